@@ -1,0 +1,1 @@
+//! admin: see the map in lib.rs.

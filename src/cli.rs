@@ -1,0 +1,1 @@
+//! cli: see the map in lib.rs.

@@ -1,0 +1,1 @@
+//! command: see the map in lib.rs.

@@ -1,0 +1,1 @@
+//! config: see the map in lib.rs.

@@ -1,0 +1,1 @@
+//! credential: see the map in lib.rs.

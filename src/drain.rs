@@ -1,0 +1,41 @@
+//! Tasks that a shutdown waits for.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A handle to every task of the process: who is told to stop, and who is waited for.
+#[derive(Debug, Clone, Default)]
+pub struct Drain {
+    tracker: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl Drain {
+    /// Spawns a task that a shutdown waits for.
+    pub fn spawn<F>(&self, task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.tracker.spawn(task);
+    }
+
+    /// Resolves when the process has been told to stop: accept nothing new, end what can end.
+    pub async fn stopping(&self) {
+        self.stopping.cancelled().await;
+    }
+
+    /// Whether the process has been told to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Tells every task to stop and waits until all have, at most `grace`. Answers whether all ended in time.
+    pub async fn shut_down(&self, grace: Duration) -> bool {
+        self.stopping.cancel();
+        self.tracker.close();
+        tokio::time::timeout(grace, self.tracker.wait()).await.is_ok()
+    }
+}

@@ -1,0 +1,1 @@
+//! ledger: see the map in lib.rs.

@@ -1,0 +1,26 @@
+//! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
+//!
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], [`event`], [`policy`], [`wire`], [`filter`].
+//! What touches the world: [`credential`], [`tls`], [`config`], [`ledger`], [`telemetry`], [`admin`], [`drain`], [`proxy`].
+//! [`command`] is where parts are joined, one file a subcommand.
+
+pub mod cli;
+pub mod command;
+
+pub mod event;
+pub mod problem;
+
+pub mod filter;
+pub mod policy;
+pub mod wire;
+
+pub mod credential;
+pub mod tls;
+
+pub mod proxy;
+
+pub mod admin;
+pub mod config;
+pub mod drain;
+pub mod ledger;
+pub mod telemetry;

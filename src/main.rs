@@ -1,0 +1,3 @@
+//! The `postern` executable.
+
+fn main() {}

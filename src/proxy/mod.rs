@@ -1,0 +1,1 @@
+//! proxy: see the map in lib.rs.

@@ -1,0 +1,1 @@
+//! telemetry: see the map in lib.rs.

@@ -1,0 +1,1 @@
+//! tls: see the map in lib.rs.

@@ -1,0 +1,1 @@
+//! wire: see the map in lib.rs.
