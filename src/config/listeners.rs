@@ -160,7 +160,7 @@ impl fmt::Display for Origin {
         let scheme = if self.secure { "https" } else { "http" };
         match &self.host {
             Host::Ip(IpAddr::V6(ip)) => write!(f, "{scheme}://[{ip}]:{}", self.port),
-            host => write!(f, "{scheme}://{host}:{}", self.port),
+            host @ (Host::Ip(IpAddr::V4(_)) | Host::Name(_)) => write!(f, "{scheme}://{host}:{}", self.port),
         }
     }
 }

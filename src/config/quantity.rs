@@ -52,7 +52,7 @@ pub fn written(duration: Duration) -> String {
     let (unit, factor) = UNITS
         .iter()
         .rev()
-        .find(|(_, factor)| milliseconds != 0 && milliseconds % u128::from(*factor) == 0)
+        .find(|(_, factor)| milliseconds != 0 && milliseconds.is_multiple_of(u128::from(*factor)))
         .unwrap_or(&UNITS[0]);
     format!("{}{unit}", milliseconds / u128::from(*factor))
 }

@@ -161,9 +161,9 @@ fn paths(files: &[PathBuf]) -> Vec<String> {
 }
 
 /// Leaves out what is not set.
-fn compact(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
-        other => other,
+fn compact(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
     }
+    value
 }

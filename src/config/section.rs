@@ -125,7 +125,7 @@ impl<'n> Field<'n> {
     }
 
     /// Reads a list, each element by `read`, which answers `None` where it has rejected it.
-    pub(super) fn list<T>(&self, read: impl Fn(&Field<'n>) -> Option<T>) -> Vec<T> {
+    pub(super) fn list<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Vec<T> {
         match self.node.map(|node| &node.value) {
             None => Vec::new(),
             Some(Value::List(items)) => {
@@ -140,7 +140,7 @@ impl<'n> Field<'n> {
     }
 
     /// Reads a map whose keys are the user's, each by `read`; two keys that mean the same are a problem.
-    pub(super) fn map<K: Ord, T>(&self, read: impl Fn(&str, &Field<'n>) -> Option<(K, T)>) -> BTreeMap<K, T> {
+    pub(super) fn map<K: Ord, T>(&self, read: impl Fn(&str, &Self) -> Option<(K, T)>) -> BTreeMap<K, T> {
         let mut map = BTreeMap::new();
         match self.node.map(|node| &node.value) {
             None => {}
@@ -187,13 +187,12 @@ impl<'n> Field<'n> {
     }
 
     pub(super) fn text_or_empty(&self) -> Option<&'n str> {
-        match &self.node?.value {
-            Value::Text(text) => Some(text),
-            other => {
-                self.expected("text", other);
-                None
-            }
+        let value = &self.node?.value;
+        if let Value::Text(text) = value {
+            return Some(text);
         }
+        self.expected("text", value);
+        None
     }
 
     /// Whether a list without elements stands here.
@@ -282,10 +281,8 @@ impl<'n> Field<'n> {
     }
 
     fn expected(&self, what: &str, found: &Value) {
-        let hint = match found {
-            Value::Whole(_) | Value::OtherNumber | Value::Bool(_) if what == "text" => "; put it in quotes",
-            _ => "",
-        };
+        let scalar = matches!(found, Value::Whole(_) | Value::OtherNumber | Value::Bool(_));
+        let hint = if scalar && what == "text" { "; put it in quotes" } else { "" };
         self.reject(format!("expected {what}, found {}{hint}", found.kind()));
     }
 }

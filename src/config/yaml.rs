@@ -170,10 +170,8 @@ mod tests {
     use super::*;
 
     fn map(node: &Node) -> &[(Key, Node)] {
-        match &node.value {
-            Value::Map(entries) => entries,
-            other => panic!("{other:?}"),
-        }
+        let Value::Map(entries) = &node.value else { panic!("{node:?}") };
+        entries
     }
 
     #[test]
