@@ -4,6 +4,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 
 use super::constraint::Constraints;
@@ -147,7 +148,8 @@ fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, AuthorityErro
         })?);
     }
     if read.is_empty() {
-        let hint = if pem.contains("PRIVATE KEY-----") { " but a key (are the two files swapped?)" } else { "" };
+        let hint =
+            if pem.contains("PRIVATE KEY-----") { " but a key (are the two files swapped?)" } else { "" };
         return Err(AuthorityError::NoCertificate { hint });
     }
     Ok(read)
@@ -186,10 +188,11 @@ fn in_order(links: &[Link]) -> Result<(), AuthorityError> {
 }
 
 fn identifier(x509: &X509Certificate<'_>) -> Option<Vec<u8>> {
-    use x509_parser::extensions::ParsedExtension::SubjectKeyIdentifier;
-    x509.iter_extensions().find_map(|extension| match extension.parsed_extension() {
-        SubjectKeyIdentifier(identifier) => Some(identifier.0.to_vec()),
-        _ => None,
+    x509.iter_extensions().find_map(|extension| {
+        let ParsedExtension::SubjectKeyIdentifier(identifier) = extension.parsed_extension() else {
+            return None;
+        };
+        Some(identifier.0.to_vec())
     })
 }
 
@@ -197,10 +200,14 @@ fn identifier(x509: &X509Certificate<'_>) -> Option<Vec<u8>> {
 fn caveats(x509: &X509Certificate<'_>, subject: &str, has_identifier: bool) -> Vec<String> {
     let mut found = Vec::new();
     if !has_identifier {
-        found.push(format!("`{subject}` has no subjectKeyIdentifier: Python 3.13 and other strict clients refuse it"));
+        found.push(format!(
+            "`{subject}` has no subjectKeyIdentifier: Python 3.13 and other strict clients refuse it"
+        ));
     }
     if !matches!(x509.basic_constraints(), Ok(Some(extension)) if extension.critical) {
-        found.push(format!("basicConstraints of `{subject}` are not critical: Python 3.13 and other strict clients refuse it"));
+        found.push(format!(
+            "basicConstraints of `{subject}` are not critical: Python 3.13 and other strict clients refuse it"
+        ));
     }
     found
 }
