@@ -17,7 +17,7 @@ struct Rule {
     reason: &'static str,
 }
 
-const PURE: &[&str] = &["policy", "wire", "filter", "event", "problem"];
+const PURE: &[&str] = &["yaml", "policy", "wire", "filter", "event", "problem"];
 
 const RULES: &[Rule] = &[
     Rule {

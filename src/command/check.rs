@@ -55,7 +55,9 @@ pub fn read(config: &Path, surroundings: Surroundings, now: SystemTime) -> Resul
     let upstream_tls = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
     let upstream_tls =
         upstream_tls_of(config, &settings.upstream.tls, upstream_tls).map_err(|found| problems.extend(found));
-    problems.extend(unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())));
+    problems.extend(
+        unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())),
+    );
     match (policy, gate, upstream_tls) {
         (Ok(policy), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
             Ok(Checked { settings, policy, gate, upstream_tls })
@@ -104,8 +106,9 @@ pub fn gate(
     surroundings: Surroundings,
     now: SystemTime,
 ) -> Result<Gate, Problem> {
-    Gate::open(settings, surroundings, now)
-        .map_err(|closed| Problem::at("interception", closed.to_string()).in_file(config.display().to_string()))
+    Gate::open(settings, surroundings, now).map_err(|closed| {
+        Problem::at("interception", closed.to_string()).in_file(config.display().to_string())
+    })
 }
 
 /// Reads what upstreams are trusted by; Postern's own CA is never among it.
@@ -131,7 +134,9 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
     let password = settings.listeners.explicit.as_ref().and_then(|explicit| explicit.password_file.as_ref());
     let proxy = settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref());
     let mut problems = Vec::new();
-    for (key, file) in [("listeners.explicit.passwordFile", password), ("upstream.proxy.credentialsFile", proxy)] {
+    for (key, file) in
+        [("listeners.explicit.passwordFile", password), ("upstream.proxy.credentialsFile", proxy)]
+    {
         let Some(file) = file else { continue };
         match source::read_text(file, MAX_PASSWORD_BYTES) {
             Ok(text) if text.trim_end_matches(['\r', '\n']).is_empty() => {
@@ -142,7 +147,8 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
         }
     }
     if let Some(directory) = settings.credentials.as_ref().filter(|directory| !directory.is_dir()) {
-        problems.push(Problem::at("credentials.directory", format!("{} is no directory", directory.display())));
+        problems
+            .push(Problem::at("credentials.directory", format!("{} is no directory", directory.display())));
     }
     problems
 }
@@ -173,7 +179,8 @@ mod tests {
     /// A directory with settings, a policy and a CA.
     fn place(settings: &str, policy: &str) -> TempDir {
         let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join("settings.yaml"), format!("policy: {{path: policy.yaml}}\n{settings}")).unwrap();
+        fs::write(place.path().join("settings.yaml"), format!("policy: {{path: policy.yaml}}\n{settings}"))
+            .unwrap();
         fs::write(place.path().join("policy.yaml"), policy).unwrap();
         init::init(place.path(), SystemTime::now()).unwrap();
         place
@@ -188,7 +195,10 @@ mod tests {
         let checked = read_in(&place("", POLICY), CONSENT).unwrap();
         assert!(matches!(checked.gate.interception, Interception::On(_)));
         let summary = summary(&checked);
-        assert!(summary.starts_with("in order: policy sha256:") && summary.contains("with the CA sha256:"), "{summary}");
+        assert!(
+            summary.starts_with("in order: policy sha256:") && summary.contains("with the CA sha256:"),
+            "{summary}"
+        );
     }
 
     #[test]
@@ -205,7 +215,14 @@ mod tests {
             read_in(&place, CONSENT).unwrap_err().iter().map(ToString::to_string).collect();
         let all = problems.join("\n");
         assert_eq!(problems.len(), 6, "{all}");
-        for part in ["spec.destinations[0].action", "interception: ", "missing.pem", "none: cannot", "empty", "nowhere"] {
+        for part in [
+            "spec.destinations[0].action",
+            "interception: ",
+            "missing.pem",
+            "none: cannot",
+            "empty",
+            "nowhere",
+        ] {
             assert!(all.contains(part), "{part} is missing in\n{all}");
         }
     }
@@ -222,10 +239,15 @@ mod tests {
     fn labels_are_read_with_the_policy() {
         let place = place("interception: {mode: Off}", POLICY);
         let settings = place.path().join("settings.yaml");
-        fs::write(&settings, "policy: {path: policy.yaml, labels: labels}\ninterception: {mode: Off}\n").unwrap();
+        fs::write(&settings, "policy: {path: policy.yaml, labels: labels}\ninterception: {mode: Off}\n")
+            .unwrap();
         fs::write(place.path().join("labels"), "app=coder\n").unwrap();
         let problems = read_in(&place, CONSENT).unwrap_err();
-        assert!(problems[0].file.ends_with("/labels") && problems[0].position == Some((1, 1)), "{}", problems[0]);
+        assert!(
+            problems[0].file.ends_with("/labels") && problems[0].position == Some((1, 1)),
+            "{}",
+            problems[0]
+        );
         fs::write(place.path().join("labels"), "app=\"coder\"\n").unwrap();
         read_in(&place, CONSENT).unwrap();
     }

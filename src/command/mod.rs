@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::cli::{CaCommand, Cli, Command, PolicyCommand};
 
 mod ca;
+pub mod check;
 mod completions;
 pub mod directories;
 pub mod output;

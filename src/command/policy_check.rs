@@ -34,8 +34,10 @@ pub(super) fn run(args: &PolicyCheckArgs, output: Output) -> anyhow::Result<Exit
 }
 
 fn summary(documents: &[Document], revision: &str) -> String {
-    let rules: usize =
-        documents.iter().map(|document| document.spec.destinations.len() + document.spec.credentials.len()).sum();
+    let rules: usize = documents
+        .iter()
+        .map(|document| document.spec.destinations.len() + document.spec.credentials.len())
+        .sum();
     let policies = counted(documents.len(), "policy", "policies");
     format!("{policies}, {}, revision {revision}\n", counted(rules, "rule", "rules"))
 }

@@ -69,7 +69,9 @@ impl Said {
 #[test]
 fn wrong_usage_exits_with_2_and_says_so_on_standard_error() {
     let place = Place::new();
-    for arguments in [&["nonsense"][..], &["policy"], &["policy", "check"], &["ca", "init", "--nonsense"], &[]] {
+    for arguments in
+        [&["nonsense"][..], &["policy"], &["policy", "check"], &["ca", "init", "--nonsense"], &[]]
+    {
         let said = place.run(arguments);
         assert_eq!(said.code, Some(2), "{arguments:?}: {said:?}");
         assert!(said.stderr.contains("Usage: postern"), "{arguments:?}: {said:?}");

@@ -45,12 +45,18 @@ fn good_policies_are_an_empty_list_of_problems() {
 #[test]
 fn everything_that_is_wrong_is_said_with_file_line_and_column() {
     let place = Place::new();
-    let bad = GOOD.replace("action: Inspect", "action: Inspct").replace("hosts: [packages", "hots: [packages");
+    let bad =
+        GOOD.replace("action: Inspect", "action: Inspct").replace("hosts: [packages", "hots: [packages");
     place.write("policies/bad.yaml", &bad);
     place.write("policies/worse.yaml", "kind: [\n");
     let said = place.run(&["policy", "check", "policies", "missing.yaml"]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
-    for place in ["policies/bad.yaml:7:", "policies/bad.yaml:8:", "policies/worse.yaml:", "missing.yaml: cannot be read"] {
+    for place in [
+        "policies/bad.yaml:7:",
+        "policies/bad.yaml:8:",
+        "policies/worse.yaml:",
+        "missing.yaml: cannot be read",
+    ] {
         assert!(said.stderr.contains(place), "{place} in {said:?}");
     }
 }
