@@ -22,6 +22,15 @@ impl Drain {
         self.tracker.spawn(task);
     }
 
+    /// Spawns a task that ends by itself with what it serves, and that no shutdown waits for.
+    #[expect(clippy::disallowed_methods, reason = "the one place that may")]
+    pub fn detach<F>(&self, task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        tokio::spawn(task);
+    }
+
     /// Resolves when the process has been told to stop: accept nothing new, end what can end.
     pub async fn stopping(&self) {
         self.stopping.cancelled().await;
