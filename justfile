@@ -1,0 +1,58 @@
+# Every command there is; CI calls nothing else.
+
+# Lists the recipes.
+_default:
+    @{{ just_executable() }} --list --unsorted
+
+# Formats the code.
+fmt:
+    cargo fmt --all
+
+# Fails where the code is not formatted.
+check-fmt:
+    cargo fmt --all --check
+
+# Clippy over the library, the executable, tests and benches; a warning is an error.
+lint:
+    cargo clippy --locked --all-targets -- -D warnings
+
+# The API documentation; a warning is an error.
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
+
+# Unit tests, the architecture's rules and the black-box tests of the built executable.
+test *arguments:
+    cargo test --locked {{ arguments }}
+
+# Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
+deny:
+    command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+    cargo deny --locked check bans licenses sources
+
+# The main job on real TLS, without a network.
+demo:
+    cargo run --locked --release -- demo
+
+# Real clients through the built executable: curl, Python, Node, Go, Java, git, coding agents.
+clients:
+    cargo build --locked --release
+    bash e2e/clients/run.sh
+
+# Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
+fuzz-smoke seconds="30":
+    command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+    cd fuzz && for target in $(cargo fuzz list); do \
+        RUSTC_BOOTSTRAP=1 cargo fuzz run "$target" -- -max_total_time={{ seconds }} -rss_limit_mb=2048 || exit 1; \
+    done
+
+# Microbenchmarks: decide, leaf, canonicalise.
+bench *arguments:
+    cargo bench --locked {{ arguments }}
+
+# The built executable against direct TLS, side by side in one run; prints ratios.
+bench-gateway:
+    cargo build --locked --release
+    bash benches/gateway/run.sh
+
+# What CI runs: everything that needs no network and takes minutes; the tests come last.
+ci: check-fmt lint docs test

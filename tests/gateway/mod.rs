@@ -1,0 +1,3 @@
+//! `postern gateway`, from outside.
+
+mod explicit;

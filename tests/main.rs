@@ -1,0 +1,5 @@
+//! The black-box tests: the built executable, real sockets on the loopback, our own upstreams and authorities.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
+
+mod gateway;
+mod support;

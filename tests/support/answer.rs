@@ -1,0 +1,50 @@
+//! One HTTP answer as an agent saw it, and what every refusal must look like.
+
+/// An answer, whichever version of HTTP carried it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
+    pub(crate) version: &'static str,
+    /// Names in lower case, in the order received.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) trailers: Vec<(String, String)>,
+    /// Whether the body ended as its framing promised.
+    pub(crate) complete: bool,
+}
+
+impl Answer {
+    /// The first header of that name.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON; panics with the body where it is none.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// Asserts a plain host's refusal: the status, four lines of text, the three headers that agree with them,
+    /// and the rule.
+    #[track_caller]
+    pub(crate) fn assert_refused(&self, status: u16, rule: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.header("x-postern-decision"), Some("deny"), "{self:?}");
+        assert_eq!(self.header("x-postern-rule"), Some(rule), "{self:?}");
+        let event = self.header("x-postern-event").unwrap_or_default();
+        assert_eq!(event.len(), 36, "the event's id is a UUID: {self:?}");
+        assert!(self.header("content-type").is_some_and(|kind| kind.starts_with("text/plain")), "{self:?}");
+        let text = self.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[0].starts_with("[postern] "), "{text}");
+        assert!(lines[1].starts_with("Destination: "), "{text}");
+        assert_eq!(lines[2], format!("Rule: {rule}"), "{text}");
+        assert!(lines[3].starts_with("Reason: "), "{text}");
+    }
+}

@@ -1,0 +1,210 @@
+//! A running gateway: the built executable, its events, its log, its status and metrics, and its end.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::journal::{Journal, poll};
+use super::{Agent, Connection, PATIENCE, Pki};
+
+/// The process. Dropping it kills it, and shows its log where the test failed.
+pub(crate) struct Gateway {
+    child: Child,
+    directory: TempDir,
+    authority: Pki,
+    events: Arc<Journal<Value>>,
+    strays: Arc<Journal<String>>,
+    log: Arc<Journal<String>>,
+    listeners: Vec<(String, SocketAddr)>,
+}
+
+impl Gateway {
+    /// Takes over a process that was just started and waits until its status names its listeners.
+    #[track_caller]
+    pub(super) fn over(mut child: Child, directory: TempDir, authority: Pki) -> Self {
+        let (events, strays) = (Arc::new(Journal::new()), Arc::new(Journal::new()));
+        let log = Arc::new(Journal::new());
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        read_lines(stdout, {
+            let (events, strays) = (Arc::clone(&events), Arc::clone(&strays));
+            move |line| {
+                let _ = match serde_json::from_str(&line) {
+                    Ok(event) => events.push(event),
+                    Err(_) => strays.push(line),
+                };
+            }
+        });
+        read_lines(stderr, {
+            let log = Arc::clone(&log);
+            move |line| {
+                let _ = log.push(line);
+            }
+        });
+        let mut gateway = Self { child, directory, authority, events, strays, log, listeners: Vec::new() };
+        gateway.listeners = poll("the gateway's status", || gateway.read_listeners());
+        gateway
+    }
+
+    /// An agent that goes through the explicit listener and trusts Postern's CA alone.
+    pub(crate) fn agent(&self) -> Agent {
+        Agent::new(self.address("explicit"), self.authority.roots())
+    }
+
+    /// A connection to the reverse listener.
+    pub(crate) fn reverse(&self) -> Connection {
+        Connection::open(self.address("reverse"))
+    }
+
+    /// Where a listener (`explicit`, `reverse`, `admin`) is bound.
+    pub(crate) fn address(&self, kind: &str) -> SocketAddr {
+        let listener = self.listeners.iter().find(|(name, _)| name == kind);
+        listener.unwrap_or_else(|| panic!("no {kind} listener among {:?}", self.listeners)).1
+    }
+
+    /// The directory of its files.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Postern's own authority.
+    pub(crate) fn authority(&self) -> &Pki {
+        &self.authority
+    }
+
+    /// The events so far.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.events.entries()
+    }
+
+    /// Waits for an event.
+    #[track_caller]
+    pub(crate) fn wait_for_event(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.events.wait_for(what, wanted)
+    }
+
+    /// Waits for the first event of a kind with a verdict.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, kind: &str, verdict: &str) -> Value {
+        self.wait_for_event(&format!("a {kind} event with verdict {verdict}"), |event| {
+            event["kind"] == kind && event["decision"]["verdict"] == verdict
+        })
+    }
+
+    /// The log so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.entries().join("\n")
+    }
+
+    /// What the status socket tells.
+    pub(crate) fn status(&self) -> Value {
+        self.read_status().unwrap_or_else(|| panic!("no status; the log says\n{}", self.log()))
+    }
+
+    /// An answer of the admin port.
+    pub(crate) fn admin(&self, path: &str) -> super::Answer {
+        let mut connection = Connection::open(self.address("admin"));
+        connection.send(format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"));
+        connection.read_answer()
+    }
+
+    /// The sum of a metric's series that have these labels; 0 where there is none.
+    pub(crate) fn metric(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        let text = self.admin("/metrics").text();
+        let series = text.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
+        let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
+        series
+            .filter(|(braces, _)| braces.is_empty() || braces.starts_with('{'))
+            .filter(|(braces, _)| labels.iter().all(|pair| braces.contains(&label(pair))))
+            .map(|(_, value)| value.parse::<f64>().unwrap())
+            .sum()
+    }
+
+    /// Waits until a metric has reached a value.
+    #[track_caller]
+    pub(crate) fn wait_for_metric(&self, name: &str, labels: &[(&str, &str)], at_least: f64) {
+        let what = format!("{name}{labels:?} >= {at_least}");
+        poll(&what, || (self.metric(name, labels) >= at_least).then_some(()));
+    }
+
+    /// Writes a file of its directory anew, whole.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let (written, target) = (self.path().join(format!("{name}.new")), self.path().join(name));
+        std::fs::write(&written, text).unwrap();
+        std::fs::rename(written, target).unwrap();
+    }
+
+    /// Replaces the policy, signals, and waits until a reload ended with `result` (`success` or `failure`).
+    #[track_caller]
+    pub(crate) fn reload_policy(&self, text: &str, result: &str) {
+        let labels = [("result", result)];
+        let before = self.metric("postern_policy_reloads_total", &labels);
+        self.write("policy.yaml", text);
+        self.signal("HUP");
+        self.wait_for_metric("postern_policy_reloads_total", &labels, before + 1.0);
+    }
+
+    /// Sends a signal by its name, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let command = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub(crate) fn terminate(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait_for_exit()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
+        let child = &mut self.child;
+        poll("the gateway's end", || child.try_wait().unwrap())
+    }
+
+    fn read_listeners(&mut self) -> Option<Vec<(String, SocketAddr)>> {
+        if let Some(status) = self.child.try_wait().unwrap() {
+            panic!("the gateway ended with {status}");
+        }
+        let status = self.read_status()?;
+        let listener = |entry: &Value| {
+            let kind = entry["kind"].as_str()?.to_owned();
+            Some((kind, entry["address"].as_str()?.parse().ok()?))
+        };
+        status["listeners"].as_array()?.iter().map(listener).collect()
+    }
+
+    fn read_status(&self) -> Option<Value> {
+        let mut stream = UnixStream::connect(self.path().join("status.sock")).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.write_all(b"GET /status HTTP/1.1\r\nHost: postern\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (_, body) = answer.split_once("\r\n\r\n")?;
+        serde_json::from_str(body).ok()
+    }
+}
+
+impl Drop for Gateway {
+    #[expect(clippy::print_stderr, reason = "the log of a failed test is what explains it")]
+    fn drop(&mut self) {
+        // It may have ended already, which is what some tests wait for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- the gateway's log\n{}\n--- its events", self.log());
+            self.events().iter().for_each(|event| eprintln!("{event}"));
+            return;
+        }
+        assert_eq!(self.strays.entries(), Vec::<String>::new(), "standard output carries events alone");
+    }
+}
+
+fn read_lines(from: impl Read + Send + 'static, take: impl Fn(String) + Send + 'static) {
+    std::thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).for_each(take));
+}

@@ -1,0 +1,23 @@
+//! What every black-box test stands on: certificate authorities, upstreams, the gateway's process, and agents.
+
+pub(crate) mod agent;
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod connection;
+pub(crate) mod gateway;
+pub(crate) mod h2;
+pub(crate) mod journal;
+pub(crate) mod pki;
+pub(crate) mod setup;
+pub(crate) mod upstream;
+
+pub(crate) use agent::Agent;
+pub(crate) use answer::Answer;
+pub(crate) use connection::{Connection, Ending};
+pub(crate) use gateway::Gateway;
+pub(crate) use pki::Pki;
+pub(crate) use setup::Setup;
+pub(crate) use upstream::Upstream;
+
+/// How long anything may take before a test says that it did not happen.
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
