@@ -216,7 +216,7 @@ impl http_body::Body for Body {
                 }
                 Poll::Ready(None) => this.finish().map(|()| None),
                 Poll::Pending if this.silence.poll_too_long(cx) => {
-                    Err(Failure::new(Class::HeadTimeout, "the upstream said nothing for too long"))
+                    Err(Failure::new(Class::Idle, "the upstream said nothing for too long"))
                 }
                 Poll::Pending => return Poll::Pending,
             };

@@ -5,6 +5,7 @@ use std::io;
 use http::StatusCode;
 
 use crate::policy::destination::Ruling;
+use crate::telemetry::label::UpstreamError;
 
 /// What ends an exchange early.
 #[derive(Debug, Clone)]
@@ -42,6 +43,7 @@ pub(crate) enum Class {
     Untrusted,
     Handshake,
     HeadTimeout,
+    Idle,
     Exchange,
     Framing,
     Encoding,
@@ -50,21 +52,22 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The status that the agent sees, and the word for metrics and events.
-    pub(crate) fn shows(self) -> (StatusCode, &'static str) {
+    /// The status that the agent sees, and the metric's label where the upstream is to blame.
+    pub(crate) fn shows(self) -> (StatusCode, Option<UpstreamError>) {
         match self {
-            Self::Resolve => (StatusCode::BAD_GATEWAY, "resolve"),
-            Self::Connect => (StatusCode::BAD_GATEWAY, "connect"),
-            Self::ConnectTimeout => (StatusCode::GATEWAY_TIMEOUT, "connect-timeout"),
-            Self::Proxy => (StatusCode::BAD_GATEWAY, "proxy"),
-            Self::Untrusted => (StatusCode::BAD_GATEWAY, "untrusted"),
-            Self::Handshake => (StatusCode::BAD_GATEWAY, "handshake"),
-            Self::HeadTimeout => (StatusCode::GATEWAY_TIMEOUT, "head-timeout"),
-            Self::Exchange => (StatusCode::BAD_GATEWAY, "exchange"),
-            Self::Framing => (StatusCode::BAD_GATEWAY, "framing"),
-            Self::Encoding => (StatusCode::BAD_GATEWAY, "encoding"),
-            Self::Credential => (StatusCode::BAD_GATEWAY, "credential"),
-            Self::Agent => (StatusCode::BAD_REQUEST, "agent"),
+            Self::Resolve => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Resolve)),
+            Self::Connect => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Connect)),
+            Self::ConnectTimeout => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::ConnectTimeout)),
+            Self::Proxy => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Proxy)),
+            Self::Untrusted => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
+            Self::Handshake => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
+            Self::HeadTimeout => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::HeadTimeout)),
+            Self::Idle => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::StreamIdle)),
+            Self::Exchange => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Reset)),
+            Self::Framing => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
+            Self::Encoding => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
+            Self::Credential => (StatusCode::BAD_GATEWAY, None),
+            Self::Agent => (StatusCode::BAD_REQUEST, None),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::snapshot::Snapshot;
 use super::upstream::{Origin, Speaks};
 use super::{Gateway, intercept, listener, reply, tunnel};
 use crate::event::{self, Event, Id, Kind};
+use crate::ledger::fresh_id;
 use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
 use crate::policy::name::{Authority, DnsName, Host};
 use crate::telemetry::label::{Closed, Mode};
@@ -44,7 +45,7 @@ impl Flow {
             Host::Name(name) => (Some(name.clone()), None),
             Host::Ip(ip) => (None, Some(*ip)),
         };
-        let id = gateway.ledger.fresh_id();
+        let id = fresh_id();
         Self { gateway: Arc::clone(gateway), snapshot: gateway.snapshot(), id, mode, name, address, port }
     }
 
@@ -73,8 +74,8 @@ impl Flow {
         let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
         match sniffed {
             Ok(Sniffed::Tls(hello)) => self.tls(hello, Rewind::new(taken, stream)).await,
-            Ok(Sniffed::Http1(head)) => self.http(Some(&head), Rewind::new(taken, stream)).await,
-            Ok(Sniffed::Http2) => self.http(None, Rewind::new(taken, stream)).await,
+            Ok(Sniffed::Http1 { host }) => self.http(Speaks::H1, host.as_deref(), Rewind::new(taken, stream)).await,
+            Ok(Sniffed::Http2) => self.http(Speaks::H2, None, Rewind::new(taken, stream)).await,
             Ok(Sniffed::Opaque) => self.opaque(Rewind::new(taken, stream)).await,
             Err(unclear) => self.unclear(unclear, stream).await,
         }
@@ -130,15 +131,14 @@ impl Flow {
         }
     }
 
-    async fn http(mut self, head: Option<&http1::RequestHead>, stream: Rewind<TcpStream>) -> Closed {
+    async fn http(mut self, speaks: Speaks, host: Option<&str>, stream: Rewind<TcpStream>) -> Closed {
         if self.name.is_none()
-            && let Some(Ok(Authority { host: Host::Name(name), .. })) = head.and_then(host_of)
+            && let Some(Ok(Authority { host: Host::Name(name), .. })) = host.map(Authority::parse)
         {
             self.name = Some(name);
         }
         let decided = self.decide(&self.snapshot, Protocol::Http);
         self.report_audited(&decided);
-        let speaks = if head.is_some() { Speaks::H1 } else { Speaks::H2 };
         let doomed = match &decided.action {
             Action::Tunnel { .. } => {
                 return self.tunnel(&decided.decision, Protocol::Http, stream, None).await;
@@ -178,7 +178,7 @@ impl Flow {
             Unclear::Garbage(why) => (builtin("unparseable", why), Closed::Garbage),
             Unclear::Http(status, why) => {
                 let ruling = framing(why).ruling;
-                let text = refusal_text(&ruling);
+                let text = refusal_text(&ruling, "-");
                 // The agent may be gone already; the event says what matters.
                 let _ = stream.write_all(&reply::raw(status, &text, "")).await;
                 let _ = stream.shutdown().await;
@@ -267,7 +267,7 @@ impl Flow {
     /// Says what Audit policies would have done, where that differs from what is done.
     fn report_audited(&self, decided: &Destination) {
         for ruling in &decided.audited {
-            let mut event = Event::new(self.gateway.ledger.fresh_id(), Kind::Policy, decision(ruling));
+            let mut event = Event::new(fresh_id(), Kind::Policy, decision(ruling));
             event.connection = Some(self.id);
             event.destination = Some(Arc::new(event::Destination {
                 host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
@@ -281,13 +281,9 @@ impl Flow {
     }
 }
 
-fn host_of(head: &http1::RequestHead) -> Option<Result<Authority, crate::policy::name::NameError>> {
-    head.host.as_deref().map(Authority::parse)
-}
-
 /// A denial as text, for a connection that no HTTP server serves.
-pub(crate) fn refusal_text(ruling: &Ruling) -> String {
-    format!("[postern] Blocked by policy\nDestination: -\nRule: {}\nReason: {}\n", ruling.rule, ruling.reason)
+pub(crate) fn refusal_text(ruling: &Ruling, destination: &str) -> String {
+    format!("[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n", ruling.rule, ruling.reason)
 }
 
 impl Action {

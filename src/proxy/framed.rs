@@ -61,7 +61,7 @@ impl Found {
 impl End {
     pub(crate) fn closed(&self) -> Closed {
         match self {
-            Self::Violation(violation) if violation.status == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+            Self::Violation(violation) if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
                 Closed::Limit
             }
             Self::Violation(_) => Closed::Framing,
@@ -103,7 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
     fn judge(&mut self) -> bool {
         match self.framer.push(&self.held) {
             Ok(progress) => {
-                self.cleared = progress.passed;
+                self.cleared = progress.pass;
                 true
             }
             Err(violation) => {
@@ -127,8 +127,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         }
         match self.framer.push(fresh) {
             Ok(progress) => {
-                self.held.extend_from_slice(&fresh[progress.passed..]);
-                buf.set_filled(before + progress.passed);
+                self.held.extend_from_slice(&fresh[progress.pass..]);
+                buf.set_filled(before + progress.pass);
                 Poll::Ready(Ok(()))
             }
             Err(violation) => {
@@ -152,13 +152,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
 }
 
 fn farewell(violation: &Violation) -> Vec<u8> {
-    let refusal = framing(violation.reason);
+    let refusal = framing(violation.reason());
     let text = format!(
         "[postern] Blocked by policy\nDestination: -\nRule: {}\nReason: {}\n",
         refusal.ruling.rule, refusal.ruling.reason
     );
     let more = format!("x-postern-decision: deny\r\nx-postern-rule: {}\r\n", refusal.ruling.rule);
-    reply::raw(violation.status, &text, &more)
+    reply::raw(violation.status(), &text, &more)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {

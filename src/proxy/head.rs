@@ -1,6 +1,11 @@
 //! Makes heads fit to go on: what belongs to one hop, or speaks for the gateway, stays behind.
 
-use http::header::{self, HeaderMap, HeaderName};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::uri::{PathAndQuery, Scheme, Uri};
+use http::Version;
+
+use super::upstream::{Origin, Speaks};
 
 /// Fields of one hop (RFC 9110, section 7.6.1), in either direction.
 const HOP: [HeaderName; 6] =
@@ -41,6 +46,31 @@ fn is_left_behind(name: &HeaderName) -> bool {
         || text.contains('_')
 }
 
+/// Addresses a request to its upstream: origin-form and `Host` over HTTP/1.1, pseudo-fields over HTTP/2.
+pub(crate) fn address(parts: &mut Parts, origin: &Origin, speaks: Speaks) {
+    let authority = origin.authority();
+    let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let mut uri = http::uri::Parts::default();
+    uri.path_and_query = Some(path);
+    parts.headers.remove(header::HOST);
+    match speaks {
+        Speaks::H1 => {
+            if let Ok(host) = HeaderValue::from_str(&authority) {
+                parts.headers.insert(header::HOST, host);
+            }
+            parts.version = Version::HTTP_11;
+        }
+        Speaks::H2 => {
+            uri.scheme = Some(if origin.tls { Scheme::HTTPS } else { Scheme::HTTP });
+            uri.authority = authority.parse().ok();
+            parts.version = Version::HTTP_2;
+        }
+    }
+    if let Ok(uri) = Uri::from_parts(uri) {
+        parts.uri = uri;
+    }
+}
+
 /// Removes from a head all that does not go on. `TE: trailers` is kept, as gRPC asks for it.
 pub(crate) fn strip(head: &mut HeaderMap) {
     let wants_trailers = head.get(header::TE).is_some_and(|te| te.as_bytes().eq_ignore_ascii_case(b"trailers"));
@@ -56,7 +86,6 @@ pub(crate) fn strip(head: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     fn stripped(name: &'static str) -> bool {
         let mut head = HeaderMap::new();

@@ -19,6 +19,7 @@ use super::snapshot::Interception;
 use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Kind, Verdict};
 use crate::policy::RuleId;
+use crate::ledger::fresh_id;
 use crate::policy::destination::{Protocol, Ruling};
 use crate::telemetry::label::Closed;
 use crate::tls::leaf::Leaves;
@@ -43,7 +44,7 @@ pub(crate) async fn inspect(
             return flow.tunnel(ruling, Protocol::Tls, stream, Some(reason)).await;
         }
     };
-    if !leaves.permits(&host) {
+    if !leaves.authority().permits(&host) {
         let ruling = builtin("ca-missing", "the CA in force may not sign for this name");
         return flow.reset(&ruling, stream.into_parts().1);
     }
@@ -71,7 +72,7 @@ pub(crate) async fn refuse(flow: Flow, ruling: &Ruling, stream: Rewind<TcpStream
         return flow.reset(ruling, stream.into_parts().1);
     };
     let leaves = Arc::clone(leaves);
-    if !leaves.permits(&host) {
+    if !leaves.authority().permits(&host) {
         return flow.reset(ruling, stream.into_parts().1);
     }
     let destination = flow.report(ruling, event::Action::Deny, true, None);
@@ -124,7 +125,7 @@ impl Ending {
         gateway.metrics.leaf_rejected();
         tracing::warn!(host = %self.origin.host, ?alert, "the agent rejected our certificate: it does not trust Postern's CA");
         let mut event = Event::new(
-            gateway.ledger.fresh_id(),
+            fresh_id(),
             Kind::Connection,
             event::Decision {
                 verdict: Verdict::Deny,

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use http::request::Parts;
 
-use super::error::Failure;
+use super::error::{Failure, Refusal};
 use super::session::{Busy, Session};
 use super::upstream::Origin;
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
+use crate::ledger::fresh_id;
 use crate::policy::destination::Ruling;
 use crate::telemetry::metrics::Timings;
 
@@ -47,7 +48,7 @@ impl Record {
         Self {
             session: Arc::clone(session),
             _busy: session.activity.begin(),
-            id: session.gateway.ledger.fresh_id(),
+            id: fresh_id(),
             label: label.unwrap_or_else(|| Arc::clone(&session.label)),
             trace: parts.headers.get("traceparent").and_then(trace_of),
             destination: Arc::clone(&session.destination),
@@ -89,11 +90,6 @@ impl Record {
         format!("{}:{}", self.destination.host, self.destination.port)
     }
 
-    /// A change that was made to the request or its answer.
-    pub(crate) fn transformed(&mut self, name: &'static str, detail: Option<String>) {
-        self.transforms.push(Transform { name, detail });
-    }
-
     /// The request goes on: its event.
     pub(crate) fn allowed(&mut self, ruling: &Ruling) {
         self.decided = true;
@@ -102,10 +98,18 @@ impl Record {
         self.session.gateway.metrics.request(ruling.verdict);
     }
 
+    /// The request carries a real key from here on.
+    pub(crate) fn credential_attached(&mut self, name: &str) {
+        self.session.gateway.metrics.credential_attached(name);
+        self.transforms.push(Transform { name: "credential", detail: Some(name.to_owned()) });
+    }
+
     /// The request goes no further. Answers the id of the event that says so.
-    pub(crate) fn denied(&mut self, ruling: &Ruling) -> Id {
+    pub(crate) fn denied(&mut self, refusal: &Refusal) -> Id {
+        let ruling = &refusal.ruling;
+        self.http.status = Some(refusal.status.as_u16());
         // What was allowed can still be denied where its address is known only at connect.
-        let id = if self.decided { self.session.gateway.ledger.fresh_id() } else { self.id };
+        let id = if self.decided { fresh_id() } else { self.id };
         let mut ruling = ruling.clone();
         ruling.verdict = Verdict::Deny;
         self.emit_decision(id, Kind::Request, &ruling);
@@ -156,7 +160,7 @@ impl Record {
 
     /// Says how the exchange ended, once.
     fn end(&mut self) -> Id {
-        let id = self.session.gateway.ledger.fresh_id();
+        let id = fresh_id();
         if std::mem::replace(&mut self.ended, true) {
             return id;
         }

@@ -8,13 +8,16 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};
-use crate::wire::http1::{self, RequestHead};
+use crate::wire::http1;
 
 /// What a connection says first.
 #[derive(Debug)]
 pub(crate) enum Sniffed {
     Tls(ClientHello),
-    Http1(RequestHead),
+    /// With the value of its Host field.
+    Http1 {
+        host: Option<String>,
+    },
     /// HTTP/2 without TLS, begun by prior knowledge.
     Http2,
     Opaque,
@@ -82,10 +85,10 @@ fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Unclear>> {
             Hello::Bad(why) => Some(Err(Unclear::Garbage(why))),
             Hello::NotTls => Some(Ok(Sniffed::Opaque)),
         },
-        First::Http1 => match http1::first_request(bytes, bounds.head) {
-            Ok(Some(head)) => Some(Ok(Sniffed::Http1(head))),
+        First::Http1 => match http1::first_request(bytes, &bounds.head) {
+            Ok(Some(head)) => Some(Ok(Sniffed::Http1 { host: head.host.map(str::to_owned) })),
             Ok(None) => None,
-            Err(violation) => Some(Err(Unclear::Http(violation.status, violation.reason))),
+            Err(violation) => Some(Err(Unclear::Http(violation.status(), violation.reason()))),
         },
     }
 }

@@ -85,7 +85,7 @@ impl Dialer {
                 .map_err(|_| Failure::new(Class::Untrusted, "the upstream's name cannot stand in a certificate"))?,
             Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
         };
-        let config = self.tls.client_config(&origin.host.to_string(), alpn);
+        let config = self.tls.client_config(&origin.host, alpn);
         let handshake = TlsConnector::from(config).connect(name, tcp);
         match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok(tls)) => Ok(tls),

@@ -2,39 +2,46 @@
 
 use std::net::SocketAddr;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
+use zeroize::Zeroizing;
 
 use super::Route;
 use super::dial::{connect_any, resolve};
+use crate::config::upstream::UpstreamProxy;
 use crate::policy::name::Host;
-use crate::policy::pattern::Pattern;
 use crate::proxy::error::{Class, Failure, Stop};
 
 /// What an answer to CONNECT may be long at most.
 const HEAD: usize = 16 << 10;
 
-/// A proxy that everything but the exceptions goes through.
+/// A proxy that everything but its exceptions goes through.
 pub(crate) struct CorporateProxy {
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    settings: UpstreamProxy,
     /// `Proxy-Authorization`'s value, as it is sent.
-    pub(crate) authorization: Option<String>,
-    /// Hosts that are dialled directly.
-    pub(crate) except: Vec<Pattern>,
+    authorization: Option<Zeroizing<String>>,
 }
 
 impl CorporateProxy {
+    /// `credentials` is `user:password`.
+    pub(crate) fn new(settings: UpstreamProxy, credentials: Option<&str>) -> Self {
+        let authorization =
+            credentials.map(|pair| Zeroizing::new(format!("Basic {}", BASE64_STANDARD.encode(pair))));
+        Self { settings, authorization }
+    }
+
     pub(crate) fn serves(&self, host: &Host) -> bool {
-        !self.except.iter().any(|pattern| pattern.matches(host))
+        !self.settings.excepts(host)
     }
 
     /// A connection to the route through the proxy. The proxy resolves the name.
     pub(crate) async fn connect(&self, route: Route<'_>, deadline: Instant) -> Result<TcpStream, Stop> {
-        let addresses: Vec<SocketAddr> = match self.host.parse() {
-            Ok(ip) => vec![SocketAddr::new(ip, self.port)],
-            Err(_) => resolve(&self.host, self.port, deadline).await?,
+        let addresses: Vec<SocketAddr> = match &self.settings.host {
+            Host::Ip(ip) => vec![SocketAddr::new(*ip, self.settings.port)],
+            Host::Name(name) => resolve(name.as_str(), self.settings.port, deadline).await?,
         };
         let mut tcp = connect_any(&addresses, deadline).await?;
         let exchange = async {
@@ -62,7 +69,7 @@ impl CorporateProxy {
         let authorization = self
             .authorization
             .as_ref()
-            .map_or_else(String::new, |value| format!("Proxy-Authorization: {value}\r\n"));
+            .map_or_else(String::new, |value| format!("Proxy-Authorization: {}\r\n", value.as_str()));
         format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{authorization}\r\n")
     }
 }
