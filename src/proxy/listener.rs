@@ -28,16 +28,16 @@ pub enum Way {
 }
 
 /// Binds an address. An address in use is said with the remedy.
-pub async fn bind(address: SocketAddr, what: &str) -> Result<TcpListener, String> {
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!(
-            "{what}: {address} is in use by another process: stop that one, or give this listener another port"
+            "{address} is in use by another process: stop that one, or give this listener another port"
         ),
         io::ErrorKind::PermissionDenied => {
-            format!("{what}: {address} may not be bound: choose a port of 1024 or above")
+            format!("{address} may not be bound: choose a port of 1024 or above")
         }
-        io::ErrorKind::AddrNotAvailable => format!("{what}: {address} is no address of this machine"),
-        _ => format!("{what}: {address} cannot be bound: {error}"),
+        io::ErrorKind::AddrNotAvailable => format!("{address} is no address of this machine"),
+        _ => format!("{address} cannot be bound: {error}"),
     })
 }
 
