@@ -1,1 +1,3 @@
-//! command: see the map in lib.rs.
+//! Where parts are joined: one file a subcommand.
+
+pub mod status;
