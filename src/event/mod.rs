@@ -267,9 +267,9 @@ mod tests {
         "#);
     }
 
-    #[test]
-    fn a_denied_request_says_who_what_and_why() {
-        let event = Event {
+    /// A response event in which every group is filled.
+    fn denied() -> Event {
+        Event {
             session: Some("s-1".into()),
             trace: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
             workload: Some(Arc::new(Workload {
@@ -300,8 +300,12 @@ mod tests {
             exchange: Some(id(3)),
             transforms: vec![Transform { name: "scrub", detail: None }],
             ..Event::new(id(1), Kind::Response, Decision::of(Verdict::Deny))
-        };
-        insta::assert_snapshot!(serde_json::to_string_pretty(&event).unwrap(), @r#"
+        }
+    }
+
+    #[test]
+    fn a_denied_request_says_who_what_and_why() {
+        insta::assert_snapshot!(serde_json::to_string_pretty(&denied()).unwrap(), @r#"
         {
           "apiVersion": "postern.dev/event/v1",
           "id": "01a2008d-747b-7101-8101-010101010101",
