@@ -151,7 +151,10 @@ mod tests {
 
     #[test]
     fn the_command_of_run_keeps_its_own_flags() {
-        for line in [&["run", "--", "curl", "--policy", "x", "-o", "y"][..], &["run", "curl", "--policy", "x", "-o", "y"]] {
+        for line in [
+            &["run", "--", "curl", "--policy", "x", "-o", "y"][..],
+            &["run", "curl", "--policy", "x", "-o", "y"],
+        ] {
             let run = Run::try_parse_from(line).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(run.args.command, ["curl", "--policy", "x", "-o", "y"]);
             assert!(run.args.policy.is_none());

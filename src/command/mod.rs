@@ -21,8 +21,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Gateway(args) => gateway::run(&args, output),
         Command::Status(args) => status::run(&args.socket, output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
-        Command::Ca(CaCommand::Init(args)) => ca::init(args, output),
-        Command::Ca(CaCommand::Status(args)) => ca::status(args, output),
+        Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
+        Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::interception::{Mode, OnError};
+use super::interception::{MODES, ON_ERROR};
 use super::limits::{Limits, Timeouts};
 use super::listeners::Listeners;
 use super::pod::PodMap;
 use super::quantity::written;
 use super::settings::Settings;
-use super::upstream::{Except, StaticAddress, TlsSettings, Upstream, UpstreamProxy};
+use super::upstream::{Except, StaticAddress, Upstream, UpstreamProxy};
+use crate::tls::roots::TlsSettings;
 
 pub(super) fn settings(settings: &Settings) -> Value {
     let interception = &settings.interception;
@@ -21,14 +22,11 @@ pub(super) fn settings(settings: &Settings) -> Value {
         "listeners": listeners(&settings.listeners),
         "admin": compact(json!({"address": settings.admin.address, "socket": optional(settings.admin.socket.as_ref())})),
         "interception": compact(json!({
-            "mode": match interception.mode { Mode::Required => "Required", Mode::Off => "Off" },
-            "caCertificate": path(&interception.ca_certificate),
-            "caKey": path(&interception.ca_key),
-            "caApproval": interception.ca_approval,
-            "onError": match interception.on_error {
-                OnError::FailClosed => "FailClosed",
-                OnError::Passthrough => "Passthrough",
-            },
+            "mode": word(&MODES, &interception.mode),
+            "caCertificate": optional(interception.certificate.as_ref()),
+            "caKey": optional(interception.key.as_ref()),
+            "caApproval": interception.approval,
+            "onError": word(&ON_ERROR, &interception.on_error),
         })),
         "policy": {
             "path": path(&settings.policy.path),
@@ -145,6 +143,11 @@ fn timeouts(timeouts: &Timeouts) -> Value {
         "streamIdle": written(timeouts.stream_idle),
         "keepAlive": written(timeouts.keep_alive),
     })
+}
+
+/// The word that users write for a choice.
+fn word<T: PartialEq>(words: &[(&'static str, T)], chosen: &T) -> Option<&'static str> {
+    words.iter().find(|(_, choice)| choice == chosen).map(|(word, _)| *word)
 }
 
 /// A path as text: one that is no UTF-8 shows replacement characters rather than failing.

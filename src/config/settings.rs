@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::interception::Interception;
 use super::limits::{Limits, Timeouts};
 use super::listeners::{Admin, Listeners};
 use super::pod::PolicySettings;
 use super::section::{Field, Findings, Section};
 use super::upstream::Upstream;
-use super::{redacted, source, yaml};
+use super::{interception, redacted, source, yaml};
 use crate::problem::Problem;
+use crate::tls::gate::GateSettings;
 
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct Settings {
     pub listeners: Listeners,
     pub admin: Admin,
-    pub interception: Interception,
+    pub interception: GateSettings,
     pub policy: PolicySettings,
     pub upstream: Upstream,
     /// `credentials.directory`: one file per credential name.
@@ -66,7 +66,7 @@ impl Settings {
         let settings = Self {
             listeners: Listeners::read(&s.field("listeners")),
             admin: Admin::read(&s.field("admin")),
-            interception: Interception::read(&s.field("interception")),
+            interception: interception::read(&s.field("interception")),
             policy: PolicySettings::read(&s.field("policy")),
             upstream: Upstream::read(&s.field("upstream")),
             credentials: s.field("credentials").section(|s| s.field("directory").path()),
@@ -89,9 +89,9 @@ impl Settings {
         let pod = [&self.policy.labels, &self.policy.annotations];
         let password = self.listeners.explicit.as_ref().and_then(|explicit| explicit.password_file.clone());
         let proxy = self.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.clone());
-        [&self.policy.path, &self.interception.ca_certificate, &self.interception.ca_key]
-            .into_iter()
-            .cloned()
+        std::iter::once(self.policy.path.clone())
+            .chain(self.interception.certificate.clone())
+            .chain(self.interception.key.clone())
             .chain(pod.into_iter().filter_map(|map| map.path().map(Path::to_owned)))
             .chain(tls.roots.iter().cloned())
             .chain(hosts)
@@ -111,9 +111,9 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::config::interception::{Mode, OnError};
     use crate::config::pod::PodMap;
     use crate::policy::name::Host;
+    use crate::tls::gate::{Mode, OnError};
 
     const DIR: &str = "/etc/postern";
 
@@ -138,8 +138,8 @@ mod tests {
         assert!(settings.listeners.reverse.is_empty());
         assert_eq!(settings.admin.address.to_string(), "0.0.0.0:15090");
         assert_eq!(settings.interception.mode, Mode::Required);
-        assert_eq!(settings.interception.ca_certificate, Path::new("/etc/postern/ca-cert.pem"));
-        assert_eq!(settings.interception.ca_key, Path::new("/etc/postern/ca-key.pem"));
+        assert_eq!(settings.interception.certificate.as_deref(), Some(Path::new("/etc/postern/ca-cert.pem")));
+        assert_eq!(settings.interception.key.as_deref(), Some(Path::new("/etc/postern/ca-key.pem")));
         assert_eq!(settings.interception.on_error, OnError::FailClosed);
         assert_eq!(settings.policy.path, Path::new("/etc/postern/policy.yaml"));
         assert_eq!(settings.policy.labels.read().unwrap().len(), 0);
@@ -186,8 +186,8 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
         assert_eq!(upstreams, ["https://api.anthropic.com:443", "http://127.0.0.1:8080"]);
         assert_eq!(settings.admin.socket.unwrap(), Path::new("/etc/postern/status.sock"));
         assert_eq!(settings.interception.mode, Mode::Off);
-        assert_eq!(settings.interception.ca_key, Path::new("/k.pem"));
-        assert_eq!(settings.interception.ca_approval.unwrap(), approval.to_lowercase());
+        assert_eq!(settings.interception.key.as_deref(), Some(Path::new("/k.pem")));
+        assert_eq!(settings.interception.approval.unwrap(), approval.to_lowercase());
         assert_eq!(settings.interception.on_error, OnError::Passthrough);
         assert_eq!(settings.policy.labels, PodMap::File("/etc/podinfo/labels".into()));
         assert_eq!(settings.policy.annotations.read().unwrap()["a/b"], "c");

@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use super::listeners::Origin;
 use super::section::Field;
 use crate::policy::name::{DnsName, Host};
+use crate::tls::roots::{HostTls, TlsSettings};
 
 /// The gateway's side towards the world.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,23 +21,6 @@ pub struct Upstream {
     pub hosts: BTreeMap<DnsName, StaticAddress>,
     pub deny_addresses: Vec<IpNet>,
     pub allow_addresses: Vec<IpNet>,
-}
-
-/// Trust towards upstreams beyond the system's roots, as files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TlsSettings {
-    pub roots: Vec<PathBuf>,
-    /// By canonical host name.
-    pub hosts: BTreeMap<String, HostTls>,
-}
-
-/// Trust and identity towards one upstream alone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostTls {
-    pub roots: Vec<PathBuf>,
-    /// The client certificate; there exactly if `key` is.
-    pub certificate: Option<PathBuf>,
-    pub key: Option<PathBuf>,
 }
 
 /// A corporate proxy that is asked, by CONNECT, for every upstream connection.
@@ -75,14 +59,14 @@ impl Upstream {
             tls: TlsSettings {
                 roots: s.field("roots").list(Field::path),
                 hosts: s.field("tls").map(|name, field| {
-                    let host = host_name(name, field);
-                    let tls = HostTls::read(field);
-                    Some((host?.as_str().to_owned(), tls))
+                    let host = host_key(name, field);
+                    let tls = host_tls(field);
+                    Some((host?.to_string(), tls))
                 }),
             },
             proxy: UpstreamProxy::read(&s.field("proxy")),
             hosts: s.field("hosts").map(|name, field| {
-                let host = host_name(name, field);
+                let host = name_key(name, field);
                 let address = field.parsed(StaticAddress::parse);
                 Some((host?, address?))
             }),
@@ -92,18 +76,16 @@ impl Upstream {
     }
 }
 
-impl HostTls {
-    fn read(field: &Field<'_>) -> Self {
-        let tls = field.section(|s| Self {
-            roots: s.field("roots").list(Field::path),
-            certificate: s.field("certificate").path(),
-            key: s.field("key").path(),
-        });
-        if tls.certificate.is_some() != tls.key.is_some() {
-            field.reject("a client certificate needs both `certificate` and `key`");
-        }
-        tls
+fn host_tls(field: &Field<'_>) -> HostTls {
+    let tls = field.section(|s| HostTls {
+        roots: s.field("roots").list(Field::path),
+        certificate: s.field("certificate").path(),
+        key: s.field("key").path(),
+    });
+    if tls.certificate.is_some() != tls.key.is_some() {
+        field.reject("a client certificate needs both `certificate` and `key`");
     }
+    tls
 }
 
 impl UpstreamProxy {
@@ -190,14 +172,21 @@ impl StaticAddress {
     }
 }
 
+/// Reads the key of a map as a host, in its canonical form.
+fn host_key(key: &str, field: &Field<'_>) -> Option<Host> {
+    let host = Host::parse(key);
+    host.map_err(|error| field.reject(format!("the key is neither a host name nor an address: {error}"))).ok()
+}
+
 /// Reads the key of a map as a host name, in its canonical form.
-fn host_name(key: &str, field: &Field<'_>) -> Option<DnsName> {
-    match Host::parse(key) {
-        Ok(Host::Name(name)) => return Some(name),
-        Ok(Host::Ip(_)) => field.reject("the key is an address; only names can stand here"),
-        Err(error) => field.reject(format!("the key is no host name: {error}")),
+fn name_key(key: &str, field: &Field<'_>) -> Option<DnsName> {
+    match host_key(key, field)? {
+        Host::Name(name) => Some(name),
+        Host::Ip(_) => {
+            field.reject("the key is an address; only names can stand here");
+            None
+        }
     }
-    None
 }
 
 /// Reads a network in CIDR form, or one address; bits beyond the prefix are a likely mistake and refused.

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::string::Ia5String;
 use rcgen::{
-    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, SanType,
-    SerialNumber,
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
+    SanType, SerialNumber,
 };
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
@@ -65,7 +65,9 @@ impl Authority {
         let leaf_key = KeyPair::generate().map_err(|error| failed(MintError::Signing(error)))?;
         let leaf_signing_key = PROVIDER
             .key_provider
-            .load_private_key(PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf_key.serialized_der().to_vec())))
+            .load_private_key(PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(
+                leaf_key.serialized_der().to_vec(),
+            )))
             .map_err(|error| failed(MintError::Configuration(error)))?;
         let fingerprint = chain.certificates.first().map(|der| fingerprint(der)).unwrap_or_default();
         let authority = Self { chain, fingerprint, signer, leaf_key, leaf_signing_key };
@@ -141,9 +143,11 @@ impl Authority {
     /// Mints a leaf for a host that the constraints permit and verifies it as rustls's clients do.
     fn check_itself(&self, now: SystemTime) -> Result<(), AuthorityError> {
         let subject = || self.chain.subject.clone();
-        let host = self.permitted_host().ok_or_else(|| AuthorityError::PermitsNothing { subject: subject() })?;
-        let leaf =
-            self.mint(&host, now).map_err(|cause| AuthorityError::NotMinting { subject: subject(), cause })?;
+        let host =
+            self.permitted_host().ok_or_else(|| AuthorityError::PermitsNothing { subject: subject() })?;
+        let leaf = self
+            .mint(&host, now)
+            .map_err(|cause| AuthorityError::NotMinting { subject: subject(), cause })?;
         self.verify(&host, &leaf, now).map_err(|cause| AuthorityError::NotAccepted {
             subject: subject(),
             host,
@@ -165,7 +169,8 @@ impl Authority {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&PROVIDER))
             .build()
             .map_err(|error| rustls::Error::General(error.to_string()))?;
-        let name = ServerName::try_from(host.to_string()).map_err(|error| rustls::Error::General(error.to_string()))?;
+        let name = ServerName::try_from(host.to_string())
+            .map_err(|error| rustls::Error::General(error.to_string()))?;
         let at = UnixTime::since_unix_epoch(now.duration_since(UNIX_EPOCH).unwrap_or_default());
         let [end_entity, intermediates @ ..] = leaf.certified.cert.as_slice() else {
             return Err(rustls::Error::NoCertificatesPresented);
@@ -177,7 +182,10 @@ impl Authority {
 impl fmt::Debug for Authority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { chain, fingerprint, .. } = self;
-        f.debug_struct("Authority").field("subject", &chain.subject).field("fingerprint", fingerprint).finish()
+        f.debug_struct("Authority")
+            .field("subject", &chain.subject)
+            .field("fingerprint", fingerprint)
+            .finish()
     }
 }
 

@@ -147,7 +147,8 @@ fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, AuthorityErro
         })?);
     }
     if read.is_empty() {
-        let hint = if pem.contains("PRIVATE KEY-----") { " but a key (are the two files swapped?)" } else { "" };
+        let hint =
+            if pem.contains("PRIVATE KEY-----") { " but a key (are the two files swapped?)" } else { "" };
         return Err(AuthorityError::NoCertificate { hint });
     }
     Ok(read)
@@ -197,10 +198,14 @@ fn identifier(x509: &X509Certificate<'_>) -> Option<Vec<u8>> {
 fn caveats(x509: &X509Certificate<'_>, subject: &str, has_identifier: bool) -> Vec<String> {
     let mut found = Vec::new();
     if !has_identifier {
-        found.push(format!("`{subject}` has no subjectKeyIdentifier: Python 3.13 and other strict clients refuse it"));
+        found.push(format!(
+            "`{subject}` has no subjectKeyIdentifier: Python 3.13 and other strict clients refuse it"
+        ));
     }
     if !matches!(x509.basic_constraints(), Ok(Some(extension)) if extension.critical) {
-        found.push(format!("basicConstraints of `{subject}` are not critical: Python 3.13 and other strict clients refuse it"));
+        found.push(format!(
+            "basicConstraints of `{subject}` are not critical: Python 3.13 and other strict clients refuse it"
+        ));
     }
     found
 }

@@ -144,8 +144,10 @@ mod tests {
     #[test]
     fn names_constrain_no_address_and_networks_no_name() {
         assert!(names(&["example.com"], &[]).permit(&host("192.0.2.1")));
-        let constraints =
-            Constraints { permitted: vec![Subtree::Network("192.0.2.0/24".parse().unwrap())], excluded: Vec::new() };
+        let constraints = Constraints {
+            permitted: vec![Subtree::Network("192.0.2.0/24".parse().unwrap())],
+            excluded: Vec::new(),
+        };
         assert!(constraints.permit(&host("example.com")));
         assert!(constraints.permit(&host("192.0.2.7")));
         assert!(!constraints.permit(&host("198.51.100.7")));

@@ -13,7 +13,9 @@ pub enum AuthorityError {
          `-----BEGIN CERTIFICATE-----`; `openssl x509 -inform DER` turns DER into PEM"
     )]
     NoCertificate { hint: &'static str },
-    #[error("certificate {position} of the CA certificate file is broken ({reason}): copy the file again, whole")]
+    #[error(
+        "certificate {position} of the CA certificate file is broken ({reason}): copy the file again, whole"
+    )]
     BrokenCertificate { position: usize, reason: String },
     #[error(
         "the CA key file holds no private key{hint}: expected PEM, which begins with `-----BEGIN PRIVATE KEY-----`, \
@@ -71,9 +73,13 @@ pub enum AuthorityError {
          issuers, up to the self-signed root, which is never sent)"
     )]
     NoRoot { subject: String, issuer: String },
-    #[error("the name constraints of `{subject}` cannot be read: issue it with names and addresses that are well formed")]
+    #[error(
+        "the name constraints of `{subject}` cannot be read: issue it with names and addresses that are well formed"
+    )]
     BrokenConstraints { subject: String },
-    #[error("the name constraints of `{subject}` permit no host at all: issue it for the names that policies inspect")]
+    #[error(
+        "the name constraints of `{subject}` permit no host at all: issue it for the names that policies inspect"
+    )]
     PermitsNothing { subject: String },
     #[error(
         "clients will not accept what `{subject}` issues ({cause}): a leaf for {host} was minted and did not verify \

@@ -18,6 +18,8 @@ pub(super) fn read(path: &Path) -> io::Result<Zeroizing<String>> {
     }
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Zeroizing::new(text.to_owned())),
-        Err(_) => Err(io::Error::other("it is not text: expected PEM; `openssl x509 -inform DER` turns DER into PEM")),
+        Err(_) => Err(io::Error::other(
+            "it is not text: expected PEM; `openssl x509 -inform DER` turns DER into PEM",
+        )),
     }
 }

@@ -132,13 +132,17 @@ pub enum GateError {
          unseen: use FailClosed"
     )]
     PassthroughInKubernetes,
-    #[error("{field} is missing, and interception.mode is Required: `postern ca init` makes a CA and says where")]
+    #[error(
+        "{field} is missing, and interception.mode is Required: `postern ca init` makes a CA and says where"
+    )]
     NotSet { field: &'static str },
     #[error("{field}: {path} cannot be read ({cause})", path = path.display())]
     Unreadable { field: &'static str, path: PathBuf, cause: std::io::Error },
     #[error("{path}: {cause}", path = path.display())]
     Unusable { path: PathBuf, cause: Box<AuthorityError> },
-    #[error("interception.caApproval is no fingerprint: expected `sha256:` and 64 hex digits, as `postern ca status` shows")]
+    #[error(
+        "interception.caApproval is no fingerprint: expected `sha256:` and 64 hex digits, as `postern ca status` shows"
+    )]
     BadApproval,
     #[error(
         "the CA is not the approved one: it is {actual}, interception.caApproval says {approved}; approve it there if \
@@ -149,7 +153,11 @@ pub enum GateError {
 
 impl Gate {
     /// Decides whether TLS may be ended here, reading the CA's files where it may.
-    pub fn open(settings: &GateSettings, surroundings: Surroundings, now: SystemTime) -> Result<Self, Box<Closed>> {
+    pub fn open(
+        settings: &GateSettings,
+        surroundings: Surroundings,
+        now: SystemTime,
+    ) -> Result<Self, Box<Closed>> {
         let mut evidence = Evidence {
             mode: settings.mode,
             state: State::Off,
@@ -195,7 +203,10 @@ impl GateError {
     /// settings that contradict themselves or the environment.
     fn is_of_ca(&self) -> bool {
         match self {
-            Self::NotSet { .. } | Self::Unreadable { .. } | Self::Unusable { .. } | Self::NotApproved { .. } => true,
+            Self::NotSet { .. }
+            | Self::Unreadable { .. }
+            | Self::Unusable { .. }
+            | Self::NotApproved { .. } => true,
             Self::NotRequested | Self::PassthroughInKubernetes | Self::BadApproval => false,
         }
     }

@@ -83,9 +83,11 @@ pub fn init(directory: &Path, now: SystemTime) -> Result<Metadata, InitError> {
     let (certificate, key, metadata) = make(now).map_err(InitError::Unmakable)?;
     let described = serde_json::to_string_pretty(&metadata).unwrap_or_default() + "\n";
     let mut written = Vec::new();
-    for (name, content, mode) in
-        [(METADATA, described.as_str(), 0o644), (KEY, key.as_str(), 0o600), (CERTIFICATE, &certificate, 0o644)]
-    {
+    for (name, content, mode) in [
+        (METADATA, described.as_str(), 0o644),
+        (KEY, key.as_str(), 0o600),
+        (CERTIFICATE, &certificate, 0o644),
+    ] {
         let path = directory.join(name);
         if let Err(error) = write_new(&path, content.as_bytes(), mode) {
             // Half a CA would stand in the way of the next attempt.
@@ -147,8 +149,9 @@ fn unread(path: &Path, error: &io::Error) -> String {
 fn exposure(key: &Path) -> Option<String> {
     let mode = key.metadata().ok()?.permissions().mode() & 0o777;
     let path = key.display();
-    (mode & 0o077 != 0)
-        .then(|| format!("{path} has mode {mode:04o}, so that others may read the CA's key: `chmod 600 {path}`"))
+    (mode & 0o077 != 0).then(|| {
+        format!("{path} has mode {mode:04o}, so that others may read the CA's key: `chmod 600 {path}`")
+    })
 }
 
 fn make(now: SystemTime) -> Result<(String, Zeroizing<String>, Metadata), rcgen::Error> {
@@ -163,7 +166,9 @@ fn make(now: SystemTime) -> Result<(String, Zeroizing<String>, Metadata), rcgen:
     let mark = fingerprint(key.public_key_raw());
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::OrganizationName, "Postern");
-    params.distinguished_name.push(DnType::CommonName, format!("Postern CA {}", mark.get(7..15).unwrap_or_default()));
+    params
+        .distinguished_name
+        .push(DnType::CommonName, format!("Postern CA {}", mark.get(7..15).unwrap_or_default()));
     let certificate = params.self_signed(&key)?;
     let metadata = Metadata {
         fingerprint: fingerprint(certificate.der()),

@@ -55,7 +55,12 @@ impl Leaves {
         self.minted.load(Ordering::Relaxed)
     }
 
-    fn server_config_at(&self, host: &Host, h2: bool, now: SystemTime) -> Result<Arc<ServerConfig>, MintError> {
+    fn server_config_at(
+        &self,
+        host: &Host,
+        h2: bool,
+        now: SystemTime,
+    ) -> Result<Arc<ServerConfig>, MintError> {
         let mut entry = self.entry(host, now)?;
         if !entry.is_fresh(now) {
             // Of callers that see the same stale entry, one removes it; none removes its successor.

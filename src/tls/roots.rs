@@ -113,8 +113,9 @@ impl UpstreamTls {
 fn load_host(name: &str, settings: &HostTls, mut trust: Trust) -> Result<(Host, Offers), Vec<Problem>> {
     let path = format!("upstream.tls.{name}");
     let mut problems = Vec::new();
-    let host = Host::parse(name)
-        .map_err(|error| problems.push(Problem::at(&path, format!("expected a host name or an address: {error}"))));
+    let host = Host::parse(name).map_err(|error| {
+        problems.push(Problem::at(&path, format!("expected a host name or an address: {error}")))
+    });
     if let Err(found) = trust.add_files(&format!("{path}.roots"), &settings.roots) {
         problems.extend(found);
     }
@@ -133,16 +134,19 @@ fn identity(path: &str, settings: &HostTls) -> Result<Option<Arc<CertifiedKey>>,
     let (certificate, key) = match (&settings.certificate, &settings.key) {
         (None, None) => return Ok(None),
         (Some(certificate), Some(key)) => (certificate, key),
-        (Some(_), None) => return Err(Problem::at(format!("{path}.key"), "missing: the certificate needs its key")),
+        (Some(_), None) => {
+            return Err(Problem::at(format!("{path}.key"), "missing: the certificate needs its key"));
+        }
         (None, Some(_)) => {
             return Err(Problem::at(format!("{path}.certificate"), "missing: the key needs its certificate"));
         }
     };
-    let chain = client_chain(certificate).map_err(|reason| at_file(path, "certificate", certificate, &reason))?;
+    let chain =
+        client_chain(certificate).map_err(|reason| at_file(path, "certificate", certificate, &reason))?;
     let private = client_key(key).map_err(|reason| at_file(path, "key", key, &reason))?;
-    CertifiedKey::from_der(chain, private, &PROVIDER)
-        .map(|identity| Some(Arc::new(identity)))
-        .map_err(|error| at_file(path, "key", key, &format!("it cannot be used with the certificate ({error})")))
+    CertifiedKey::from_der(chain, private, &PROVIDER).map(|identity| Some(Arc::new(identity))).map_err(
+        |error| at_file(path, "key", key, &format!("it cannot be used with the certificate ({error})")),
+    )
 }
 
 fn at_file(path: &str, field: &str, file: &Path, reason: &str) -> Problem {

@@ -5,8 +5,8 @@
 //! without an issuer, the issuer's name is put in as it is, and only then it is signed.
 
 use rcgen::{
-    CertificateParams, DistinguishedName, Error, Issuer, KeyIdMethod, KeyPair, PublicKeyData, SignatureAlgorithm,
-    SigningKey,
+    CertificateParams, DistinguishedName, Error, Issuer, KeyIdMethod, KeyPair, PublicKeyData,
+    SignatureAlgorithm, SigningKey,
 };
 use rustls::pki_types::CertificateDer;
 use x509_parser::asn1_rs::{Any, FromDer};

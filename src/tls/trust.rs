@@ -45,7 +45,10 @@ impl Trust {
         Self::of_bundles(BUNDLES.iter().map(Path::new), own)
     }
 
-    fn of_bundles<'a>(bundles: impl Iterator<Item = &'a Path>, own: &[CertificateDer<'_>]) -> (Self, BaseRoots) {
+    fn of_bundles<'a>(
+        bundles: impl Iterator<Item = &'a Path>,
+        own: &[CertificateDer<'_>],
+    ) -> (Self, BaseRoots) {
         let mut keys = RootCertStore::empty();
         keys.add_parsable_certificates(own.iter().cloned());
         let own = keys.roots.iter().map(|anchor| anchor.subject_public_key_info.to_vec()).collect();
@@ -79,7 +82,8 @@ impl Trust {
         let mut problems = Vec::new();
         for (index, file) in files.iter().enumerate() {
             if let Err(message) = self.add_file(file) {
-                problems.push(Problem::at(format!("{path}[{index}]"), format!("{}: {message}", file.display())));
+                problems
+                    .push(Problem::at(format!("{path}[{index}]"), format!("{}: {message}", file.display())));
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }

@@ -1,0 +1,11 @@
+//! What the environment says about interception.
+
+use crate::tls::gate::Surroundings;
+
+/// Whether whoever started this process wants TLS ended, and whether it runs in Kubernetes.
+pub fn read() -> Surroundings {
+    Surroundings {
+        intercept: std::env::var_os("POSTERN_INTERCEPT").is_some_and(|value| value == "1"),
+        kubernetes: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|value| !value.is_empty()),
+    }
+}
