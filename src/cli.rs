@@ -1,1 +1,168 @@
-//! cli: see the map in lib.rs.
+//! The command line: clap types, nothing else.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// The guarded door through which AI agents' traffic leaves.
+#[derive(Debug, Parser)]
+#[command(
+    name = "postern",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Exit status: 0 fine, 1 refused or failed, 2 wrong usage."
+)]
+pub struct Cli {
+    /// How results are printed.
+    #[arg(short, long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    pub output: Output,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The form of what is printed on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    Json,
+    Yaml,
+}
+
+/// What the executable does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Works on policies.
+    #[command(subcommand, arg_required_else_help = true)]
+    Policy(PolicyCommand),
+    /// Makes and inspects the CA with which TLS is ended on this machine.
+    #[command(subcommand, arg_required_else_help = true)]
+    Ca(CaCommand),
+    /// Prints the completion script of a shell.
+    Completions(CompletionsArgs),
+}
+
+/// Runs the gateway in the foreground: events on standard output, logs on standard error.
+///
+/// SIGTERM and SIGINT end it after what is under way has ended; SIGHUP reloads.
+#[derive(Debug, Args)]
+pub struct GatewayArgs {
+    /// The settings file (docs/configuration.md); nothing else configures the gateway.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Read everything the gateway would read, say all that is wrong, and exit.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Runs a command whose traffic goes through a gateway of its own.
+///
+/// Its exit status is the command's; 128 + n when signal n ended it, 127 when it cannot be started.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A policy file or a directory of them. Without it: policy.yaml in the user's configuration directory, else a
+    /// built-in policy that only records what it would deny.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub policy: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Shows what the gateway does, without a network: an agent, a provider and the gateway in one process.
+#[derive(Debug, Args)]
+pub struct DemoArgs {}
+
+/// Says what is enforced here, what is not, and how to get it.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Also look at what this settings file asks for.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Asks a running gateway for its policy, settings and health.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// The gateway's status socket, `admin.socket` in its settings.
+    #[arg(long, value_name = "PATH", default_value = crate::config::listeners::STATUS_SOCKET)]
+    pub socket: PathBuf,
+}
+
+/// `postern policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Checks policies, and says everything that is wrong with file, line and column.
+    Check(PolicyCheckArgs),
+}
+
+/// Arguments of `postern policy check`.
+#[derive(Debug, Args)]
+pub struct PolicyCheckArgs {
+    /// Policy files, or directories of them (*.yaml, *.yml, *.json); all are checked as one policy.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `postern ca`.
+#[derive(Debug, Subcommand)]
+pub enum CaCommand {
+    /// Makes a CA: ca-cert.pem, ca-key.pem (for its owner alone) and metadata.json. Never overwrites one.
+    Init(CaArgs),
+    /// Says which CA is there, whether it can be used, and what else interception needs.
+    Status(CaArgs),
+}
+
+/// Arguments of `postern ca init` and `postern ca status`.
+#[derive(Debug, Args)]
+pub struct CaArgs {
+    /// Where the CA is [default: `postern` in the user's data directory, that of `postern run`].
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
+/// Arguments of `postern completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell to complete in.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Run {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_command_of_run_keeps_its_own_flags() {
+        for line in [&["run", "--", "curl", "--policy", "x", "-o", "y"][..], &["run", "curl", "--policy", "x", "-o", "y"]] {
+            let run = Run::try_parse_from(line).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(run.args.command, ["curl", "--policy", "x", "-o", "y"]);
+            assert!(run.args.policy.is_none());
+        }
+        assert!(Run::try_parse_from(["run", "--polcy", "x", "--", "curl"]).is_err());
+    }
+
+    #[test]
+    fn the_format_may_stand_anywhere() {
+        for line in [["postern", "-o", "json", "ca", "status"], ["postern", "ca", "status", "-o", "json"]] {
+            assert_eq!(Cli::parse_from(line).output, Output::Json);
+        }
+    }
+}

@@ -1,1 +1,22 @@
-//! command: see the map in lib.rs.
+//! Joins the parts, one file a subcommand; the only place that names everything and reads the environment.
+
+use std::process::ExitCode;
+
+use crate::cli::{CaCommand, Cli, Command, PolicyCommand};
+
+mod ca;
+mod completions;
+pub mod directories;
+pub mod output;
+mod policy_check;
+
+/// Does what the command line says. An error is said in words by the caller, who exits with 1.
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let output = cli.output;
+    match cli.command {
+        Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
+        Command::Ca(CaCommand::Init(args)) => ca::init(args, output),
+        Command::Ca(CaCommand::Status(args)) => ca::status(args, output),
+        Command::Completions(args) => completions::run(&args),
+    }
+}

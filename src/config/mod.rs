@@ -1,1 +1,16 @@
-//! config: see the map in lib.rs.
+//! Reads what the user has configured: the settings file, policy sources, the pod's labels; and watches those files.
+
+pub mod interception;
+pub mod limits;
+pub mod listeners;
+pub mod pod;
+pub mod quantity;
+mod redacted;
+mod section;
+pub mod settings;
+pub mod source;
+pub mod upstream;
+pub mod watch;
+mod yaml;
+
+pub use settings::Settings;

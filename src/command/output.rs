@@ -1,0 +1,64 @@
+//! How commands print: text for people, or the same data as JSON or YAML.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::cli::Output;
+use crate::problem::Problem;
+
+/// A problem as programs read it.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    path: &'a str,
+    message: &'a str,
+}
+
+/// Prints a result on standard output: `text` for people, else `data`.
+pub fn print(output: Output, text: &str, data: &impl Serialize) -> anyhow::Result<()> {
+    let rendered = match output {
+        Output::Text => text.to_owned(),
+        Output::Json => serde_json::to_string_pretty(data)? + "\n",
+        Output::Yaml => serde_yaml::to_string(data)?,
+    };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(rendered.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Says what is wrong: text goes to standard error, a line each; JSON and YAML are a list on standard output,
+/// empty where nothing is wrong.
+pub fn print_problems(output: Output, problems: &[Problem]) -> anyhow::Result<()> {
+    if output == Output::Text {
+        let lines = problems.iter().fold(String::new(), |mut lines, problem| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(lines, "{problem}");
+            lines
+        });
+        return Ok(io::stderr().write_all(lines.as_bytes())?);
+    }
+    let rows: Vec<_> = problems
+        .iter()
+        .map(|problem| Row {
+            file: &problem.file,
+            line: problem.position.map(|(line, _)| line),
+            column: problem.position.map(|(_, column)| column),
+            path: &problem.path,
+            message: &problem.message,
+        })
+        .collect();
+    print(output, "", &rows)
+}
+
+/// Whether a command failed only because nobody reads its output any more.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,166 @@
+//! Where agents come in, and where the gateway tells about itself.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use super::section::Field;
+use crate::policy::name::{Authority, Host};
+
+/// The port of the explicit proxy where none is configured.
+pub const EXPLICIT_PORT: u16 = 15_002;
+/// The port of `/healthz`, `/readyz` and `/metrics` where none is configured.
+pub const ADMIN_PORT: u16 = 15_090;
+/// Where the status socket is where none is configured and this directory exists.
+pub const STATUS_SOCKET: &str = "/run/postern/status.sock";
+
+/// The ways in. At least one is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listeners {
+    pub explicit: Option<Explicit>,
+    pub reverse: Vec<Reverse>,
+}
+
+/// The explicit proxy: CONNECT and absolute-form requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explicit {
+    pub address: SocketAddr,
+    /// Holds the password that clients must present, with any user name.
+    pub password_file: Option<PathBuf>,
+}
+
+/// A port that stands for one upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reverse {
+    pub address: SocketAddr,
+    pub upstream: Origin,
+}
+
+/// An upstream as a URL without a path names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// `https`, else `http`.
+    pub secure: bool,
+    pub host: Host,
+    pub port: u16,
+}
+
+/// What the gateway tells about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admin {
+    /// `/healthz`, `/readyz` and `/metrics`, nothing else.
+    pub address: SocketAddr,
+    /// The Unix socket of `postern status`. Not written: [`STATUS_SOCKET`], where its directory exists.
+    pub socket: Option<PathBuf>,
+}
+
+impl Listeners {
+    /// Without `listeners`, the explicit proxy alone runs.
+    pub(super) fn read(field: &Field<'_>) -> Self {
+        let by_default = !field.is_written();
+        field.section(|s| {
+            s.refuse_unsupported("transparent");
+            s.refuse_unsupported("dns");
+            let (explicit, reverse) = (s.field("explicit"), s.field("reverse"));
+            let wanted = explicit.is_written() || by_default;
+            if !wanted && (!reverse.is_written() || reverse.is_empty_list()) {
+                field.reject(
+                    "lists no listener: write `explicit: {}` for the proxy on its default port, \
+                     or leave `listeners` out",
+                );
+            }
+            Self { explicit: wanted.then(|| Explicit::read(&explicit)), reverse: reverse.list(Reverse::read) }
+        })
+    }
+
+    /// Says which addresses are given twice; port 0 is never the same port.
+    pub(super) fn reject_shared(&self, admin: &Admin, field: &Field<'_>) {
+        let reverse = self.reverse.iter().enumerate();
+        let named = std::iter::once(("admin.address".to_owned(), admin.address))
+            .chain(self.explicit.iter().map(|e| ("listeners.explicit.address".to_owned(), e.address)))
+            .chain(reverse.map(|(i, r)| (format!("listeners.reverse[{i}].address"), r.address)));
+        let mut taken = BTreeMap::<u16, Vec<(String, IpAddr)>>::new();
+        for (name, address) in named.filter(|(_, address)| address.port() != 0) {
+            let others = taken.entry(address.port()).or_default();
+            if let Some((other, _)) = others.iter().find(|(_, ip)| overlap(*ip, address.ip())) {
+                field.reject(format!("{name} and {other} share port {}", address.port()));
+            }
+            others.push((name, address.ip()));
+        }
+    }
+}
+
+/// Whether two sockets on one port would be in each other's way.
+fn overlap(a: IpAddr, b: IpAddr) -> bool {
+    a == b || ((a.is_unspecified() || b.is_unspecified()) && a.is_ipv4() == b.is_ipv4())
+}
+
+impl Explicit {
+    fn read(field: &Field<'_>) -> Self {
+        let default = SocketAddr::from((Ipv4Addr::LOCALHOST, EXPLICIT_PORT));
+        field.section(|s| Self {
+            address: s.field("address").socket_address().unwrap_or(default),
+            password_file: s.field("passwordFile").path(),
+        })
+    }
+}
+
+impl Reverse {
+    fn read(field: &Field<'_>) -> Option<Self> {
+        let (address, upstream) = field.section(|s| {
+            let (address, upstream) = (s.field("address"), s.field("upstream"));
+            address.require(": an IP address with a port");
+            upstream.require(": the URL that this port stands for");
+            (address.socket_address(), upstream.parsed(Origin::parse))
+        });
+        Some(Self { address: address?, upstream: upstream? })
+    }
+}
+
+impl Admin {
+    pub(super) fn read(field: &Field<'_>) -> Self {
+        let default = SocketAddr::from((Ipv4Addr::UNSPECIFIED, ADMIN_PORT));
+        field.section(|s| Self {
+            address: s.field("address").socket_address().unwrap_or(default),
+            socket: s.field("socket").path(),
+        })
+    }
+}
+
+impl Origin {
+    /// Reads `https://host[:port]` or `http://host[:port]`; a slash may follow, nothing else.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let expected = || "expected a URL like https://api.example.com or http://127.0.0.1:8080".to_owned();
+        let (scheme, rest) = text.split_once("://").ok_or_else(expected)?;
+        let secure = match scheme {
+            "https" => true,
+            "http" => false,
+            _ => return Err(expected()),
+        };
+        // Said before anything of the text is repeated: it may be a password.
+        if rest.contains('@') {
+            return Err("a URL in the settings may hold no user name or password".to_owned());
+        }
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        if authority.contains(['/', '?', '#']) {
+            return Err("expected a URL without a path or query".to_owned());
+        }
+        let authority = Authority::parse(authority).map_err(|error| format!("{authority:?}: {error}"))?;
+        let port = authority.port.unwrap_or(if secure { 443 } else { 80 });
+        if port == 0 {
+            return Err("port 0 cannot be reached".to_owned());
+        }
+        Ok(Self { secure, host: authority.host, port })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.secure { "https" } else { "http" };
+        match &self.host {
+            Host::Ip(IpAddr::V6(ip)) => write!(f, "{scheme}://[{ip}]:{}", self.port),
+            host @ (Host::Ip(IpAddr::V4(_)) | Host::Name(_)) => write!(f, "{scheme}://{host}:{}", self.port),
+        }
+    }
+}

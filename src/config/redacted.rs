@@ -1,0 +1,169 @@
+//! The settings in force, in the shape of the settings file, for people to look at.
+//!
+//! Nothing secret is in [`Settings`]: passwords and keys stand in files, and URLs with a password are refused.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::interception::{Mode, OnError};
+use super::limits::{Limits, Timeouts};
+use super::listeners::Listeners;
+use super::pod::PodMap;
+use super::quantity::written;
+use super::settings::Settings;
+use super::upstream::{Except, StaticAddress, TlsSettings, Upstream, UpstreamProxy};
+
+pub(super) fn settings(settings: &Settings) -> Value {
+    let interception = &settings.interception;
+    json!({
+        "listeners": listeners(&settings.listeners),
+        "admin": compact(json!({"address": settings.admin.address, "socket": optional(settings.admin.socket.as_ref())})),
+        "interception": compact(json!({
+            "mode": match interception.mode { Mode::Required => "Required", Mode::Off => "Off" },
+            "caCertificate": path(&interception.ca_certificate),
+            "caKey": path(&interception.ca_key),
+            "caApproval": interception.ca_approval,
+            "onError": match interception.on_error {
+                OnError::FailClosed => "FailClosed",
+                OnError::Passthrough => "Passthrough",
+            },
+        })),
+        "policy": {
+            "path": path(&settings.policy.path),
+            "labels": pod(&settings.policy.labels),
+            "annotations": pod(&settings.policy.annotations),
+            "workload": settings.policy.workload,
+        },
+        "upstream": upstream(&settings.upstream),
+        "credentials": compact(json!({"directory": optional(settings.credentials.as_ref())})),
+        "events": {"stdout": settings.events_to_stdout},
+        "shutdown": {"grace": written(settings.grace)},
+        "limits": limits(&settings.limits),
+        "timeouts": timeouts(&settings.timeouts),
+    })
+}
+
+fn listeners(listeners: &Listeners) -> Value {
+    let explicit = listeners.explicit.as_ref().map(|explicit| {
+        compact(
+            json!({"address": explicit.address, "passwordFile": optional(explicit.password_file.as_ref())}),
+        )
+    });
+    let reverse = listeners
+        .reverse
+        .iter()
+        .map(|reverse| json!({"address": reverse.address, "upstream": reverse.upstream.to_string()}))
+        .collect::<Vec<_>>();
+    compact(json!({"explicit": explicit, "reverse": reverse}))
+}
+
+fn pod(map: &PodMap) -> Value {
+    match map {
+        PodMap::File(file) => json!(path(file)),
+        PodMap::Inline(map) => json!(map),
+    }
+}
+
+fn upstream(upstream: &Upstream) -> Value {
+    let TlsSettings { roots, hosts } = &upstream.tls;
+    let tls: Map<String, Value> = hosts
+        .iter()
+        .map(|(name, tls)| {
+            let tls = json!({
+                "roots": paths(&tls.roots),
+                "certificate": optional(tls.certificate.as_ref()),
+                "key": optional(tls.key.as_ref()),
+            });
+            (name.clone(), compact(tls))
+        })
+        .collect();
+    let hosts: Map<String, Value> =
+        upstream.hosts.iter().map(|(name, at)| (name.to_string(), json!(address(*at)))).collect();
+    let networks = |list: &[ipnet::IpNet]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    compact(json!({
+        "roots": paths(roots),
+        "proxy": upstream.proxy.as_ref().map(proxy),
+        "hosts": hosts,
+        "tls": tls,
+        "denyAddresses": networks(&upstream.deny_addresses),
+        "allowAddresses": networks(&upstream.allow_addresses),
+    }))
+}
+
+fn proxy(proxy: &UpstreamProxy) -> Value {
+    let except = proxy
+        .except
+        .iter()
+        .map(|except| match except {
+            Except::Name(name) => name.to_string(),
+            Except::Below(name) => format!("**.{name}"),
+            Except::Network(network) => network.to_string(),
+        })
+        .collect::<Vec<_>>();
+    compact(
+        json!({"url": proxy.url(), "credentialsFile": optional(proxy.credentials_file.as_ref()), "except": except}),
+    )
+}
+
+fn address(at: StaticAddress) -> String {
+    match (at.ip, at.port) {
+        (ip, None) => ip.to_string(),
+        (IpAddr::V4(ip), Some(port)) => format!("{ip}:{port}"),
+        (IpAddr::V6(ip), Some(port)) => format!("[{ip}]:{port}"),
+    }
+}
+
+fn limits(limits: &Limits) -> Value {
+    json!({
+        "requestBodyBytes": limits.request_body_bytes,
+        "decodedBodyBytes": limits.decoded_body_bytes,
+        "zstdWindowBytes": limits.zstd_window_bytes,
+        "toolInputBytes": limits.tool_input_bytes,
+        "sseEventBytes": limits.sse_event_bytes,
+        "clientHelloBytes": limits.client_hello_bytes,
+        "headerBytes": limits.header_bytes,
+        "headerCount": limits.header_count,
+        "bufferedBytes": limits.buffered_bytes,
+        "jsonDepth": limits.json_depth,
+        "leafCache": limits.leaf_cache,
+        "connections": limits.connections,
+        "h2Streams": limits.h2_streams,
+        "regexBytes": limits.regex_bytes,
+        "regexCompiledBytes": limits.regex_compiled_bytes,
+        "celCost": limits.cel_cost,
+    })
+}
+
+fn timeouts(timeouts: &Timeouts) -> Value {
+    json!({
+        "sniff": written(timeouts.sniff),
+        "agentHead": written(timeouts.agent_head),
+        "connect": written(timeouts.connect),
+        "upstreamHead": written(timeouts.upstream_head),
+        "streamIdle": written(timeouts.stream_idle),
+        "keepAlive": written(timeouts.keep_alive),
+    })
+}
+
+/// A path as text: one that is no UTF-8 shows replacement characters rather than failing.
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn optional(file: Option<&PathBuf>) -> Option<String> {
+    file.map(|file| path(file))
+}
+
+fn paths(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|file| path(file)).collect()
+}
+
+/// Leaves out what is not set.
+fn compact(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
+}

@@ -1,0 +1,298 @@
+//! Reads a tree of settings key by key and gathers everything that is wrong with it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::quantity;
+use super::yaml::{Key, Node, Value};
+use crate::problem::Problem;
+
+/// Where problems are gathered while a file is read.
+pub(super) struct Findings {
+    /// The directory that relative paths are relative to.
+    base: PathBuf,
+    problems: RefCell<Vec<Problem>>,
+}
+
+/// A map whose keys are known: each is asked for by name, and what nobody asked for is a problem.
+pub(super) struct Section<'n> {
+    findings: &'n Findings,
+    path: String,
+    /// Where it begins, said of a key that is missing from it.
+    position: Option<(usize, usize)>,
+    entries: &'n [(Key, Node)],
+    known: Vec<&'static str>,
+}
+
+/// The value of a key, or of an element of a list, whether it is written or not.
+pub(super) struct Field<'n> {
+    findings: &'n Findings,
+    path: String,
+    /// Where the value stands, or where it is missing.
+    position: Option<(usize, usize)>,
+    node: Option<&'n Node>,
+}
+
+impl Findings {
+    pub(super) fn new(base: &Path) -> Self {
+        Self { base: base.to_owned(), problems: RefCell::default() }
+    }
+
+    /// The whole document as a field.
+    pub(super) fn document<'n>(&'n self, node: &'n Node) -> Field<'n> {
+        Field::of(self, String::new(), node)
+    }
+
+    /// What was found, in the order of the file.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|problem| problem.position);
+        problems
+    }
+
+    fn add(&self, path: &str, position: Option<(usize, usize)>, message: String) {
+        let problem = Problem { position, ..Problem::at(path, message) };
+        self.problems.borrow_mut().push(problem);
+    }
+}
+
+impl<'n> Section<'n> {
+    /// The value of a key of this section.
+    pub(super) fn field(&mut self, name: &'static str) -> Field<'n> {
+        self.known.push(name);
+        let path = joined(&self.path, name);
+        match self.entries.iter().find(|(key, _)| key.name == name) {
+            Some((_, node)) => Field::of(self.findings, path, node),
+            None => Field { findings: self.findings, path, position: self.position, node: None },
+        }
+    }
+
+    /// Refuses a key that the design has and this build does not.
+    pub(super) fn refuse_unsupported(&mut self, name: &'static str) {
+        self.known.push(name);
+        if let Some((key, _)) = self.entries.iter().find(|(key, _)| key.name == name) {
+            let message = "not supported yet by this build; remove it".to_owned();
+            self.findings.add(&joined(&self.path, name), Some(key.position), message);
+        }
+    }
+
+    fn close(self) {
+        for (key, _) in self.entries.iter().filter(|(key, _)| !self.known.contains(&key.name.as_str())) {
+            let message = format!("unknown key; expected one of: {}", self.known.join(", "));
+            self.findings.add(&joined(&self.path, &key.name), Some(key.position), message);
+        }
+    }
+}
+
+impl<'n> Field<'n> {
+    /// A value that stands in the file; nothing after a colon is as if not written.
+    fn of(findings: &'n Findings, path: String, node: &'n Node) -> Self {
+        Self { findings, path, position: Some(node.position), node: Some(node).filter(|n| !n.is_null()) }
+    }
+
+    pub(super) fn is_written(&self) -> bool {
+        self.node.is_some()
+    }
+
+    /// Says that what stands here is wrong.
+    pub(super) fn reject(&self, message: impl Into<String>) {
+        self.findings.add(&self.path, self.position, message.into());
+    }
+
+    /// Reads a map with known keys. Without a value, and with one that is no map, every key is as if not written.
+    pub(super) fn section<T>(&self, read: impl FnOnce(&mut Section<'n>) -> T) -> T {
+        let entries: &[(Key, Node)] = match self.node.map(|node| &node.value) {
+            Some(Value::Map(entries)) => entries,
+            None => &[],
+            Some(other) => {
+                self.expected("a map", other);
+                &[]
+            }
+        };
+        let mut section = Section {
+            findings: self.findings,
+            path: self.path.clone(),
+            position: self.position,
+            entries,
+            known: Vec::new(),
+        };
+        let read = read(&mut section);
+        section.close();
+        read
+    }
+
+    /// Reads a list, each element by `read`, which answers `None` where it has rejected it.
+    pub(super) fn list<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Vec<T> {
+        match self.node.map(|node| &node.value) {
+            None => Vec::new(),
+            Some(Value::List(items)) => {
+                let element = |(i, node)| Field::of(self.findings, format!("{}[{i}]", self.path), node);
+                items.iter().enumerate().filter_map(|item| read(&element(item))).collect()
+            }
+            Some(other) => {
+                self.expected("a list", other);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reads a map whose keys are the user's, each by `read`; two keys that mean the same are a problem.
+    pub(super) fn map<K: Ord, T>(&self, read: impl Fn(&str, &Self) -> Option<(K, T)>) -> BTreeMap<K, T> {
+        let mut map = BTreeMap::new();
+        match self.node.map(|node| &node.value) {
+            None => {}
+            Some(Value::Map(entries)) => {
+                for (key, node) in entries {
+                    let path = format!("{}[{:?}]", self.path, key.name);
+                    let field = Field::of(self.findings, path, node);
+                    if read(&key.name, &field).is_some_and(|(k, value)| map.insert(k, value).is_some()) {
+                        field.reject("another key names the same");
+                    }
+                }
+            }
+            Some(other) => self.expected("a map", other),
+        }
+        map
+    }
+
+    /// Reads text by `parse`, whose error says what is wrong with it.
+    pub(super) fn parsed<T>(&self, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        match parse(self.text()?) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.reject(message);
+                None
+            }
+        }
+    }
+
+    /// Says that a value is missing here.
+    pub(super) fn require(&self, what: &str) {
+        if !self.is_written() {
+            self.reject(format!("is required{what}"));
+        }
+    }
+
+    /// Reads text that is not empty.
+    pub(super) fn text(&self) -> Option<&'n str> {
+        let text = self.text_or_empty()?;
+        if text.is_empty() {
+            self.reject("is empty");
+            return None;
+        }
+        Some(text)
+    }
+
+    pub(super) fn text_or_empty(&self) -> Option<&'n str> {
+        let value = &self.node?.value;
+        if let Value::Text(text) = value {
+            return Some(text);
+        }
+        self.expected("text", value);
+        None
+    }
+
+    /// Whether a list without elements stands here.
+    pub(super) fn is_empty_list(&self) -> bool {
+        self.node.is_some_and(|node| matches!(&node.value, Value::List(items) if items.is_empty()))
+    }
+
+    /// Whether a map stands here, for keys that take either a text or a map.
+    pub(super) fn is_map(&self) -> bool {
+        self.node.is_some_and(|node| matches!(node.value, Value::Map(_)))
+    }
+
+    /// Reads a path; a relative one is relative to the settings file.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        Some(self.findings.base.join(self.text()?))
+    }
+
+    pub(super) fn path_or(&self, name: &str) -> PathBuf {
+        self.path().unwrap_or_else(|| self.findings.base.join(name))
+    }
+
+    /// Reads an IP address with a port; no name, so that what is listened on cannot depend on a resolver.
+    pub(super) fn socket_address(&self) -> Option<SocketAddr> {
+        self.parsed(|text| {
+            text.parse().map_err(|_| {
+                format!("expected an IP address with a port, like \"127.0.0.1:15002\" or \"[::1]:15002\", found {text:?}")
+            })
+        })
+    }
+
+    pub(super) fn flag_or(&self, default: bool) -> bool {
+        match self.node.map(|node| &node.value) {
+            None => default,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.expected("true or false", other);
+                default
+            }
+        }
+    }
+
+    /// Reads one of a closed set of words.
+    pub(super) fn choice_or<T: Copy>(&self, choices: &[(&str, T)], default: T) -> T {
+        let chosen = self.parsed(|text| {
+            choices.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice).ok_or_else(|| {
+                let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+                format!("expected {}, found {text:?}", words.join(" or "))
+            })
+        });
+        chosen.unwrap_or(default)
+    }
+
+    /// Reads a duration above zero.
+    pub(super) fn duration_or(&self, default: Duration) -> Duration {
+        let positive = |text: &str| match quantity::duration(text)? {
+            Duration::ZERO => Err("must be more than zero".to_owned()),
+            duration => Ok(duration),
+        };
+        match self.node.map(|node| &node.value) {
+            Some(Value::Whole(number)) => {
+                self.reject(format!("expected a duration with its unit, like {number}s"));
+                default
+            }
+            _ => self.parsed(positive).unwrap_or(default),
+        }
+    }
+
+    /// Reads a count or, where `unit` is true, a size that may carry a unit; above zero and within `T`.
+    pub(super) fn number_or<T: TryFrom<u64>>(&self, default: T, unit: bool) -> T {
+        let number = match self.node.map(|node| &node.value) {
+            None => return default,
+            Some(Value::Whole(number)) => Some(*number),
+            Some(Value::Text(_)) if unit => self.parsed(quantity::size),
+            Some(other) => {
+                self.expected(if unit { "a size" } else { "a whole number" }, other);
+                None
+            }
+        };
+        let Some(number) = number else { return default };
+        match T::try_from(number) {
+            Ok(_) if number == 0 => self.reject("must be more than zero"),
+            Ok(number) => return number,
+            Err(_) => self.reject(format!("{number} is too large")),
+        }
+        default
+    }
+
+    fn expected(&self, what: &str, found: &Value) {
+        let scalar = matches!(found, Value::Whole(_) | Value::OtherNumber | Value::Bool(_));
+        let hint = if scalar && what == "text" { "; put it in quotes" } else { "" };
+        self.reject(format!("expected {what}, found {}{hint}", found.kind()));
+    }
+}
+
+impl Node {
+    fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+}
+
+fn joined(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

@@ -1,0 +1,339 @@
+//! The gateway's settings: one YAML file, compiled into what runs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::interception::Interception;
+use super::limits::{Limits, Timeouts};
+use super::listeners::{Admin, Listeners};
+use super::pod::PolicySettings;
+use super::section::{Field, Findings, Section};
+use super::upstream::Upstream;
+use super::{redacted, source, yaml};
+use crate::problem::Problem;
+
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The settings that a gateway runs with. Paths are absolute, names canonical; there is no secret in them.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub listeners: Listeners,
+    pub admin: Admin,
+    pub interception: Interception,
+    pub policy: PolicySettings,
+    pub upstream: Upstream,
+    /// `credentials.directory`: one file per credential name.
+    pub credentials: Option<PathBuf>,
+    /// `events.stdout`: whether events go to standard output.
+    pub events_to_stdout: bool,
+    /// `shutdown.grace`: how long exchanges may take to end after a SIGTERM.
+    pub grace: Duration,
+    pub limits: Limits,
+    pub timeouts: Timeouts,
+}
+
+impl Settings {
+    /// Reads a settings file; relative paths in it are relative to its directory.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the file.
+    pub fn read(path: &Path) -> Result<Self, Vec<Problem>> {
+        let name = path.display().to_string();
+        let text = source::read_text(path, MAX_BYTES).map_err(|problem| vec![problem])?;
+        let absolute = std::path::absolute(path)
+            .map_err(|error| vec![Problem::at("", format!("cannot be found: {error}")).in_file(&name)])?;
+        Self::parse(&text, absolute.parent().unwrap_or(Path::new("/")), &name)
+    }
+
+    /// Reads the text of a settings file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the file.
+    pub fn parse(text: &str, base_dir: &Path, file_name: &str) -> Result<Self, Vec<Problem>> {
+        let tree = yaml::read(text).map_err(|problem| vec![problem.in_file(file_name)])?;
+        let findings = Findings::new(base_dir);
+        let document = findings.document(&tree);
+        let settings = document.section(|s| Self::section(s, &document));
+        let problems = findings.into_problems();
+        if problems.is_empty() {
+            return Ok(settings);
+        }
+        Err(problems.into_iter().map(|problem| problem.in_file(file_name)).collect())
+    }
+
+    fn section(s: &mut Section<'_>, document: &Field<'_>) -> Self {
+        s.refuse_unsupported("ledger");
+        let settings = Self {
+            listeners: Listeners::read(&s.field("listeners")),
+            admin: Admin::read(&s.field("admin")),
+            interception: Interception::read(&s.field("interception")),
+            policy: PolicySettings::read(&s.field("policy")),
+            upstream: Upstream::read(&s.field("upstream")),
+            credentials: s.field("credentials").section(|s| s.field("directory").path()),
+            events_to_stdout: s.field("events").section(|s| s.field("stdout").flag_or(true)),
+            grace: s.field("shutdown").section(|s| s.field("grace").duration_or(Duration::from_secs(30))),
+            limits: Limits::read(&s.field("limits")),
+            timeouts: Timeouts::read(&s.field("timeouts")),
+        };
+        settings.listeners.reject_shared(&settings.admin, document);
+        settings
+    }
+
+    /// The files besides the settings file whose change asks for a reload. The credentials' directory is not
+    /// among them: secrets are re-read by themselves.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let tls = &self.upstream.tls;
+        let hosts = tls.hosts.values().flat_map(|host| {
+            host.roots.iter().chain(&host.certificate).chain(&host.key).cloned().collect::<Vec<_>>()
+        });
+        let pod = [&self.policy.labels, &self.policy.annotations];
+        let password = self.listeners.explicit.as_ref().and_then(|explicit| explicit.password_file.clone());
+        let proxy = self.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.clone());
+        [&self.policy.path, &self.interception.ca_certificate, &self.interception.ca_key]
+            .into_iter()
+            .cloned()
+            .chain(pod.into_iter().filter_map(|map| map.path().map(Path::to_owned)))
+            .chain(tls.roots.iter().cloned())
+            .chain(hosts)
+            .chain(password)
+            .chain(proxy)
+            .collect()
+    }
+
+    /// The settings in force as `postern status` shows them: the file's own shape, with every default in it.
+    pub fn redacted(&self) -> serde_json::Value {
+        redacted::settings(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+    use crate::config::interception::{Mode, OnError};
+    use crate::config::pod::PodMap;
+    use crate::policy::name::Host;
+
+    const DIR: &str = "/etc/postern";
+
+    fn parse(text: &str) -> Result<Settings, Vec<Problem>> {
+        Settings::parse(text, Path::new(DIR), "postern.yaml")
+    }
+
+    fn accepted(text: &str) -> Settings {
+        parse(&format!("policy: {{path: policy.yaml}}\n{text}")).unwrap()
+    }
+
+    /// What is said about settings whose policy is in order.
+    fn refused(text: &str) -> Vec<String> {
+        let problems = parse(&format!("{text}\npolicy: {{path: policy.yaml}}\n")).unwrap_err();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn policy_alone_is_enough_and_the_rest_has_the_defaults_of_the_design() {
+        let settings = accepted("");
+        assert_eq!(settings.listeners.explicit.unwrap().address.to_string(), "127.0.0.1:15002");
+        assert!(settings.listeners.reverse.is_empty());
+        assert_eq!(settings.admin.address.to_string(), "0.0.0.0:15090");
+        assert_eq!(settings.interception.mode, Mode::Required);
+        assert_eq!(settings.interception.ca_certificate, Path::new("/etc/postern/ca-cert.pem"));
+        assert_eq!(settings.interception.ca_key, Path::new("/etc/postern/ca-key.pem"));
+        assert_eq!(settings.interception.on_error, OnError::FailClosed);
+        assert_eq!(settings.policy.path, Path::new("/etc/postern/policy.yaml"));
+        assert_eq!(settings.policy.labels.read().unwrap().len(), 0);
+        assert_eq!(settings.grace, Duration::from_secs(30));
+        assert!(settings.events_to_stdout);
+        assert_eq!(settings.limits, Limits::default());
+        assert_eq!(settings.limits.request_body_bytes, 33_554_432);
+        assert_eq!(settings.timeouts, Timeouts::default());
+        assert_eq!(settings.timeouts.upstream_head, Duration::from_secs(900));
+    }
+
+    #[test]
+    fn every_key_of_the_design_is_read() {
+        let approval = format!("sha256:{}", "Ab".repeat(32));
+        let settings = parse(&format!(
+            r#"
+listeners:
+  explicit: {{address: "127.0.0.1:0", passwordFile: proxy-password}}
+  reverse:
+    - {{address: "127.0.0.1:15003", upstream: "https://api.anthropic.com"}}
+    - {{address: "[::1]:15004", upstream: "http://127.0.0.1:8080/"}}
+admin: {{address: "[::1]:15090", socket: status.sock}}
+interception: {{mode: Off, caCertificate: c.pem, caKey: /k.pem, caApproval: "{approval}", onError: Passthrough}}
+policy: {{path: /etc/postern/policy, labels: /etc/podinfo/labels, annotations: {{a/b: c}}, workload: {{namespace: agents, pod: p}}}}
+upstream:
+  roots: [corp-ca.pem]
+  proxy: {{url: "http://proxy.corp.example:3128", credentialsFile: proxy.txt, except: ["**.corp.example", 10.0.0.0/8]}}
+  hosts: {{API.anthropic.com: "127.0.0.1:8443", other.example: "::1"}}
+  tls: {{llm.corp.example: {{roots: [x.pem], certificate: c.pem, key: k.pem}}}}
+  denyAddresses: ["10.96.0.0/16", 192.0.2.1]
+  allowAddresses: ["127.0.0.0/8"]
+credentials: {{directory: credentials}}
+events: {{stdout: false}}
+shutdown: {{grace: 5s}}
+limits: {{requestBodyBytes: 1MiB, headerCount: 64, h2Streams: 5, celCost: 7}}
+timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
+"#
+        ))
+        .unwrap();
+        let explicit = settings.listeners.explicit.unwrap();
+        assert_eq!(explicit.password_file.unwrap(), Path::new("/etc/postern/proxy-password"));
+        let upstreams: Vec<_> =
+            settings.listeners.reverse.iter().map(|reverse| reverse.upstream.to_string()).collect();
+        assert_eq!(upstreams, ["https://api.anthropic.com:443", "http://127.0.0.1:8080"]);
+        assert_eq!(settings.admin.socket.unwrap(), Path::new("/etc/postern/status.sock"));
+        assert_eq!(settings.interception.mode, Mode::Off);
+        assert_eq!(settings.interception.ca_key, Path::new("/k.pem"));
+        assert_eq!(settings.interception.ca_approval.unwrap(), approval.to_lowercase());
+        assert_eq!(settings.interception.on_error, OnError::Passthrough);
+        assert_eq!(settings.policy.labels, PodMap::File("/etc/podinfo/labels".into()));
+        assert_eq!(settings.policy.annotations.read().unwrap()["a/b"], "c");
+        assert_eq!(settings.policy.workload.namespace, "agents");
+        let upstream = settings.upstream;
+        assert_eq!(upstream.tls.roots, [Path::new("/etc/postern/corp-ca.pem")]);
+        assert_eq!(
+            upstream.tls.hosts["llm.corp.example"].key.as_deref(),
+            Some(Path::new("/etc/postern/k.pem"))
+        );
+        let fixed: Vec<_> = upstream.hosts.iter().map(|(name, at)| (name.as_str(), at.port)).collect();
+        assert_eq!(fixed, [("api.anthropic.com", Some(8443)), ("other.example", None)]);
+        assert_eq!(upstream.deny_addresses.len(), 2);
+        assert_eq!(settings.credentials.unwrap(), Path::new("/etc/postern/credentials"));
+        assert!(!settings.events_to_stdout);
+        assert_eq!(settings.limits.request_body_bytes, 1 << 20);
+        assert_eq!(settings.limits.cel_cost, 7);
+        assert_eq!(settings.timeouts.keep_alive, Duration::from_secs(5_400));
+    }
+
+    #[test]
+    fn all_errors_come_at_once_each_with_its_place() {
+        let problems = refused(
+            "listeners: {explicit: {adress: x}}\n\
+             limits:\n  headerCount: many\n  bufferedBytes: 0\n\
+             timeouts: {sniff: 5}\n\
+             interceptoin: {}\n\
+             upstream: {denyAddresses: [10.0.0.1/8]}",
+        );
+        assert_eq!(problems.len(), 6, "{problems:#?}");
+        let at =
+            ["1:24: listeners.explicit.adress", "3:16: limits.headerCount", "4:18: limits.bufferedBytes"];
+        let more = ["5:19: timeouts.sniff", "6:1: interceptoin", "7:28: upstream.denyAddresses[0]"];
+        for (problem, place) in problems.iter().zip(at.into_iter().chain(more)) {
+            assert!(problem.starts_with(&format!("postern.yaml:{place}: ")), "{problem} is not at {place}");
+        }
+    }
+
+    #[test]
+    fn what_this_build_lacks_is_refused_as_such() {
+        let problems = refused(
+            "listeners: {explicit: {}, transparent: {port: 15001}, dns: {port: 15053}}\nledger: {path: x}",
+        );
+        assert_eq!(problems.len(), 3, "{problems:#?}");
+        for (problem, key) in problems.iter().zip(["listeners.transparent", "listeners.dns", "ledger"]) {
+            assert!(
+                problem.ends_with(&format!("{key}: not supported yet by this build; remove it")),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_missing_policy_is_said() {
+        for text in ["", "admin: {}", "policy: {}"] {
+            let problems = parse(text).unwrap_err();
+            assert_eq!(problems.len(), 1);
+            assert!(problems[0].to_string().contains("policy.path: is required"), "{}", problems[0]);
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_refused_in_words_that_help() {
+        for (text, words) in [
+            ("listeners: {}", "lists no listener"),
+            ("listeners: {explicit: {address: \"localhost:1\"}}", "expected an IP address with a port"),
+            (
+                "listeners: {reverse: [{upstream: \"https://a.example\"}]}",
+                "listeners.reverse[0].address: is required",
+            ),
+            (
+                "listeners: {reverse: [{address: \"127.0.0.1:1\", upstream: \"https://a.example/v1\"}]}",
+                "without a path",
+            ),
+            (
+                "listeners: {reverse: [{address: \"127.0.0.1:1\", upstream: \"ftp://a.example\"}]}",
+                "expected a URL",
+            ),
+            ("admin: {address: \"127.0.0.1:15002\"}", "share port 15002"),
+            ("interception: {mode: On}", "expected Required or Off"),
+            ("interception: {caApproval: \"sha256:12\"}", "64 hex digits"),
+            ("upstream: {proxy: \"https://proxy.example\"}", "not supported yet"),
+            ("upstream: {proxy: {except: []}}", "upstream.proxy.url: is required"),
+            ("upstream: {tls: {a.example: {key: k.pem}}}", "needs both"),
+            ("upstream: {hosts: {a.example: b.example}}", "expected an IP address"),
+            ("upstream: {hosts: {10.0.0.1: 10.0.0.2}}", "only names"),
+            ("upstream: {hosts: {a.example: 192.0.2.1, A.example: 192.0.2.2}}", "names the same"),
+            ("credentials: [x]", "expected a map, found a list"),
+            ("events: {stdout: yes please}", "expected true or false"),
+            ("shutdown: {grace: 0s}", "more than zero"),
+            ("limits: {h2Streams: 5000000000}", "too large"),
+            ("limits: {headerBytes: -1}", "expected a size"),
+            ("credentials: {directory: 5}", "put it in quotes"),
+        ] {
+            let problems = refused(text);
+            assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
+            assert!(problems[0].contains(words), "{text}: {}", problems[0]);
+        }
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_refused_and_not_repeated() {
+        for text in [
+            "upstream: {proxy: \"http://user:canary@proxy.example:3128\"}",
+            "listeners: {reverse: [{address: \"127.0.0.1:1\", upstream: \"https://user:canary@a.example\"}]}",
+        ] {
+            assert!(!refused(text).concat().contains("canary"));
+        }
+    }
+
+    #[test]
+    fn sections_that_hold_nothing_are_as_if_not_written() {
+        let settings = accepted("limits:\nlisteners:\nupstream: {proxy: }\n");
+        assert!(settings.listeners.explicit.is_some());
+        assert_eq!(settings.limits, Limits::default());
+        assert!(settings.upstream.proxy.is_none());
+    }
+
+    #[test]
+    fn a_proxy_excepts_what_it_names() {
+        let settings = accepted(
+            "upstream: {proxy: {url: \"http://p.example:1\", except: [a.example, \"**.b.example\", 10.0.0.0/8]}}",
+        );
+        let proxy = settings.upstream.proxy.unwrap();
+        let excepts = |host: &str| proxy.excepts(&Host::parse(host).unwrap());
+        assert!(["a.example", "x.b.example", "y.x.b.example", "10.1.2.3"].into_iter().all(excepts));
+        assert!(
+            !["b.example", "x.a.example", "xb.example", "192.0.2.1", "c.example"].into_iter().any(excepts)
+        );
+    }
+
+    #[test]
+    fn what_is_shown_reads_back_as_the_same_settings() {
+        let settings = accepted(
+            "upstream: {proxy: \"http://p.example:1\", hosts: {a.example: \"[::1]:5\"}, roots: [r.pem]}\nshutdown: {grace: 90s}",
+        );
+        let shown = settings.redacted();
+        let again = parse(&shown.to_string()).unwrap();
+        assert_eq!(again.redacted(), shown);
+        assert_eq!(again.upstream.hosts.values().next().unwrap().ip, "::1".parse::<IpAddr>().unwrap());
+        assert_eq!(shown["shutdown"]["grace"], "90s");
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named() {
+        let problems = Settings::read(Path::new("/nonexistent/postern.yaml")).unwrap_err();
+        assert!(problems[0].to_string().starts_with("/nonexistent/postern.yaml: cannot be read: "));
+    }
+}

@@ -1,0 +1,213 @@
+//! How upstreams are reached and trusted.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+
+use super::listeners::Origin;
+use super::section::Field;
+use crate::policy::name::{DnsName, Host};
+
+/// The gateway's side towards the world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// `upstream.roots` and `upstream.tls`.
+    pub tls: TlsSettings,
+    pub proxy: Option<UpstreamProxy>,
+    /// Names that are dialled at a fixed address instead of being resolved.
+    pub hosts: BTreeMap<DnsName, StaticAddress>,
+    pub deny_addresses: Vec<IpNet>,
+    pub allow_addresses: Vec<IpNet>,
+}
+
+/// Trust towards upstreams beyond the system's roots, as files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsSettings {
+    pub roots: Vec<PathBuf>,
+    /// By canonical host name.
+    pub hosts: BTreeMap<String, HostTls>,
+}
+
+/// Trust and identity towards one upstream alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostTls {
+    pub roots: Vec<PathBuf>,
+    /// The client certificate; there exactly if `key` is.
+    pub certificate: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+}
+
+/// A corporate proxy that is asked, by CONNECT, for every upstream connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamProxy {
+    pub host: Host,
+    pub port: u16,
+    /// One line, `user:password`.
+    pub credentials_file: Option<PathBuf>,
+    /// What is dialled directly.
+    pub except: Vec<Except>,
+}
+
+/// One exception from the upstream proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Except {
+    /// That name alone.
+    Name(DnsName),
+    /// Every name below this one, any number of labels deep.
+    Below(DnsName),
+    /// Upstreams that are addressed by IP, in this network.
+    Network(IpNet),
+}
+
+/// Where a name is dialled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaticAddress {
+    pub ip: IpAddr,
+    /// `None`: the port that was asked for.
+    pub port: Option<u16>,
+}
+
+impl Upstream {
+    pub(super) fn read(field: &Field<'_>) -> Self {
+        field.section(|s| Self {
+            tls: TlsSettings {
+                roots: s.field("roots").list(Field::path),
+                hosts: s.field("tls").map(|name, field| {
+                    let host = host_name(name, field);
+                    let tls = HostTls::read(field);
+                    Some((host?.as_str().to_owned(), tls))
+                }),
+            },
+            proxy: UpstreamProxy::read(&s.field("proxy")),
+            hosts: s.field("hosts").map(|name, field| {
+                let host = host_name(name, field);
+                let address = field.parsed(StaticAddress::parse);
+                Some((host?, address?))
+            }),
+            deny_addresses: s.field("denyAddresses").list(|field| field.parsed(network)),
+            allow_addresses: s.field("allowAddresses").list(|field| field.parsed(network)),
+        })
+    }
+}
+
+impl HostTls {
+    fn read(field: &Field<'_>) -> Self {
+        let tls = field.section(|s| Self {
+            roots: s.field("roots").list(Field::path),
+            certificate: s.field("certificate").path(),
+            key: s.field("key").path(),
+        });
+        if tls.certificate.is_some() != tls.key.is_some() {
+            field.reject("a client certificate needs both `certificate` and `key`");
+        }
+        tls
+    }
+}
+
+impl UpstreamProxy {
+    /// Where the proxy is, as a URL.
+    pub fn url(&self) -> String {
+        Origin { secure: false, host: self.host.clone(), port: self.port }.to_string()
+    }
+
+    /// Whether an upstream is dialled directly.
+    pub fn excepts(&self, host: &Host) -> bool {
+        self.except.iter().any(|except| except.covers(host))
+    }
+
+    /// Reads a URL alone, or a map with the URL, credentials and exceptions.
+    fn read(field: &Field<'_>) -> Option<Self> {
+        if !field.is_written() {
+            return None;
+        }
+        if !field.is_map() {
+            return field.parsed(Self::at);
+        }
+        field.section(|s| {
+            let url = s.field("url");
+            url.require("");
+            let credentials_file = s.field("credentialsFile").path();
+            let except = s.field("except").list(|field| field.parsed(Except::parse));
+            Some(Self { credentials_file, except, ..url.parsed(Self::at)? })
+        })
+    }
+
+    fn at(url: &str) -> Result<Self, String> {
+        if url.contains('@') {
+            return Err("put the proxy's user and password into a file, one line `user:password`, \
+                        and name it as `proxy: {url, credentialsFile}`"
+                .to_owned());
+        }
+        let origin = Origin::parse(url)?;
+        if origin.secure {
+            return Err("TLS to the upstream proxy itself is not supported yet by this build; write http://"
+                .to_owned());
+        }
+        Ok(Self { host: origin.host, port: origin.port, credentials_file: None, except: Vec::new() })
+    }
+}
+
+impl Except {
+    fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(network) = network(text) {
+            return Ok(Self::Network(network));
+        }
+        let below = text.strip_prefix("**.");
+        match Host::parse(below.unwrap_or(text)) {
+            Ok(Host::Name(name)) if below.is_some() => Ok(Self::Below(name)),
+            Ok(Host::Name(name)) => Ok(Self::Name(name)),
+            Ok(Host::Ip(_)) | Err(_) => Err(format!(
+                "expected a name, `**.` and a name for all below it, an address or a network, found {text:?}"
+            )),
+        }
+    }
+
+    fn covers(&self, host: &Host) -> bool {
+        match (self, host) {
+            (Self::Name(name), Host::Name(host)) => name == host,
+            (Self::Below(name), Host::Name(host)) => {
+                host.as_str().strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('.'))
+            }
+            (Self::Network(network), Host::Ip(ip)) => network.contains(ip),
+            (Self::Name(_) | Self::Below(_), Host::Ip(_)) | (Self::Network(_), Host::Name(_)) => false,
+        }
+    }
+}
+
+impl StaticAddress {
+    fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            return Ok(Self { ip, port: None });
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) if address.port() != 0 => Ok(Self { ip: address.ip(), port: Some(address.port()) }),
+            Ok(_) | Err(_) => Err(format!(
+                "expected an IP address, with a port or without, like \"127.0.0.1:8443\", found {text:?}"
+            )),
+        }
+    }
+}
+
+/// Reads the key of a map as a host name, in its canonical form.
+fn host_name(key: &str, field: &Field<'_>) -> Option<DnsName> {
+    match Host::parse(key) {
+        Ok(Host::Name(name)) => return Some(name),
+        Ok(Host::Ip(_)) => field.reject("the key is an address; only names can stand here"),
+        Err(error) => field.reject(format!("the key is no host name: {error}")),
+    }
+    None
+}
+
+/// Reads a network in CIDR form, or one address; bits beyond the prefix are a likely mistake and refused.
+fn network(text: &str) -> Result<IpNet, String> {
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Ok(IpNet::from(ip));
+    }
+    match text.parse::<IpNet>() {
+        Ok(net) if net.addr() == net.network() => Ok(net),
+        Ok(net) => Err(format!("{text} has bits beyond its prefix; did you mean {}?", net.trunc())),
+        Err(_) => Err(format!("expected a network like 10.96.0.0/16 or an address, found {text:?}")),
+    }
+}

@@ -1,0 +1,154 @@
+//! Tells by a handful of stats whether files or directories have changed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::source;
+
+/// A set of files and directories, and how they were when they were last looked at.
+///
+/// Made before the files are first read, so that no change in between is missed.
+#[derive(Debug)]
+pub struct Watched {
+    paths: Vec<(PathBuf, Fingerprint)>,
+}
+
+/// How a file or directory is, as cheaply as it can be told. Equal fingerprints mean equal content unless
+/// somebody writes the same number of bytes in place within one tick of the file system's clock.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fingerprint {
+    Absent,
+    File(Stamp),
+    /// A volume of Kubernetes: its content is what the link `..data` names, and changes with it at once.
+    Projected(PathBuf),
+    /// Any other directory: its policy files, none where it cannot be listed.
+    Directory(Vec<(PathBuf, Option<Stamp>)>),
+}
+
+/// What changes about a file when its content does; of a link, about the file it leads to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Watched {
+    /// Looks at the paths as they are now. Paths that do not exist yet are watched too.
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let paths = paths.into_iter().map(|path| {
+            let fingerprint = Fingerprint::take(&path);
+            (path, fingerprint)
+        });
+        Self { paths: paths.collect() }
+    }
+
+    /// Whether anything differs from the last look.
+    pub fn changed(&mut self) -> bool {
+        let mut changed = false;
+        for (path, before) in &mut self.paths {
+            let now = Fingerprint::take(path);
+            if now != *before {
+                *before = now;
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+impl Fingerprint {
+    pub(super) fn take(path: &Path) -> Self {
+        let Ok(metadata) = fs::metadata(path) else { return Self::Absent };
+        if !metadata.is_dir() {
+            return Self::File(Stamp::of(&metadata));
+        }
+        if let Ok(target) = fs::read_link(path.join("..data")) {
+            return Self::Projected(target);
+        }
+        let files = source::policy_files(path).unwrap_or_default();
+        let stamped = files.into_iter().map(|file| {
+            let stamp = fs::metadata(&file).ok().map(|metadata| Stamp::of(&metadata));
+            (file, stamp)
+        });
+        Self::Directory(stamped.collect())
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn watch(path: &Path) -> Watched {
+        Watched::new([path.to_owned()])
+    }
+
+    #[test]
+    fn a_file_changes_when_it_is_written_replaced_removed_and_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f.yaml");
+        let mut watched = watch(&file);
+        let mut step = |what: &dyn Fn()| {
+            what();
+            (watched.changed(), watched.changed())
+        };
+        assert_eq!(step(&|| ()), (false, false));
+        assert_eq!(step(&|| fs::write(&file, "one").unwrap()), (true, false), "made");
+        assert_eq!(step(&|| fs::write(&file, "three").unwrap()), (true, false), "written");
+        let other = dir.path().join("other");
+        fs::write(&other, "three").unwrap();
+        assert_eq!(step(&|| fs::rename(&other, &file).unwrap()), (true, false), "replaced");
+        assert_eq!(step(&|| fs::remove_file(&file).unwrap()), (true, false), "removed");
+    }
+
+    #[test]
+    fn a_directory_changes_with_its_policy_files_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.yaml"), "a").unwrap();
+        let mut watched = watch(dir.path());
+        fs::write(dir.path().join("notes.txt"), "x").unwrap();
+        assert!(!watched.changed());
+        fs::write(dir.path().join("a.yaml"), "longer").unwrap();
+        assert!(watched.changed());
+        fs::write(dir.path().join("b.yml"), "b").unwrap();
+        assert!(watched.changed());
+        fs::remove_file(dir.path().join("a.yaml")).unwrap();
+        assert!(watched.changed());
+        assert!(!watched.changed());
+    }
+
+    #[test]
+    fn a_projected_volume_changes_when_its_data_link_switches() {
+        let dir = tempfile::tempdir().unwrap();
+        for version in ["..1", "..2"] {
+            fs::create_dir(dir.path().join(version)).unwrap();
+            fs::write(dir.path().join(version).join("labels"), version).unwrap();
+        }
+        let data = dir.path().join("..data");
+        symlink("..1", &data).unwrap();
+        symlink("..data/labels", dir.path().join("labels")).unwrap();
+        let mut volume = watch(dir.path());
+        let mut key = watch(&dir.path().join("labels"));
+        assert!(!volume.changed() && !key.changed());
+        symlink("..2", dir.path().join("..data_tmp")).unwrap();
+        fs::rename(dir.path().join("..data_tmp"), &data).unwrap();
+        assert!(volume.changed() && key.changed());
+        assert!(!volume.changed() && !key.changed());
+    }
+}

@@ -1,0 +1,173 @@
+//! Which roots are trusted upstream: the system's bundle, else those built in, and what settings add; never Postern's
+//! own.
+
+use std::path::{Path, PathBuf};
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use super::file;
+use crate::problem::Problem;
+
+/// Where systems keep their bundle of roots, the common ones first. They are read at these paths and nowhere else:
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR`, which a pod may set for its agent, would have the gateway trust its own CA.
+const BUNDLES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+    "/etc/pki/tls/cacert.pem",
+    "/opt/homebrew/etc/ca-certificates/cert.pem",
+];
+
+/// Roots on their way into a configuration, and the keys that must not be among them.
+#[derive(Debug, Clone)]
+pub(super) struct Trust {
+    store: RootCertStore,
+    own: Vec<Vec<u8>>,
+}
+
+/// Where the base of trust comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BaseRoots {
+    /// A bundle of the system.
+    System(PathBuf),
+    /// Mozilla's roots as of the build, because no bundle was found.
+    BuiltIn,
+}
+
+impl Trust {
+    /// The system's roots but Postern's own. `own` is the chain of Postern's CA: a root with the key of any of these
+    /// is its own, however often it was reissued.
+    pub(super) fn of_system(own: &[CertificateDer<'_>]) -> (Self, BaseRoots) {
+        Self::of_bundles(BUNDLES.iter().map(Path::new), own)
+    }
+
+    fn of_bundles<'a>(bundles: impl Iterator<Item = &'a Path>, own: &[CertificateDer<'_>]) -> (Self, BaseRoots) {
+        let mut keys = RootCertStore::empty();
+        keys.add_parsable_certificates(own.iter().cloned());
+        let own = keys.roots.iter().map(|anchor| anchor.subject_public_key_info.to_vec()).collect();
+        let mut trust = Self { store: RootCertStore::empty(), own };
+        let base = trust.add_base(bundles);
+        let before = trust.store.len();
+        trust.store.roots.retain(|anchor| !is_own(&trust.own, &anchor.subject_public_key_info));
+        if trust.store.len() < before {
+            tracing::warn!("the system's roots hold Postern's own CA: it is not trusted upstream");
+        }
+        (trust, base)
+    }
+
+    fn add_base<'a>(&mut self, bundles: impl Iterator<Item = &'a Path>) -> BaseRoots {
+        for bundle in bundles.filter(|bundle| bundle.is_file()) {
+            let read = rustls_native_certs::load_certs_from_paths(Some(bundle), None);
+            for error in read.errors {
+                tracing::warn!(bundle = %bundle.display(), %error, "a root of the system was skipped");
+            }
+            let (added, _) = self.store.add_parsable_certificates(read.certs);
+            if added > 0 {
+                return BaseRoots::System(bundle.to_owned());
+            }
+        }
+        self.store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        BaseRoots::BuiltIn
+    }
+
+    /// Adds the certificates of the PEM files that stand at `path` in the settings; says all that is wrong with them.
+    pub(super) fn add_files(&mut self, path: &str, files: &[PathBuf]) -> Result<(), Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            if let Err(message) = self.add_file(file) {
+                problems.push(Problem::at(format!("{path}[{index}]"), format!("{}: {message}", file.display())));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), String> {
+        let text = file::read(path).map_err(|error| format!("it cannot be read ({error})"))?;
+        let mut position = 0;
+        for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
+            position += 1;
+            certificate
+                .map_err(|error| error.to_string())
+                .and_then(|certificate| self.add(certificate))
+                .map_err(|reason| format!("certificate {position} cannot be trusted: {reason}"))?;
+        }
+        if position == 0 {
+            return Err("it holds no certificate: expected PEM, `-----BEGIN CERTIFICATE-----`".to_owned());
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), String> {
+        self.store.add(certificate).map_err(|error| error.to_string())?;
+        if self.store.roots.last().is_some_and(|anchor| is_own(&self.own, &anchor.subject_public_key_info)) {
+            return Err("it is of Postern's own CA, and whoever holds a key under it could pose as any upstream; \
+                        remove it here (if upstreams are issued under the same root, give the CA that issues them)"
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    pub(super) fn into_store(self) -> RootCertStore {
+        self.store
+    }
+}
+
+fn is_own(own: &[Vec<u8>], public_key: &[u8]) -> bool {
+    own.iter().any(|key| key == public_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::testing::TestCa;
+
+    fn write(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_first_bundle_that_holds_a_root_is_the_base() {
+        let (empty, full) = (write(""), write(&TestCa::root("Corp").pem()));
+        let missing = Path::new("/nonexistent/bundle.pem");
+        let (trust, base) = Trust::of_bundles([missing, empty.path(), full.path()].into_iter(), &[]);
+        assert_eq!(base, BaseRoots::System(full.path().to_owned()));
+        assert_eq!(trust.into_store().len(), 1);
+    }
+
+    #[test]
+    fn without_a_bundle_the_built_in_roots_are_the_base() {
+        let (trust, base) = Trust::of_bundles(std::iter::empty(), &[]);
+        assert_eq!(base, BaseRoots::BuiltIn);
+        assert!(trust.into_store().len() > 50);
+    }
+
+    #[test]
+    fn posterns_own_ca_in_the_systems_bundle_is_not_trusted() {
+        let (own, other) = (TestCa::root("Postern"), TestCa::root("Corp"));
+        let reissued = own.reissued();
+        let bundle = write(&format!("{}{}{}", own.pem(), reissued, other.pem()));
+        let (trust, _) = Trust::of_bundles([bundle.path()].into_iter(), &[own.der()]);
+        assert_eq!(trust.into_store().len(), 1);
+    }
+
+    #[test]
+    fn everything_wrong_with_added_roots_is_said_at_once() {
+        let own = TestCa::root("Postern");
+        let files = [write(&own.pem()), write("no PEM"), write(&TestCa::root("Corp").pem())];
+        let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
+        paths.push("/nonexistent/x.pem".into());
+        let (mut trust, _) = Trust::of_bundles(std::iter::empty(), &[own.der()]);
+        let problems = trust.add_files("upstream.roots", &paths).unwrap_err();
+        let said: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+        assert_eq!(said, ["upstream.roots[0]", "upstream.roots[1]", "upstream.roots[3]"]);
+        assert!(problems[0].message.contains("Postern's own CA"), "{}", problems[0]);
+        assert!(problems[1].message.contains("no certificate"), "{}", problems[1]);
+        assert!(problems[2].message.contains("cannot be read"), "{}", problems[2]);
+    }
+}
