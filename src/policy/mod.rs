@@ -1,5 +1,7 @@
 //! Decides: what users write, compiled into what an exchange asks. Pure.
 
+pub mod credential;
+pub mod destination;
 pub mod name;
 
 use std::fmt;
