@@ -1,3 +1,5 @@
+//! Every spelling of a key is found, however its bytes are split.
+
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use base64::{Engine, prelude::BASE64_URL_SAFE};
 use proptest::prelude::*;
