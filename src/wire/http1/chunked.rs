@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use super::fields::{self, Lines, Search, Section};
+use super::fields::{self, Search, Section};
 use super::{Limits, Violation};
 
 /// Where in a chunked body the next byte stands.
@@ -55,10 +55,10 @@ impl Chunked {
                 [_, ..] => Err(Violation::malformed("chunk longer than its size")),
             },
             Self::Trailers => {
-                let Some(length) = search.end(bytes, limits.header_bytes, Section::Trailers)? else {
+                let Some(length) = search.end(bytes, limits, Section::Trailers)? else {
                     return Ok(0);
                 };
-                judge_trailers(bytes.get(..length).unwrap_or(bytes), limits)?;
+                judge_trailers(bytes.get(..length).unwrap_or(bytes), search, limits)?;
                 *self = Self::Done;
                 Ok(length)
             }
@@ -117,7 +117,7 @@ fn extension(text: &[u8]) -> Option<&[u8]> {
 }
 
 fn after_token(text: &[u8]) -> Option<&[u8]> {
-    let length = text.iter().take_while(|b| fields::is_token(**b)).count();
+    let length = fields::token_length(text);
     if length == 0 { None } else { text.get(length..) }
 }
 
@@ -132,11 +132,11 @@ fn after_quoted(mut text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn judge_trailers(section: &[u8], limits: &Limits) -> Result<(), Violation> {
-    fields::only_line_ends(section)?;
-    for (count, line) in Lines(section).enumerate() {
+fn judge_trailers(section: &[u8], found: &Search, limits: &Limits) -> Result<(), Violation> {
+    found.only_line_ends(section)?;
+    for (count, line) in found.lines(section).enumerate() {
         if count >= limits.header_count {
-            return Err(Violation::too_large("too many trailers"));
+            return Err(Violation::too_large("too many headers"));
         }
         let (name, _) = fields::field(line)?;
         if !fields::fit_for_trailers(name) {

@@ -185,7 +185,7 @@ fn trailers_are_bounded_like_heads() {
     let trailers = |lines: &str| [CHUNKED, b"0\r\n", lines.as_bytes(), b"\r\n"].concat();
     let reason = |bytes: &[u8]| drive(bytes, &[], few).1.map(|v| v.reason());
     assert_eq!(reason(&trailers("A: 1\r\nB: 1\r\nC: 1\r\n")), None);
-    assert_eq!(reason(&trailers("A: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\n")), Some("too many trailers"));
+    assert_eq!(reason(&trailers("A: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\n")), Some("too many headers"));
     assert_eq!(reason(&trailers(&format!("A: {}\r\n", "x".repeat(99)))), Some("trailers too large"));
 }
 

@@ -1,8 +1,8 @@
 //! Field lines of heads and trailers: where a section ends, and what a line may hold.
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr_iter;
 
-use super::Violation;
+use super::{Limits, Violation};
 
 /// What is searched: a head may follow one empty line (RFC 9112, section 2.2), trailers end at their first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +11,12 @@ pub(super) enum Section {
     Trailers,
 }
 
-/// The search for a section's end. It remembers how far it came, so that bytes are looked at once however they arrive.
+/// The search for a section's end. It remembers how far it came and where lines end, so that bytes are looked at
+/// once however they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Search {
+    /// Where each line's LF stands, without the last, empty one's.
+    ends: Vec<usize>,
     line: usize,
     searched: usize,
 }
@@ -24,65 +27,75 @@ impl Search {
     pub(super) fn end(
         &mut self,
         bytes: &[u8],
-        limit: usize,
+        limits: &Limits,
         section: Section,
     ) -> Result<Option<usize>, Violation> {
         // Nothing past the limit is looked at, so that what arrives together is judged as what trickles in.
-        let window = bytes.get(..limit).unwrap_or(bytes);
-        let from = self.searched.min(window.len());
-        let mut line = self.line;
+        let window = bytes.get(..limits.header_bytes).unwrap_or(bytes);
+        let from = self.searched;
         for at in memchr_iter(b'\n', window.get(from..).unwrap_or_default()) {
             let lf = from + at;
             if lf.checked_sub(1).and_then(|cr| window.get(cr)) != Some(&b'\r') {
                 return Err(Violation::malformed("bare LF"));
             }
-            if lf == line + 1 {
-                match (section, line) {
+            if lf == self.line + 1 {
+                match (section, self.line) {
                     (Section::Head, 0) => {}
                     (Section::Head, 2) => return Err(Violation::malformed("empty line before the request")),
                     (Section::Head | Section::Trailers, _) => return Ok(Some(lf + 1)),
                 }
             }
-            line = lf + 1;
+            // The request line and an empty one before it are no header.
+            if self.ends.len() > limits.header_count + 1 {
+                return Err(Violation::too_large("too many headers"));
+            }
+            self.ends.push(lf);
+            self.line = lf + 1;
+            self.searched = lf + 1;
         }
-        if window.len() >= limit {
+        if window.len() >= limits.header_bytes {
             return Err(Violation::too_large(match section {
                 Section::Head => "head too large",
                 Section::Trailers => "trailers too large",
             }));
         }
-        *self = Self { line, searched: window.len() };
+        self.searched = window.len();
         Ok(None)
     }
-}
 
-/// The lines of a section that [`Search::end`] has delimited, without their CRLF, up to the empty one.
-pub(super) struct Lines<'a>(pub(super) &'a [u8]);
+    /// The lines of the section that was found, without their line ends and without empty ones.
+    pub(super) fn lines<'a>(&self, section: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let mut start = 0;
+        self.ends.iter().filter_map(move |lf| {
+            let line = section.get(start..lf.saturating_sub(1)).unwrap_or_default();
+            start = lf + 1;
+            if line.is_empty() { None } else { Some(line) }
+        })
+    }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = &'a [u8];
+    /// Refuses control bytes (CR, NUL, DEL among them) but tabs and the line ends of the section that was found.
+    pub(super) fn only_line_ends(&self, section: &[u8]) -> Result<(), Violation> {
+        let line_ends = self.ends.len() + 1;
+        if controls(section) == 2 * line_ends {
+            return Ok(());
+        }
+        let bare_cr = section.windows(2).any(|pair| matches!(pair, [b'\r', after] if *after != b'\n'));
+        Err(Violation::malformed(if bare_cr { "bare CR" } else { "control byte" }))
+    }
 
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let lf = memchr(b'\n', self.0)?;
-        let line = self.0.get(..lf)?.strip_suffix(b"\r")?;
-        self.0 = self.0.get(lf + 1..)?;
-        if line.is_empty() { None } else { Some(line) }
+    /// Forgets the section, to begin another.
+    pub(super) fn restart(&mut self) {
+        self.ends.clear();
+        self.line = 0;
+        self.searched = 0;
     }
 }
 
-/// Refuses control bytes (CR, NUL, DEL among them) but tabs and the line ends that [`Search::end`] has found.
-pub(super) fn only_line_ends(section: &[u8]) -> Result<(), Violation> {
-    if count(section, is_control) == 2 * count(section, |b| b == b'\n') {
-        return Ok(());
-    }
-    let bare_cr = section.windows(2).any(|pair| matches!(pair, [b'\r', after] if *after != b'\n'));
-    Err(Violation::malformed(if bare_cr { "bare CR" } else { "control byte" }))
-}
-
-/// Counts in blocks short enough for the count to fit a byte, so that the compiler compares sixteen bytes at once.
-fn count(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
-    let in_block = |block: &[u8]| block.iter().fold(0u8, |n, b| n.wrapping_add(u8::from(wanted(*b))));
-    bytes.chunks(255).map(|block| usize::from(in_block(block))).sum()
+/// Counts control bytes, in blocks short enough for the count to fit a byte, so that the compiler compares sixteen
+/// bytes at once.
+fn controls(bytes: &[u8]) -> usize {
+    let in_block = |block: &[u8]| block.iter().fold(0u8, |n, b| n.wrapping_add(u8::from(is_control(*b))));
+    bytes.chunks(240).map(|block| usize::from(in_block(block))).sum()
 }
 
 const fn is_control(b: u8) -> bool {
@@ -91,8 +104,7 @@ const fn is_control(b: u8) -> bool {
 
 /// Splits a line into name and value (RFC 9112, section 5): no space around the name, none kept around the value.
 pub(super) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Violation> {
-    let length = line.iter().take_while(|b| is_token(**b)).count();
-    let Some((name, rest)) = line.split_at_checked(length) else {
+    let Some((name, rest)) = line.split_at_checked(token_length(line)) else {
         return Err(Violation::malformed("header without colon"));
     };
     match (rest, name) {
@@ -112,8 +124,16 @@ pub(super) fn trim(mut value: &[u8]) -> &[u8] {
     value
 }
 
+/// The length of the token that `bytes` begin with.
+pub(super) fn token_length(bytes: &[u8]) -> usize {
+    // Four at a time without a branch between them: names are most of what a head is looked at for.
+    let whole = bytes.chunks_exact(4).take_while(|four| four.iter().fold(true, |all, b| all & is_token(*b)));
+    let known = whole.count() * 4;
+    known + bytes.iter().skip(known).take_while(|b| is_token(**b)).count()
+}
+
 /// A byte of a token (RFC 9110, section 5.6.2).
-pub(super) const fn is_token(b: u8) -> bool {
+const fn is_token(b: u8) -> bool {
     TOKEN[b as usize]
 }
 

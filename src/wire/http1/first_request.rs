@@ -21,10 +21,9 @@ pub struct RequestHead<'a> {
 
 /// Reads the head at the start of `bytes` by the rules of the [`Framer`](super::Framer); `None` needs more bytes.
 pub fn first_request<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<RequestHead<'a>>, Violation> {
-    let Some(length) = Search::default().end(bytes, limits.header_bytes, Section::Head)? else {
-        return Ok(None);
-    };
-    let head = head::judge(bytes.get(..length).unwrap_or(bytes), limits)?;
+    let mut search = Search::default();
+    let Some(length) = search.end(bytes, limits, Section::Head)? else { return Ok(None) };
+    let head = head::judge(bytes.get(..length).unwrap_or(bytes), &search, limits)?;
     Ok(Some(RequestHead {
         method: text(head.method)?,
         target: text(head.target)?,

@@ -1,6 +1,6 @@
 //! Judges one whole request head by RFC 9112, without what it leaves to the recipient's leniency.
 
-use super::fields::{self, Lines};
+use super::fields::{self, Search};
 use super::{Limits, Violation};
 
 /// A request head that every reader reads alike.
@@ -20,10 +20,10 @@ pub(super) enum Body {
     Chunked,
 }
 
-/// Judges a head that [`fields::Search`] has delimited: `head` ends with its empty line.
-pub(super) fn judge<'a>(head: &'a [u8], limits: &Limits) -> Result<Head<'a>, Violation> {
-    fields::only_line_ends(head)?;
-    let mut lines = Lines(head.strip_prefix(b"\r\n").unwrap_or(head));
+/// Judges the head that `found` has delimited.
+pub(super) fn judge<'a>(head: &'a [u8], found: &Search, limits: &Limits) -> Result<Head<'a>, Violation> {
+    found.only_line_ends(head)?;
+    let mut lines = found.lines(head);
     let line = request_line(lines.next().unwrap_or_default())?;
     let mut facts = Facts::default();
     let mut count = 0;
@@ -53,8 +53,7 @@ struct RequestLine<'a> {
 
 fn request_line(line: &[u8]) -> Result<RequestLine<'_>, Violation> {
     const MALFORMED: Violation = Violation::malformed("request line");
-    let method_length = line.iter().take_while(|b| fields::is_token(**b)).count();
-    let (method, rest) = line.split_at_checked(method_length).ok_or(MALFORMED)?;
+    let (method, rest) = line.split_at_checked(fields::token_length(line)).ok_or(MALFORMED)?;
     let rest = rest.strip_prefix(b" ").ok_or(MALFORMED)?;
     let (target, version) = rest.split_last_chunk::<9>().ok_or(MALFORMED)?;
     let http_11 = match version {

@@ -132,17 +132,17 @@ impl Framer {
         };
         if done {
             self.stage = Stage::Head;
-            self.search = Search::default();
+            self.search.restart();
         }
         Ok(pass)
     }
 
     fn head(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
-        let Some(length) = self.search.end(bytes, self.limits.header_bytes, Section::Head)? else {
+        let Some(length) = self.search.end(bytes, &self.limits, Section::Head)? else {
             return Ok(0);
         };
-        let head = head::judge(bytes.get(..length).unwrap_or(bytes), &self.limits)?;
-        self.search = Search::default();
+        let head = head::judge(bytes.get(..length).unwrap_or(bytes), &self.search, &self.limits)?;
+        self.search.restart();
         self.stage = match head.body {
             Body::Length(0) => Stage::Head,
             Body::Length(left) => Stage::Length(left),
