@@ -80,7 +80,12 @@ const RULES: &[Rule] = &[
         permitted: &[],
         reason: "where a credential goes is decided without touching the world",
     },
-    Rule { modules: &["wire"], forbidden: &["crate::policy"], reason: "framing knows bytes, not rules" },
+    Rule {
+        modules: &["wire"],
+        forbidden: &["crate::policy"],
+        permitted: &[],
+        reason: "framing knows bytes, not rules",
+    },
     Rule {
         modules: &["proxy", "tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
         forbidden: &["crate::command", "crate::cli", "kube", "k8s_openapi"],

@@ -72,11 +72,11 @@ pub enum PolicyState {
     Expired,
 }
 
-/// One way in.
+/// One listener: a way in, or the admin port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listener {
-    /// `transparent`, `explicit` or `reverse`.
+    /// `transparent`, `explicit`, `reverse` or `admin`.
     pub mode: String,
     pub address: String,
     /// What a reverse listener stands for.

@@ -1,3 +1,5 @@
+//! Where placeholders go, and what is refused on the way.
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::Request;

@@ -1,3 +1,5 @@
+//! The store over real files, and an environment that is given to it.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;

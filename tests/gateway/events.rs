@@ -141,8 +141,8 @@ fn the_status_socket_tells_what_is_in_force() {
     let status = test.gateway.status();
 
     assert!(status["version"].is_string(), "{status}");
-    assert!(status["revision"].as_str().unwrap().starts_with("sha256:"), "{status}");
-    let kinds: BTreeSet<&str> =
-        status["listeners"].as_array().unwrap().iter().filter_map(|one| one["kind"].as_str()).collect();
-    assert!(kinds.contains("explicit") && kinds.contains("admin"), "{status}");
+    assert!(status["policy"]["revision"].as_str().unwrap().starts_with("sha256:"), "{status}");
+    let modes: BTreeSet<&str> =
+        status["listeners"].as_array().unwrap().iter().filter_map(|one| one["mode"].as_str()).collect();
+    assert!(modes.contains("explicit") && modes.contains("admin"), "{status}");
 }

@@ -10,13 +10,13 @@ const DENY_API: &str = "{name: no-api, hosts: [api.example.com], action: Deny}";
 #[test]
 fn a_new_policy_is_in_force_after_a_reload() {
     let test = inspected();
-    let before = test.gateway.status()["revision"].clone();
+    let before = test.gateway.status()["policy"]["revision"].clone();
     assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
 
     test.gateway.reload_policy(&policy(&[DENY_API]), "success");
 
     test.gateway.agent().get("https://api.example.com/echo").assert_refused(403, "agents/test/no-api");
-    assert_ne!(test.gateway.status()["revision"], before);
+    assert_ne!(test.gateway.status()["policy"]["revision"], before);
 }
 
 #[test]

@@ -67,7 +67,12 @@ impl Running {
         let condition = Arc::new(Condition {
             gateway: Arc::clone(&gateway),
             started_at: SystemTime::now(),
-            listeners: bound.ways.iter().map(|(_, _, shown)| shown.clone()).collect(),
+            listeners: bound
+                .ways
+                .iter()
+                .map(|(_, _, shown)| shown.clone())
+                .chain([shown("admin", &bound.admin, None)])
+                .collect(),
             facts: Mutex::new(Facts {
                 evidence,
                 loaded_at: SystemTime::now(),

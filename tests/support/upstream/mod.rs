@@ -92,7 +92,13 @@ impl Upstream {
 }
 
 impl Drop for Upstream {
+    #[expect(clippy::print_stderr, reason = "what reached the upstream explains a failed test")]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- what reached the upstream at {}", self.address);
+            self.links().iter().for_each(|link| eprintln!("{link:?}"));
+            self.requests().iter().for_each(|seen| eprintln!("{}", seen.short()));
+        }
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

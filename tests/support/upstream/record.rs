@@ -65,6 +65,15 @@ impl Seen {
         }
     }
 
+    /// One line, without the body.
+    pub(super) fn short(&self) -> String {
+        let Self { link, version, method, target, authority, complete, .. } = self;
+        format!(
+            "{link}: {method} {authority} {target} {version}, {} bytes, whole: {complete}",
+            self.body.len()
+        )
+    }
+
     /// The first header of that name.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
