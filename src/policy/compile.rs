@@ -156,9 +156,6 @@ impl Policy {
     }
 
     /// The credentials of the policies that decide, the cluster's first.
-    pub fn count(&self) -> usize {
-        1
-    }
     pub fn credentials(&self) -> &[Arc<Credential>] {
         &self.credentials
     }

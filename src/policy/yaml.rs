@@ -63,7 +63,10 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, Problem> {
 /// The parser's complaint in our words where a policy's author is likely to meet it.
 fn explain(error: &serde_yaml::Error) -> Problem {
     use serde_yaml::Error as E;
-    let inner = error.without_snippet();
+    let mut inner = error.without_snippet();
+    while let E::AliasError { error, .. } = inner {
+        inner = error;
+    }
     #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum is open; its own words do for the rest")]
     let message = match inner {
         E::UnknownAnchor { .. } => {
@@ -73,16 +76,17 @@ fn explain(error: &serde_yaml::Error) -> Problem {
         E::Budget { .. } | E::AliasReplayLimitExceeded { .. } => {
             format!("the file is too large or repeats itself by aliases: at most {MAX_NODES} nodes are read")
         }
-        other => format!("not valid YAML: {}", first_line(&other.to_string())),
+        other => format!("not valid YAML: {}", bare(&other.to_string())),
     };
     let mut problem = Problem::at("", message);
     problem.position = error.location().map(|location| position(&location));
     problem
 }
 
-/// The parser may add excerpts below its message; a problem is one line.
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// The parser's message without what it adds: excerpts below it, and the place, which a problem has already.
+fn bare(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.split_once(" at line ").map_or(line, |(message, _)| message)
 }
 
 fn position(location: &serde_yaml::Location) -> Position {
