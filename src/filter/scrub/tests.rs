@@ -1,3 +1,5 @@
+//! Tests of the scrubber: every encoding, every split.
+
 use std::sync::LazyLock;
 
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
