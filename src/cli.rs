@@ -35,6 +35,8 @@ pub enum Output {
 /// What the executable does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Gateway(GatewayArgs),
+    Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]
     Policy(PolicyCommand),

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 pub struct Drain {
     tracker: TaskTracker,
     stopping: CancellationToken,
+    aborting: CancellationToken,
 }
 
 impl Drain {
@@ -20,6 +21,15 @@ impl Drain {
         F: Future<Output = ()> + Send + 'static,
     {
         self.tracker.spawn(task);
+    }
+
+    /// Spawns a task that ends by itself with what it serves, and that no shutdown waits for.
+    #[expect(clippy::disallowed_methods, reason = "the one place that may")]
+    pub fn detach<F>(&self, task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        tokio::spawn(task);
     }
 
     /// Resolves when the process has been told to stop: accept nothing new, end what can end.
@@ -32,10 +42,18 @@ impl Drain {
         self.stopping.is_cancelled()
     }
 
-    /// Tells every task to stop and waits until all have, at most `grace`. Answers whether all ended in time.
+    /// Resolves when the grace is over: what has not ended by itself is cut.
+    pub async fn aborting(&self) {
+        self.aborting.cancelled().await;
+    }
+
+    /// Tells every task to stop and waits until all have, at most `grace`; then what is left is cut. Answers whether
+    /// all ended in time.
     pub async fn shut_down(&self, grace: Duration) -> bool {
         self.stopping.cancel();
         self.tracker.close();
-        tokio::time::timeout(grace, self.tracker.wait()).await.is_ok()
+        let in_time = tokio::time::timeout(grace, self.tracker.wait()).await.is_ok();
+        self.aborting.cancel();
+        in_time
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The source is read as text. A rule names words that must not stand in a module's code; comments, strings
 //! that only mention a word, and tests at the end of a file are left out.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,15 +14,27 @@ struct Rule {
     modules: &'static [&'static str],
     /// Paths that no code there may name.
     forbidden: &'static [&'static str],
+    /// Longer paths that it may name all the same.
+    permitted: &'static [&'static str],
     reason: &'static str,
 }
 
-const PURE: &[&str] = &["yaml", "policy", "wire", "filter", "event", "problem"];
+const PURE: &[&str] =
+    &["yaml", "policy", "wire", "filter", "event", "problem", "credential/percent", "credential/secret"];
+
+/// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.
+const KEYS: &[&str] = &[
+    "crate::credential::Secret",
+    "crate::credential::LEAST",
+    "crate::credential::GREATEST",
+    "crate::credential::percent",
+];
 
 const RULES: &[Rule] = &[
     Rule {
         modules: PURE,
         forbidden: &["tokio", "tokio_util", "tokio_rustls", "hyper", "hyper_util", "rustls", "socket2"],
+        permitted: &[],
         reason: "deciding is apart from doing: a pure module knows no runtime, connection or TLS",
     },
     Rule {
@@ -42,6 +54,7 @@ const RULES: &[Rule] = &[
             "tracing",
             "prometheus",
         ],
+        permitted: &[],
         reason: "a pure module knows no files, sockets, clocks or environment; they are given to it as values",
     },
     Rule {
@@ -58,32 +71,43 @@ const RULES: &[Rule] = &[
             "crate::command",
             "crate::cli",
         ],
+        permitted: KEYS,
         reason: "a pure module uses pure modules alone",
     },
     Rule {
         modules: &["credential/placement", "credential/minting"],
         forbidden: &["tokio", "hyper", "rustls", "std::fs", "std::env", "SystemTime::now"],
+        permitted: &[],
         reason: "where a credential goes is decided without touching the world",
     },
-    Rule { modules: &["wire"], forbidden: &["crate::policy"], reason: "framing knows bytes, not rules" },
+    Rule {
+        modules: &["wire"],
+        forbidden: &["crate::policy"],
+        permitted: &[],
+        reason: "framing knows bytes, not rules",
+    },
     Rule {
         modules: &["proxy", "tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
         forbidden: &["crate::command", "crate::cli", "kube", "k8s_openapi"],
+        permitted: &[],
         reason: "parts are joined in command/, and no Kubernetes client is in the agent's pod",
     },
     Rule {
         modules: &["tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
         forbidden: &["crate::proxy"],
+        permitted: &[],
         reason: "what moves bytes asks the others; they do not know it",
     },
     Rule {
         modules: &["cli"],
-        forbidden: &["crate::", "tokio", "std::fs"],
-        reason: "cli.rs holds clap types and nothing else",
+        forbidden: &["crate::command", "crate::proxy", "crate::policy", "crate::tls", "tokio", "std::fs"],
+        permitted: &[],
+        reason: "cli.rs holds clap types and the defaults that help shows, nothing else",
     },
     Rule {
         modules: &["proxy", "tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
         forbidden: &["anyhow", "std::process::exit"],
+        permitted: &[],
         reason: "errors are typed outside command/, and main returns the exit code",
     },
 ];
@@ -94,11 +118,13 @@ const MOST_LINES: usize = 600;
 fn every_module_names_only_what_it_may() {
     let mut broken = String::new();
     for rule in RULES {
-        for file in sources().iter().filter(|file| rule.modules.iter().any(|module| belongs(file, module))) {
-            for (number, line) in code_lines(&fs::read_to_string(file).unwrap()) {
-                for word in rule.forbidden.iter().filter(|word| names(line, word)) {
+        let files = sources().into_iter().filter(|file| !is_test(file));
+        for file in files.filter(|file| rule.modules.iter().any(|module| belongs(file, module))) {
+            for (number, line) in code_lines(&fs::read_to_string(&file).unwrap()) {
+                let line = rule.permitted.iter().fold(line.to_owned(), |line, path| line.replace(path, ""));
+                for word in rule.forbidden.iter().filter(|word| names(&line, word)) {
                     let reason = rule.reason;
-                    writeln!(broken, "{}:{number}: names {word}: {reason}", shown(file)).unwrap();
+                    writeln!(broken, "{}:{number}: names {word}: {reason}", shown(&file)).unwrap();
                 }
             }
         }
@@ -162,7 +188,7 @@ fn the_rules_see_code_and_not_what_is_said_about_it() {
     assert!(!names("use tokio_util::sync;", "tokio"), "a longer word is another word");
     assert!(!names("let mytokio = 1;", "tokio"));
     assert!(!names("let s = \"std::fs\";", "std::fs"), "a string names nothing");
-    assert!(names("use crate::command::run;", "crate::"), "a path's beginning is enough");
+    assert!(names("crate::command::run()", "crate::command"), "a path's beginning is enough");
 }
 
 /// Lines of code with their numbers, up to the tests at the end of the file.
@@ -181,7 +207,7 @@ fn names(line: &str, word: &str) -> bool {
         let before = line[..at].chars().next_back().is_some_and(part_of_word);
         let after = line[at + word.len()..].chars().next().is_some_and(part_of_word);
         let quoted = line[..at].matches('"').count() % 2 == 1;
-        !before && (!after || word.ends_with("::")) && !quoted
+        !before && !after && !quoted
     })
 }
 
@@ -189,6 +215,12 @@ fn names(line: &str, word: &str) -> bool {
 fn belongs(file: &Path, module: &str) -> bool {
     let below = file.strip_prefix(root().join("src")).unwrap();
     below.with_extension("") == Path::new(module) || below.starts_with(module)
+}
+
+/// Whether a source file holds tests alone: `tests.rs`, `x_tests.rs`, and what several tests share in `testing.rs`.
+fn is_test(file: &Path) -> bool {
+    let stem = file.file_stem().unwrap().to_str().unwrap();
+    stem == "testing" || stem == "tests" || stem.ends_with("_tests")
 }
 
 fn sources() -> Vec<PathBuf> {

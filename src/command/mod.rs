@@ -5,17 +5,21 @@ use std::process::ExitCode;
 use crate::cli::{CaCommand, Cli, Command, PolicyCommand};
 
 mod ca;
-pub mod check;
+mod check;
 mod completions;
 pub mod directories;
+mod gateway;
 pub mod output;
 mod policy_check;
-pub mod surroundings;
+mod status;
+mod surroundings;
 
 /// Does what the command line says. An error is said in words by the caller, who exits with 1.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let output = cli.output;
     match cli.command {
+        Command::Gateway(args) => gateway::run(&args, output),
+        Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),

@@ -1,1 +1,232 @@
-//! credential: see the map in lib.rs.
+//! Fetches the values behind placeholders, keeps them fresh, and puts them where the agent's placeholder stands.
+
+mod authorization;
+mod carrier;
+mod env;
+mod file;
+pub mod minting;
+pub(crate) mod percent;
+pub mod placement;
+mod secret;
+mod sighting;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use zeroize::Zeroizing;
+
+pub use secret::{GREATEST, LEAST, Secret, Unfit};
+
+use crate::filter::scrub::Needles;
+use crate::policy::RuleId;
+use crate::policy::credential::{Credential, Source};
+use crate::problem::Problem;
+use env::FromEnv;
+use file::FromFile;
+
+/// The values of a policy's credentials. Reading one is a lookup in the current snapshot; no lock is taken.
+pub struct Store {
+    sources: Vec<Entry>,
+    values: ArcSwap<Values>,
+}
+
+/// What a refresh found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Refreshed {
+    /// The credentials whose value is new.
+    pub changed: Vec<RuleId>,
+    /// Those whose source cannot be used now; none of the texts holds a value.
+    pub problems: Vec<Problem>,
+}
+
+/// A place that holds a value. One file each.
+trait Fetch: Send + Sync {
+    /// The bytes that stand there now, unchecked.
+    fn fetch(&self) -> Result<Zeroizing<Vec<u8>>, Unavailable>;
+
+    /// The place, for its reader: a path, or a variable's name.
+    fn place(&self) -> String;
+}
+
+/// Why a source gives no value.
+#[derive(Debug, thiserror::Error)]
+enum Unavailable {
+    #[error("cannot be read ({0})")]
+    Unreadable(io::ErrorKind),
+    #[error("is not a regular file")]
+    NotAFile,
+    #[error("is not set")]
+    Unset,
+    #[error("is needed, but the setting credentials.directory is not written")]
+    NoDirectory,
+    #[error("{0}")]
+    Unfit(#[from] Unfit),
+    #[error("holds the placeholder itself, which the agent knows")]
+    Placeholder,
+}
+
+struct Entry {
+    credential: Arc<Credential>,
+    source: Box<dyn Fetch>,
+}
+
+#[derive(Default)]
+struct Values {
+    held: BTreeMap<RuleId, Held>,
+    needles: Arc<Needles>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Clone)]
+struct Held {
+    present: Arc<Secret>,
+    /// The value before: still scrubbed, since answers under way, and what a host stored, may hold it.
+    previous: Option<Arc<Secret>>,
+}
+
+impl Store {
+    /// Reads the value of every credential. `directory` is where mounted ones stand, one file per credential
+    /// name; `env` reads the gateway's environment. What cannot be read is told by [`Store::problems`].
+    pub fn load(
+        credentials: &[Arc<Credential>],
+        directory: Option<&Path>,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let sources = credentials
+            .iter()
+            .map(|credential| Entry {
+                credential: Arc::clone(credential),
+                source: source(credential, directory, env),
+            })
+            .collect();
+        let store = Self { sources, values: ArcSwap::default() };
+        store.refresh();
+        store
+    }
+
+    /// Takes over from the store of the policy before: a credential with the same id and source that cannot be
+    /// read now keeps its last good value, and values that were replaced stay scrubbed.
+    #[must_use]
+    pub fn after(self, earlier: &Self) -> Self {
+        let before = earlier.values.load();
+        let mut held = BTreeMap::new();
+        for entry in &self.sources {
+            let same = earlier.sources.iter().any(|other| {
+                other.credential.id == entry.credential.id && other.source.place() == entry.source.place()
+            });
+            if let (true, Some(value)) = (same, before.held.get(&entry.credential.id)) {
+                held.insert(entry.credential.id.clone(), value.clone());
+            }
+        }
+        let needles = Arc::new(needles(&held));
+        self.values.store(Arc::new(Values { held, needles, problems: Vec::new() }));
+        self.refresh();
+        self
+    }
+
+    /// Reads the sources again and puts what changed into force; a value that cannot be read stays as it was.
+    /// It reads files: call it once a second from where blocking is allowed.
+    pub fn refresh(&self) -> Refreshed {
+        let before = self.values.load_full();
+        let mut held = BTreeMap::new();
+        let mut refreshed = Refreshed::default();
+        for entry in &self.sources {
+            let id = &entry.credential.id;
+            let last = before.held.get(id);
+            match entry.read() {
+                Ok(value) if last.is_some_and(|last| *last.present == value) => {}
+                Ok(value) => {
+                    let previous = last.map(|last| Arc::clone(&last.present));
+                    held.insert(id.clone(), Held { present: Arc::new(value), previous });
+                    refreshed.changed.push(id.clone());
+                    continue;
+                }
+                Err(error) => refreshed.problems.push(entry.problem(&error, last.is_some())),
+            }
+            held.extend(last.map(|last| (id.clone(), last.clone())));
+        }
+        let unchanged = refreshed.changed.is_empty();
+        let needles = if unchanged { Arc::clone(&before.needles) } else { Arc::new(needles(&held)) };
+        self.values.store(Arc::new(Values { held, needles, problems: refreshed.problems.clone() }));
+        refreshed
+    }
+
+    /// The current value of a credential; `None` where there never was a good one.
+    pub fn secret(&self, credential: &Credential) -> Option<Arc<Secret>> {
+        self.values.load().held.get(&credential.id).map(|held| Arc::clone(&held.present))
+    }
+
+    /// What answers are scrubbed of: every value in force and the one before it, in all encodings. Built when a
+    /// value changes, shared by all exchanges.
+    pub fn needles(&self) -> Arc<Needles> {
+        Arc::clone(&self.values.load().needles)
+    }
+
+    /// What was wrong with sources at the last look, for readiness and the status.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.values.load().problems.clone()
+    }
+}
+
+impl Entry {
+    fn read(&self) -> Result<Secret, Unavailable> {
+        let secret = Secret::parse(&self.source.fetch()?)?;
+        if secret.expose() == self.credential.placeholder.as_bytes() {
+            return Err(Unavailable::Placeholder);
+        }
+        Ok(secret)
+    }
+
+    fn problem(&self, error: &Unavailable, kept: bool) -> Problem {
+        let effect =
+            if kept { "the last good value stays" } else { "requests with its placeholder are refused" };
+        let message = format!("the value: {} {error}; {effect}", self.source.place());
+        Problem::at(self.credential.id.as_str(), message)
+    }
+}
+
+/// One line per source that users can write.
+fn source(
+    credential: &Credential,
+    directory: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Box<dyn Fetch> {
+    match (&credential.source, directory) {
+        (Source::Mounted, Some(directory)) => Box::new(FromFile { path: directory.join(&credential.name) }),
+        (Source::Mounted, None) => Box::new(Nowhere(credential.name.clone())),
+        (Source::File(path), _) => Box::new(FromFile { path: path.clone() }),
+        (Source::Env(variable), _) => {
+            Box::new(FromEnv { variable: variable.clone(), value: env(variable).map(Zeroizing::new) })
+        }
+    }
+}
+
+/// A mounted credential where the gateway has no directory of them.
+struct Nowhere(String);
+
+impl Fetch for Nowhere {
+    fn fetch(&self) -> Result<Zeroizing<Vec<u8>>, Unavailable> {
+        Err(Unavailable::NoDirectory)
+    }
+
+    fn place(&self) -> String {
+        format!("the mounted file {}", self.0)
+    }
+}
+
+fn needles(held: &BTreeMap<RuleId, Held>) -> Needles {
+    let secrets: Vec<_> = held
+        .values()
+        .flat_map(|held| [Some(&held.present), held.previous.as_ref()])
+        .flatten()
+        .cloned()
+        .collect();
+    Needles::new(&secrets)
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,5 +1,7 @@
 //! Changes what flows: synchronous rewrites of a body, chunk by chunk. Pure.
 
+pub mod scrub;
+
 use bytes::Bytes;
 
 /// A rewrite of one body in one direction. Chunking never matters: any split of the same bytes gives the same output.

@@ -31,6 +31,8 @@ pub struct Policy {
     /// Ports on which a host rule needs to see the first bytes of a flow.
     pub(super) sniffed_ports: HashSet<u16>,
     credentials: Vec<Arc<Credential>>,
+    /// How many policies select the pod.
+    selected: usize,
     synced_at: Option<SystemTime>,
 }
 
@@ -109,6 +111,7 @@ impl Policy {
             index: Index::default(),
             sniffed_ports: HashSet::new(),
             credentials: Vec::new(),
+            selected: 0,
             synced_at: None,
         }
     }
@@ -116,6 +119,7 @@ impl Policy {
     fn of(revision: String, judged: Vec<Judged<'_>>) -> Self {
         let selected: Vec<Lowered> =
             judged.into_iter().filter(|one| one.selected).map(|one| one.lowered).collect();
+        let count = selected.len();
         let mode = Mode::of(selected.iter().map(|lowered| lowered.scope.audit));
         let mut rules = Vec::new();
         let mut credentials = Vec::new();
@@ -139,10 +143,16 @@ impl Policy {
             index,
             sniffed_ports: HashSet::new(),
             credentials,
+            selected: count,
             synced_at: None,
         };
         policy.sniffed_ports = policy.host_ports();
         policy
+    }
+
+    /// How many policies select the pod.
+    pub fn count(&self) -> usize {
+        self.selected
     }
 
     /// `sha256:` and 16 hex digits of what the documents say: comments, order and files do not matter.

@@ -39,8 +39,8 @@ impl Ruling {
     pub fn to_decision(&self) -> event::Decision {
         event::Decision {
             verdict: self.verdict,
-            rule: Some(self.rule.to_string()),
-            reason: (!self.reason.is_empty()).then(|| self.reason.clone()),
+            rule: Some(self.rule.clone()),
+            reason: (!self.reason.is_empty()).then(|| self.reason.clone().into()),
             enforcement: Some(self.enforcement),
         }
     }

@@ -64,7 +64,8 @@ fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
                 .iter()
                 .any(|told| field::is_within(path, &told.path) || field::is_within(&told.path, path))
         };
-        let fresh: Vec<Problem> = found.into_iter().filter(|problem| !follows(&problem.path)).collect();
+        let placed = found.into_iter().map(|problem| document.origin.locate(problem));
+        let fresh: Vec<Problem> = placed.filter(|problem| !follows(&problem.path)).collect();
         problems.extend(fresh);
     }
     problems.sort_by_key(|problem| problem.position);

@@ -1,1 +1,66 @@
-//! proxy: see the map in lib.rs.
+//! Moves bytes: from an agent's connection to its upstream and back, as policy decides.
+
+mod body;
+mod connect;
+mod error;
+mod exchange;
+mod flow;
+mod framed;
+mod head;
+mod intercept;
+pub(crate) mod listener;
+mod names;
+mod record;
+mod reply;
+mod rewind;
+mod scrubbing;
+mod session;
+pub mod snapshot;
+mod sniff;
+mod tunnel;
+mod upgrade;
+mod upstream;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use crate::drain::Drain;
+use crate::ledger::Ledger;
+use crate::telemetry::metrics::Metrics;
+use snapshot::Snapshot;
+
+/// What every connection shares.
+pub struct Gateway {
+    snapshot: ArcSwap<Snapshot>,
+    /// Counts snapshots, so that what is open can be decided again.
+    generation: watch::Sender<u64>,
+    pub ledger: Ledger,
+    pub metrics: Arc<Metrics>,
+    pub drain: Drain,
+}
+
+impl Gateway {
+    pub fn new(snapshot: Snapshot, ledger: Ledger, metrics: Arc<Metrics>, drain: Drain) -> Arc<Self> {
+        let generation = watch::Sender::new(0);
+        Arc::new(Self { snapshot: ArcSwap::from_pointee(snapshot), generation, ledger, metrics, drain })
+    }
+
+    /// The snapshot in force. An exchange keeps the one it began with.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Puts another snapshot in force: what is open is decided again, and upstream connections are not carried over.
+    pub fn replace(&self, snapshot: Snapshot) {
+        let before = self.snapshot.swap(Arc::new(snapshot));
+        before.upstreams.retire();
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Says whenever another snapshot is in force.
+    pub(crate) fn replaced(&self) -> watch::Receiver<u64> {
+        self.generation.subscribe()
+    }
+}

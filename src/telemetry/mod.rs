@@ -1,1 +1,9 @@
-//! telemetry: see the map in lib.rs.
+//! What Postern says about itself: metrics, and logs for people.
+
+pub mod label;
+pub mod log;
+pub mod metrics;
+
+mod family;
+
+pub use metrics::Metrics;

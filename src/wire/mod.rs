@@ -1,1 +1,6 @@
-//! wire: see the map in lib.rs.
+//! Frames the bytes of a connection: what they are, where a message begins and ends, how it is coded. Pure.
+
+pub mod client_hello;
+pub mod coding;
+pub mod first_bytes;
+pub mod http1;

@@ -170,6 +170,13 @@ impl Dial {
         connection.start_tls(&self.server_name, config)
     }
 
+    /// CONNECT, then the handshake, each byte in a segment of its own.
+    #[track_caller]
+    pub(crate) fn byte_by_byte(self) -> io::Result<Connection> {
+        let config = self.config();
+        self.agent.connect(&self.authority).unwrap().start_tls_byte_by_byte(&self.server_name, config)
+    }
+
     /// CONNECT, the handshake with `h2` alone, and the HTTP/2 preface.
     #[track_caller]
     pub(crate) fn h2(self) -> H2 {
@@ -177,7 +184,8 @@ impl Dial {
         H2::open(dial.agent.proxy, &dial.authority, &dial.server_name, dial.config())
     }
 
-    fn config(&self) -> Arc<ClientConfig> {
+    /// The TLS configuration of a client like this one.
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&self.versions)

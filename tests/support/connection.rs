@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
 use super::{Answer, PATIENCE};
 
@@ -54,6 +54,25 @@ impl Connection {
         Ok(Self { stream: Stream::Client(Box::new(stream)), unread: Vec::new() })
     }
 
+    /// The same, sending each byte of the handshake in a segment of its own.
+    pub(crate) fn start_tls_byte_by_byte(self, name: &str, config: Arc<ClientConfig>) -> io::Result<Self> {
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        let mut socket = self.into_socket();
+        while tls.is_handshaking() || tls.wants_write() {
+            if tls.wants_write() {
+                let mut bytes = Vec::new();
+                tls.write_tls(&mut bytes)?;
+                bytes.chunks(1).try_for_each(|byte| socket.write_all(byte))?;
+            } else {
+                tls.read_tls(&mut socket)?;
+                tls.process_new_packets().map_err(io::Error::other)?;
+            }
+        }
+        let stream = Stream::Client(Box::new(StreamOwned::new(tls, socket)));
+        Ok(Self { stream, unread: Vec::new() })
+    }
+
     /// Speaks TLS from here on, as its server.
     pub(crate) fn accept_tls(self, config: Arc<ServerConfig>) -> io::Result<Self> {
         let tls = ServerConnection::new(config).map_err(io::Error::other)?;
@@ -86,6 +105,30 @@ impl Connection {
             Stream::Server(stream) => stream.conn.alpn_protocol(),
         };
         chosen.map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// Whether the TLS handshake was a full one.
+    pub(crate) fn handshake(&self) -> Option<HandshakeKind> {
+        match &self.stream {
+            Stream::Plain(_) => None,
+            Stream::Client(stream) => stream.conn.handshake_kind(),
+            Stream::Server(stream) => stream.conn.handshake_kind(),
+        }
+    }
+
+    /// Carries bytes between this connection and another address until both have ended.
+    pub(crate) fn relay_to(&mut self, address: SocketAddr) {
+        let mut target = TcpStream::connect(address).unwrap();
+        let mut back = (target.try_clone().unwrap(), self.stream.socket().try_clone().unwrap());
+        target.write_all(&std::mem::take(&mut self.unread)).unwrap();
+        let answers = std::thread::spawn(move || {
+            // An end in the middle is an end: the records of both sides tell the rest.
+            let _ = io::copy(&mut back.0, &mut back.1);
+            let _ = back.1.shutdown(Shutdown::Write);
+        });
+        let _ = io::copy(self.stream.io(), &mut target);
+        let _ = target.shutdown(Shutdown::Write);
+        let _ = answers.join();
     }
 
     /// Sends all bytes, or panics.
@@ -139,6 +182,12 @@ impl Connection {
             assert!(got > 0, "the connection ended before {count} bytes: {:?}", self.unread_text());
         }
         self.unread.drain(..count).collect()
+    }
+
+    /// The next bytes that come; None where the connection ended instead.
+    pub(crate) fn try_read(&mut self) -> Option<Vec<u8>> {
+        let got = if self.unread.is_empty() { self.fill().ok()? } else { self.unread.len() };
+        (got > 0).then(|| std::mem::take(&mut self.unread))
     }
 
     /// Reads until the other side ends the connection; panics where it stays open for the whole patience.

@@ -62,9 +62,9 @@ impl Gateway {
     }
 
     /// Where a listener (`explicit`, `reverse`, `admin`) is bound.
-    pub(crate) fn address(&self, kind: &str) -> SocketAddr {
-        let listener = self.listeners.iter().find(|(name, _)| name == kind);
-        listener.unwrap_or_else(|| panic!("no {kind} listener among {:?}", self.listeners)).1
+    pub(crate) fn address(&self, mode: &str) -> SocketAddr {
+        let listener = self.listeners.iter().find(|(name, _)| name == mode);
+        listener.unwrap_or_else(|| panic!("no {mode} listener among {:?}", self.listeners)).1
     }
 
     /// The directory of its files.
@@ -173,8 +173,8 @@ impl Gateway {
         }
         let status = self.read_status()?;
         let listener = |entry: &Value| {
-            let kind = entry["kind"].as_str()?.to_owned();
-            Some((kind, entry["address"].as_str()?.parse().ok()?))
+            let mode = entry["mode"].as_str()?.to_owned();
+            Some((mode, entry["address"].as_str()?.parse().ok()?))
         };
         status["listeners"].as_array()?.iter().map(listener).collect()
     }

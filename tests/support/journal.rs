@@ -1,7 +1,6 @@
 //! A list that other threads write and a test waits on: every wait has a deadline, none is a sleep.
 
-use std::fmt::Debug;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::PATIENCE;
@@ -13,7 +12,7 @@ pub(crate) struct Journal<T> {
     changed: Condvar,
 }
 
-impl<T: Clone + Debug> Journal<T> {
+impl<T: Clone> Journal<T> {
     pub(crate) fn new() -> Self {
         Self { entries: Mutex::new(Vec::new()), changed: Condvar::new() }
     }
@@ -53,14 +52,17 @@ impl<T: Clone + Debug> Journal<T> {
             let left = deadline.saturating_duration_since(Instant::now());
             assert!(
                 left > Duration::ZERO,
-                "{what} did not come within {PATIENCE:?}; there were {entries:#?}"
+                "{what} did not come within {PATIENCE:?} ({} came)",
+                entries.len()
             );
-            entries = self.changed.wait_timeout(entries, left).unwrap().0;
+            let waited = self.changed.wait_timeout(entries, left);
+            entries = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<T>> {
-        self.entries.lock().unwrap()
+        // A test that failed while it waited still shows what came.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -21,7 +21,7 @@ use super::journal::Journal;
 use super::pki::{Identity, Pki};
 pub(crate) use raw::RawUpstream;
 pub(crate) use record::{Link, Seen, pairs};
-pub(crate) use routes::{Gate, Reply, Step, gzip, pattern};
+pub(crate) use routes::{Gate, Reply, Step, pattern};
 pub(crate) use websocket::accept_key;
 
 /// What decides an answer from the request; None leaves it to the built-in routes.
@@ -40,7 +40,6 @@ pub(crate) struct Builder {
     protocols: Vec<&'static str>,
     client_roots: Option<Arc<RootCertStore>>,
     script: Box<Script>,
-    at_head: Box<Script>,
 }
 
 /// What one server has seen and how it answers, shared by its connections.
@@ -48,7 +47,6 @@ struct Records {
     links: Journal<Link>,
     requests: Journal<Seen>,
     script: Box<Script>,
-    at_head: Box<Script>,
     handle: Handle,
 }
 
@@ -70,7 +68,6 @@ impl Upstream {
             protocols: vec!["h2", "http/1.1"],
             client_roots: None,
             script: Box::new(|_| None),
-            at_head: Box::new(|_| None),
         }
     }
 
@@ -92,15 +89,16 @@ impl Upstream {
     pub(crate) fn wait_for_request(&self, what: &str, wanted: impl Fn(&Seen) -> bool) -> Seen {
         self.records.requests.wait_for(what, wanted)
     }
-
-    /// Waits for a connection.
-    pub(crate) fn wait_for_link(&self, what: &str, wanted: impl Fn(&Link) -> bool) -> Link {
-        self.records.links.wait_for(what, wanted)
-    }
 }
 
 impl Drop for Upstream {
+    #[expect(clippy::print_stderr, reason = "what reached the upstream explains a failed test")]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- what reached the upstream at {}", self.address);
+            self.links().iter().for_each(|link| eprintln!("{link:?}"));
+            self.requests().iter().for_each(|seen| eprintln!("{}", seen.short()));
+        }
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -132,12 +130,6 @@ impl Builder {
         self
     }
 
-    /// Decides answers at the request's head; the body is left unread.
-    pub(crate) fn at_head(mut self, script: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static) -> Self {
-        self.at_head = Box::new(script);
-        self
-    }
-
     /// Starts on a free port of the loopback.
     pub(crate) fn start(self) -> Upstream {
         let runtime =
@@ -149,7 +141,6 @@ impl Builder {
             links: Journal::new(),
             requests: Journal::new(),
             script: self.script,
-            at_head: self.at_head,
             handle: runtime.handle().clone(),
         });
         runtime.spawn(accept(listener, acceptor, Arc::clone(&records)));
@@ -175,8 +166,8 @@ impl Builder {
 }
 
 async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, records: Arc<Records>) {
-    while let Ok((socket, peer)) = listener.accept().await {
-        let link = records.links.push(Link::new(peer));
+    while let Ok((socket, _)) = listener.accept().await {
+        let link = records.links.push(Link::new());
         records.handle.spawn(serve(socket, acceptor.clone(), link, Arc::clone(&records)));
     }
 }

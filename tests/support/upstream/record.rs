@@ -1,14 +1,11 @@
 //! What an upstream saw: connections and requests as plain data.
 
-use std::net::SocketAddr;
-
 use http::{HeaderMap, Request};
 use rustls::ServerConnection;
 
 /// One accepted connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
-    pub(crate) peer: SocketAddr,
     pub(crate) sni: Option<String>,
     pub(crate) alpn: Option<String>,
     /// The client's own certificate, DER.
@@ -38,8 +35,8 @@ pub(crate) struct Seen {
 }
 
 impl Link {
-    pub(super) fn new(peer: SocketAddr) -> Self {
-        Self { peer, sni: None, alpn: None, client_certificate: None, handshake_error: None, ended: false }
+    pub(super) fn new() -> Self {
+        Self { sni: None, alpn: None, client_certificate: None, handshake_error: None, ended: false }
     }
 
     pub(super) fn note_handshake(&mut self, tls: &ServerConnection) {
@@ -66,6 +63,15 @@ impl Seen {
             trailers: Vec::new(),
             complete: false,
         }
+    }
+
+    /// One line, without the body.
+    pub(super) fn short(&self) -> String {
+        let Self { link, version, method, target, authority, complete, .. } = self;
+        format!(
+            "{link}: {method} {authority} {target} {version}, {} bytes, whole: {complete}",
+            self.body.len()
+        )
     }
 
     /// The first header of that name.

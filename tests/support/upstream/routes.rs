@@ -99,9 +99,6 @@ pub(super) async fn answer(
 ) -> Result<Response<Streamed>, Infallible> {
     let head = Seen::of(&request, link);
     let index = records.requests.push(head.clone());
-    if let Some(reply) = (records.at_head)(&head) {
-        return Ok(reply.into_response(&records));
-    }
     if head.path() == "/early-answer" {
         return Ok(Reply::of(413, "too much").into_response(&records));
     }
@@ -185,7 +182,7 @@ fn server_sent(events: u64, interval: u64) -> Reply {
 }
 
 /// A gzip file of one stored block (RFC 1951 section 3.2.4, RFC 1952): what the format needs and no compressor.
-pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+fn gzip(text: &[u8]) -> Vec<u8> {
     let length = u16::try_from(text.len()).unwrap();
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     file.extend(length.to_le_bytes());

@@ -1,1 +1,0 @@
-//! admin: see the map in lib.rs.

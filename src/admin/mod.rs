@@ -1,0 +1,186 @@
+//! Answers those who run Postern: health and metrics on a TCP address, the whole status on a Unix socket.
+
+mod serve;
+mod socket;
+pub mod status;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body_util::Full;
+use tokio::net::TcpListener;
+
+use crate::drain::Drain;
+use serve::{BOUNDS, Server};
+
+pub use socket::{SocketError, serve_socket};
+pub use status::Status;
+
+/// What can be asked about a running gateway. Every answer is what is true now.
+pub trait Inspect: Send + Sync {
+    /// The whole status, with nothing secret in it.
+    fn status(&self) -> Status;
+
+    /// All metrics in Prometheus' text format.
+    fn metrics(&self) -> String;
+}
+
+type Answer = Response<Full<Bytes>>;
+
+/// Serves `/healthz`, `/readyz` and `/metrics`, and nothing else, until the drain begins.
+///
+/// `/healthz` is 200 as long as the process turns; `/readyz` is 200 or 503 with one reason a line.
+pub fn serve(listener: TcpListener, inspect: Arc<dyn Inspect>, drain: &Drain) {
+    let stopping = drain.clone();
+    let answer = move |path: &str| match path {
+        "/healthz" => Some(text(StatusCode::OK, "ok\n")),
+        "/readyz" => Some(readiness(&status_now(&*inspect, &stopping))),
+        "/metrics" => Some(typed("text/plain; version=0.0.4; charset=utf-8", inspect.metrics())),
+        _ => None,
+    };
+    let server = Arc::new(Server::new(answer, BOUNDS, drain.clone()));
+    drain.spawn(async move { server.run(&listener).await });
+}
+
+/// The status, which a gateway that stops does not call ready.
+fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
+    let mut status = inspect.status();
+    if drain.is_stopping() {
+        status.not_ready("the gateway is stopping");
+    }
+    status
+}
+
+fn readiness(status: &Status) -> Answer {
+    if status.ready {
+        return text(StatusCode::OK, "ready\n");
+    }
+    let lines: String = status.reasons.iter().map(|reason| one_line(reason)).collect();
+    text(StatusCode::SERVICE_UNAVAILABLE, lines)
+}
+
+fn one_line(reason: &str) -> String {
+    reason.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    let mut answer = typed("text/plain; charset=utf-8", body);
+    *answer.status_mut() = status;
+    answer
+}
+
+fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}
+
+/// What a request gets: the path's answer to GET and HEAD, 405 to other methods, 404 where there is nothing.
+fn respond(method: &Method, answer: Option<Answer>) -> Answer {
+    match answer {
+        None => text(StatusCode::NOT_FOUND, "not found\n"),
+        Some(answer) if *method == Method::GET || *method == Method::HEAD => answer,
+        Some(_) => {
+            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            refusal
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Gateway {
+        sick: AtomicBool,
+    }
+
+    impl Inspect for Gateway {
+        fn status(&self) -> Status {
+            let mut status = status::tests::healthy();
+            if self.sick.load(Ordering::Relaxed) {
+                status.not_ready("the policy is stale:\nno sync for 400 s");
+                status.not_ready("the CA is missing");
+            }
+            status
+        }
+
+        fn metrics(&self) -> String {
+            "postern_build_info{version=\"0\"} 1\n".to_owned()
+        }
+    }
+
+    async fn started() -> (SocketAddr, Arc<Gateway>, Drain) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (gateway, drain) = (Arc::new(Gateway::default()), Drain::default());
+        serve(listener, Arc::clone(&gateway) as Arc<dyn Inspect>, &drain);
+        (address, gateway, drain)
+    }
+
+    /// The status line and the body of the answer to one request.
+    async fn ask(address: SocketAddr, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("{request} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.lines().next().unwrap().to_owned(), body.to_owned())
+    }
+
+    #[tokio::test]
+    async fn health_readiness_and_metrics_are_served() {
+        let (address, _, _) = started().await;
+        assert_eq!(ask(address, "GET /healthz").await, ("HTTP/1.1 200 OK".into(), "ok\n".into()));
+        assert_eq!(ask(address, "GET /readyz").await, ("HTTP/1.1 200 OK".into(), "ready\n".into()));
+        assert!(ask(address, "GET /metrics").await.1.starts_with("postern_build_info"));
+        assert_eq!(ask(address, "HEAD /metrics").await, ("HTTP/1.1 200 OK".into(), String::new()));
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_is_not_ready_says_why_one_reason_a_line() {
+        let (address, gateway, _) = started().await;
+        gateway.sick.store(true, Ordering::Relaxed);
+        let (head, body) = ask(address, "GET /readyz").await;
+        assert_eq!(head, "HTTP/1.1 503 Service Unavailable");
+        assert_eq!(body, "the policy is stale: no sync for 400 s\nthe CA is missing\n");
+        assert_eq!(ask(address, "GET /healthz").await.0, "HTTP/1.1 200 OK");
+    }
+
+    #[tokio::test]
+    async fn nothing_else_is_served() {
+        let (address, _, _) = started().await;
+        for path in ["/", "/status", "/metrics/", "/healthz/x", "//healthz", "/debug/pprof"] {
+            let (head, body) = ask(address, &format!("GET {path}")).await;
+            assert_eq!(head, "HTTP/1.1 404 Not Found", "{path}");
+            assert_eq!(body, "not found\n");
+        }
+        for method in ["POST", "PUT", "DELETE", "OPTIONS", "PURGE"] {
+            let (head, _) = ask(address, &format!("{method} /metrics")).await;
+            assert_eq!(head, "HTTP/1.1 405 Method Not Allowed", "{method}");
+        }
+    }
+
+    #[tokio::test]
+    async fn it_ends_when_the_drain_begins() {
+        let (address, _, drain) = started().await;
+        let idle = TcpStream::connect(address).await.unwrap();
+        assert!(
+            drain.shut_down(Duration::from_secs(4)).await,
+            "an idle client does not hold the shutdown up"
+        );
+        drop(idle);
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+}

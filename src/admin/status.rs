@@ -1,0 +1,151 @@
+//! What a running gateway says of itself (plain data, as JSON on the Unix socket).
+
+use serde::{Deserialize, Serialize};
+
+/// All there is to know of a running gateway, without secrets. Times are RFC 3339 in UTC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    pub version: String,
+    pub started_at: String,
+    pub uptime_seconds: u64,
+    pub ready: bool,
+    /// Why it is not ready, and what is worth knowing though it is.
+    pub reasons: Vec<String>,
+    pub interception: Interception,
+    pub policy: Policy,
+    pub listeners: Vec<Listener>,
+    pub connections: Connections,
+    pub events: Events,
+    /// The settings in force, redacted.
+    pub settings: serde_json::Value,
+}
+
+impl Status {
+    /// Adds a reason for not being ready.
+    pub fn not_ready(&mut self, reason: impl Into<String>) {
+        self.ready = false;
+        self.reasons.push(reason.into());
+    }
+}
+
+/// Whether TLS is ended here, and the evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Interception {
+    /// `Required`, `Off` or `Passthrough`.
+    pub mode: String,
+    /// `sha256:` and the digest of the issuing certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// When the CA ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_after: Option<String>,
+    /// Why it is not as the settings ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Which policy is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    pub revision: String,
+    /// When it was synced, or loaded where nothing syncs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synced_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_seconds: Option<u64>,
+    pub state: PolicyState,
+    /// How many policies select this pod.
+    pub policies: usize,
+    /// Why the newest files are not in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+/// How old the policy is (Fresh under 5 minutes, Stale under 24 hours).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PolicyState {
+    Fresh,
+    Stale,
+    Expired,
+}
+
+/// One listener: a way in, or the admin port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listener {
+    /// `transparent`, `explicit`, `reverse` or `admin`.
+    pub mode: String,
+    pub address: String,
+    /// What a reverse listener stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    pub open: u64,
+    pub limit: u64,
+}
+
+/// Counts since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    pub written: u64,
+    pub dropped: u64,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A gateway that lacks nothing.
+    pub(crate) fn healthy() -> Status {
+        Status {
+            version: "0.1.0".to_owned(),
+            started_at: "2026-11-22T00:00:00.000Z".to_owned(),
+            uptime_seconds: 7_384,
+            ready: true,
+            reasons: Vec::new(),
+            interception: Interception {
+                mode: "Required".to_owned(),
+                fingerprint: Some("sha256:ab12".to_owned()),
+                not_after: Some("2027-11-22T00:00:00.000Z".to_owned()),
+                reason: None,
+            },
+            policy: Policy {
+                revision: "sha256:0123456789abcdef".to_owned(),
+                synced_at: Some("2026-11-22T02:00:00.000Z".to_owned()),
+                age_seconds: Some(12),
+                state: PolicyState::Fresh,
+                policies: 2,
+                last_error: None,
+            },
+            listeners: vec![Listener {
+                mode: "explicit".to_owned(),
+                address: "127.0.0.1:15002".to_owned(),
+                upstream: None,
+            }],
+            connections: Connections { open: 3, limit: 10_000 },
+            events: Events { written: 120, dropped: 0 },
+            settings: serde_json::json!({"timeouts": {"sniff": "5s"}}),
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_left_out_and_read_back_as_absent() {
+        let mut status = healthy();
+        status.interception = Interception {
+            mode: "Off".to_owned(),
+            fingerprint: None,
+            not_after: None,
+            reason: Some("interception.mode is Off".to_owned()),
+        };
+        status.not_ready("the policy is expired");
+        let json = serde_json::to_string(&status).unwrap();
+        assert!(!json.contains("notAfter"), "{json}");
+        assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
+    }
+}

@@ -1,0 +1,45 @@
+//! The addresses of this pod, which nothing behind the gateway may be reached at.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Every address of every interface but loopback, as the kernel lists them; none where it does not.
+pub(super) fn own() -> Vec<IpAddr> {
+    let v4 = fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
+    let v6 = fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+    let mut found: Vec<IpAddr> = local_v4(&v4).map(IpAddr::V4).collect();
+    found.extend(local_v6(&v6).map(IpAddr::V6));
+    found.retain(|ip| !ip.is_loopback());
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The local addresses of a `fib_trie`: a leaf's address is the line before `/32 host LOCAL`.
+fn local_v4(trie: &str) -> impl Iterator<Item = Ipv4Addr> + '_ {
+    trie.lines().zip(trie.lines().skip(1)).filter_map(|(leaf, kind)| {
+        let address = leaf.trim_start().strip_prefix("|-- ")?.parse().ok()?;
+        kind.contains("/32 host LOCAL").then_some(address)
+    })
+}
+
+/// The addresses of `if_inet6`: 32 hex digits at the start of each line.
+fn local_v6(table: &str) -> impl Iterator<Item = Ipv6Addr> + '_ {
+    table.lines().filter_map(|line| {
+        let digits = line.split_whitespace().next().filter(|digits| digits.len() == 32)?;
+        u128::from_str_radix(digits, 16).ok().map(Ipv6Addr::from_bits)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_addresses_are_read_from_the_kernels_tables() {
+        let trie = "Local:\n  +-- 10.0.0.0/24 2 0 2\n     |-- 10.0.0.0\n        /24 link UNICAST\n     |-- 10.0.0.7\n        /32 host LOCAL\n     |-- 10.0.0.255\n        /32 link BROADCAST\n";
+        assert_eq!(local_v4(trie).collect::<Vec<_>>(), [Ipv4Addr::new(10, 0, 0, 7)]);
+        let table = "fe800000000000000000000000000001 02 40 20 80     eth0\nbad line\n";
+        assert_eq!(local_v6(table).collect::<Vec<_>>(), ["fe80::1".parse::<Ipv6Addr>().unwrap()]);
+    }
+}

@@ -1,0 +1,127 @@
+//! How a running gateway is, for those who ask: readiness, status, metrics.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::admin::status::{Connections, Events, Interception, Listener, Policy, PolicyState};
+use crate::admin::{Inspect, Status};
+use crate::ledger::timestamp;
+use crate::policy::age::{Age, Freshness};
+use crate::proxy::Gateway;
+use crate::tls::gate::{Evidence, State};
+
+/// What is known beside the snapshot.
+pub(super) struct Condition {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) started_at: SystemTime,
+    pub(super) listeners: Vec<Listener>,
+    pub(super) facts: Mutex<Facts>,
+}
+
+/// What changes while the gateway runs.
+pub(super) struct Facts {
+    pub(super) evidence: Evidence,
+    pub(super) loaded_at: SystemTime,
+    /// Why the newest files are not in force.
+    pub(super) reload_error: Option<String>,
+    /// What is wrong with credentials, by name, without their values.
+    pub(super) credentials: Vec<String>,
+}
+
+impl Condition {
+    pub(super) fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn age(&self) -> Age {
+        let snapshot = self.gateway.snapshot();
+        Age::at(SystemTime::now(), self.facts().loaded_at, snapshot.policy().synced_at())
+    }
+
+    fn interception(&self) -> Interception {
+        let facts = self.facts();
+        let evidence = &facts.evidence;
+        let mode = match evidence.state {
+            State::Intercepting => "Required",
+            State::Passthrough => "Passthrough",
+            State::Off | State::Refused => "Off",
+        };
+        Interception {
+            mode: mode.to_owned(),
+            fingerprint: evidence.authority.as_ref().map(|authority| authority.fingerprint.clone()),
+            not_after: evidence.authority.as_ref().map(|authority| authority.not_after.clone()),
+            reason: evidence.reason.clone(),
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        let age = self.age();
+        let snapshot = self.gateway.snapshot();
+        let policy = snapshot.policy();
+        let facts = self.facts();
+        Policy {
+            revision: policy.revision().to_owned(),
+            synced_at: Some(timestamp(policy.synced_at().unwrap_or(facts.loaded_at)).to_string()),
+            age_seconds: Some(age.elapsed.as_secs()),
+            state: match age.freshness {
+                Freshness::Fresh => PolicyState::Fresh,
+                Freshness::Stale => PolicyState::Stale,
+                Freshness::Expired => PolicyState::Expired,
+            },
+            policies: policy.count(),
+            last_error: facts.reload_error.clone(),
+        }
+    }
+
+    /// Why the gateway is not ready, and what is worth knowing though it is.
+    fn judge(&self, status: &mut Status) {
+        match status.policy.state {
+            PolicyState::Fresh => {}
+            PolicyState::Stale => {
+                status.reasons.push("the policy is stale: it was not refreshed for 5 minutes".into())
+            }
+            PolicyState::Expired => status.not_ready("the policy has expired: everything is denied"),
+        }
+        if let Some(error) = &status.policy.last_error {
+            let reason = format!("the newest files are not in force: {error}");
+            status.not_ready(reason);
+        }
+        if status.policy.policies == 0 {
+            status.reasons.push("no policy selects this pod: everything is denied".into());
+        }
+        if status.interception.mode == "Passthrough" {
+            status.reasons.push("no TLS is ended: inspected destinations are tunnelled unseen".into());
+        }
+        status.reasons.extend(self.facts().credentials.iter().cloned());
+    }
+}
+
+impl Inspect for Condition {
+    fn status(&self) -> Status {
+        let uptime = self.started_at.elapsed().unwrap_or_default();
+        let (written, dropped) = self.gateway.metrics.events_total();
+        let snapshot = self.gateway.snapshot();
+        let mut status = Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: timestamp(self.started_at).to_string(),
+            uptime_seconds: uptime.as_secs(),
+            ready: true,
+            reasons: Vec::new(),
+            interception: self.interception(),
+            policy: self.policy(),
+            listeners: self.listeners.clone(),
+            connections: Connections {
+                open: self.gateway.metrics.connections_open(),
+                limit: snapshot.settings.limits.connections as u64,
+            },
+            events: Events { written, dropped },
+            settings: snapshot.settings.redacted(),
+        };
+        self.judge(&mut status);
+        status
+    }
+
+    fn metrics(&self) -> String {
+        self.gateway.metrics.encode()
+    }
+}

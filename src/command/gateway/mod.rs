@@ -1,0 +1,68 @@
+//! `postern gateway`: the sidecar's own command.
+
+mod addresses;
+mod condition;
+pub(crate) mod running;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{check, output, surroundings};
+use crate::cli::{GatewayArgs, Output};
+use crate::ledger::Sink;
+use crate::ledger::stdout::JsonLines;
+use crate::telemetry::log;
+use running::Running;
+
+/// Runs until SIGTERM or SIGINT; what is under way then has `shutdown.grace` to end.
+pub fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
+    if args.check {
+        return check::run(&args.config, output);
+    }
+    log::start(log::DEFAULT_LEVEL);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let code = runtime.block_on(serve(&args.config, output));
+    // A name that is still being resolved must not hold up the exit.
+    runtime.shutdown_background();
+    code
+}
+
+async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
+    let checked = match check::read(config, surroundings::read(), SystemTime::now()) {
+        Ok(checked) => checked,
+        Err(problems) => {
+            output::print_problems(output, &problems)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let sinks: Vec<Box<dyn Sink>> =
+        if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
+    let running = match Running::start(config, checked, sinks).await {
+        Ok(running) => running,
+        Err(problems) => {
+            output::print_problems(output, &problems)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let drained = until_told(&running).await?;
+    Ok(if drained { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Answers whether everything ended in time.
+async fn until_told(running: &Running) -> anyhow::Result<bool> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => running.reload(),
+        }
+    }
+    Ok(running.stop().await)
+}

@@ -1,0 +1,325 @@
+//! A gateway in this process: its listeners, its admin sockets, and the look at its files each second.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore};
+
+use super::addresses;
+use super::condition::{Condition, Facts};
+use crate::admin::status::Listener;
+use crate::admin::{self, Inspect};
+use crate::command::check::{self, Checked};
+use crate::command::surroundings;
+use crate::config::listeners::{Listeners, STATUS_SOCKET};
+use crate::config::watch::Watched;
+use crate::config::{Settings, source};
+use crate::credential::{Secret, Store};
+use crate::drain::Drain;
+use crate::event::{Decision, Event, Kind, Verdict};
+use crate::ledger::{Ledger, Sink, fresh_id};
+use crate::policy::age::Freshness;
+use crate::problem::Problem;
+use crate::proxy::Gateway;
+use crate::proxy::listener::{self, Way};
+use crate::proxy::snapshot::{self, Interception, Snapshot};
+use crate::telemetry::label::{self, Reload};
+use crate::telemetry::metrics::Metrics;
+use crate::tls::gate::{self, Evidence};
+use crate::tls::leaf::Leaves;
+
+/// How often files, ages and idle connections are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// How long the sinks have to write what is left.
+const FLUSH: Duration = Duration::from_secs(5);
+/// A password file is one line.
+const PASSWORD: u64 = 4 << 10;
+
+/// A gateway that serves.
+pub(crate) struct Running {
+    pub(crate) gateway: Arc<Gateway>,
+    condition: Arc<Condition>,
+    reload: Arc<Notify>,
+}
+
+impl Running {
+    /// Binds everything, then serves. `config` is where the settings came from and are read again.
+    pub(crate) async fn start(
+        config: &Path,
+        checked: Checked,
+        sinks: Vec<Box<dyn Sink>>,
+    ) -> Result<Self, Vec<Problem>> {
+        let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
+        let workload = Some(Arc::new(checked.settings.policy.workload.clone()));
+        let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
+            .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
+        let drain = Drain::default();
+        let watched = watch(config, &checked.settings);
+        let evidence = checked.gate.evidence.clone();
+        let settings = Arc::new(checked.settings.clone());
+        let snapshot = build(checked, &drain)?;
+        let credentials = problems(&snapshot.credentials.problems());
+        let bound = bind(&settings).await?;
+        let gateway = Gateway::new(snapshot, ledger, metrics, drain);
+        let condition = Arc::new(Condition {
+            gateway: Arc::clone(&gateway),
+            started_at: SystemTime::now(),
+            listeners: bound
+                .ways
+                .iter()
+                .map(|(_, _, shown)| shown.clone())
+                .chain([shown("admin", &bound.admin, None)])
+                .collect(),
+            facts: Mutex::new(Facts {
+                evidence,
+                loaded_at: SystemTime::now(),
+                reload_error: None,
+                credentials,
+            }),
+        });
+        let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
+        running.announce("the gateway has started");
+        running.serve(bound, &settings)?;
+        running.look_each_second(config.to_owned(), watched);
+        Ok(running)
+    }
+
+    /// Where the listeners are, with the ports that were bound.
+    pub(crate) fn listeners(&self) -> &[Listener] {
+        &self.condition.listeners
+    }
+
+    /// Reads all files again, soon.
+    pub(crate) fn reload(&self) {
+        self.reload.notify_one();
+    }
+
+    /// Stops accepting, lets what is under way end within the grace, flushes events. Answers whether all ended.
+    pub(crate) async fn stop(&self) -> bool {
+        let grace = self.gateway.snapshot().settings.grace;
+        let drained = self.gateway.drain.shut_down(grace).await;
+        if !drained {
+            tracing::warn!(?grace, "exchanges were cut at the end of the grace");
+        }
+        self.announce("the gateway has stopped");
+        self.gateway.ledger.close(FLUSH).await && drained
+    }
+
+    fn serve(&self, bound: Bound, settings: &Settings) -> Result<(), Vec<Problem>> {
+        let places = Arc::new(Semaphore::new(settings.limits.connections));
+        for (listener, way, _) in bound.ways {
+            let accepting = listener::accept(Arc::clone(&self.gateway), listener, way, Arc::clone(&places));
+            self.gateway.drain.spawn(accepting);
+        }
+        let inspect: Arc<dyn Inspect> = self.condition.clone();
+        admin::serve(bound.admin, Arc::clone(&inspect), &self.gateway.drain);
+        if let Some(path) = socket(settings) {
+            admin::serve_socket(path, inspect, &self.gateway.drain)
+                .map_err(|error| vec![Problem::at("admin.socket", error.to_string())])?;
+        }
+        Ok(())
+    }
+
+    /// The lifecycle in the events, with the evidence of the interception gate.
+    fn announce(&self, what: &str) {
+        let evidence = serde_json::to_string(&self.condition.facts().evidence).unwrap_or_default();
+        let snapshot = self.gateway.snapshot();
+        let reason = format!("{what}; policy {}; interception {evidence}", snapshot.policy().revision());
+        let mut decision = Decision::of(Verdict::Allow);
+        decision.reason = Some(reason.into());
+        self.gateway.ledger.emit(Event::new(fresh_id(), Kind::Lifecycle, decision));
+        self.show();
+    }
+
+    /// Metrics of what is in force.
+    fn show(&self) {
+        show(&self.condition);
+    }
+
+    fn look_each_second(&self, config: PathBuf, watched: Watched) {
+        let condition = Arc::clone(&self.condition);
+        let reload = Arc::clone(&self.reload);
+        let drain = self.gateway.drain.clone();
+        self.gateway.drain.spawn(async move {
+            let mut look = Look { config, watched, condition };
+            loop {
+                let asked = tokio::select! {
+                    () = tokio::time::sleep(TICK) => false,
+                    () = reload.notified() => true,
+                    () = drain.stopping() => return,
+                };
+                look.once(asked);
+            }
+        });
+    }
+}
+
+/// What is looked at each second.
+struct Look {
+    config: PathBuf,
+    watched: Watched,
+    condition: Arc<Condition>,
+}
+
+impl Look {
+    fn once(&mut self, asked: bool) {
+        let gateway = Arc::clone(&self.condition.gateway);
+        if self.watched.changed() || asked {
+            self.reload(&gateway);
+        }
+        let snapshot = gateway.snapshot();
+        self.condition.facts().credentials = problems(&snapshot.credentials.refresh().problems);
+        snapshot.set_expired(self.condition.age().freshness == Freshness::Expired);
+        snapshot.sweep();
+    }
+
+    /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
+    fn reload(&mut self, gateway: &Gateway) {
+        let read = check::read(&self.config, surroundings::read(), SystemTime::now());
+        let built = read.and_then(|checked| {
+            let evidence = checked.gate.evidence.clone();
+            self.watched = watch(&self.config, &checked.settings);
+            Ok((build(checked, &gateway.drain)?, evidence))
+        });
+        match built {
+            Ok((snapshot, evidence)) => {
+                let revision = snapshot.policy().revision().to_owned();
+                self.took_over(gateway, snapshot, evidence);
+                gateway.metrics.policy_reloaded(Reload::Success);
+                said(gateway, Verdict::Allow, format!("policy {revision} is in force"));
+            }
+            Err(problems) => {
+                let all = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
+                gateway.metrics.policy_reloaded(Reload::Failure);
+                said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
+                self.condition.facts().reload_error = Some(all);
+            }
+        }
+    }
+
+    fn took_over(&self, gateway: &Gateway, snapshot: Snapshot, evidence: Evidence) {
+        let credentials = problems(&snapshot.credentials.problems());
+        gateway.replace(snapshot);
+        {
+            let mut facts = self.condition.facts();
+            *facts = Facts { evidence, loaded_at: SystemTime::now(), reload_error: None, credentials };
+        }
+        show(&self.condition);
+    }
+}
+
+fn said(gateway: &Gateway, verdict: Verdict, reason: String) {
+    let mut decision = Decision::of(verdict);
+    decision.reason = Some(reason.into());
+    gateway.ledger.emit(Event::new(fresh_id(), Kind::Policy, decision));
+}
+
+fn show(condition: &Condition) {
+    let snapshot = condition.gateway.snapshot();
+    let policy = snapshot.policy();
+    let synced = policy.synced_at().unwrap_or(condition.facts().loaded_at);
+    condition.gateway.metrics.policy_in_force(policy.revision(), synced);
+    condition.gateway.metrics.interception(match &snapshot.interception {
+        Interception::On(_) => label::Interception::Required,
+        Interception::Off => label::Interception::Off,
+        Interception::Passthrough(_) => label::Interception::Passthrough,
+    });
+}
+
+fn problems(found: &[Problem]) -> Vec<String> {
+    found.iter().map(ToString::to_string).collect()
+}
+
+/// Everything whose change asks for a reload.
+fn watch(config: &Path, settings: &Settings) -> Watched {
+    Watched::new(settings.files().into_iter().chain([config.to_owned()]))
+}
+
+/// The snapshot of what was read.
+fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
+    let Checked { settings, policy, gate, upstream_tls } = checked;
+    let interception = match gate.interception {
+        gate::Interception::On(authority) => {
+            Interception::On(Arc::new(Leaves::new(authority, settings.limits.leaf_cache)))
+        }
+        gate::Interception::Off => Interception::Off,
+        gate::Interception::Passthrough { reason } => Interception::Passthrough(reason),
+    };
+    let proxy_credentials =
+        match settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref()) {
+            Some(file) => Some(one_line(file).map_err(|problem| vec![problem])?),
+            None => None,
+        };
+    let directory = settings.credentials.as_deref();
+    let credentials = Arc::new(Store::load(policy.credentials(), directory, &surroundings::variable));
+    let parts = snapshot::Parts {
+        settings: Arc::new(settings),
+        policy,
+        interception,
+        credentials,
+        tls: Arc::new(upstream_tls),
+        proxy_credentials,
+        own: addresses::own(),
+    };
+    Ok(Snapshot::new(parts, drain.clone()))
+}
+
+fn one_line(file: &Path) -> Result<String, Problem> {
+    let text = source::read_text(file, PASSWORD)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// The status socket: the one that is configured, or the usual one where its directory is there.
+fn socket(settings: &Settings) -> Option<&Path> {
+    let usual = Path::new(STATUS_SOCKET);
+    settings.admin.socket.as_deref().or_else(|| usual.parent().is_some_and(Path::is_dir).then_some(usual))
+}
+
+/// Sockets that are bound, and not served yet.
+struct Bound {
+    ways: Vec<(TcpListener, Way, Listener)>,
+    admin: TcpListener,
+}
+
+async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
+    let Listeners { explicit, reverse } = &settings.listeners;
+    let mut ways = Vec::new();
+    if let Some(explicit) = explicit {
+        let password = match &explicit.password_file {
+            Some(file) => {
+                let line = one_line(file).map_err(|problem| vec![problem])?;
+                let secret = Secret::parse(line.as_bytes()).map_err(|unfit| {
+                    vec![Problem::at(
+                        "listeners.explicit.passwordFile",
+                        format!("{}: {unfit}", file.display()),
+                    )]
+                })?;
+                Some(Arc::new(secret))
+            }
+            None => None,
+        };
+        let listener = bind_one(explicit.address, "listeners.explicit").await?;
+        let shown = shown("explicit", &listener, None);
+        ways.push((listener, Way::Explicit { password }, shown));
+    }
+    for (i, reverse) in reverse.iter().enumerate() {
+        let listener = bind_one(reverse.address, &format!("listeners.reverse[{i}]")).await?;
+        let shown = shown("reverse", &listener, Some(reverse.upstream.to_string()));
+        ways.push((listener, Way::Reverse(reverse.upstream.clone()), shown));
+    }
+    let admin = bind_one(settings.admin.address, "admin.address").await?;
+    Ok(Bound { ways, admin })
+}
+
+async fn bind_one(address: SocketAddr, field: &str) -> Result<TcpListener, Vec<Problem>> {
+    listener::bind(address).await.map_err(|message| vec![Problem::at(field, message)])
+}
+
+fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> Listener {
+    let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    Listener { mode: mode.to_owned(), address, upstream }
+}

@@ -1,0 +1,270 @@
+//! `postern status`: asks the gateway that runs here what it is doing.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::admin::Status;
+use crate::admin::status::Listener;
+use crate::cli::Output;
+use crate::config::listeners::STATUS_SOCKET;
+
+/// How long the gateway may take for each read and write.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest answer that is read.
+const ANSWER_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Prints the status of the gateway behind a socket, the usual one where none is given. The exit status is 0 where it is ready and 1 where it is not.
+///
+/// # Errors
+/// No gateway runs there, or it answers something else than a status.
+pub fn run(socket: Option<&Path>, output: Output) -> anyhow::Result<ExitCode> {
+    show(socket.unwrap_or(Path::new(STATUS_SOCKET)), output, &mut io::stdout().lock())
+}
+
+fn show(socket: &Path, output: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let answer = fetch(socket)?;
+    let body =
+        body(&answer).with_context(|| format!("what answers at {} is no gateway", socket.display()))?;
+    let status: Status = serde_json::from_slice(body).context("the gateway's status cannot be read")?;
+    let text = match output {
+        Output::Text => people(&status),
+        Output::Json => serde_json::to_string_pretty(&value(body)?)? + "\n",
+        Output::Yaml => serde_yaml::to_string(&value(body)?)?,
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(if status.ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The answer as it came, so that what a newer gateway adds is shown too.
+fn value(body: &[u8]) -> serde_json::Result<serde_json::Value> {
+    serde_json::from_slice(body)
+}
+
+/// One exchange in HTTP/1.0, whose answer ends with the connection.
+fn fetch(socket: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut stream = UnixStream::connect(socket).map_err(|error| unreachable_gateway(socket, &error))?;
+    let mut answer = Vec::new();
+    let mut exchange = || {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
+        (&mut stream).take(ANSWER_BYTES).read_to_end(&mut answer)
+    };
+    exchange().with_context(|| format!("the gateway at {} does not answer", socket.display()))?;
+    Ok(answer)
+}
+
+fn unreachable_gateway(socket: &Path, error: &io::Error) -> anyhow::Error {
+    let remedy = if error.kind() == io::ErrorKind::PermissionDenied {
+        "only the user that the gateway runs as may ask it"
+    } else if error.kind() == io::ErrorKind::ConnectionRefused {
+        "it has ended and left its socket behind"
+    } else {
+        "start one with `postern gateway`, or name its socket with --socket"
+    };
+    anyhow::anyhow!("no gateway runs at {} ({error}): {remedy}", socket.display())
+}
+
+/// The body of an answer with status 200.
+fn body(answer: &[u8]) -> anyhow::Result<&[u8]> {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut head = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(length) = head.parse(answer)? else {
+        bail!("its answer ends in the middle");
+    };
+    match head.code {
+        Some(200) => Ok(answer.get(length..).unwrap_or_default()),
+        code => bail!("it answered {}", code.unwrap_or_default()),
+    }
+}
+
+/// A few lines for people. The settings are left to `-o json` and `-o yaml`.
+fn people(status: &Status) -> String {
+    let mut page = Page(String::new());
+    let up = duration(status.uptime_seconds);
+    page.line("postern", &format!("{}, up {up}, since {}", status.version, status.started_at));
+    page.line("ready", if status.ready { "yes" } else { "no" });
+    status.reasons.iter().for_each(|reason| page.line("", reason));
+
+    let interception = &status.interception;
+    page.line("interception", &interception.mode);
+    page.maybe("CA ", interception.fingerprint.as_deref());
+    page.maybe("valid until ", interception.not_after.as_deref());
+    page.maybe("", interception.reason.as_deref());
+
+    let policy = &status.policy;
+    page.line("policy", &policy.revision);
+    let age = policy.age_seconds.map_or(String::new(), |age| format!(", {} old", duration(age)));
+    page.line("", &format!("{:?}{age}, policies that select this pod: {}", policy.state, policy.policies));
+    page.maybe("the newest files are not in force: ", policy.last_error.as_deref());
+
+    page.line("connections", &format!("{} open of {}", status.connections.open, status.connections.limit));
+    page.line("events", &format!("{} written, {} dropped", status.events.written, status.events.dropped));
+    for (n, listener) in status.listeners.iter().enumerate() {
+        page.line(if n == 0 { "listeners" } else { "" }, &way_in(listener));
+    }
+    page.0
+}
+
+fn way_in(listener: &Listener) -> String {
+    match &listener.upstream {
+        Some(upstream) => format!("{} {} for {upstream}", listener.mode, listener.address),
+        None => format!("{} {}", listener.mode, listener.address),
+    }
+}
+
+/// Lines of a word and what is said of it.
+struct Page(String);
+
+impl Page {
+    /// Texts may quote what a policy's author wrote, so controls do not reach the terminal.
+    fn line(&mut self, word: &str, text: &str) {
+        let text = text.replace(|c: char| c.is_control(), " ");
+        let _ = writeln!(self.0, "{word:<14}{text}");
+    }
+
+    fn maybe(&mut self, before: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.line("", &format!("{before}{text}"));
+        }
+    }
+}
+
+/// The two largest units: `45s`, `2m 3s`, `2h 3m`, `5d 1h`.
+fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
+        (0, _, _) => format!("{hours}h {}m", minutes % 60),
+        _ => format!("{days}d {}h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::admin::status::tests::healthy;
+    use crate::admin::{Inspect, serve_socket};
+    use crate::drain::Drain;
+
+    struct Gateway(Status);
+
+    impl Inspect for Gateway {
+        fn status(&self) -> Status {
+            self.0.clone()
+        }
+
+        fn metrics(&self) -> String {
+            String::new()
+        }
+    }
+
+    async fn asked(status: Status, output: Output) -> (ExitCode, String) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("postern.sock");
+        serve_socket(&path, Arc::new(Gateway(status)), &Drain::default()).unwrap();
+        let asking = move || {
+            let mut printed = Vec::new();
+            let code = show(&path, output, &mut printed).unwrap();
+            (code, String::from_utf8(printed).unwrap())
+        };
+        tokio::task::spawn_blocking(asking).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_ready_gateway_is_success_and_is_shown_in_every_form() {
+        let (code, text) = asked(healthy(), Output::Text).await;
+        assert_eq!((code, text), (ExitCode::SUCCESS, people(&healthy())));
+        let (code, json) = asked(healthy(), Output::Json).await;
+        assert_eq!(code, ExitCode::SUCCESS);
+        assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), healthy());
+        let (code, yaml) = asked(healthy(), Output::Yaml).await;
+        assert_eq!(code, ExitCode::SUCCESS);
+        assert_eq!(serde_yaml::from_str::<Status>(&yaml).unwrap(), healthy());
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_is_not_ready_is_failure() {
+        let mut status = healthy();
+        status.not_ready("the CA is missing");
+        let (code, text) = asked(status, Output::Text).await;
+        assert_eq!(code, ExitCode::FAILURE);
+        assert!(text.contains("the CA is missing"), "{text}");
+    }
+
+    #[test]
+    fn where_no_gateway_runs_the_error_says_what_to_do() {
+        let error = run(Some(Path::new("/nowhere/postern.sock")), Output::Text).unwrap_err().to_string();
+        assert!(error.starts_with("no gateway runs at /nowhere/postern.sock"), "{error}");
+        assert!(error.contains("`postern gateway`"), "{error}");
+    }
+
+    #[test]
+    fn something_else_behind_the_socket_is_said() {
+        for answer in ["", "SSH-2.0-x\r\n", "HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 200 OK\r\nx"] {
+            assert!(body(answer.as_bytes()).is_err(), "{answer:?}");
+        }
+        assert_eq!(body(b"HTTP/1.0 200 OK\r\na: b\r\n\r\n{}").unwrap(), b"{}");
+    }
+
+    #[test]
+    fn people_read_a_line_for_each_matter() {
+        insta::assert_snapshot!(people(&healthy()), @"
+        postern       0.1.0, up 2h 3m, since 2026-11-22T00:00:00.000Z
+        ready         yes
+        interception  Required
+                      CA sha256:ab12
+                      valid until 2027-11-22T00:00:00.000Z
+        policy        sha256:0123456789abcdef
+                      Fresh, 12s old, policies that select this pod: 2
+        connections   3 open of 10000
+        events        120 written, 0 dropped
+        listeners     explicit 127.0.0.1:15002
+        ");
+    }
+
+    #[test]
+    fn people_read_what_is_wrong() {
+        let mut status = healthy();
+        status.not_ready("the CA is\u{1b}[31m missing");
+        status.interception.reason = Some("ca-key.pem: no such file".to_owned());
+        status.policy.last_error = Some("policy.yaml:3:1: expected a list".to_owned());
+        status.listeners.push(Listener {
+            mode: "reverse".to_owned(),
+            address: "127.0.0.1:15003".to_owned(),
+            upstream: Some("https://api.anthropic.com".to_owned()),
+        });
+        insta::assert_snapshot!(people(&status), @"
+        postern       0.1.0, up 2h 3m, since 2026-11-22T00:00:00.000Z
+        ready         no
+                      the CA is [31m missing
+        interception  Required
+                      CA sha256:ab12
+                      valid until 2027-11-22T00:00:00.000Z
+                      ca-key.pem: no such file
+        policy        sha256:0123456789abcdef
+                      Fresh, 12s old, policies that select this pod: 2
+                      the newest files are not in force: policy.yaml:3:1: expected a list
+        connections   3 open of 10000
+        events        120 written, 0 dropped
+        listeners     explicit 127.0.0.1:15002
+                      reverse 127.0.0.1:15003 for https://api.anthropic.com
+        ");
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        let said: Vec<_> = [0, 59, 123, 7_384, 435_600].into_iter().map(duration).collect();
+        assert_eq!(said, ["0s", "59s", "2m 3s", "2h 3m", "5d 1h"]);
+    }
+}

@@ -1,0 +1,232 @@
+//! Where a request may carry which placeholder, what else it may carry beside it, and the replacement.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Uri, header};
+use zeroize::Zeroizing;
+
+use super::authorization::Authorization;
+use super::carrier::{self, Breadth, KEY_HEADERS, Parameter};
+use super::sighting::{self, Sightings};
+use super::{Secret, minting, percent};
+use crate::event::Verdict;
+use crate::policy::RuleId;
+use crate::policy::credential::Credential;
+use crate::policy::destination::Ruling;
+use crate::policy::name::DnsName;
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// `None` for an address, to which no credential goes.
+    pub host: Option<&'a DnsName>,
+    pub port: u16,
+    /// Whether the way to the upstream is TLS whose certificate was verified.
+    pub secure: bool,
+}
+
+/// What becomes of the keys of one request.
+#[derive(Debug)]
+pub enum Placement {
+    /// It carries no placeholder, and nothing that is refused.
+    Nothing,
+    Attach(Plan),
+    Deny(Denial),
+}
+
+/// A request that is refused for a key it carries or asks for.
+#[derive(Debug)]
+pub struct Denial {
+    pub ruling: Ruling,
+    /// Whether it holds where only Audit policies select the pod too: a placeholder where it does not belong.
+    pub floor: bool,
+    /// What is attached where the denial is only recorded (Audit).
+    pub plan: Option<Plan>,
+}
+
+/// The placeholder of one credential, to be replaced wherever it stands.
+#[derive(Debug)]
+pub struct Plan {
+    credential: Arc<Credential>,
+}
+
+/// Why a key cannot be put where its placeholder stands. Nothing of the request was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unattachable {
+    #[error("the key holds a colon, so it cannot be the user of Basic authorization")]
+    ColonInUser,
+    #[error("the placeholder no longer stands in the request")]
+    Gone,
+    #[error("with the key in it, the header or the URL would be too long")]
+    TooLong,
+}
+
+/// Decides on the keys of a request whose body was not looked at. `all` are the policy's credentials, `parts`
+/// the head as the agent sent it; nothing is changed.
+pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Placement {
+    if all.is_empty() {
+        return Placement::Nothing;
+    }
+    let serving = serving(all, target);
+    let seen = sighting::look(parts, all);
+    if let Some(ruling) = misplaced(&seen, &serving, target) {
+        return Placement::Deny(Denial { ruling, floor: true, plan: None });
+    }
+    let placed: Vec<&Arc<Credential>> =
+        serving.iter().copied().filter(|credential| seen.places(&credential.placeholder)).collect();
+    let plan = match placed.as_slice() {
+        [only] => Some(Plan { credential: Arc::clone(only) }),
+        // Two tiers may hold one placeholder for one host; the first, the cluster's, is meant.
+        [first, rest @ ..] if rest.iter().all(|other| other.placeholder == first.placeholder) => {
+            Some(Plan { credential: Arc::clone(first) })
+        }
+        _ => None,
+    };
+    if let Some(ruling) = forbidden_endpoint(parts, &serving, target) {
+        return Placement::Deny(Denial { ruling, floor: false, plan });
+    }
+    if placed.len() > 1 && plan.is_none() {
+        let reason = "the request carries the placeholders of two different credentials".to_owned();
+        return Placement::Deny(Denial { ruling: deny("credential", reason), floor: false, plan: None });
+    }
+    if let Some(ruling) = foreign_key(parts, &serving, plan.is_some()) {
+        return Placement::Deny(Denial { ruling, floor: false, plan: None });
+    }
+    plan.map_or(Placement::Nothing, Placement::Attach)
+}
+
+/// The credentials that may be used at the target, whatever the way there.
+fn serving<'a>(all: &'a [Arc<Credential>], target: &Target<'_>) -> Vec<&'a Arc<Credential>> {
+    let Some(host) = target.host else { return Vec::new() };
+    all.iter().filter(|credential| credential.serves(host, target.port)).collect()
+}
+
+/// A placeholder in a place where none is replaced, on the way to a host that is not its credential's, or on a
+/// way that could be read.
+fn misplaced(seen: &Sightings<'_>, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Ruling> {
+    if let Some((credential, place)) = &seen.stray {
+        let id = &credential.id;
+        return Some(deny("placeholder", format!("the placeholder of {id} stands in {place}")));
+    }
+    for (credential, place) in &seen.placed {
+        let id = &credential.id;
+        if !serving.iter().any(|other| other.placeholder == credential.placeholder) {
+            let reason =
+                format!("the placeholder of {id} ({place}) was sent to a host or port that is not its own");
+            return Some(deny("placeholder", reason));
+        }
+        if !target.secure {
+            let reason = format!("the placeholder of {id} ({place}) was sent without verified TLS");
+            return Some(deny("placeholder", reason));
+        }
+    }
+    None
+}
+
+/// What no request may ask of a host that holds a credential of ours.
+fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Ruling> {
+    let (host, credential) = (target.host?, serving.first()?);
+    if parts.method == Method::TRACE || parts.method.as_str().eq_ignore_ascii_case("track") {
+        let reason = format!("{} would send the key of {} back", parts.method, credential.id);
+        return Some(deny("credential", reason));
+    }
+    let what = minting::mints(&parts.method, host, parts.uri.path())?;
+    let reason =
+        format!("this endpoint hands out further credentials ({what}) on a host of {}", credential.id);
+    Some(deny("minting", reason))
+}
+
+/// A key of the agent's own where the policy requires the placeholder, or beside one that is replaced.
+fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> Option<Ruling> {
+    let accepted: Vec<&str> = serving.iter().map(|credential| credential.placeholder.as_str()).collect();
+    if let Some(credential) = serving.iter().find(|credential| credential.require) {
+        let carrier = carrier::foreign_key(parts, &accepted, Breadth::All)?;
+        let id = &credential.id;
+        let reason =
+            format!("only the placeholder of {id} is accepted here, and another key stands in {carrier}");
+        return Some(deny("credential", reason));
+    }
+    if !attaching {
+        return None;
+    }
+    let carrier = carrier::foreign_key(parts, &accepted, Breadth::Places)?;
+    Some(deny("credential", format!("beside the placeholder, another key stands in {carrier}")))
+}
+
+fn deny(builtin: &str, reason: String) -> Ruling {
+    Ruling { verdict: Verdict::Deny, rule: RuleId::builtin(builtin), reason, enforcement: "Enforce" }
+}
+
+impl Plan {
+    pub fn credential(&self) -> &Arc<Credential> {
+        &self.credential
+    }
+
+    /// Puts the key in the placeholder's stead wherever it stands, after the last filter; the header values are
+    /// marked sensitive. On an error the request must not be sent.
+    pub fn attach(&self, parts: &mut Parts, secret: &Secret) -> Result<(), Unattachable> {
+        let placeholder = self.credential.placeholder.as_str();
+        let uri = replaced_query(&parts.uri, placeholder, secret)?;
+        let mut found = uri.is_some();
+        if let header::Entry::Occupied(mut values) = parts.headers.entry(header::AUTHORIZATION) {
+            for value in values.iter_mut() {
+                let new = Authorization::read(value.as_bytes()).replaced(placeholder, secret.expose())?;
+                if let Some(new) = new {
+                    *value = sensitive(&new)?;
+                    found = true;
+                }
+            }
+        }
+        for name in KEY_HEADERS {
+            let header::Entry::Occupied(mut values) = parts.headers.entry(name) else { continue };
+            for value in values.iter_mut().filter(|value| is_exactly(value, placeholder)) {
+                *value = sensitive(secret.expose())?;
+                found = true;
+            }
+        }
+        if let Some(uri) = uri {
+            parts.uri = uri;
+        }
+        if found { Ok(()) } else { Err(Unattachable::Gone) }
+    }
+}
+
+/// Whether a header value is the placeholder and nothing else.
+pub(super) fn is_exactly(value: &HeaderValue, placeholder: &str) -> bool {
+    value.as_bytes().trim_ascii() == placeholder.as_bytes()
+}
+
+fn sensitive(value: &[u8]) -> Result<HeaderValue, Unattachable> {
+    let mut value = HeaderValue::from_bytes(value).map_err(|_| Unattachable::TooLong)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The URI with the key in its query; `None` where the placeholder does not stand there.
+fn replaced_query(uri: &Uri, placeholder: &str, secret: &Secret) -> Result<Option<Uri>, Unattachable> {
+    let Some(query) = uri.query() else { return Ok(None) };
+    if !query.split('&').any(|pair| Parameter::read(pair).holds(placeholder)) {
+        return Ok(None);
+    }
+    let key = Zeroizing::new(percent::encode(secret.expose(), percent::is_unreserved, percent::UPPER));
+    let mut text = Zeroizing::new(Vec::with_capacity(uri.path().len() + query.len() + key.len() * 2));
+    text.extend_from_slice(uri.path().as_bytes());
+    for (i, pair) in query.split('&').enumerate() {
+        text.push(if i == 0 { b'?' } else { b'&' });
+        if Parameter::read(pair).holds(placeholder) {
+            text.extend_from_slice(b"key=");
+            text.extend_from_slice(&key);
+        } else {
+            text.extend_from_slice(pair.as_bytes());
+        }
+    }
+    let mut uri = uri.clone().into_parts();
+    uri.path_and_query = Some(PathAndQuery::try_from(text.as_slice()).map_err(|_| Unattachable::TooLong)?);
+    Uri::from_parts(uri).map(Some).map_err(|_| Unattachable::TooLong)
+}
+
+#[cfg(test)]
+#[path = "placement_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! Ids and times of events, made from a clock and randomness that are passed in.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use time::OffsetDateTime;
+
+/// A UUIDv7 (RFC 9562 section 5.7) of an event, a connection or an exchange: 16 bytes, printed in lower case.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(uuid::Uuid);
+
+impl Id {
+    /// An id made at a time, from 74 random bits (the last 6 of `random` are not used).
+    pub fn new(time: Timestamp, random: [u8; 10]) -> Self {
+        Self(uuid::Builder::from_unix_timestamp_millis(time.0, &random).into_uuid())
+    }
+
+    /// When the id was made.
+    pub fn time(self) -> Timestamp {
+        let (high, _) = self.0.as_u64_pair();
+        Timestamp(high >> 16)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.0.as_hyphenated(), f)
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut buffer = uuid::Uuid::encode_buffer();
+        serializer.serialize_str(self.0.as_hyphenated().encode_lower(&mut buffer))
+    }
+}
+
+/// A point in time in milliseconds since the Unix epoch, printed as RFC 3339 in UTC: `2026-11-22T00:00:00.000Z`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+/// The shape of a printed time; also what a time beyond the year 9999 is printed as.
+const EPOCH: [u8; 24] = *b"1970-01-01T00:00:00.000Z";
+
+impl Timestamp {
+    /// Only the lower 48 bits are held, which last until the year 10889.
+    pub const fn from_unix_millis(millis: u64) -> Self {
+        Self(millis & 0xffff_ffff_ffff)
+    }
+
+    pub const fn unix_millis(self) -> u64 {
+        self.0
+    }
+
+    /// Prints into a buffer without the machinery of `fmt`, since every event passes here.
+    fn print(self, out: &mut [u8; 24]) -> &str {
+        *out = EPOCH;
+        let seconds = i64::try_from(self.0 / 1000).unwrap_or_default();
+        if let Ok(at) = OffsetDateTime::from_unix_timestamp(seconds) {
+            let (year, month, day) = at.to_calendar_date();
+            let (hour, minute, second) = at.to_hms();
+            digits(&mut out[0..4], u64::from(year.unsigned_abs()));
+            digits(&mut out[5..7], u64::from(u8::from(month)));
+            digits(&mut out[8..10], u64::from(day));
+            digits(&mut out[11..13], u64::from(hour));
+            digits(&mut out[14..16], u64::from(minute));
+            digits(&mut out[17..19], u64::from(second));
+            digits(&mut out[20..23], self.0 % 1000);
+        }
+        std::str::from_utf8(out).unwrap_or_default()
+    }
+}
+
+/// Fills `out` with the last decimal digits of `value`, zeros in front.
+fn digits(out: &mut [u8], mut value: u64) {
+    for digit in out.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(value % 10).unwrap_or_default();
+        value /= 10;
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.print(&mut [0; 24]))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.print(&mut [0; 24]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use time::format_description::well_known::Rfc3339;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_version_7_uuid_that_knows_its_time() {
+        let time = Timestamp::from_unix_millis(1_645_557_742_000);
+        let id = Id::new(time, [0xff; 10]);
+        assert_eq!(id.to_string(), "017f22e2-79b0-7fff-bfff-ffffffffffff");
+        assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{id}\""));
+        assert_eq!(id.time(), time);
+    }
+
+    #[test]
+    fn ids_sort_by_the_time_they_were_made() {
+        let early = Id::new(Timestamp::from_unix_millis(1), [0xff; 10]);
+        let late = Id::new(Timestamp::from_unix_millis(2), [0; 10]);
+        assert!(early < late);
+    }
+
+    #[test]
+    fn a_time_is_printed_as_rfc_3339_with_milliseconds() {
+        let print = |millis| Timestamp::from_unix_millis(millis).to_string();
+        assert_eq!(print(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(print(1_709_164_799_999), "2024-02-28T23:59:59.999Z");
+        assert_eq!(print(1_709_164_800_007), "2024-02-29T00:00:00.007Z");
+    }
+
+    #[test]
+    fn a_time_beyond_what_rfc_3339_can_say_does_not_break_the_line() {
+        assert_eq!(Timestamp::from_unix_millis(u64::MAX).to_string(), "1970-01-01T00:00:00.000Z");
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_until_the_year_9999_reads_back(millis in 0u64..253_402_300_799_999) {
+            let text = Timestamp::from_unix_millis(millis).to_string();
+            let read = OffsetDateTime::parse(&text, &Rfc3339).unwrap();
+            prop_assert_eq!(read.unix_timestamp_nanos(), i128::from(millis) * 1_000_000);
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! What happened: the envelope that every sink, metric and report reads (plain data, no bodies).
+
+mod id;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::policy::RuleId;
+
+pub use id::{Id, Timestamp};
+
+/// The version of the envelope's shape, its `apiVersion`.
+pub const API_VERSION: &str = "postern.dev/event/v1";
+
+/// One thing that happened at the door. Fields that do not apply are left out of the JSON.
+///
+/// What is the same for a whole connection is shared, so that an event costs the data path few allocations.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    pub api_version: &'static str,
+    pub id: Id,
+    pub time: Timestamp,
+    /// Counts from 1 per gateway start, without gaps, in the order of the sinks. The ledger's writer sets it.
+    pub sequence: u64,
+    /// How many equal happenings this event stands for.
+    pub count: u64,
+    pub kind: Kind,
+    pub direction: Direction,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Arc<str>>,
+    /// The agent's W3C trace id, 32 hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// The ledger's writer sets it where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Arc<Workload>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<Arc<Destination>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
+    pub decision: Decision,
+    /// Joins the events of one connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Id>,
+    /// Joins the events of one exchange (request and response).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Id>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<Transform>,
+}
+
+impl Event {
+    /// An outbound event that stands for one happening at the time its id was made; all else is left out.
+    pub fn new(id: Id, kind: Kind, decision: Decision) -> Self {
+        Self {
+            api_version: API_VERSION,
+            id,
+            time: id.time(),
+            sequence: 0,
+            count: 1,
+            kind,
+            direction: Direction::Outbound,
+            session: None,
+            trace: None,
+            workload: None,
+            destination: None,
+            http: None,
+            payload: None,
+            decision,
+            connection: None,
+            exchange: None,
+            transforms: Vec::new(),
+        }
+    }
+
+    /// Whether the event has a reserved share of a queue that runs full: denials and tool calls have.
+    pub fn is_reserved(&self) -> bool {
+        self.kind == Kind::ToolCall || matches!(self.decision.verdict, Verdict::Deny | Verdict::WouldDeny)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Kind {
+    Connection,
+    Request,
+    Response,
+    ToolCall,
+    Transform,
+    Policy,
+    Lifecycle,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Direction {
+    Outbound,
+    Inbound,
+}
+
+/// Whose traffic it is, from the downward API.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workload {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pod: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub service_account: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub node: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Destination {
+    pub host: String,
+    pub port: u16,
+    pub action: Action,
+    /// Whether TLS was ended here or the bytes were plain HTTP that was read.
+    pub intercepted: bool,
+    /// Why it was not, or why the connection ended, in one short phrase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'static, str>>,
+}
+
+/// What became of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub enum Action {
+    Inspect,
+    Tunnel,
+    Deny,
+}
+
+/// The head of a request, and of its response once there is one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Http {
+    pub method: Cow<'static, str>,
+    /// Without the query.
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
+    pub version: &'static str,
+}
+
+impl Http {
+    /// The head of a request that has no answer yet. The query is cut off.
+    pub fn request(method: &http::Method, target: &str, version: http::Version) -> Self {
+        let path = target.split(['?', '#']).next().unwrap_or_default().to_owned();
+        Self { method: method_word(method), path, status: None, version: version_word(version) }
+    }
+}
+
+/// Only a method that no RFC names costs an allocation.
+fn method_word(method: &http::Method) -> Cow<'static, str> {
+    const KNOWN: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "CONNECT", "PATCH", "TRACE"];
+    let word = method.as_str();
+    match KNOWN.iter().find(|known| **known == word) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(word.to_owned()),
+    }
+}
+
+fn version_word(version: http::Version) -> &'static str {
+    match version {
+        http::Version::HTTP_2 => "HTTP/2",
+        http::Version::HTTP_10 => "HTTP/1.0",
+        _ => "HTTP/1.1",
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Payload {
+    pub bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// Always false: an event never holds a body.
+    pub body_retained: bool,
+}
+
+/// What was decided, by which rule and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    pub verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rule_id")]
+    pub rule: Option<RuleId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'static, str>>,
+    /// `Enforce` or `Audit`: what the rule's policy says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<&'static str>,
+}
+
+impl Decision {
+    /// A decision that no rule made.
+    pub fn of(verdict: Verdict) -> Self {
+        Self { verdict, rule: None, reason: None, enforcement: None }
+    }
+}
+
+fn rule_id<S: Serializer>(rule: &Option<RuleId>, serializer: S) -> Result<S::Ok, S::Error> {
+    match rule {
+        Some(rule) => serializer.serialize_str(rule.as_str()),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub enum Verdict {
+    Allow,
+    Deny,
+    Audit,
+    WouldDeny,
+}
+
+impl Verdict {
+    /// The word used in events and as a metric label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "Allow",
+            Self::Deny => "Deny",
+            Self::Audit => "Audit",
+            Self::WouldDeny => "WouldDeny",
+        }
+    }
+}
+
+/// A change that was made to what flowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Transform {
+    pub name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> Id {
+        Id::new(Timestamp::from_unix_millis(1_795_305_600_123), [n; 10])
+    }
+
+    #[test]
+    fn an_event_with_nothing_but_a_decision_leaves_the_rest_out() {
+        let event = Event::new(id(1), Kind::Lifecycle, Decision::of(Verdict::Allow));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&event).unwrap(), @r#"
+        {
+          "apiVersion": "postern.dev/event/v1",
+          "id": "01a2008d-747b-7101-8101-010101010101",
+          "time": "2026-11-22T00:00:00.123Z",
+          "sequence": 0,
+          "count": 1,
+          "kind": "Lifecycle",
+          "direction": "Outbound",
+          "decision": {
+            "verdict": "Allow"
+          }
+        }
+        "#);
+    }
+
+    /// A response event in which every group is filled.
+    fn denied() -> Event {
+        Event {
+            session: Some("s-1".into()),
+            trace: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+            workload: Some(Arc::new(Workload {
+                namespace: "agents".to_owned(),
+                pod: "coder-0".to_owned(),
+                service_account: "coder".to_owned(),
+                node: String::new(),
+            })),
+            destination: Some(Arc::new(Destination {
+                host: "api.anthropic.com".to_owned(),
+                port: 443,
+                action: Action::Inspect,
+                intercepted: true,
+                reason: None,
+            })),
+            http: Some(Http {
+                status: Some(403),
+                ..Http::request(&http::Method::POST, "/v1/files?key=secret", http::Version::HTTP_2)
+            }),
+            payload: Some(Payload { bytes: 12, ..Payload::default() }),
+            decision: Decision {
+                verdict: Verdict::Deny,
+                rule: Some(RuleId::new("agents/coding/anthropic")),
+                reason: Some("the endpoint is not listed".into()),
+                enforcement: Some("Enforce"),
+            },
+            connection: Some(id(2)),
+            exchange: Some(id(3)),
+            transforms: vec![Transform { name: "scrub", detail: None }],
+            ..Event::new(id(1), Kind::Response, Decision::of(Verdict::Deny))
+        }
+    }
+
+    #[test]
+    fn a_denied_request_says_who_what_and_why() {
+        insta::assert_snapshot!(serde_json::to_string_pretty(&denied()).unwrap(), @r#"
+        {
+          "apiVersion": "postern.dev/event/v1",
+          "id": "01a2008d-747b-7101-8101-010101010101",
+          "time": "2026-11-22T00:00:00.123Z",
+          "sequence": 0,
+          "count": 1,
+          "kind": "Response",
+          "direction": "Outbound",
+          "session": "s-1",
+          "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
+          "workload": {
+            "namespace": "agents",
+            "pod": "coder-0",
+            "serviceAccount": "coder"
+          },
+          "destination": {
+            "host": "api.anthropic.com",
+            "port": 443,
+            "action": "Inspect",
+            "intercepted": true
+          },
+          "http": {
+            "method": "POST",
+            "path": "/v1/files",
+            "status": 403,
+            "version": "HTTP/2"
+          },
+          "payload": {
+            "bytes": 12,
+            "bodyRetained": false
+          },
+          "decision": {
+            "verdict": "Deny",
+            "rule": "agents/coding/anthropic",
+            "reason": "the endpoint is not listed",
+            "enforcement": "Enforce"
+          },
+          "connection": "01a2008d-747b-7202-8202-020202020202",
+          "exchange": "01a2008d-747b-7303-8303-030303030303",
+          "transforms": [
+            {
+              "name": "scrub"
+            }
+          ]
+        }
+        "#);
+    }
+
+    #[test]
+    fn the_query_never_reaches_an_event() {
+        for target in ["/a?b=c", "/a#b?c", "/a?b#c?d"] {
+            let http = Http::request(&http::Method::GET, target, http::Version::HTTP_11);
+            assert_eq!(http.path, "/a", "{target}");
+        }
+    }
+
+    #[test]
+    fn denials_and_tool_calls_are_reserved_and_the_rest_is_not() {
+        let event = |kind, verdict| Event::new(id(1), kind, Decision::of(verdict));
+        assert!(event(Kind::Request, Verdict::Deny).is_reserved());
+        assert!(event(Kind::Connection, Verdict::WouldDeny).is_reserved());
+        assert!(event(Kind::ToolCall, Verdict::Allow).is_reserved());
+        assert!(!event(Kind::Request, Verdict::Allow).is_reserved());
+        assert!(!event(Kind::Response, Verdict::Audit).is_reserved());
+    }
+
+    #[test]
+    fn a_method_of_no_rfc_keeps_its_word() {
+        let purge = http::Method::from_bytes(b"PURGE").unwrap();
+        assert_eq!(Http::request(&purge, "/", http::Version::HTTP_10).method, "PURGE");
+        assert!(matches!(method_word(&http::Method::PATCH), Cow::Borrowed("PATCH")));
+    }
+}

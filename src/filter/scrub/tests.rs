@@ -1,0 +1,238 @@
+//! Tests of the scrubber: every encoding, every split.
+
+use std::sync::LazyLock;
+
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use base64::{Engine, prelude::BASE64_URL_SAFE};
+use proptest::prelude::*;
+
+use super::*;
+use crate::credential::Secret;
+
+const KEY: &str = r#"sk-ant/api03+Zq9"7\_~K="#;
+
+fn needles(keys: &[&str]) -> Arc<Needles> {
+    let secrets: Vec<_> = keys.iter().map(|key| Arc::new(Secret::parse(key.as_bytes()).unwrap())).collect();
+    Arc::new(Needles::new(&secrets))
+}
+
+/// Scrubs chunks, and gives back what came out after each and at the end.
+fn scrub_chunks(needles: &Arc<Needles>, chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut scrubber = Scrubber::new(Arc::clone(needles));
+    let mut steps = Vec::new();
+    let mut out = Vec::new();
+    for chunk in chunks {
+        scrubber.write(Bytes::copy_from_slice(chunk), &mut out).unwrap();
+        assert!(out.iter().all(|piece| !piece.is_empty()));
+        steps.push(std::mem::take(&mut out).concat());
+    }
+    scrubber.finish(&mut out).unwrap();
+    steps.push(out.concat());
+    steps
+}
+
+fn scrub(needles: &Arc<Needles>, text: &[u8]) -> String {
+    String::from_utf8(scrub_chunks(needles, &[text]).concat()).unwrap()
+}
+
+/// The text around a form, with the form masked and with nothing of it left.
+fn assert_masked(form: &str) {
+    let scrubbed = scrub(&needles(&[KEY]), format!("<{form}>").as_bytes());
+    assert_eq!(scrubbed, format!("<{}>", "*".repeat(form.len())), "{form}");
+}
+
+fn percent(keep: impl Fn(char) -> bool, upper: bool) -> String {
+    let escape = |c: char| if upper { format!("%{:02X}", c as u32) } else { format!("%{:02x}", c as u32) };
+    KEY.chars().map(|c| if keep(c) { c.to_string() } else { escape(c) }).collect()
+}
+
+#[test]
+fn a_key_is_masked_as_it_is() {
+    assert_masked(KEY);
+    let scrubbed = scrub(&needles(&["abcdefgh"]), b"xabcdefghabcdefgabcdefgh");
+    assert_eq!(scrubbed, "x********abcdefg********");
+}
+
+#[test]
+fn a_key_is_masked_percent_encoded() {
+    for upper in [true, false] {
+        assert_masked(&percent(|_| false, upper));
+        assert_masked(&percent(|c| c.is_ascii_alphanumeric() || "-._~".contains(c), upper));
+        assert_masked(&percent(|c| c.is_ascii_alphanumeric() || "-._*".contains(c), upper));
+        assert_masked(&percent(|c| c.is_ascii_alphanumeric() || "-._~!'()*".contains(c), upper));
+        assert_masked(&percent(|c| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@/".contains(c), upper));
+    }
+    assert_masked(
+        &percent(|c| c.is_ascii_alphanumeric() || "-._~".contains(c), true).replacen("%2F", "%2f", 1),
+    );
+}
+
+#[test]
+fn a_key_is_masked_json_escaped() {
+    let json = serde_json::to_string(KEY).unwrap();
+    let json = json.trim_start_matches('"').strip_suffix('"').unwrap();
+    assert_masked(json);
+    assert_masked(&json.replace('/', "\\/"));
+    assert_masked(&KEY.chars().map(|c| format!("\\u{:04x}", c as u32)).collect::<String>());
+    assert_masked(&KEY.chars().map(|c| format!("\\u{:04X}", c as u32)).collect::<String>());
+    // What Gson writes.
+    assert_masked(
+        &json
+            .replace('=', "\\u003d")
+            .replace("\\\"", "\\u0022")
+            .replace('+', "\\u002B")
+            .replace('/', "\\u002f"),
+    );
+    // What Go and a Rails page write.
+    let needles = needles(&["key&with<html>"]);
+    assert_eq!(scrub(&needles, br#""key\u0026with\u003chtml\u003e""#), format!("\"{}\"", "*".repeat(29)));
+}
+
+#[test]
+fn a_key_is_masked_in_hexadecimal() {
+    let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert_masked(&hex);
+    assert_masked(&hex.to_ascii_uppercase());
+}
+
+#[test]
+fn a_key_is_masked_in_base64_wherever_it_stands_in_it() {
+    assert_masked(&BASE64_STANDARD.encode(KEY));
+    assert_masked(&BASE64_STANDARD_NO_PAD.encode(KEY));
+    assert_masked(&BASE64_URL_SAFE.encode(KEY));
+    assert_masked(&BASE64_URL_SAFE_NO_PAD.encode(KEY));
+    assert_masked(&BASE64_STANDARD.encode(KEY).replace('/', "\\/"));
+    assert_masked(&BASE64_STANDARD.encode(KEY).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D"));
+    let needles = needles(&[KEY]);
+    for user in ["", "u:", "x-access-token:", "git:", "oauth2:"] {
+        for after in ["", "x", "yz", "\r\n and more"] {
+            let basic = BASE64_STANDARD.encode(format!("{user}{KEY}{after}"));
+            let scrubbed = scrub(&needles, format!("Basic {basic}").as_bytes());
+            // At either end one character may hold bits of what stands beside the key.
+            let masked = scrubbed.matches('*').count();
+            assert!(masked + 1 >= KEY.len() * 8 / 6 - 1, "{user} {after} {scrubbed}");
+            let shown: Vec<_> = scrubbed.split('*').filter(|part| !part.is_empty()).collect();
+            assert!(shown.len() <= 2, "{scrubbed}");
+        }
+    }
+}
+
+#[test]
+fn what_holds_no_key_passes_as_the_same_bytes_without_a_copy() {
+    let chunk = Bytes::from_static(b"data: {\"type\":\"ping\"}\n\n");
+    let mut scrubber = Scrubber::new(needles(&[KEY]));
+    let mut out = Vec::new();
+    scrubber.write(chunk.clone(), &mut out).unwrap();
+    assert_eq!((out.len(), out[0].as_ptr(), out[0].len()), (1, chunk.as_ptr(), chunk.len()));
+    assert!(!scrubber.scrubbed());
+}
+
+#[test]
+fn only_a_tail_that_could_begin_a_key_waits() {
+    let needles = needles(&["sk-live-0001"]);
+    let steps = scrub_chunks(&needles, &[b"event\n\n", b"disk-l", b"abel", b"sk-live-000", b"1", b"s"]);
+    let steps: Vec<_> = steps.iter().map(|step| std::str::from_utf8(step).unwrap()).collect();
+    assert_eq!(steps, ["event\n\n", "di", "sk-label", "", "************", "", "s"]);
+}
+
+#[test]
+fn keys_that_overlap_are_masked_whole() {
+    let needles = needles(&["abcdefgX-one", "X-onetwothree"]);
+    assert_eq!(scrub(&needles, b".abcdefgX-onetwothree."), format!(".{}.", "*".repeat(20)));
+}
+
+#[test]
+fn a_key_that_overlaps_itself_is_masked_without_end() {
+    let needles = needles(&["aaaaaaaa"]);
+    assert_eq!(scrub(&needles, &[b'a'; 100]), "*".repeat(100));
+    assert_eq!(scrub(&needles, b"baaaaaaab"), "baaaaaaab");
+}
+
+#[test]
+fn one_key_that_begins_another_is_masked_with_it() {
+    let needles = needles(&["sk-live-0001", "sk-live-0001-extended"]);
+    let steps = scrub_chunks(&needles, &[b"<sk-live-0001", b"-extended>", b"sk-live-0001-ex", b"it"]);
+    let steps: Vec<_> = steps.iter().map(|step| std::str::from_utf8(step).unwrap()).collect();
+    assert_eq!(steps.concat(), format!("<{}>{}-exit", "*".repeat(21), "*".repeat(12)));
+    assert_eq!(steps[0], "<");
+}
+
+#[test]
+fn a_head_is_masked_in_values_and_a_name_that_holds_a_key_is_dropped() {
+    let mut headers = HeaderMap::new();
+    headers.append("set-cookie", HeaderValue::from_static("t=SK-live-0001"));
+    headers.append("set-cookie", HeaderValue::from_static("t=sk-Live-0001; Path=/"));
+    headers.insert("sk-live-0001-x", HeaderValue::from_static("1"));
+    headers
+        .insert("location", HeaderValue::from_static("https://x.example/?k=%73%6B-Live-0001&k=sk-Live-0001"));
+    let needles = needles(&["sk-Live-0001"]);
+    assert!(needles.scrub_head(&mut headers));
+    let cookies: Vec<_> = headers.get_all("set-cookie").iter().collect();
+    assert_eq!(cookies, ["t=SK-live-0001", "t=************; Path=/"]);
+    assert!(!headers.contains_key("sk-live-0001-x"));
+    assert_eq!(headers["location"], "https://x.example/?k=%73%6B-Live-0001&k=************");
+    assert!(!needles.scrub_head(&mut headers));
+}
+
+#[test]
+fn an_answer_is_asked_for_plain_and_whole() {
+    let mut headers = HeaderMap::new();
+    headers.append("accept-encoding", HeaderValue::from_static("gzip"));
+    headers.append("accept-encoding", HeaderValue::from_static("br"));
+    headers.insert("range", HeaderValue::from_static("bytes=0-7"));
+    headers.insert("if-range", HeaderValue::from_static("\"x\""));
+    ask_for_plain(&mut headers);
+    assert_eq!(headers.len(), 1);
+    assert_eq!(headers["accept-encoding"], "identity");
+}
+
+#[test]
+fn a_key_of_the_greatest_size_is_found() {
+    let key: String = (0..crate::credential::GREATEST).map(|i| char::from(b'a' + (i % 23) as u8)).collect();
+    let needles = needles(&[&key]);
+    let text = format!("<{key}>");
+    let steps = scrub_chunks(&needles, &text.as_bytes().chunks(20_000).collect::<Vec<_>>());
+    assert_eq!(steps.concat(), format!("<{}>", "*".repeat(key.len())).as_bytes());
+}
+
+/// Texts made of keys in their forms, their beginnings and other bytes.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let forms = vec![
+        KEY.to_owned(),
+        percent(|_| false, true),
+        percent(|_| false, false),
+        BASE64_STANDARD.encode(KEY),
+        BASE64_STANDARD.encode(format!("u:{KEY}")),
+        "sk-live-0001".to_owned(),
+        "sk-live-0001-extended".to_owned(),
+        "aaaaaaaa".to_owned(),
+        KEY.chars().map(|c| format!("\\u{:04x}", c as u32)).collect(),
+    ];
+    let part = (prop::sample::select(forms), any::<prop::sample::Index>(), any::<bool>());
+    let part = part.prop_map(|(form, index, whole)| {
+        let form = form.into_bytes();
+        if whole { form } else { form[..index.index(form.len())].to_vec() }
+    });
+    let part = prop_oneof![3 => part, 1 => prop::collection::vec(any::<u8>(), 0..6)];
+    prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+static SEVERAL: LazyLock<Arc<Needles>> =
+    LazyLock::new(|| needles(&[KEY, "sk-live-0001", "sk-live-0001-extended", "aaaaaaaa"]));
+
+proptest! {
+    #[test]
+    fn any_split_gives_the_same_bytes(text in text(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+        let needles = &*SEVERAL;
+        let whole = needles.masked(&text).unwrap_or_else(|| text.clone());
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let chunks: Vec<_> = cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
+        prop_assert_eq!(scrub_chunks(needles, &chunks).concat(), whole.clone());
+        prop_assert_eq!(scrub_chunks(needles, &text.chunks(1).collect::<Vec<_>>()).concat(), whole.clone());
+        prop_assert_eq!(whole.len(), text.len());
+        prop_assert!(memchr::memmem::find(&whole, KEY.as_bytes()).is_none());
+        prop_assert!(memchr::memmem::find(&whole, b"sk-live-0001").is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! The explicit proxy: CONNECT and absolute-form (RFC 9112, sections 3.2.2 and 3.2.3), with an optional password.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use super::flow::{Flow, refusal_text};
+use super::names::framing;
+use super::rewind::Rewind;
+use super::session::{Activity, Naming, Session, serve};
+use super::upstream::Speaks;
+use super::{Gateway, reply};
+use crate::credential::Secret;
+use crate::event::{self, Destination, Event, Kind};
+use crate::ledger::fresh_id;
+use crate::policy::destination::Ruling;
+use crate::policy::name::{Authority, Host};
+use crate::telemetry::label::{Closed, Mode};
+use crate::wire::http1::{self, Violation};
+
+/// What the first request asks of the proxy.
+enum Asked {
+    Connect {
+        target: String,
+        rest: Bytes,
+    },
+    Absolute {
+        all: Bytes,
+    },
+    /// A request for a server, which this is not.
+    Origin,
+}
+
+/// Why there is no first request.
+enum Nothing {
+    Closed(Closed),
+    Violation(Violation),
+    WrongPassword,
+}
+
+pub(crate) async fn serve_explicit(
+    gateway: Arc<Gateway>,
+    password: Option<&Secret>,
+    mut stream: TcpStream,
+) -> Closed {
+    match first(&gateway, password, &mut stream).await {
+        Ok(Asked::Connect { target, rest }) => connect(gateway, &target, rest, stream).await,
+        Ok(Asked::Absolute { all }) => absolute(gateway, Rewind::new(all, stream)).await,
+        Ok(Asked::Origin) => {
+            let text = "[postern] This is a proxy: use CONNECT, or a request with a full http:// URL\n";
+            say(&mut stream, &reply::raw(StatusCode::BAD_REQUEST, text, "")).await;
+            Closed::Garbage
+        }
+        Err(Nothing::Closed(closed)) => closed,
+        Err(Nothing::WrongPassword) => {
+            let text = "[postern] This proxy asks for a password\n";
+            let more = "proxy-authenticate: Basic realm=\"postern\"\r\n";
+            say(&mut stream, &reply::raw(StatusCode::PROXY_AUTHENTICATION_REQUIRED, text, more)).await;
+            Closed::Password
+        }
+        Err(Nothing::Violation(violation)) => {
+            refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream)
+                .await;
+            Closed::Framing
+        }
+    }
+}
+
+async fn first(
+    gateway: &Gateway,
+    password: Option<&Secret>,
+    stream: &mut TcpStream,
+) -> Result<Asked, Nothing> {
+    let snapshot = gateway.snapshot();
+    let limits = http1::Limits {
+        header_bytes: snapshot.settings.limits.header_bytes,
+        header_count: snapshot.settings.limits.header_count,
+    };
+    let deadline = Instant::now() + snapshot.settings.timeouts.agent_head;
+    let mut bytes = BytesMut::with_capacity(2 << 10);
+    loop {
+        if let Some(head) = http1::first_request(&bytes, &limits).map_err(Nothing::Violation)? {
+            if !password.is_none_or(|password| is_password(head.proxy_authorization, password)) {
+                return Err(Nothing::WrongPassword);
+            }
+            let (length, target) = (head.length, head.target.to_owned());
+            return Ok(match head.method {
+                "CONNECT" => Asked::Connect { target, rest: bytes.split_off(length).freeze() },
+                _ if target.starts_with('/') || target == "*" => Asked::Origin,
+                _ => Asked::Absolute { all: bytes.freeze() },
+            });
+        }
+        bytes.reserve(2 << 10);
+        match timeout_at(deadline, stream.read_buf(&mut bytes)).await {
+            Ok(Ok(0) | Err(_)) => return Err(Nothing::Closed(Closed::Silent)),
+            Ok(Ok(_)) => {}
+            Err(_) => return Err(Nothing::Closed(Closed::HeadTimeout)),
+        }
+    }
+}
+
+/// Whether a `Proxy-Authorization` carries the password, under any user name (RFC 7617).
+fn is_password(value: Option<&str>, password: &Secret) -> bool {
+    let Some((scheme, token)) = value.and_then(|value| value.split_once(' ')) else { return false };
+    let Ok(pair) = BASE64_STANDARD.decode(token.trim()) else { return false };
+    let Some(colon) = memchr::memchr(b':', &pair) else { return false };
+    scheme.eq_ignore_ascii_case("Basic")
+        && aws_lc_rs::constant_time::verify_slices_are_equal(&pair[colon + 1..], password.expose()).is_ok()
+}
+
+async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: TcpStream) -> Closed {
+    let authority =
+        Authority::parse(target).ok().and_then(|authority| Some((authority.host, authority.port?)));
+    let Some((host, port)) = authority else {
+        let ruling = framing("CONNECT takes a host name or an address, and a port").ruling;
+        refuse(&gateway, StatusCode::BAD_REQUEST, &ruling, None, &mut stream).await;
+        return Closed::Framing;
+    };
+    let flow = Flow::new(&gateway, Mode::Explicit, &host, port);
+    let outlook = flow.snapshot.outlook(flow.name.as_ref(), flow.address, port);
+    if !outlook.named {
+        refuse(&gateway, StatusCode::FORBIDDEN, &outlook.ruling, Some((&host, port)), &mut stream).await;
+        return Closed::Denied;
+    }
+    if stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_err() {
+        return Closed::AgentGone;
+    }
+    // The rest of the way is long; boxed, it weighs nothing while a head is read.
+    Box::pin(flow.run(stream, rest)).await
+}
+
+async fn absolute(gateway: Arc<Gateway>, stream: Rewind<TcpStream>) -> Closed {
+    let connection = fresh_id();
+    gateway.metrics.connection(Mode::Explicit, event::Action::Inspect);
+    let destination = Arc::new(Destination {
+        host: "-".to_owned(),
+        port: 0,
+        action: event::Action::Inspect,
+        intercepted: true,
+        reason: None,
+    });
+    let session = Session {
+        label: connection.to_string().into(),
+        gateway,
+        connection,
+        naming: Naming::PerRequest,
+        destination,
+        speaks: Speaks::H1,
+        doomed: None,
+        activity: Activity::new(),
+    };
+    Box::pin(serve(session, stream)).await
+}
+
+/// The event, then the refusal in words.
+async fn refuse(
+    gateway: &Gateway,
+    status: StatusCode,
+    ruling: &Ruling,
+    target: Option<(&Host, u16)>,
+    stream: &mut TcpStream,
+) {
+    let id = fresh_id();
+    let mut event = Event::new(id, Kind::Connection, ruling.to_decision());
+    event.connection = Some(id);
+    event.destination = target.map(|(host, port)| {
+        Arc::new(Destination {
+            host: host.to_string(),
+            port,
+            action: event::Action::Deny,
+            intercepted: false,
+            reason: None,
+        })
+    });
+    gateway.ledger.emit(event);
+    gateway.metrics.connection(Mode::Explicit, event::Action::Deny);
+    let shown = target.map_or_else(|| "-".to_owned(), |(host, port)| format!("{host}:{port}"));
+    let more =
+        format!("x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {id}\r\n", ruling.rule);
+    say(stream, &reply::raw(status, &refusal_text(ruling, &shown), &more)).await;
+}
+
+/// The last words on a connection; the agent may be gone already.
+async fn say(stream: &mut TcpStream, bytes: &[u8]) {
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.shutdown().await;
+}

@@ -1,0 +1,153 @@
+//! Why an exchange stopped before its answer: a denial is a decision, a failure is an error, one table says what shows.
+
+use std::io;
+
+use http::StatusCode;
+
+use crate::policy::destination::Ruling;
+use crate::telemetry::label::UpstreamError;
+
+/// What ends an exchange early.
+#[derive(Debug, Clone)]
+pub(crate) enum Stop {
+    /// Policy, or something built in, said no.
+    Denied(Refusal),
+    /// The upstream could not be reached, verified or understood.
+    Failed(Failure),
+}
+
+/// A denial with the way in which it is said.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) ruling: Ruling,
+    /// Whether the agent's connection is of no use after it.
+    pub(crate) close: bool,
+}
+
+/// An error of the far side. The message is fit for the agent's eyes.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    pub(crate) class: Class,
+    pub(crate) message: String,
+}
+
+/// The kinds of failure, each with its status, its metric label and how loud it is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Resolve,
+    Connect,
+    ConnectTimeout,
+    Proxy,
+    Untrusted,
+    Handshake,
+    HeadTimeout,
+    Idle,
+    Exchange,
+    Framing,
+    Encoding,
+    Credential,
+    Agent,
+}
+
+impl Class {
+    /// The status that the agent sees, and the metric's label where the upstream is to blame.
+    pub(crate) fn shows(self) -> (StatusCode, Option<UpstreamError>) {
+        match self {
+            Self::Resolve => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Resolve)),
+            Self::Connect => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Connect)),
+            Self::ConnectTimeout => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::ConnectTimeout)),
+            Self::Proxy => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Proxy)),
+            Self::Untrusted => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
+            Self::Handshake => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
+            Self::HeadTimeout => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::HeadTimeout)),
+            Self::Idle => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::StreamIdle)),
+            Self::Exchange => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Reset)),
+            Self::Framing => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
+            Self::Encoding => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
+            Self::Credential => (StatusCode::BAD_GATEWAY, None),
+            Self::Agent => (StatusCode::BAD_REQUEST, None),
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(class: Class, message: impl Into<String>) -> Self {
+        Self { class, message: message.into() }
+    }
+
+    /// A TCP connection that was not made.
+    pub(crate) fn connect(error: &io::Error) -> Self {
+        Self::new(Class::Connect, format!("the upstream cannot be reached: {}", error.kind()))
+    }
+
+    /// A TLS handshake that ended badly.
+    pub(crate) fn handshake(error: &io::Error) -> Self {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(rustls::Error::InvalidCertificate(why)) => {
+                Self::new(Class::Untrusted, format!("the upstream's certificate is not trusted: {why}"))
+            }
+            Some(rustls::Error::NoCertificatesPresented) => {
+                Self::new(Class::Untrusted, "the upstream presented no certificate")
+            }
+            Some(why) => Self::new(Class::Handshake, format!("the upstream's TLS handshake failed: {why}")),
+            None => {
+                Self::new(Class::Handshake, format!("the upstream's TLS handshake failed: {}", error.kind()))
+            }
+        }
+    }
+
+    /// An exchange that broke off before the head of the answer.
+    pub(crate) fn exchange(error: &hyper::Error) -> Self {
+        if let Some(inner) = agent_error(error) {
+            return inner;
+        }
+        let message = if error.is_parse() {
+            "the upstream's answer is not HTTP that has one reading"
+        } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+            "the upstream closed the connection before it answered"
+        } else {
+            "the upstream broke off the exchange"
+        };
+        Self::new(if error.is_parse() { Class::Framing } else { Class::Exchange }, message)
+    }
+}
+
+/// The failure of the request's own body, where that is what ended the exchange.
+fn agent_error(error: &hyper::Error) -> Option<Failure> {
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if let Some(failure) = inner.downcast_ref::<Failure>() {
+            return Some(failure.clone());
+        }
+        source = inner.source();
+    }
+    None
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Denied(refusal)
+    }
+}
+
+impl From<Ruling> for Stop {
+    /// A denial that leaves the connection usable.
+    fn from(ruling: Ruling) -> Self {
+        Self::Denied(Refusal { status: StatusCode::FORBIDDEN, ruling, close: false })
+    }
+}
+
+impl Refusal {
+    /// A denial after which the connection is closed.
+    pub(crate) fn closing(status: StatusCode, ruling: Ruling) -> Self {
+        Self { status, ruling, close: true }
+    }
+}

@@ -1,0 +1,307 @@
+//! The way of one connection: what is it, who is it for, and what may it do? Every way in meets here.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::error::{Refusal, Stop};
+use super::names::framing;
+use super::rewind::Rewind;
+use super::session::{Activity, Naming, Session, serve};
+use super::snapshot::Snapshot;
+use super::sniff::{Bounds, Sniffed, Unclear, sniff};
+use super::upstream::{Origin, Speaks};
+use super::{Gateway, intercept, listener, reply, tunnel};
+use crate::event::{self, Event, Id, Kind};
+use crate::ledger::fresh_id;
+use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
+use crate::policy::name::{Authority, DnsName, Host};
+use crate::telemetry::label::{Closed, Mode};
+use crate::wire::client_hello::ClientHello;
+use crate::wire::http1;
+
+/// A connection whose way in has said where it goes.
+pub(crate) struct Flow {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) id: Id,
+    pub(crate) mode: Mode,
+    /// The name that CONNECT gave.
+    pub(crate) name: Option<DnsName>,
+    /// The address that CONNECT gave, or that was dialled: evidence, and authority only where there is no name.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) port: u16,
+}
+
+impl Flow {
+    pub(crate) fn new(gateway: &Arc<Gateway>, mode: Mode, host: &Host, port: u16) -> Self {
+        let (name, address) = match host {
+            Host::Name(name) => (Some(name.clone()), None),
+            Host::Ip(ip) => (None, Some(*ip)),
+        };
+        let id = fresh_id();
+        Self { gateway: Arc::clone(gateway), snapshot: gateway.snapshot(), id, mode, name, address, port }
+    }
+
+    /// What the flow is for, as far as it is known.
+    pub(crate) fn host(&self) -> Option<Host> {
+        self.name.clone().map(Host::Name).or(self.address.map(Host::Ip))
+    }
+
+    /// What policy says of the flow once its protocol is known.
+    pub(crate) fn decide(&self, snapshot: &Snapshot, protocol: Protocol) -> Destination {
+        snapshot.destination(&destination::Flow {
+            name: self.name.as_ref(),
+            address: self.address,
+            port: self.port,
+            protocol,
+        })
+    }
+
+    /// Serves the connection to its end; `taken` are bytes that were read of it before.
+    pub(crate) async fn run(self, mut stream: TcpStream, taken: Bytes) -> Closed {
+        self.gateway.ledger.ready().await;
+        let outlook = self.snapshot.outlook(self.name.as_ref(), self.address, self.port);
+        if outlook.named && !outlook.sniff {
+            return self.unseen(Rewind::new(taken, stream)).await;
+        }
+        let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
+        match sniffed {
+            Ok(Sniffed::Tls(hello)) => self.tls(hello, Rewind::new(taken, stream)).await,
+            Ok(Sniffed::Http1 { host }) => {
+                self.http(Speaks::H1, host.as_deref(), Rewind::new(taken, stream)).await
+            }
+            Ok(Sniffed::Http2) => self.http(Speaks::H2, None, Rewind::new(taken, stream)).await,
+            Ok(Sniffed::Opaque) => self.opaque(Rewind::new(taken, stream)).await,
+            Err(unclear) => self.unclear(unclear, stream).await,
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let settings = &self.snapshot.settings;
+        Bounds {
+            hello_bytes: settings.limits.client_hello_bytes,
+            head: http1::Limits {
+                header_bytes: settings.limits.header_bytes,
+                header_count: settings.limits.header_count,
+            },
+            deadline: Instant::now() + settings.timeouts.sniff,
+        }
+    }
+
+    async fn tls(mut self, hello: ClientHello, stream: Rewind<TcpStream>) -> Closed {
+        if let Err(ruling) = self.named_by(hello.server_name.as_deref()) {
+            return self.reset(&ruling, stream.into_parts().1);
+        }
+        let decided = self.decide(&self.snapshot, Protocol::Tls);
+        self.report_audited(&decided);
+        match &decided.action {
+            Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
+            Action::Tunnel { allow_ech } if hello.ech && !allow_ech => {
+                let ruling = Ruling::builtin(
+                    "ech",
+                    "the name is hidden by Encrypted Client Hello, and the rule does not allow that",
+                );
+                self.reset(&ruling, stream.into_parts().1)
+            }
+            Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Tls, stream, None).await,
+            Action::Deny { named: true } if self.snapshot.interception.can_mint() => {
+                intercept::refuse(self, &decided.decision, stream).await
+            }
+            Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
+        }
+    }
+
+    /// Takes the name that the ClientHello gives, if it agrees with what is known.
+    fn named_by(&mut self, server_name: Option<&str>) -> Result<(), Ruling> {
+        let Some(text) = server_name else { return Ok(()) };
+        match (Host::parse(text), &self.name) {
+            (Ok(Host::Name(sni)), None) => {
+                self.name = Some(sni);
+                Ok(())
+            }
+            (Ok(Host::Name(sni)), Some(name)) if sni == *name => Ok(()),
+            (Ok(Host::Name(sni)), Some(name)) => Err(Ruling::builtin(
+                "name-mismatch",
+                format!("the TLS handshake is for {sni} and the connection for {name}"),
+            )),
+            (Ok(Host::Ip(_)) | Err(_), _) => Err(Ruling::builtin(
+                "name-mismatch",
+                "the TLS handshake names something that is no host name",
+            )),
+        }
+    }
+
+    async fn http(mut self, speaks: Speaks, host: Option<&str>, stream: Rewind<TcpStream>) -> Closed {
+        if self.name.is_none()
+            && let Some(Ok(Authority { host: Host::Name(name), .. })) = host.map(Authority::parse)
+        {
+            self.name = Some(name);
+        }
+        let decided = self.decide(&self.snapshot, Protocol::Http);
+        self.report_audited(&decided);
+        let doomed = match &decided.action {
+            Action::Tunnel { .. } => {
+                return self.tunnel(&decided.decision, Protocol::Http, stream, None).await;
+            }
+            Action::Inspect(_) => None,
+            Action::Deny { .. } => {
+                Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decided.decision.clone())))
+            }
+        };
+        let action = if doomed.is_some() { event::Action::Deny } else { event::Action::Inspect };
+        let destination = self.report(&decided.decision, action, true, None);
+        let Some(host) = self.host() else { return Closed::Internal };
+        let origin = Origin { tls: false, host, port: self.port };
+        let closed = if doomed.is_some() { Closed::Denied } else { Closed::Finished };
+        let ended = serve(self.session(Naming::Fixed(origin), destination, speaks, doomed), stream).await;
+        if closed == Closed::Denied { closed } else { ended }
+    }
+
+    async fn opaque(self, stream: Rewind<TcpStream>) -> Closed {
+        let decided = self.decide(&self.snapshot, Protocol::Opaque);
+        self.report_audited(&decided);
+        match decided.action {
+            Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Opaque, stream, None).await,
+            Action::Inspect(_) | Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
+        }
+    }
+
+    /// Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
+    async fn unseen(self, stream: Rewind<TcpStream>) -> Closed {
+        self.opaque(stream).await
+    }
+
+    async fn unclear(self, unclear: Unclear, mut stream: TcpStream) -> Closed {
+        let (ruling, closed) = match unclear {
+            Unclear::Timeout => return Closed::SniffTimeout,
+            Unclear::Closed => return Closed::Silent,
+            Unclear::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
+            Unclear::Http(status, why) => {
+                let ruling = framing(why).ruling;
+                let text = refusal_text(&ruling, "-");
+                // The agent may be gone already; the event says what matters.
+                let _ = stream.write_all(&reply::raw(status, &text, "")).await;
+                let _ = stream.shutdown().await;
+                self.report(&ruling, event::Action::Deny, false, None);
+                return Closed::Framing;
+            }
+        };
+        self.reset(&ruling, stream);
+        closed
+    }
+
+    /// Lets the bytes through unseen, both ways, until either side ends or policy changes its mind.
+    pub(crate) async fn tunnel(
+        self,
+        ruling: &Ruling,
+        protocol: Protocol,
+        stream: Rewind<TcpStream>,
+        reason: Option<String>,
+    ) -> Closed {
+        let Some(host) = self.host() else { return Closed::Internal };
+        let upstream = match self.snapshot.upstreams.tunnel(self.snapshot.policy(), &host, self.port).await {
+            Ok(upstream) => upstream,
+            Err(Stop::Denied(refusal)) => return self.reset(&refusal.ruling, stream.into_parts().1),
+            Err(Stop::Failed(failure)) => {
+                if let (_, Some(label)) = failure.class.shows() {
+                    self.gateway.metrics.upstream_failed(label);
+                }
+                self.report(ruling, event::Action::Tunnel, false, Some(failure.message));
+                listener::reset(stream.into_parts().1);
+                return Closed::Upstream;
+            }
+        };
+        let destination = self.report(ruling, event::Action::Tunnel, false, reason);
+        tunnel::run(&self, protocol, &destination, stream, upstream).await
+    }
+
+    /// The event, then a reset.
+    pub(crate) fn reset(&self, ruling: &Ruling, stream: TcpStream) -> Closed {
+        self.report(ruling, event::Action::Deny, false, None);
+        listener::reset(stream);
+        Closed::Denied
+    }
+
+    pub(crate) fn session(
+        self,
+        naming: Naming,
+        destination: Arc<event::Destination>,
+        speaks: Speaks,
+        doomed: Option<Stop>,
+    ) -> Session {
+        Session {
+            label: self.id.to_string().into(),
+            gateway: self.gateway,
+            connection: self.id,
+            naming,
+            destination,
+            speaks,
+            doomed,
+            activity: Activity::new(),
+        }
+    }
+
+    /// Says what became of the connection. Answers the destination as events show it.
+    pub(crate) fn report(
+        &self,
+        ruling: &Ruling,
+        action: event::Action,
+        intercepted: bool,
+        reason: Option<String>,
+    ) -> Arc<event::Destination> {
+        let destination = Arc::new(event::Destination {
+            host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
+            port: self.port,
+            action,
+            intercepted,
+            reason: reason.map(Into::into),
+        });
+        let mut event = Event::new(self.id, Kind::Connection, ruling.to_decision());
+        event.destination = Some(Arc::clone(&destination));
+        event.connection = Some(self.id);
+        self.gateway.ledger.emit(event);
+        self.gateway.metrics.connection(self.mode, action);
+        destination
+    }
+
+    /// Says what Audit policies would have done, where that differs from what is done.
+    fn report_audited(&self, decided: &Destination) {
+        for ruling in &decided.audited {
+            let mut event = Event::new(fresh_id(), Kind::Policy, ruling.to_decision());
+            event.connection = Some(self.id);
+            event.destination = Some(Arc::new(event::Destination {
+                host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
+                port: self.port,
+                action: decided.action.word(),
+                intercepted: false,
+                reason: None,
+            }));
+            self.gateway.ledger.emit(event);
+        }
+    }
+}
+
+/// A denial as text, for a connection that no HTTP server serves.
+pub(crate) fn refusal_text(ruling: &Ruling, destination: &str) -> String {
+    format!(
+        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
+        ruling.rule, ruling.reason
+    )
+}
+
+impl Action {
+    /// The word of an action in events and metrics.
+    pub(crate) fn word(&self) -> event::Action {
+        match self {
+            Self::Inspect(_) => event::Action::Inspect,
+            Self::Tunnel { .. } => event::Action::Tunnel,
+            Self::Deny { .. } => event::Action::Deny,
+        }
+    }
+}

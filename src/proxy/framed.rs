@@ -1,0 +1,234 @@
+//! The agent's HTTP/1 bytes on their way to hyper: only heads and bodies that have one reading pass.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use http::StatusCode;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+use super::names::framing;
+use super::reply;
+use super::session::Activity;
+use crate::config::Settings;
+use crate::telemetry::label::Closed;
+use crate::wire::http1::{Framer, Limits, State, Violation};
+
+/// Bytes that are read at once while a head is awaited.
+const CHUNK: usize = 8 << 10;
+
+/// A stream whose bytes are judged before hyper sees them.
+pub(crate) struct Framed<S> {
+    stream: S,
+    framer: Framer,
+    /// Bytes that have been read; the first `cleared` of them may pass.
+    held: BytesMut,
+    cleared: usize,
+    activity: Arc<Activity>,
+    found: Found,
+    /// What is written before the stream is closed.
+    farewell: Vec<u8>,
+    head_timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// Why a connection ended at the framer, if it did; read once hyper is done.
+#[derive(Clone, Default)]
+pub(crate) struct Found(Arc<Mutex<Option<End>>>);
+
+/// How the framer ended a connection.
+pub(crate) enum End {
+    Violation(Violation),
+    HeadTimeout,
+}
+
+impl Found {
+    pub(crate) fn take(&self) -> Option<End> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, end: End) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    }
+}
+
+impl End {
+    pub(crate) fn closed(&self) -> Closed {
+        match self {
+            Self::Violation(violation)
+                if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE =>
+            {
+                Closed::Limit
+            }
+            Self::Violation(_) => Closed::Framing,
+            Self::HeadTimeout => Closed::HeadTimeout,
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
+    pub(crate) fn new(stream: S, activity: &Arc<Activity>, settings: &Settings) -> (Self, Found) {
+        let found = Found::default();
+        let limits =
+            Limits { header_bytes: settings.limits.header_bytes, header_count: settings.limits.header_count };
+        let framed = Self {
+            stream,
+            framer: Framer::new(limits),
+            held: BytesMut::new(),
+            cleared: 0,
+            activity: Arc::clone(activity),
+            found: found.clone(),
+            farewell: Vec::new(),
+            head_timeout: settings.timeouts.agent_head,
+            timer: None,
+        };
+        (framed, found)
+    }
+
+    /// Gives cleared bytes to hyper.
+    fn hand_over(&mut self, buf: &mut ReadBuf<'_>) {
+        let n = self.cleared.min(buf.remaining());
+        buf.put_slice(&self.held[..n]);
+        self.held.advance(n);
+        self.cleared -= n;
+    }
+
+    /// Judges what is held. `false`: the connection ends here.
+    fn judge(&mut self) -> bool {
+        match self.framer.push(&self.held) {
+            Ok(progress) => {
+                self.cleared = progress.pass;
+                true
+            }
+            Err(violation) => {
+                // In the middle of an exchange hyper sees a broken body, and the exchange answers.
+                if !self.activity.is_busy() {
+                    self.farewell = farewell(&violation);
+                }
+                self.found.set(End::Violation(violation));
+                false
+            }
+        }
+    }
+
+    /// Reads body bytes straight into hyper's buffer: nothing is held, and what passes the end is taken back.
+    fn poll_body(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let fresh = &buf.filled()[before..];
+        if fresh.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        match self.framer.push(fresh) {
+            Ok(progress) => {
+                self.held.extend_from_slice(&fresh[progress.pass..]);
+                buf.set_filled(before + progress.pass);
+                Poll::Ready(Ok(()))
+            }
+            Err(violation) => {
+                buf.set_filled(before);
+                self.found.set(End::Violation(violation));
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// A head that was begun has to be whole in time.
+    fn poll_head_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.framer.state() != State::Head {
+            self.timer = None;
+            return false;
+        }
+        let limit = self.head_timeout;
+        let timer =
+            self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
+        timer.as_mut().poll(cx).is_ready()
+    }
+}
+
+fn farewell(violation: &Violation) -> Vec<u8> {
+    let refusal = framing(violation.reason());
+    let text = format!(
+        "[postern] Blocked by policy\nDestination: -\nRule: {}\nReason: {}\n",
+        refusal.ruling.rule, refusal.ruling.reason
+    );
+    let more = format!("x-postern-decision: deny\r\nx-postern-rule: {}\r\n", refusal.ruling.rule);
+    reply::raw(violation.status(), &text, &more)
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        loop {
+            if this.cleared > 0 {
+                this.hand_over(buf);
+                return Poll::Ready(Ok(()));
+            }
+            if this.activity.upgraded.load(Ordering::Relaxed) && this.framer.state() != State::Opaque {
+                this.framer.upgraded();
+            }
+            if !this.held.is_empty() {
+                if !this.judge() {
+                    return Poll::Ready(Ok(()));
+                }
+                if this.cleared > 0 {
+                    continue;
+                }
+            } else if matches!(this.framer.state(), State::Body | State::Opaque) {
+                let before = buf.filled().len();
+                ready!(this.poll_body(cx, buf))?;
+                if buf.filled().len() > before || this.held.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+                continue;
+            }
+            if this.poll_head_timeout(cx) {
+                this.found.set(End::HeadTimeout);
+                return Poll::Ready(Ok(()));
+            }
+            this.held.reserve(CHUNK);
+            let read = ready!(tokio_util::io::poll_read_buf(Pin::new(&mut this.stream), cx, &mut this.held))?;
+            if read == 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Framed<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        while !this.farewell.is_empty() {
+            let n = ready!(Pin::new(&mut this.stream).poll_write(cx, &this.farewell))?;
+            this.farewell.drain(..n.max(1));
+        }
+        ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
+        Pin::new(&mut this.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,176 @@
+//! Ends the agent's TLS with a minted leaf, once the upstream is known to be who it says.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::AlertDescription;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use http::StatusCode;
+
+use super::error::{Refusal, Stop};
+use super::flow::Flow;
+use super::rewind::Rewind;
+use super::session::{Naming, serve};
+use super::snapshot::Interception;
+use super::upstream::{Origin, Speaks};
+use crate::event::{self, Event, Kind, Verdict};
+use crate::ledger::fresh_id;
+use crate::policy::RuleId;
+use crate::policy::destination::{Protocol, Ruling};
+use crate::telemetry::label::Closed;
+use crate::tls::leaf::Leaves;
+use crate::wire::client_hello::ClientHello;
+
+/// Serves a connection that a rule inspects.
+pub(crate) async fn inspect(
+    flow: Flow,
+    hello: &ClientHello,
+    ruling: &Ruling,
+    stream: Rewind<TcpStream>,
+) -> Closed {
+    let Some(host) = flow.host() else { return Closed::Internal };
+    let leaves = match &flow.snapshot.interception {
+        Interception::On(leaves) => Arc::clone(leaves),
+        Interception::Off => {
+            let ruling =
+                Ruling::builtin("interception-off", "a rule says Inspect, and interception.mode is Off");
+            return flow.reset(&ruling, stream.into_parts().1);
+        }
+        Interception::Passthrough(why) => {
+            let reason = format!("not intercepted: {why}");
+            return flow.tunnel(ruling, Protocol::Tls, stream, Some(reason)).await;
+        }
+    };
+    if !leaves.authority().permits(&host) {
+        let ruling = Ruling::builtin("ca-missing", "the CA in force may not sign for this name");
+        return flow.reset(&ruling, stream.into_parts().1);
+    }
+    let origin = Origin { tls: true, host, port: flow.port };
+    let snapshot = Arc::clone(&flow.snapshot);
+    let prepared = snapshot.upstreams.prepare(snapshot.policy(), &origin, offers(hello, b"h2")).await;
+    let (h2, doomed) = match prepared {
+        Ok(h2) => (h2, None),
+        Err(stop) => (false, Some(stop)),
+    };
+    let destination = match &doomed {
+        Some(Stop::Denied(refusal)) => flow.report(&refusal.ruling, event::Action::Deny, true, None),
+        Some(Stop::Failed(failure)) => {
+            flow.report(ruling, event::Action::Inspect, true, Some(failure.message.clone()))
+        }
+        None => flow.report(ruling, event::Action::Inspect, true, None),
+    };
+    let ending = Ending { flow, origin, leaves, h2, destination, doomed };
+    ending.run(stream).await
+}
+
+/// Shows the refusal inside TLS, where a client can read it. Nothing is resolved or dialled.
+pub(crate) async fn refuse(flow: Flow, ruling: &Ruling, stream: Rewind<TcpStream>) -> Closed {
+    let (Some(host), Interception::On(leaves)) = (flow.host(), &flow.snapshot.interception) else {
+        return flow.reset(ruling, stream.into_parts().1);
+    };
+    let leaves = Arc::clone(leaves);
+    if !leaves.authority().permits(&host) {
+        return flow.reset(ruling, stream.into_parts().1);
+    }
+    let destination = flow.report(ruling, event::Action::Deny, true, None);
+    let origin = Origin { tls: true, host, port: flow.port };
+    let doomed = Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, ruling.clone())));
+    let ending = Ending { flow, origin, leaves, h2: false, destination, doomed };
+    ending.run(stream).await;
+    Closed::Denied
+}
+
+/// A TLS connection about to be ended here.
+struct Ending {
+    flow: Flow,
+    origin: Origin,
+    leaves: Arc<Leaves>,
+    h2: bool,
+    destination: Arc<event::Destination>,
+    doomed: Option<Stop>,
+}
+
+impl Ending {
+    async fn run(self, stream: Rewind<TcpStream>) -> Closed {
+        let config = match self.leaves.server_config(&self.origin.host, self.h2) {
+            Ok(config) => config,
+            Err(error) => {
+                tracing::error!(host = %self.origin.host, %error, "no leaf could be minted");
+                return Closed::Internal;
+            }
+        };
+        self.flow.gateway.metrics.leaves_minted(self.leaves.minted());
+        let limit = self.flow.snapshot.settings.timeouts.agent_head;
+        let tls = match tokio::time::timeout(limit, TlsAcceptor::from(config).accept(stream)).await {
+            Ok(Ok(tls)) => tls,
+            Ok(Err(error)) => return self.not_accepted(&error),
+            Err(_) => return Closed::AgentTls,
+        };
+        let speaks = speaks(&tls);
+        let Self { flow, origin, destination, doomed, .. } = self;
+        serve(flow.session(Naming::Fixed(origin), destination, speaks, doomed), tls).await
+    }
+
+    /// A client that rejects our leaf is told of, and never let through unseen.
+    fn not_accepted(&self, error: &io::Error) -> Closed {
+        let alert = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let Some(rustls::Error::AlertReceived(alert)) = alert.filter(|error| is_rejection(error)) else {
+            tracing::debug!(host = %self.origin.host, "the agent's TLS handshake failed");
+            return Closed::AgentTls;
+        };
+        let gateway = &self.flow.gateway;
+        gateway.metrics.leaf_rejected();
+        tracing::warn!(host = %self.origin.host, ?alert, "the agent rejected our certificate: it does not trust Postern's CA");
+        let mut event = Event::new(
+            fresh_id(),
+            Kind::Connection,
+            event::Decision {
+                verdict: Verdict::Deny,
+                rule: Some(RuleId::builtin("default-deny")),
+                reason: Some("the agent rejected our certificate".into()),
+                enforcement: None,
+            },
+        );
+        event.destination = Some(Arc::clone(&self.destination));
+        event.connection = Some(self.flow.id);
+        gateway.ledger.emit(event);
+        Closed::LeafRejected
+    }
+}
+
+/// Alerts by which clients say that a certificate is not to their liking (RFC 8446, section 6.2).
+fn is_rejection(error: &rustls::Error) -> bool {
+    matches!(
+        error,
+        rustls::Error::AlertReceived(
+            AlertDescription::UnknownCA
+                | AlertDescription::BadCertificate
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::AccessDenied
+        )
+    )
+}
+
+fn offers(hello: &ClientHello, protocol: &[u8]) -> bool {
+    hello.alpn.iter().any(|offered| offered == protocol)
+}
+
+fn speaks(tls: &TlsStream<Rewind<TcpStream>>) -> Speaks {
+    match tls.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Speaks::H2,
+        Some(_) | None => Speaks::H1,
+    }
+}
+
+impl Interception {
+    /// Whether a refusal can be shown inside TLS.
+    pub(crate) fn can_mint(&self) -> bool {
+        matches!(self, Self::On(_))
+    }
+}

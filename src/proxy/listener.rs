@@ -1,0 +1,126 @@
+//! The ways in: sockets that listen, and what is done with each connection that comes.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::session::{Activity, Naming, Session, serve};
+use super::upstream::{Origin, Speaks};
+use super::{Gateway, connect};
+use crate::config::listeners::Origin as ReverseOrigin;
+use crate::event::{Action, Destination};
+use crate::ledger::fresh_id;
+use crate::telemetry::label::{Closed, Limit, Mode};
+
+/// What a listener does with a connection.
+#[derive(Clone)]
+pub enum Way {
+    /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
+    Explicit { password: Option<Arc<crate::credential::Secret>> },
+    /// A stand-in for one upstream.
+    Reverse(ReverseOrigin),
+}
+
+/// Binds an address. An address in use is said with the remedy.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "{address} is in use by another process: stop that one, or give this listener another port"
+        ),
+        io::ErrorKind::PermissionDenied => {
+            format!("{address} may not be bound: choose a port of 1024 or above")
+        }
+        io::ErrorKind::AddrNotAvailable => format!("{address} is no address of this machine"),
+        _ => format!("{address} cannot be bound: {error}"),
+    })
+}
+
+/// Accepts until the process stops. `places` bounds the connections of all listeners together.
+pub async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, places: Arc<Semaphore>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = gateway.drain.stopping() => return,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, mostly: those in use have to end first.
+                tracing::error!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            gateway.metrics.limit_reached(Limit::Connections);
+            gateway.metrics.connection_closed(Closed::Limit);
+            reset(stream);
+            continue;
+        };
+        tune(&stream);
+        let serving = connection(Arc::clone(&gateway), way.clone(), stream);
+        gateway.drain.spawn(async move {
+            serving.await;
+            drop(place);
+        });
+    }
+}
+
+fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) -> impl Future<Output = ()> + Send {
+    async move {
+        let _open = gateway.metrics.connection_opened();
+        let metrics = Arc::clone(&gateway.metrics);
+        let closed = match way {
+            Way::Explicit { password } => connect::serve_explicit(gateway, password.as_deref(), stream).await,
+            Way::Reverse(origin) => serve_reverse(gateway, &origin, stream).await,
+        };
+        metrics.connection_closed(closed);
+    }
+}
+
+/// Plain HTTP in, one upstream out; body-free events and policy as everywhere.
+async fn serve_reverse(gateway: Arc<Gateway>, origin: &ReverseOrigin, stream: TcpStream) -> Closed {
+    let origin = Origin { tls: origin.secure, host: origin.host.clone(), port: origin.port };
+    let connection = fresh_id();
+    gateway.metrics.connection(Mode::Reverse, Action::Inspect);
+    let destination = Arc::new(Destination {
+        host: origin.host.to_string(),
+        port: origin.port,
+        action: Action::Inspect,
+        intercepted: true,
+        reason: None,
+    });
+    let session = Session {
+        label: connection.to_string().into(),
+        gateway,
+        connection,
+        naming: Naming::Reverse(origin),
+        destination,
+        speaks: Speaks::H1,
+        doomed: None,
+        activity: Activity::new(),
+    };
+    serve(session, stream).await
+}
+
+/// No delay for small writes, and a peer that vanished is noticed.
+pub(crate) fn tune(stream: &TcpStream) {
+    // Neither is more than an improvement: a socket that refuses works without.
+    let _ = stream.set_nodelay(true);
+    let keepalive =
+        TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}
+
+/// Closes a connection with a reset, so that its client knows at once.
+pub(crate) fn reset(stream: TcpStream) {
+    // Where it cannot be set, the close that follows is an ordinary one.
+    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    drop(stream);
+}

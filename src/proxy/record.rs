@@ -1,0 +1,234 @@
+//! Gathers what happened in one exchange, and says it: the request's event at its decision, the response's at its end.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use http::request::Parts;
+
+use super::error::{Failure, Refusal};
+use super::session::{Busy, Session};
+use super::upstream::Origin;
+use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
+use crate::ledger::fresh_id;
+use crate::policy::destination::Ruling;
+use crate::telemetry::metrics::Timings;
+
+/// The longest session label that is taken from an agent.
+const LABEL: usize = 128;
+/// Where agents say which session a request belongs to.
+const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
+
+/// One exchange. Dropping it ends it: an agent that hangs up is recorded too.
+pub(crate) struct Record {
+    session: Arc<Session>,
+    _busy: Busy,
+    id: Id,
+    label: Arc<str>,
+    trace: Option<String>,
+    destination: Arc<event::Destination>,
+    http: Http,
+    decided: bool,
+    ended: bool,
+    begun: Instant,
+    asked: Option<Instant>,
+    head: Option<Instant>,
+    first_byte: Option<Instant>,
+    sent: Arc<AtomicU64>,
+    received: u64,
+    encoding: Option<String>,
+    failure: Option<Cow<'static, str>>,
+    transforms: Vec<Transform>,
+}
+
+impl Record {
+    pub(crate) fn begin(session: &Arc<Session>, parts: &Parts) -> Self {
+        let label = SESSION_FIELDS.iter().find_map(|name| parts.headers.get(*name)).and_then(label_of);
+        Self {
+            session: Arc::clone(session),
+            _busy: session.activity.begin(),
+            id: fresh_id(),
+            label: label.unwrap_or_else(|| Arc::clone(&session.label)),
+            trace: parts.headers.get("traceparent").and_then(trace_of),
+            destination: Arc::clone(&session.destination),
+            http: Http::request(&parts.method, parts.uri.path(), parts.version),
+            decided: false,
+            ended: false,
+            begun: Instant::now(),
+            asked: None,
+            head: None,
+            first_byte: None,
+            sent: Arc::default(),
+            received: 0,
+            encoding: None,
+            failure: None,
+            transforms: Vec::new(),
+        }
+    }
+
+    /// The counter of the request's bytes.
+    pub(crate) fn sent(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.sent)
+    }
+
+    /// Where the exchange goes, where its connection did not say so yet.
+    pub(crate) fn to(&mut self, origin: &Origin) {
+        if self.destination.port == 0 {
+            self.destination = Arc::new(event::Destination {
+                host: origin.host.to_string(),
+                port: origin.port,
+                action: Action::Inspect,
+                intercepted: true,
+                reason: None,
+            });
+        }
+    }
+
+    /// `host:port` for people.
+    pub(crate) fn destination(&self) -> String {
+        format!("{}:{}", self.destination.host, self.destination.port)
+    }
+
+    /// The request goes on: its event.
+    pub(crate) fn allowed(&mut self, ruling: &Ruling) {
+        self.decided = true;
+        self.asked = Some(Instant::now());
+        self.emit_decision(self.id, Kind::Request, ruling);
+        self.session.gateway.metrics.request(ruling.verdict);
+    }
+
+    /// The request carries a real key from here on.
+    pub(crate) fn credential_attached(&mut self, name: &str) {
+        self.session.gateway.metrics.credential_attached(name);
+        self.transforms.push(Transform { name: "credential", detail: Some(name.to_owned()) });
+    }
+
+    /// The request goes no further. Answers the id of the event that says so.
+    pub(crate) fn denied(&mut self, refusal: &Refusal) -> Id {
+        let ruling = &refusal.ruling;
+        self.http.status = Some(refusal.status.as_u16());
+        // What was allowed can still be denied where its address is known only at connect.
+        let id = if self.decided { fresh_id() } else { self.id };
+        let mut ruling = ruling.clone();
+        ruling.verdict = Verdict::Deny;
+        self.emit_decision(id, Kind::Request, &ruling);
+        self.session.gateway.metrics.request(Verdict::Deny);
+        self.decided = true;
+        self.ended = true;
+        id
+    }
+
+    /// The upstream could not be used. Answers the id of the event that says so.
+    pub(crate) fn failed(&mut self, failure: &Failure) -> Id {
+        let (status, label) = failure.class.shows();
+        if let Some(label) = label {
+            self.session.gateway.metrics.upstream_failed(label);
+        }
+        tracing::warn!(destination = %self.destination(), class = ?failure.class, "{failure}");
+        self.http.status = Some(status.as_u16());
+        self.failure = Some(failure.message.clone().into());
+        self.decided = true;
+        self.end()
+    }
+
+    /// The head of the answer has come.
+    pub(crate) fn answered(&mut self, status: u16, encoding: Option<String>) {
+        self.http.status = Some(status);
+        self.encoding = encoding;
+        self.head = Some(Instant::now());
+    }
+
+    /// Bytes of the answer go to the agent.
+    pub(crate) fn count_received(&mut self, bytes: usize) {
+        if self.first_byte.is_none() {
+            self.first_byte = Some(Instant::now());
+        }
+        self.received += bytes as u64;
+    }
+
+    /// The answer's body has ended, well or badly.
+    pub(crate) fn body_ended(mut self: Box<Self>, failure: Option<&Failure>) {
+        if let Some(failure) = failure {
+            if let (_, Some(label)) = failure.class.shows() {
+                self.session.gateway.metrics.upstream_failed(label);
+            }
+            self.failure = Some(failure.message.clone().into());
+        }
+        self.end();
+    }
+
+    /// Says how the exchange ended, once.
+    fn end(&mut self) -> Id {
+        let id = fresh_id();
+        if std::mem::replace(&mut self.ended, true) {
+            return id;
+        }
+        let mut event = self.event(id, Kind::Response, event::Decision::of(Verdict::Allow));
+        event.direction = event::Direction::Inbound;
+        event.payload =
+            Some(Payload { bytes: self.received, encoding: self.encoding.take(), ..Payload::default() });
+        event.transforms = std::mem::take(&mut self.transforms);
+        if let Some(failure) = self.failure.take() {
+            event.destination =
+                Some(Arc::new(event::Destination { reason: Some(failure), ..(*self.destination).clone() }));
+        }
+        self.session.gateway.ledger.emit(event);
+        self.session.gateway.metrics.exchange_ended(&self.timings());
+        id
+    }
+
+    fn timings(&self) -> Timings {
+        let now = Instant::now();
+        let waited = self.asked.and_then(|asked| Some(self.head?.duration_since(asked)));
+        Timings {
+            total: now.duration_since(self.begun),
+            upstream: self.asked.map(|asked| now.duration_since(asked)),
+            added: waited
+                .and_then(|waited| Some(self.first_byte?.duration_since(self.begun).saturating_sub(waited))),
+            first_byte: self.first_byte.map(|first| first.duration_since(self.begun)),
+        }
+    }
+
+    fn emit_decision(&self, id: Id, kind: Kind, ruling: &Ruling) {
+        let mut event = self.event(id, kind, ruling.to_decision());
+        event.payload = Some(Payload { bytes: self.sent.load(Ordering::Relaxed), ..Payload::default() });
+        self.session.gateway.ledger.emit(event);
+    }
+
+    fn event(&self, id: Id, kind: Kind, decision: event::Decision) -> Event {
+        let mut event = Event::new(id, kind, decision);
+        event.session = Some(Arc::clone(&self.label));
+        event.trace.clone_from(&self.trace);
+        event.destination = Some(Arc::clone(&self.destination));
+        event.http = Some(self.http.clone());
+        event.connection = Some(self.session.connection);
+        event.exchange = Some(self.id);
+        event
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if self.decided && !self.ended {
+            self.failure = Some("the agent hung up".into());
+            self.end();
+        }
+    }
+}
+
+/// A label that is short and of visible ASCII alone; anything else labels nothing.
+fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
+    let text = value.to_str().ok()?;
+    let fit = !text.is_empty() && text.len() <= LABEL && text.bytes().all(|byte| byte.is_ascii_graphic());
+    fit.then(|| text.into())
+}
+
+/// The trace id of a `traceparent` (W3C Trace Context, section 3.2).
+fn trace_of(value: &http::HeaderValue) -> Option<String> {
+    let id = value.to_str().ok()?.split('-').nth(1)?;
+    let fit = id.len() == 32
+        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && id.bytes().any(|byte| byte != b'0');
+    fit.then(|| id.to_ascii_lowercase())
+}

@@ -1,0 +1,238 @@
+//! One inspected connection of an agent: hyper serves it, each request is an exchange.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+
+use super::Gateway;
+use super::error::Stop;
+use super::exchange::exchange;
+use super::framed::{End, Framed};
+use super::upstream::{Origin, Speaks};
+use crate::event::{self, Event, Id, Kind, Verdict};
+use crate::ledger::fresh_id;
+use crate::telemetry::label::Closed;
+
+/// What every exchange of a connection knows of it.
+pub(crate) struct Session {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) connection: Id,
+    pub(crate) label: Arc<str>,
+    pub(crate) naming: Naming,
+    pub(crate) destination: Arc<event::Destination>,
+    pub(crate) speaks: Speaks,
+    /// Every request is answered with this: the connection was ended here only to say so.
+    pub(crate) doomed: Option<Stop>,
+    pub(crate) activity: Arc<Activity>,
+}
+
+/// How the destination of a request is known.
+pub(crate) enum Naming {
+    /// The connection was made for one origin.
+    Fixed(Origin),
+    /// Each request to the explicit proxy says it in full.
+    PerRequest,
+    /// The listener stands for one upstream, whatever the request says.
+    Reverse(Origin),
+}
+
+/// Whether a connection is in use, shared with its reader.
+pub(crate) struct Activity {
+    epoch: Instant,
+    in_flight: AtomicUsize,
+    last: AtomicU64,
+    /// The bytes are no longer HTTP.
+    pub(crate) upgraded: AtomicBool,
+    any: AtomicBool,
+}
+
+/// An exchange in progress.
+pub(crate) struct Busy(Arc<Activity>);
+
+impl Activity {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            epoch: Instant::now(),
+            in_flight: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+            upgraded: AtomicBool::new(false),
+            any: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.any.store(true, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits until the connection has been idle for too long: `first` before any request, `then` between two.
+    async fn idle_too_long(&self, first: Duration, then: Duration) {
+        loop {
+            let limit = if self.any.load(Ordering::Relaxed) { then } else { first };
+            let due = self.epoch + Duration::from_millis(self.last.load(Ordering::Relaxed)) + limit;
+            let now = Instant::now();
+            if self.is_busy() {
+                tokio::time::sleep_until(now + limit).await;
+            } else if now >= due {
+                return;
+            } else {
+                tokio::time::sleep_until(due).await;
+            }
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let now = u64::try_from(self.0.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.0.last.store(now, Ordering::Relaxed);
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves HTTP/1 or HTTP/2 until either side ends it, it is idle for too long, or the process stops. Answers why it
+/// ended.
+pub(crate) async fn serve<S>(session: Session, stream: S) -> Closed
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let session = Arc::new(session);
+    match session.speaks {
+        Speaks::H1 => serve_h1(session, stream).await,
+        Speaks::H2 => serve_h2(session, stream).await,
+    }
+}
+
+async fn serve_h1<S>(session: Arc<Session>, stream: S) -> Closed
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let snapshot = session.gateway.snapshot();
+    let settings = &snapshot.settings;
+    let (framed, found) = Framed::new(stream, &session.activity, settings);
+    let service = {
+        let session = Arc::clone(&session);
+        service_fn(move |request: http::Request<Incoming>| {
+            let session = Arc::clone(&session);
+            async move { Ok::<_, Infallible>(exchange(session, request).await) }
+        })
+    };
+    let connection = http1::Builder::new()
+        .auto_date_header(false)
+        .max_headers(settings.limits.header_count)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(framed), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        biased;
+        result = connection.as_mut() => Some(result),
+        () = session.activity.idle_too_long(settings.timeouts.agent_head, settings.timeouts.keep_alive) => None,
+        () = session.gateway.drain.stopping() => None,
+    };
+    let result = match ended {
+        Some(result) => result,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Some(end) = found.take() {
+        session.report(&end);
+        return end.closed();
+    }
+    why(ended_early(&session, result.is_err()))
+}
+
+impl Session {
+    /// A connection that the framer ended: its event.
+    fn report(&self, end: &End) {
+        let End::Violation(violation) = end else { return };
+        let ruling = super::names::framing(violation.reason()).ruling;
+        let mut event = Event::new(fresh_id(), Kind::Request, ruling.to_decision());
+        event.session = Some(Arc::clone(&self.label));
+        event.destination = Some(Arc::clone(&self.destination));
+        event.connection = Some(self.connection);
+        self.gateway.ledger.emit(event);
+        self.gateway.metrics.request(Verdict::Deny);
+    }
+}
+
+/// What hyper reads at most into one buffer. The bound on heads is ours, in front of it.
+const BUFFER: usize = 256 << 10;
+/// Streams that an agent may reset before they were looked at, and that wait to be accepted (CVE-2023-44487).
+const RESETS: usize = 20;
+/// Windows: 1 MiB a stream, 2 MiB a connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 2 << 20;
+/// How often a silent HTTP/2 agent is asked whether it lives, and how long it has to answer.
+const PING: Duration = Duration::from_secs(60);
+const PONG: Duration = Duration::from_secs(20);
+
+async fn serve_h2<S>(session: Arc<Session>, stream: S) -> Closed
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let snapshot = session.gateway.snapshot();
+    let settings = &snapshot.settings;
+    let service = {
+        let session = Arc::clone(&session);
+        service_fn(move |request: http::Request<Incoming>| {
+            let session = Arc::clone(&session);
+            async move { Ok::<_, Infallible>(exchange(session, request).await) }
+        })
+    };
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .auto_date_header(false)
+        .max_concurrent_streams(settings.limits.h2_streams)
+        .max_header_list_size(u32::try_from(settings.limits.header_bytes).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(RESETS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PONG)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        biased;
+        result = connection.as_mut() => Some(result),
+        () = session.activity.idle_too_long(settings.timeouts.agent_head, settings.timeouts.keep_alive) => None,
+        () = session.gateway.drain.stopping() => None,
+    };
+    let result = match ended {
+        Some(result) => result,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            // A peer that never answers the GOAWAY must not keep the task.
+            tokio::time::timeout(settings.timeouts.stream_idle, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    why(ended_early(&session, result.is_err()))
+}
+
+fn ended_early(session: &Session, error: bool) -> (bool, bool) {
+    (session.gateway.drain.is_stopping(), error)
+}
+
+fn why((draining, error): (bool, bool)) -> Closed {
+    match (draining, error) {
+        (true, _) => Closed::Draining,
+        (false, true) => Closed::AgentGone,
+        (false, false) => Closed::Finished,
+    }
+}

@@ -1,0 +1,138 @@
+//! All that an exchange decides by, replaced whole when anything of it changes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Upstreams};
+use crate::config::Settings;
+use crate::credential::Store;
+use crate::drain::Drain;
+use crate::filter::scrub::Needles;
+use crate::policy::Policy;
+use crate::policy::address::Reserved;
+use crate::policy::destination::{Action, Destination, Flow, Ruling};
+use crate::policy::name::{DnsName, Host};
+use crate::policy::outlook::Outlook;
+use crate::tls::leaf::Leaves;
+use crate::tls::roots::UpstreamTls;
+use crate::wire::coding;
+
+/// What is done with destinations that say Inspect.
+pub enum Interception {
+    /// TLS is ended here.
+    On(Arc<Leaves>),
+    /// It is not; they are denied.
+    Off,
+    /// It cannot be; they are tunnelled, for this reason.
+    Passthrough(String),
+}
+
+/// One state of the gateway: settings, policy, identity, trust. Immutable but for the secrets' values and its age.
+pub struct Snapshot {
+    pub settings: Arc<Settings>,
+    pub interception: Interception,
+    pub credentials: Arc<Store>,
+    policy: Policy,
+    /// The policy is too old to be followed.
+    expired: AtomicBool,
+    pub(crate) upstreams: Upstreams,
+}
+
+/// What a snapshot is made of.
+pub struct Parts {
+    pub settings: Arc<Settings>,
+    pub policy: Policy,
+    pub interception: Interception,
+    pub credentials: Arc<Store>,
+    pub tls: Arc<UpstreamTls>,
+    /// `user:password` for the corporate proxy.
+    pub proxy_credentials: Option<String>,
+    /// The pod's own addresses.
+    pub own: Vec<IpAddr>,
+}
+
+impl Snapshot {
+    pub fn new(parts: Parts, drain: Drain) -> Self {
+        let settings = parts.settings;
+        let upstream = &settings.upstream;
+        let dialer = Dialer {
+            reserved: Reserved::new(&upstream.deny_addresses, &upstream.allow_addresses, &parts.own),
+            hosts: upstream.hosts.iter().map(|(name, at)| (name.clone(), (at.ip, at.port))).collect(),
+            tls: parts.tls,
+            proxy: upstream
+                .proxy
+                .clone()
+                .map(|proxy| CorporateProxy::new(proxy, parts.proxy_credentials.as_deref())),
+            timeout: settings.timeouts.connect,
+        };
+        let bounds = Bounds {
+            header_bytes: settings.limits.header_bytes,
+            header_count: settings.limits.header_count,
+            head: settings.timeouts.upstream_head,
+            idle: settings.timeouts.keep_alive,
+        };
+        Self {
+            interception: parts.interception,
+            credentials: parts.credentials,
+            policy: parts.policy,
+            expired: AtomicBool::new(false),
+            upstreams: Upstreams::new(dialer, bounds, drain),
+            settings,
+        }
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Says whether the policy's age still lets it be followed.
+    pub fn set_expired(&self, expired: bool) {
+        self.expired.store(expired, Ordering::Relaxed);
+    }
+
+    /// Drops idle upstream connections that have waited too long.
+    pub fn sweep(&self) {
+        self.upstreams.sweep();
+    }
+
+    /// What policy says of a flow; everything is denied once it has expired.
+    pub(crate) fn destination(&self, flow: &Flow<'_>) -> Destination {
+        if self.expired.load(Ordering::Relaxed) {
+            return Destination {
+                action: Action::Deny { named: false },
+                decision: Ruling::builtin("expired", EXPIRED),
+                audited: Vec::new(),
+            };
+        }
+        self.policy.destination(flow)
+    }
+
+    /// What policy says before a byte is seen.
+    pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
+        if self.expired.load(Ordering::Relaxed) {
+            return Outlook { named: false, ruling: Ruling::builtin("expired", EXPIRED), sniff: true };
+        }
+        self.policy.outlook(name, address, port)
+    }
+
+    /// What the answers of an origin are scrubbed of; nothing where no key goes there.
+    pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<Needles>> {
+        let Host::Name(name) = &origin.host else { return None };
+        let credentialed =
+            self.policy.credentials().iter().any(|credential| credential.serves(name, origin.port));
+        credentialed.then(|| self.credentials.needles())
+    }
+
+    /// What bounds the decoding of an answer.
+    pub(crate) fn coding_limits(&self) -> coding::Limits {
+        coding::Limits {
+            // Only what streams through is decoded here, so nothing but the chunk is held.
+            decoded_bytes: u64::MAX,
+            zstd_window_bytes: self.settings.limits.zstd_window_bytes as u64,
+            ..coding::Limits::default()
+        }
+    }
+}
+
+const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

@@ -1,0 +1,94 @@
+//! Looks at the first bytes of a connection, and takes none of them away.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{Instant, timeout_at};
+
+use crate::wire::client_hello::{self, ClientHello, Hello};
+use crate::wire::first_bytes::{First, classify};
+use crate::wire::http1;
+
+/// What a connection says first.
+#[derive(Debug)]
+pub(crate) enum Sniffed {
+    Tls(ClientHello),
+    /// With the value of its Host field.
+    Http1 {
+        host: Option<String>,
+    },
+    /// HTTP/2 without TLS, begun by prior knowledge.
+    Http2,
+    Opaque,
+}
+
+/// Why a connection was closed before it had said what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unclear {
+    /// Nothing, or half of something, within the time.
+    Timeout,
+    /// The agent hung up.
+    Closed,
+    /// More than the bound without an end, or a head that has no one reading.
+    Garbage(&'static str),
+    /// The same, of an HTTP/1 head: an answer with this status is due.
+    Http(http::StatusCode, &'static str),
+}
+
+/// What bounds the look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) hello_bytes: usize,
+    pub(crate) head: http1::Limits,
+    pub(crate) deadline: Instant,
+}
+
+/// Reads until it is clear what the connection is. `taken` holds what was read before; all that has been read comes
+/// back beside the answer, to be read again by whoever serves it.
+pub(crate) async fn sniff<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    taken: Bytes,
+    bounds: Bounds,
+) -> (Bytes, Result<Sniffed, Unclear>) {
+    let mut bytes = BytesMut::from(taken);
+    loop {
+        if let Some(answer) = judge(&bytes, bounds) {
+            return (bytes.freeze(), answer);
+        }
+        bytes.reserve(4 << 10);
+        match timeout_at(bounds.deadline, stream.read_buf(&mut bytes)).await {
+            Ok(Ok(0)) => return (bytes.freeze(), Err(Unclear::Closed)),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return (bytes.freeze(), Err(closed(&error))),
+            Err(_) => return (bytes.freeze(), Err(Unclear::Timeout)),
+        }
+    }
+}
+
+fn closed(_error: &io::Error) -> Unclear {
+    Unclear::Closed
+}
+
+/// `None`: more bytes are needed.
+fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Unclear>> {
+    match classify(bytes) {
+        First::NeedMore => None,
+        First::Opaque => Some(Ok(Sniffed::Opaque)),
+        First::Http2Preface => Some(Ok(Sniffed::Http2)),
+        First::Tls => match client_hello::read(bytes) {
+            Hello::Complete(hello) => Some(Ok(Sniffed::Tls(hello))),
+            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => {
+                Some(Err(Unclear::Garbage("the ClientHello is over its bound")))
+            }
+            Hello::Incomplete => None,
+            Hello::Bad(why) => Some(Err(Unclear::Garbage(why))),
+            Hello::NotTls => Some(Ok(Sniffed::Opaque)),
+        },
+        First::Http1 => match http1::first_request(bytes, &bounds.head) {
+            Ok(Some(head)) => Some(Ok(Sniffed::Http1 { host: head.host.map(str::to_owned) })),
+            Ok(None) => None,
+            Err(violation) => Some(Err(Unclear::Http(violation.status(), violation.reason()))),
+        },
+    }
+}

@@ -1,0 +1,149 @@
+//! Bytes that nobody reads, both ways, counted; a tunnel that policy no longer allows is closed.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::flow::Flow;
+use super::listener;
+use super::rewind::Rewind;
+use crate::event::{self, Decision, Direction, Event, Kind, Payload, Verdict};
+use crate::ledger::fresh_id;
+use crate::policy::destination::{Action, Protocol};
+use crate::telemetry::label::Closed;
+
+/// A buffer for each direction: below it copying costs more, above it memory does.
+const BUFFER: usize = 32 << 10;
+
+/// Copies until both sides are done.
+pub(crate) async fn run(
+    flow: &Flow,
+    protocol: Protocol,
+    destination: &Arc<event::Destination>,
+    agent: Rewind<TcpStream>,
+    upstream: TcpStream,
+) -> Closed {
+    let counts = Arc::new(Counts::new());
+    let mut agent = Counted { stream: agent, counts: Arc::clone(&counts), sent: true };
+    let mut upstream = Counted { stream: upstream, counts: Arc::clone(&counts), sent: false };
+    let mut replaced = flow.gateway.replaced();
+    let idle = flow.snapshot.settings.timeouts.stream_idle;
+    let (closed, reason) = {
+        let copy = tokio::io::copy_bidirectional_with_sizes(&mut agent, &mut upstream, BUFFER, BUFFER);
+        tokio::pin!(copy);
+        loop {
+            tokio::select! {
+                done = &mut copy => break match done {
+                    Ok(_) => (Closed::Finished, None),
+                    Err(_) => (Closed::AgentGone, Some("one side broke off")),
+                },
+                () = counts.idle_for(idle) => break (Closed::StreamIdle, Some("nothing flowed for too long")),
+                _ = replaced.changed() => {
+                    let decided = flow.decide(&flow.gateway.snapshot(), protocol);
+                    if matches!(decided.action, Action::Deny { .. }) {
+                        break (Closed::PolicyChanged, Some("policy has changed: the destination is denied"));
+                    }
+                }
+                () = flow.gateway.drain.aborting() => break (Closed::Draining, Some("the gateway stops")),
+            }
+        }
+    };
+    if closed != Closed::Finished {
+        listener::reset(upstream.stream);
+        listener::reset(agent.stream.into_parts().1);
+    }
+    report(flow, destination, &counts, reason);
+    closed
+}
+
+/// The bytes of each direction: the name and these are all that is known of a tunnel.
+fn report(flow: &Flow, destination: &Arc<event::Destination>, counts: &Counts, reason: Option<&'static str>) {
+    let destination = match reason {
+        Some(reason) => {
+            Arc::new(event::Destination { reason: Some(reason.into()), ..(**destination).clone() })
+        }
+        None => Arc::clone(destination),
+    };
+    for (direction, bytes) in [(Direction::Outbound, &counts.sent), (Direction::Inbound, &counts.received)] {
+        let mut event = Event::new(fresh_id(), Kind::Response, Decision::of(Verdict::Allow));
+        event.direction = direction;
+        event.destination = Some(Arc::clone(&destination));
+        event.connection = Some(flow.id);
+        event.payload = Some(Payload { bytes: bytes.load(Ordering::Relaxed), ..Payload::default() });
+        flow.gateway.ledger.emit(event);
+    }
+}
+
+struct Counts {
+    begun: Instant,
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl Counts {
+    fn new() -> Self {
+        Self { begun: Instant::now(), sent: AtomicU64::new(0), received: AtomicU64::new(0) }
+    }
+
+    fn total(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed) + self.received.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when not a byte has flowed for this long, give or take one span.
+    async fn idle_for(&self, limit: Duration) {
+        let mut seen = self.total();
+        let mut due = self.begun.max(Instant::now()) + limit;
+        loop {
+            tokio::time::sleep_until(due).await;
+            let now = self.total();
+            if now == seen {
+                return;
+            }
+            seen = now;
+            due = Instant::now() + limit;
+        }
+    }
+}
+
+/// A stream whose received bytes are counted.
+struct Counted<S> {
+    stream: S,
+    counts: Arc<Counts>,
+    /// Whether what is read here is on its way out.
+    sent: bool,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let counter = if self.sent { &self.counts.sent } else { &self.counts.received };
+        counter.fetch_add((buf.filled().len() - before) as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

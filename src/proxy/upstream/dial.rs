@@ -1,0 +1,181 @@
+//! Makes a connection: a name is resolved here, every address is judged, and only then dialled.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::{CorporateProxy, Origin};
+use crate::policy::Policy;
+use crate::policy::address::Reserved;
+use crate::policy::destination::Ruling;
+use crate::policy::name::{DnsName, Host};
+use crate::proxy::error::{Class, Failure, Stop};
+use crate::tls::roots::{Alpn, UpstreamTls};
+
+/// How long an address has to answer before the next one is tried beside it (RFC 8305, section 5).
+const ATTEMPT: Duration = Duration::from_millis(300);
+/// Addresses of one name that are tried at most.
+const ADDRESSES: usize = 16;
+
+/// What a dialled connection is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Route<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) port: u16,
+}
+
+impl<'a> Route<'a> {
+    pub(crate) fn to(origin: &'a Origin) -> Self {
+        Self { host: &origin.host, port: origin.port }
+    }
+}
+
+/// All that a dial needs to know.
+pub(crate) struct Dialer {
+    pub(crate) reserved: Reserved,
+    /// Names with an address of their own (`upstream.hosts`); `None` for the port means the flow's.
+    pub(crate) hosts: HashMap<DnsName, (IpAddr, Option<u16>)>,
+    pub(crate) tls: Arc<UpstreamTls>,
+    pub(crate) proxy: Option<CorporateProxy>,
+    pub(crate) timeout: Duration,
+}
+
+impl Dialer {
+    /// A TCP connection to the route, through the corporate proxy where there is one.
+    pub(crate) async fn tcp(&self, policy: &Policy, route: Route<'_>) -> Result<TcpStream, Stop> {
+        let deadline = Instant::now() + self.timeout;
+        let fixed = match route.host {
+            Host::Name(name) => self.hosts.get(name).copied(),
+            Host::Ip(_) => None,
+        };
+        if fixed.is_none()
+            && let Some(proxy) = self.proxy.as_ref().filter(|proxy| proxy.serves(route.host))
+        {
+            if let Host::Ip(ip) = route.host {
+                self.judge(policy, *ip, route.port)?;
+            }
+            return proxy.connect(route, deadline).await;
+        }
+        let addresses = match (route.host, fixed) {
+            (_, Some((ip, port))) => vec![SocketAddr::new(ip, port.unwrap_or(route.port))],
+            (Host::Ip(ip), None) => vec![SocketAddr::new(*ip, route.port)],
+            (Host::Name(name), None) => resolve(name.as_str(), route.port, deadline).await?,
+        };
+        let allowed = self.allowed(policy, &addresses)?;
+        let tcp = connect_any(&allowed, deadline).await?;
+        Ok(tcp)
+    }
+
+    /// TLS to an origin, its certificate verified for the origin's name.
+    pub(crate) async fn tls(
+        &self,
+        origin: &Origin,
+        alpn: Alpn,
+        tcp: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Stop> {
+        let name = match &origin.host {
+            Host::Name(name) => ServerName::try_from(name.as_str().to_owned()).map_err(|_| {
+                Failure::new(Class::Untrusted, "the upstream's name cannot stand in a certificate")
+            })?,
+            Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
+        };
+        let config = self.tls.client_config(&origin.host, alpn);
+        let handshake = TlsConnector::from(config).connect(name, tcp);
+        match tokio::time::timeout(self.timeout, handshake).await {
+            Ok(Ok(tls)) => Ok(tls),
+            Ok(Err(error)) => Err(Failure::handshake(&error).into()),
+            Err(_) => {
+                Err(Failure::new(Class::ConnectTimeout, "the upstream's TLS handshake took too long").into())
+            }
+        }
+    }
+
+    fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Result<(), Ruling> {
+        self.reserved.judge(policy, ip, port).map_or(Ok(()), Err)
+    }
+
+    /// The addresses that may be dialled; if none may, the ruling on the first.
+    fn allowed(&self, policy: &Policy, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Stop> {
+        let mut refused = None;
+        let mut allowed = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            match self.judge(policy, address.ip(), address.port()) {
+                Ok(()) => allowed.push(*address),
+                Err(ruling) => refused = refused.or(Some(ruling)),
+            }
+        }
+        match refused {
+            Some(ruling) if allowed.is_empty() => Err(Stop::from(ruling)),
+            Some(_) | None => Ok(allowed),
+        }
+    }
+}
+
+/// Asks the system's resolver.
+pub(super) async fn resolve(name: &str, port: u16, deadline: Instant) -> Result<Vec<SocketAddr>, Failure> {
+    // With a trailing dot resolv.conf's search domains stay out of it; without it /etc/hosts is read too.
+    let absolute = format!("{name}.");
+    for spelling in [absolute.as_str(), name] {
+        match timeout_at(deadline, tokio::net::lookup_host((spelling, port))).await {
+            Ok(Ok(found)) => {
+                let found: Vec<_> = found.take(ADDRESSES).collect();
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+            }
+            Ok(Err(_)) => {}
+            Err(_) => {
+                return Err(Failure::new(
+                    Class::ConnectTimeout,
+                    "the upstream's name was not resolved in time",
+                ));
+            }
+        }
+    }
+    Err(Failure::new(Class::Resolve, "the upstream's name cannot be resolved"))
+}
+
+/// Connects to the first address that answers; a silent one does not hold up the next for long.
+pub(super) async fn connect_any(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, Failure> {
+    let mut attempts = tokio::task::JoinSet::new();
+    let mut rest = addresses.iter().copied();
+    let mut last = None;
+    loop {
+        let next = rest.next();
+        if let Some(address) = next {
+            if addresses.len() == 1 {
+                return single(address, deadline).await;
+            }
+            attempts.spawn(single(address, deadline));
+        }
+        let wait = if next.is_some() { Instant::now() + ATTEMPT } else { deadline };
+        match timeout_at(wait.min(deadline), attempts.join_next()).await {
+            Ok(Some(Ok(Ok(tcp)))) => return Ok(tcp),
+            Ok(Some(Ok(Err(failure)))) => last = Some(failure),
+            Ok(Some(Err(_))) => {}
+            Ok(None) if next.is_none() => break,
+            Ok(None) => {}
+            Err(_) if Instant::now() >= deadline => break,
+            Err(_) => {}
+        }
+    }
+    Err(last.unwrap_or_else(|| Failure::new(Class::ConnectTimeout, "the upstream did not accept in time")))
+}
+
+async fn single(address: SocketAddr, deadline: Instant) -> Result<TcpStream, Failure> {
+    match timeout_at(deadline, TcpStream::connect(address)).await {
+        Ok(Ok(tcp)) => {
+            crate::proxy::listener::tune(&tcp);
+            Ok(tcp)
+        }
+        Ok(Err(error)) => Err(Failure::connect(&error)),
+        Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream did not accept in time")),
+    }
+}

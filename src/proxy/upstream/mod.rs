@@ -1,0 +1,331 @@
+//! The far side: connections to upstreams, dialled by name, verified, pooled.
+
+mod dial;
+mod h1;
+mod h2;
+mod pool;
+mod through_proxy;
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+pub(crate) use dial::Dialer;
+use dial::Route;
+pub(crate) use h1::ResponseBody as H1Body;
+pub(crate) use pool::{Key, Pool, User};
+pub(crate) use through_proxy::CorporateProxy;
+
+use super::body::RequestBody;
+use super::error::{Class, Failure, Stop};
+use crate::drain::Drain;
+use crate::policy::Policy;
+use crate::policy::name::Host;
+use crate::tls::roots::Alpn;
+
+/// Where requests go: what a pooled connection is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    /// Whether TLS is spoken there.
+    pub(crate) tls: bool,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+}
+
+impl Origin {
+    /// The authority as `Host` and `:authority` say it: without the scheme's own port.
+    pub(crate) fn authority(&self) -> String {
+        let default = if self.tls { 443 } else { 80 };
+        match (&self.host, self.port == default) {
+            (Host::Ip(std::net::IpAddr::V6(ip)), true) => format!("[{ip}]"),
+            (Host::Ip(std::net::IpAddr::V6(ip)), false) => format!("[{ip}]:{}", self.port),
+            (host, true) => host.to_string(),
+            (host, false) => format!("{host}:{}", self.port),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", if self.tls { "https" } else { "http" }, self.authority())
+    }
+}
+
+/// The HTTP that an exchange speaks upstream: the one that its agent speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    H1,
+    H2,
+}
+
+/// What bounds an exchange upstream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) header_bytes: usize,
+    pub(crate) header_count: usize,
+    /// From the request's last byte to the response's head.
+    pub(crate) head: Duration,
+    pub(crate) idle: Duration,
+}
+
+/// Every upstream of one snapshot.
+pub(crate) struct Upstreams {
+    dialer: Dialer,
+    pool: Pool,
+    /// Whether an origin speaks h2; an entry also says that the origin has been verified.
+    spoken: quick_cache::sync::Cache<Origin, Spoken>,
+    bounds: Bounds,
+    drain: Drain,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Spoken {
+    /// `None`: only h1 was ever offered.
+    h2: Option<bool>,
+}
+
+/// An answer with the body still to come.
+pub(crate) enum Answer {
+    H1(Response<H1Body>),
+    H2(Response<Incoming>),
+}
+
+/// How many origins are remembered.
+const REMEMBERED: usize = 4_096;
+
+impl Upstreams {
+    pub(crate) fn new(dialer: Dialer, bounds: Bounds, drain: Drain) -> Self {
+        let pool = Pool::new(bounds.idle);
+        Self { dialer, pool, spoken: quick_cache::sync::Cache::new(REMEMBERED), bounds, drain }
+    }
+
+    /// Makes sure that an origin is there and is who it says, before anything vouches for it. Answers whether it
+    /// speaks h2, which is asked only if the agent does. A warm origin costs nothing.
+    pub(crate) async fn prepare(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<bool, Stop> {
+        match self.spoken.get(origin) {
+            Some(Spoken { h2: Some(known) }) => return Ok(known && h2),
+            Some(Spoken { h2: None }) if !h2 => return Ok(false),
+            Some(Spoken { h2: None }) | None => {}
+        }
+        let (stream, speaks) = self.connect(policy, origin, h2).await?;
+        let key = Key { origin: origin.clone(), user: User::Nobody };
+        match speaks {
+            Speaks::H2 => drop(self.pool.share(key, self.h2(stream).await?)),
+            Speaks::H1 => self.pool.give_back(key, self.h1(stream).await?),
+        }
+        Ok(speaks == Speaks::H2)
+    }
+
+    /// Sends a request and answers with the response's head. Only a request of which nothing was sent is sent again.
+    pub(crate) async fn send(
+        &self,
+        policy: &Policy,
+        key: Key,
+        speaks: Speaks,
+        request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        let exchange = async {
+            match speaks {
+                Speaks::H1 => self.send_h1(policy, key, request).await,
+                Speaks::H2 => self.send_h2(policy, key, request).await,
+            }
+        };
+        match tokio::time::timeout(self.bounds.head, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into()),
+        }
+    }
+
+    async fn send_h1(
+        &self,
+        policy: &Policy,
+        key: Key,
+        mut request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        while let Some(mut connection) = self.pool.take(&key) {
+            if !connection.is_usable().await {
+                continue;
+            }
+            match connection.send(request).await {
+                Ok(answer) => return Ok(self.h1_answer(answer, key)),
+                Err(h1::Unsent { request: Some(unsent), .. }) => request = unsent,
+                Err(h1::Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
+            }
+        }
+        let (stream, speaks) = self.connect(policy, &key.origin, false).await?;
+        debug_assert_eq!(speaks, Speaks::H1);
+        match self.h1(stream).await?.send(request).await {
+            Ok(answer) => Ok(self.h1_answer(answer, key)),
+            Err(h1::Unsent { error, .. }) => Err(Failure::exchange(&error).into()),
+        }
+    }
+
+    fn h1_answer(&self, (response, connection): (Response<Incoming>, h1::Connection), key: Key) -> Answer {
+        Answer::H1(response.map(|body| H1Body::new(body, connection, self.pool.clone(), key)))
+    }
+
+    async fn send_h2(
+        &self,
+        policy: &Policy,
+        key: Key,
+        mut request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        if let Some(mut connection) = self.pool.shared(&key) {
+            match connection.send(request).await {
+                Ok(response) => return Ok(Answer::H2(response)),
+                Err(h1::Unsent { request: Some(unsent), .. }) => request = unsent,
+                Err(h1::Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
+            }
+        }
+        let (stream, speaks) = self.connect(policy, &key.origin, true).await?;
+        if speaks == Speaks::H1 {
+            // The upstream changed its mind since the agent was offered h2.
+            *request.version_mut() = http::Version::HTTP_11;
+            return match self.h1(stream).await?.send(request).await {
+                Ok(answer) => Ok(self.h1_answer(answer, key)),
+                Err(h1::Unsent { error, .. }) => Err(Failure::exchange(&error).into()),
+            };
+        }
+        let mut connection = self.pool.share(key, self.h2(stream).await?);
+        connection
+            .send(request)
+            .await
+            .map(Answer::H2)
+            .map_err(|unsent| Failure::exchange(&unsent.error).into())
+    }
+
+    /// Sends a request that asks for another protocol on a connection of its own.
+    pub(crate) async fn send_upgrade(
+        &self,
+        policy: &Policy,
+        origin: &Origin,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Incoming>, Stop> {
+        let exchange = async {
+            let (stream, _) = self.connect(policy, origin, false).await?;
+            let connection = self.h1(stream).await?;
+            connection
+                .send_upgrade(request, &self.drain)
+                .await
+                .map_err(|error| Failure::exchange(&error).into())
+        };
+        match tokio::time::timeout(self.bounds.head, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into()),
+        }
+    }
+
+    /// A connection whose bytes nobody reads here.
+    pub(crate) async fn tunnel(&self, policy: &Policy, host: &Host, port: u16) -> Result<TcpStream, Stop> {
+        self.dialer.tcp(policy, Route { host, port }).await
+    }
+
+    /// Drops idle connections that have waited too long.
+    pub(crate) fn sweep(&self) {
+        self.pool.sweep();
+    }
+
+    /// Keeps nothing from now on: another snapshot has taken over.
+    pub(crate) fn retire(&self) {
+        self.pool.close();
+    }
+
+    async fn connect(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<(Stream, Speaks), Stop> {
+        let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
+        if !origin.tls {
+            let speaks = if h2 { Speaks::H2 } else { Speaks::H1 };
+            return Ok((Stream::Plain(tcp), speaks));
+        }
+        let alpn = if h2 { Alpn::H2OrH1 } else { Alpn::H1 };
+        let tls = self.dialer.tls(origin, alpn, tcp).await?;
+        let speaks = match tls.get_ref().1.alpn_protocol() {
+            Some(b"h2") => Speaks::H2,
+            _ => Speaks::H1,
+        };
+        self.spoken.insert(origin.clone(), Spoken { h2: h2.then_some(speaks == Speaks::H2) });
+        Ok((Stream::Tls(Box::new(tls)), speaks))
+    }
+
+    async fn h1(&self, stream: Stream) -> Result<h1::Connection, Failure> {
+        h1::Connection::handshake(stream, self.bounds.header_count)
+            .await
+            .map_err(|error| Failure::exchange(&error))
+    }
+
+    async fn h2(&self, stream: Stream) -> Result<h2::Connection, Failure> {
+        let header_bytes = u32::try_from(self.bounds.header_bytes).unwrap_or(u32::MAX);
+        h2::Connection::handshake(stream, header_bytes, &self.drain)
+            .await
+            .map_err(|error| Failure::exchange(&error))
+    }
+}
+
+/// A connection to an upstream, in the clear or inside verified TLS.
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
+            Self::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
+            Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(tcp) => tcp.is_write_vectored(),
+            Self::Tls(tls) => tls.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        }
+    }
+}
+
+/// The rule id under which a connection that carried a credential is pooled.
+pub(crate) fn user_of(credential: Option<&Arc<crate::policy::credential::Credential>>) -> User {
+    credential.map_or(User::Agent, |credential| User::Credential(credential.id.as_str().into()))
+}

@@ -1,0 +1,425 @@
+//! What is counted and timed: one method for each thing that happens. `docs/metrics.md` says what each is good for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwapOption;
+use prometheus::process_collector::ProcessCollector;
+use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, TextEncoder};
+
+use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
+use super::label::{Closed, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
+use crate::event::{Action, Verdict};
+
+/// Every metric of the process, in a registry of its own.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    connections: Vec<Counters<Action>>,
+    open: IntGauge,
+    closed: Counters<Closed>,
+    limits: Counters<Limit>,
+    requests: Counters<Verdict>,
+    durations: Durations,
+    upstream_errors: Counters<UpstreamError>,
+    credentials: Named,
+    policy: Policy,
+    leaves: IntCounter,
+    leaves_seen: AtomicU64,
+    leaf_rejected: IntCounter,
+    interception: IntGaugeVec,
+    buffered: IntGauge,
+    events: IntCounter,
+    events_dropped: Counters<Dropped>,
+}
+
+/// How long the parts of one exchange took. What did not happen is `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timings {
+    /// From the request's head to the end of the response, or to its being given up.
+    pub total: Duration,
+    /// From the request being sent to the end of the response.
+    pub upstream: Option<Duration>,
+    /// What of the time to the first byte was not spent waiting for the upstream.
+    pub added: Option<Duration>,
+    /// From the request's head to the first byte of the response's body.
+    pub first_byte: Option<Duration>,
+}
+
+/// A connection that is open as long as this lives.
+#[derive(Debug)]
+pub struct OpenConnection(IntGauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    /// All metrics at zero. Errors are none in practice: the names are fixed.
+    pub fn new() -> Result<Self, Error> {
+        let registry = Registry::new();
+        let r = &registry;
+        about_the_process(r)?;
+        let connections = counters(
+            r,
+            "postern_connections_total",
+            "Connections by way in and what was decided.",
+            &["mode", "action"],
+        )?;
+        let requests = counters(
+            r,
+            "postern_requests_total",
+            "Requests on inspected connections by verdict.",
+            &["provider", "api", "verdict"],
+        )?;
+        Ok(Self {
+            connections: (Mode::ALL.iter().map(|mode| Counters::within(&connections, &[mode.word()])))
+                .collect::<Result<_, _>>()?,
+            open: gauge(r, "postern_connections_open", "Connections of agents that are open.")?,
+            closed: Counters::new(r, "postern_connections_closed_total", "Why connections ended.", "reason")?,
+            limits: Counters::new(
+                r,
+                "postern_limit_refusals_total",
+                "What was refused over a bound.",
+                "limit",
+            )?,
+            requests: Counters::within(&requests, &["none", "none"])?,
+            durations: Durations::new(r)?,
+            upstream_errors: Counters::new(
+                r,
+                "postern_upstream_errors_total",
+                "How upstreams failed.",
+                "class",
+            )?,
+            credentials: Named::new(
+                r,
+                "postern_credentials_attached_total",
+                "Real keys put in.",
+                "credential",
+            )?,
+            policy: Policy::new(r)?,
+            leaves: counter(r, "postern_leaf_certificates_minted_total", "Leaf certificates made.")?,
+            leaves_seen: AtomicU64::new(0),
+            leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
+            interception: gauges(
+                r,
+                "postern_interception_info",
+                "What becomes of Inspect rules.",
+                &["mode"],
+            )?,
+            buffered: gauge(r, "postern_buffered_bytes", "Bytes of bodies that are held in memory.")?,
+            events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
+            events_dropped: Counters::new(
+                r,
+                "postern_ledger_dropped_total",
+                "Events not written.",
+                "reason",
+            )?,
+            registry,
+        })
+    }
+
+    /// A connection's destination was decided.
+    pub fn connection(&self, mode: Mode, action: Action) {
+        if let Some(actions) = self.connections.get(mode.index()) {
+            actions.add(action, 1);
+        }
+    }
+
+    /// A connection was accepted; it counts as open until the answer is dropped.
+    pub fn connection_opened(&self) -> OpenConnection {
+        self.open.inc();
+        OpenConnection(self.open.clone())
+    }
+
+    /// How many connections are open.
+    pub fn connections_open(&self) -> u64 {
+        u64::try_from(self.open.get()).unwrap_or_default()
+    }
+
+    /// A connection ended.
+    pub fn connection_closed(&self, reason: Closed) {
+        self.closed.add(reason, 1);
+    }
+
+    /// Something was refused because a bound was reached.
+    pub fn limit_reached(&self, limit: Limit) {
+        self.limits.add(limit, 1);
+    }
+
+    /// A request on an inspected connection was decided.
+    pub fn request(&self, verdict: Verdict) {
+        self.requests.add(verdict, 1);
+    }
+
+    /// An exchange ended, or was given up.
+    pub fn exchange_ended(&self, timings: &Timings) {
+        self.durations.observe(timings);
+    }
+
+    /// An upstream failed.
+    pub fn upstream_failed(&self, class: UpstreamError) {
+        self.upstream_errors.add(class, 1);
+    }
+
+    /// A request was given a real credential. Beyond 100 names the rest counts as `other`.
+    pub fn credential_attached(&self, credential: &str) {
+        self.credentials.inc(credential);
+    }
+
+    /// A policy came into force; its age counts from `synced_at`. The one before is no longer shown.
+    pub fn policy_in_force(&self, revision: &str, synced_at: SystemTime) {
+        self.policy.enter(revision, synced_at);
+    }
+
+    /// Changed policy files were read.
+    pub fn policy_reloaded(&self, result: Reload) {
+        self.policy.reloads.add(result, 1);
+    }
+
+    /// The leaf cache says how many leaves it has minted since the start.
+    pub fn leaves_minted(&self, total: u64) {
+        let before = self.leaves_seen.fetch_max(total, Ordering::Relaxed);
+        self.leaves.inc_by(total.saturating_sub(before));
+    }
+
+    /// An agent rejected our leaf.
+    pub fn leaf_rejected(&self) {
+        self.leaf_rejected.inc();
+    }
+
+    /// What is done with destinations that say Inspect.
+    pub fn interception(&self, mode: Interception) {
+        for other in Interception::ALL {
+            self.interception.with_label_values(&[other.word()]).set(i64::from(*other == mode));
+        }
+    }
+
+    /// Bytes of a body were taken into memory (positive) or let go (negative).
+    pub fn buffered(&self, bytes: i64) {
+        self.buffered.add(bytes);
+    }
+
+    /// Events were numbered and given to the sinks.
+    pub fn events_written(&self, n: u64) {
+        self.events.inc_by(n);
+    }
+
+    /// Events were not written.
+    pub fn events_dropped(&self, reason: Dropped, n: u64) {
+        self.events_dropped.add(reason, n);
+    }
+
+    /// How many events were given to the sinks, and how many were not written, since the start.
+    pub fn events_total(&self) -> (u64, u64) {
+        (self.events.get(), self.events_dropped.total())
+    }
+
+    /// All of it in Prometheus' text format 0.0.4.
+    pub fn encode(&self) -> String {
+        self.policy.measure_age();
+        let mut text = String::with_capacity(32 * 1024);
+        if let Err(error) = TextEncoder::new().encode_utf8(&self.registry.gather(), &mut text) {
+            tracing::error!(%error, "cannot print the metrics");
+        }
+        text
+    }
+}
+
+/// Where the time of exchanges goes.
+#[derive(Debug)]
+struct Durations {
+    request: Histogram,
+    upstream: Histogram,
+    added: Histogram,
+    first_byte: Histogram,
+}
+
+impl Durations {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        Ok(Self {
+            request: seconds(r, "postern_request_duration_seconds", "From request head to response end.")?,
+            upstream: seconds(r, "postern_upstream_duration_seconds", "From request sent to response end.")?,
+            added: seconds(r, "postern_added_latency_seconds", "What Postern adds until the first byte.")?,
+            first_byte: seconds(r, "postern_time_to_first_byte_seconds", "From request head to body.")?,
+        })
+    }
+
+    fn observe(&self, timings: &Timings) {
+        self.request.observe(timings.total.as_secs_f64());
+        for (histogram, time) in [
+            (&self.upstream, timings.upstream),
+            (&self.added, timings.added),
+            (&self.first_byte, timings.first_byte),
+        ] {
+            if let Some(time) = time {
+                histogram.observe(time.as_secs_f64());
+            }
+        }
+    }
+}
+
+/// Which policy is in force, and since when.
+#[derive(Debug)]
+struct Policy {
+    info: IntGaugeVec,
+    age: IntGaugeVec,
+    synced_at: ArcSwapOption<SystemTime>,
+    reloads: Counters<Reload>,
+}
+
+impl Policy {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        Ok(Self {
+            info: gauges(r, "postern_policy_info", "The policy in force.", &["revision"])?,
+            age: gauges(r, "postern_policy_age_seconds", "Since the policy was last synced.", &[])?,
+            synced_at: ArcSwapOption::empty(),
+            reloads: Counters::new(
+                r,
+                "postern_policy_reloads_total",
+                "Looks at changed policies.",
+                "result",
+            )?,
+        })
+    }
+
+    fn enter(&self, revision: &str, synced_at: SystemTime) {
+        self.info.reset();
+        self.info.with_label_values(&[revision]).set(1);
+        self.synced_at.store(Some(Arc::new(synced_at)));
+    }
+
+    /// The age grows while nothing happens, so it is measured when somebody looks. Without a policy there is none.
+    fn measure_age(&self) {
+        if let Some(synced_at) = self.synced_at.load_full() {
+            let age = SystemTime::now().duration_since(*synced_at).unwrap_or_default();
+            let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+            self.age.with_label_values::<&str>(&[]).set(seconds);
+        }
+    }
+}
+
+/// CPU, memory, descriptors and threads under their usual names, and which build this is.
+fn about_the_process(registry: &Registry) -> Result<(), Error> {
+    registry.register(Box::new(ProcessCollector::for_self()))?;
+    let build = gauges(registry, "postern_build_info", "Which build this is.", &["version"])?;
+    build.get_metric_with_label_values(&[env!("CARGO_PKG_VERSION")])?.set(1);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The value of a sample, by its name with labels.
+    fn sample(metrics: &Metrics, series: &str) -> Option<f64> {
+        let text = metrics.encode();
+        let line = text.lines().find(|line| line.strip_prefix(series).is_some_and(|r| r.starts_with(' ')))?;
+        line.rsplit(' ').next()?.parse().ok()
+    }
+
+    #[test]
+    fn what_happens_is_counted_under_its_labels() {
+        let metrics = Metrics::new().unwrap();
+        metrics.connection(Mode::Explicit, Action::Inspect);
+        metrics.request(Verdict::Deny);
+        metrics.connection_closed(Closed::SniffTimeout);
+        metrics.upstream_failed(UpstreamError::Tls);
+        metrics.limit_reached(Limit::Connections);
+        metrics.credential_attached("anthropic");
+        for series in [
+            r#"postern_connections_total{action="Inspect",mode="explicit"}"#,
+            r#"postern_requests_total{api="none",provider="none",verdict="Deny"}"#,
+            r#"postern_connections_closed_total{reason="sniff_timeout"}"#,
+            r#"postern_upstream_errors_total{class="tls"}"#,
+            r#"postern_limit_refusals_total{limit="connections"}"#,
+            r#"postern_credentials_attached_total{credential="anthropic"}"#,
+        ] {
+            assert_eq!(sample(&metrics, series), Some(1.0), "{series}");
+        }
+        let untouched = r#"postern_connections_total{action="Deny",mode="transparent"}"#;
+        assert_eq!(sample(&metrics, untouched), Some(0.0));
+    }
+
+    #[test]
+    fn a_connection_is_open_until_it_is_dropped() {
+        let metrics = Metrics::new().unwrap();
+        let open = metrics.connection_opened();
+        assert_eq!(metrics.connections_open(), 1);
+        drop(open);
+        assert_eq!(metrics.connections_open(), 0);
+    }
+
+    #[test]
+    fn a_new_policy_takes_the_place_of_the_one_before() {
+        let metrics = Metrics::new().unwrap();
+        assert_eq!(sample(&metrics, "postern_policy_age_seconds"), None);
+        metrics.policy_in_force("sha256:aa", SystemTime::UNIX_EPOCH);
+        metrics.policy_in_force("sha256:bb", SystemTime::now() - Duration::from_secs(100));
+        assert_eq!(sample(&metrics, r#"postern_policy_info{revision="sha256:aa"}"#), None);
+        assert_eq!(sample(&metrics, r#"postern_policy_info{revision="sha256:bb"}"#), Some(1.0));
+        let age = sample(&metrics, "postern_policy_age_seconds").unwrap();
+        assert!((100.0..200.0).contains(&age), "{age}");
+    }
+
+    #[test]
+    fn an_exchange_without_an_upstream_leaves_no_upstream_time() {
+        let metrics = Metrics::new().unwrap();
+        metrics.exchange_ended(&Timings { total: Duration::from_micros(70), ..Timings::default() });
+        assert_eq!(sample(&metrics, "postern_request_duration_seconds_count"), Some(1.0));
+        assert_eq!(sample(&metrics, r#"postern_request_duration_seconds_bucket{le="0.00005"}"#), Some(0.0));
+        assert_eq!(sample(&metrics, r#"postern_request_duration_seconds_bucket{le="0.0001"}"#), Some(1.0));
+        assert_eq!(sample(&metrics, "postern_upstream_duration_seconds_count"), Some(0.0));
+    }
+
+    #[test]
+    fn the_leaf_counter_follows_the_caches_own_total() {
+        let metrics = Metrics::new().unwrap();
+        for total in [3, 3, 2, 5] {
+            metrics.leaves_minted(total);
+        }
+        assert_eq!(sample(&metrics, "postern_leaf_certificates_minted_total"), Some(5.0));
+    }
+
+    #[test]
+    fn only_one_interception_mode_is_in_force() {
+        let metrics = Metrics::new().unwrap();
+        metrics.interception(Interception::Required);
+        metrics.interception(Interception::Passthrough);
+        assert_eq!(sample(&metrics, r#"postern_interception_info{mode="Required"}"#), Some(0.0));
+        assert_eq!(sample(&metrics, r#"postern_interception_info{mode="Passthrough"}"#), Some(1.0));
+    }
+
+    #[test]
+    fn every_metric_is_documented_and_every_documented_metric_exists() {
+        let metrics = Metrics::new().unwrap();
+        metrics.policy_in_force("r", SystemTime::UNIX_EPOCH);
+        metrics.interception(Interception::Off);
+        let text = metrics.encode();
+        let exposed: BTreeSet<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+        let documented: BTreeSet<&str> = include_str!("../../docs/metrics.md")
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next())
+            .collect();
+        assert_eq!(exposed, documented);
+    }
+
+    #[test]
+    fn every_reason_for_a_closed_connection_is_documented() {
+        let table = include_str!("../../docs/metrics.md");
+        let documented: Vec<_> = table
+            .lines()
+            .skip_while(|line| *line != "## Why connections ended")
+            .filter_map(|line| line.strip_prefix("| ")?.split(' ').next())
+            .skip(1)
+            .collect();
+        let reasons: Vec<_> = Closed::ALL.iter().map(|reason| reason.word()).collect();
+        assert_eq!(documented, reasons);
+    }
+}

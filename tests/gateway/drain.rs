@@ -1,0 +1,98 @@
+//! The end of the process: what is in flight ends, nothing new begins.
+
+use std::net::TcpStream;
+
+use super::{INSPECT_API, inspected};
+use crate::support::upstream::{Gate, Reply, Step};
+use crate::support::{Pki, Setup, Upstream};
+
+#[test]
+fn an_idle_gateway_ends_at_once_and_well() {
+    let mut test = inspected();
+    let _idle = test.gateway.agent().tls("api.example.com");
+
+    let status = test.gateway.terminate();
+
+    assert_eq!(status.code(), Some(0));
+    let last = test.gateway.events().pop().unwrap();
+    assert_eq!(last["kind"], "Lifecycle", "{last}");
+}
+
+#[test]
+fn an_exchange_in_flight_is_finished_and_its_event_written() {
+    let gate = Gate::new();
+    let opened = gate.clone();
+    let upstreams = Pki::new("Upstream Test CA");
+    let upstream = Upstream::build()
+        .identity(upstreams.leaf(&["api.example.com"]))
+        .script(move |_| {
+            let steps =
+                vec![Step::Data("first".into()), Step::Wait(opened.clone()), Step::Data("second".into())];
+            Some(Reply::streaming(steps))
+        })
+        .start();
+    let mut gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .destinations(&[INSPECT_API])
+        .start();
+    let address = gateway.address("explicit");
+    let mut connection = gateway.agent().tls("api.example.com");
+    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    connection.read_head();
+    assert_eq!(connection.read_chunk(), b"first");
+
+    gateway.signal("TERM");
+    crate::support::journal::poll("the listener's end", || TcpStream::connect(address).err());
+    gate.open();
+
+    assert_eq!(connection.read_chunk(), b"second");
+    assert_eq!(connection.read_chunk(), b"");
+    assert_eq!(gateway.wait_for_exit().code(), Some(0));
+    gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+}
+
+#[test]
+fn what_does_not_end_within_the_grace_is_cut() {
+    let gate = Gate::new();
+    let upstreams = Pki::new("Upstream Test CA");
+    let upstream = Upstream::build()
+        .identity(upstreams.leaf(&["api.example.com"]))
+        .script(move |_| Some(Reply::streaming(vec![Step::Data("first".into()), Step::Wait(gate.clone())])))
+        .start();
+    let mut gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .set("/shutdown/grace", "300ms")
+        .destinations(&[INSPECT_API])
+        .start();
+    let mut connection = gateway.agent().tls("api.example.com");
+    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    connection.read_until(b"first");
+
+    gateway.terminate();
+
+    gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+}
+
+#[test]
+fn a_port_in_use_is_said_with_the_remedy() {
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap().to_string();
+    let setup =
+        Setup::new(&Pki::new("Upstream Test CA")).set("/listeners/explicit/address", address.as_str());
+
+    let said = setup.run(&["gateway", "--config", "settings.yaml"]);
+
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    assert!(said.stderr.contains(&address), "{}", said.stderr);
+    assert_eq!(said.stdout.lines().filter(|line| !line.starts_with('{')).count(), 0);
+}
+
+#[test]
+fn unknown_settings_are_refused_with_their_line() {
+    let setup = Setup::new(&Pki::new("Upstream Test CA")).set("/listners", serde_json::json!({}));
+
+    let said = setup.run(&["gateway", "--config", "settings.yaml", "--check"]);
+
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    assert!(said.stderr.contains("listners") && said.stderr.contains("settings.yaml:"), "{}", said.stderr);
+}

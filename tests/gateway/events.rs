@@ -1,0 +1,148 @@
+//! What is said of what happened: events, metrics, health, status, and what never is.
+
+use std::collections::BTreeSet;
+
+use super::{inspected, inspected_with};
+
+#[test]
+fn an_exchange_is_two_events_joined_by_its_id() {
+    let test = inspected();
+
+    test.gateway.agent().request("POST", "https://api.example.com/echo?secret=1", &[], b"hello");
+
+    let request = test.gateway.wait_for("Request", "Allow");
+    let response = test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+    assert_eq!(request["decision"]["rule"], "agents/test/api");
+    assert_eq!(request["decision"]["enforcement"], "Enforce");
+    assert_eq!(request["direction"], "Outbound");
+    assert_eq!((&request["http"]["method"], &request["http"]["path"]), (&"POST".into(), &"/echo".into()));
+    assert_eq!(
+        (&request["destination"]["host"], &request["destination"]["port"]),
+        (&"api.example.com".into(), &443.into())
+    );
+    assert_eq!(request["destination"]["intercepted"], true);
+    assert_eq!((&response["direction"], &response["http"]["status"]), (&"Inbound".into(), &200.into()));
+    assert!(response["payload"]["bytes"].as_u64().unwrap() > 0);
+    assert_eq!(response["payload"]["bodyRetained"], false);
+    for joint in ["exchange", "connection", "session"] {
+        assert!(
+            request[joint].is_string() && request[joint] == response[joint],
+            "{joint}: {request} {response}"
+        );
+    }
+}
+
+#[test]
+fn every_event_has_the_envelope_and_numbers_have_no_gaps() {
+    let test = inspected();
+    test.gateway.agent().get("https://api.example.com/echo");
+    let _ = test.gateway.agent().connect("evil.example.com:443");
+    test.gateway.wait_for("Connection", "Deny");
+    test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+
+    let events = test.gateway.events();
+
+    let ids: BTreeSet<&str> = events.iter().filter_map(|event| event["id"].as_str()).collect();
+    assert_eq!(ids.len(), events.len(), "ids are unique");
+    for (event, number) in events.iter().zip(1_u64..) {
+        assert_eq!(event["apiVersion"], "postern.dev/event/v1");
+        assert_eq!(event["sequence"], number, "{event}");
+        assert_eq!(event["id"].as_str().unwrap().as_bytes()[14], b'7', "a UUIDv7: {event}");
+        assert!(event["time"].as_str().unwrap().ends_with('Z'), "{event}");
+        assert!(event["count"].as_u64().unwrap() >= 1, "{event}");
+        assert!(event["decision"]["verdict"].is_string(), "{event}");
+    }
+}
+
+#[test]
+fn an_event_has_no_query_header_or_body() {
+    let test = inspected();
+    let headers = [("X-Private", "canary-in-a-header"), ("Cookie", "canary-in-a-cookie")];
+
+    test.gateway.agent().request(
+        "POST",
+        "https://api.example.com/echo?q=canary-in-a-query",
+        &headers,
+        b"canary-in-a-body",
+    );
+    test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+
+    for event in test.gateway.events() {
+        assert!(!event.to_string().contains("canary"), "{event}");
+    }
+    assert!(!test.gateway.log().contains("canary"), "{}", test.gateway.log());
+}
+
+#[test]
+fn a_session_and_a_trace_come_from_the_client_where_it_says_them() {
+    let test = inspected();
+    let headers = [
+        ("X-Postern-Session", "my-session"),
+        ("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    ];
+
+    test.gateway.agent().request("GET", "https://api.example.com/echo", &headers, b"");
+
+    let request = test.gateway.wait_for("Request", "Allow");
+    assert_eq!(request["session"], "my-session");
+    assert_eq!(request["trace"], "0af7651916cd43dd8448eb211c80319c");
+}
+
+#[test]
+fn an_audit_policy_lets_pass_and_says_what_it_would_have_done() {
+    let policy = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: trial, namespace: agents}\n\
+                  spec:\n  podSelector: {}\n  enforcement: Audit\n  destinations:\n    - {name: api, hosts: [api.example.com], \
+                  action: Inspect, endpoints: [{methods: [GET], path: /echo}]}\n";
+    let test = inspected_with(|setup| setup.policy(policy));
+
+    let answer = test.gateway.agent().get("https://api.example.com/bytes/5");
+
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let event = test.gateway.wait_for("Request", "WouldDeny");
+    assert_eq!(event["decision"]["enforcement"], "Audit");
+}
+
+#[test]
+fn metrics_count_connections_requests_and_their_times() {
+    let test = inspected();
+    test.gateway.agent().get("https://api.example.com/echo");
+    let _ = test.gateway.agent().connect("evil.example.com:443");
+    let gateway = &test.gateway;
+
+    gateway.wait_for_metric("postern_requests_total", &[("verdict", "Allow")], 1.0);
+    gateway.wait_for_metric("postern_connections_total", &[("mode", "explicit"), ("action", "Deny")], 1.0);
+    gateway.wait_for_metric("postern_connections_total", &[("mode", "explicit"), ("action", "Inspect")], 1.0);
+    gateway.wait_for_metric("postern_request_duration_seconds_count", &[], 1.0);
+    gateway.wait_for_metric("postern_upstream_duration_seconds_count", &[], 1.0);
+    gateway.wait_for_metric("postern_time_to_first_byte_seconds_count", &[], 1.0);
+    gateway.wait_for_metric("postern_leaf_certificates_minted_total", &[], 1.0);
+    gateway.wait_for_metric("postern_policy_info", &[], 1.0);
+    assert_eq!(gateway.metric("postern_ledger_dropped_total", &[]), 0.0);
+}
+
+#[test]
+fn the_admin_port_tells_health_and_metrics_and_nothing_else() {
+    let test = inspected();
+
+    assert_eq!(test.gateway.admin("/healthz").status, 200);
+    assert_eq!(test.gateway.admin("/readyz").status, 200);
+    assert!(test.gateway.admin("/metrics").header("content-type").unwrap().starts_with("text/plain"));
+    for hidden in ["/", "/status", "/config", "/debug", "/metrics/../status"] {
+        let answer = test.gateway.admin(hidden);
+        assert!((400..500).contains(&answer.status), "{hidden}: {answer:?}");
+        assert!(!answer.text().contains("postern_"), "{answer:?}");
+    }
+}
+
+#[test]
+fn the_status_socket_tells_what_is_in_force() {
+    let test = inspected();
+
+    let status = test.gateway.status();
+
+    assert!(status["version"].is_string(), "{status}");
+    assert!(status["policy"]["revision"].as_str().unwrap().starts_with("sha256:"), "{status}");
+    let modes: BTreeSet<&str> =
+        status["listeners"].as_array().unwrap().iter().filter_map(|one| one["mode"].as_str()).collect();
+    assert!(modes.contains("explicit") && modes.contains("admin"), "{status}");
+}

@@ -1,0 +1,133 @@
+//! Everything an agent sends, or does not send, is bounded.
+
+use super::{inspected, inspected_with};
+use crate::support::Ending;
+
+#[test]
+fn an_agent_that_says_nothing_is_closed() {
+    let test =
+        inspected_with(|setup| setup.set("/timeouts/agentHead", "300ms").set("/timeouts/sniff", "300ms"));
+
+    let (Ending::Closed(said) | Ending::Cut(said)) = test.gateway.agent().open().ending();
+
+    assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn an_agent_that_says_nothing_after_connect_is_closed() {
+    let test = inspected_with(|setup| setup.set("/timeouts/sniff", "300ms"));
+    let mut connection = test.gateway.agent().connect("api.example.com:443").unwrap();
+
+    assert!(matches!(connection.ending(), Ending::Closed(said) | Ending::Cut(said) if said.is_empty()));
+    assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn half_a_client_hello_is_closed() {
+    let test = inspected_with(|setup| setup.set("/timeouts/sniff", "300ms"));
+    let mut connection = test.gateway.agent().connect("api.example.com:443").unwrap();
+
+    connection.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
+
+    assert!(matches!(connection.ending(), Ending::Closed(said) | Ending::Cut(said) if said.is_empty()));
+}
+
+#[test]
+fn a_client_hello_over_its_bound_is_closed() {
+    let test = inspected();
+    let mut connection = test.gateway.agent().connect("api.example.com:443").unwrap();
+    let mut record = b"\x16\x03\x01\x40\x00".to_vec();
+    record.extend(b"\x01\x0f\xff\xff\x03\x03");
+    record.resize(5 + 0x4000, 0);
+
+    for _ in 0..5 {
+        if connection.try_send(&record).is_err() {
+            break;
+        }
+    }
+
+    assert!(matches!(connection.ending(), Ending::Closed(said) | Ending::Cut(said) if said.len() < 16));
+}
+
+#[test]
+fn half_a_request_is_closed() {
+    let test = inspected_with(|setup| setup.set("/timeouts/agentHead", "300ms"));
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    connection.send("GET /echo HTTP/1.1\r\nHost: api.exa");
+
+    let (Ending::Closed(said) | Ending::Cut(said)) = connection.ending();
+    assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&said));
+    assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn a_head_over_its_bounds_is_refused() {
+    let test = inspected_with(|setup| setup.set("/limits/headerBytes", 8192).set("/limits/headerCount", 20));
+    let many: String = (0..21).map(|n| format!("X-{n}: y\r\n")).collect();
+    let long = format!("X-Long: {}\r\n", "y".repeat(9000));
+
+    for fields in [many, long] {
+        let mut connection = test.gateway.agent().tls("api.example.com");
+        connection.send(format!("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n{fields}\r\n"));
+        let answer = connection.read_answer();
+        assert!(matches!(answer.status, 400 | 431), "{answer:?}");
+        assert!(matches!(connection.ending(), Ending::Closed(_) | Ending::Cut(_)));
+    }
+
+    let fits = "X-Long: ".to_owned() + &"y".repeat(7000);
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    connection.send(format!("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n{fits}\r\n\r\n"));
+    assert_eq!(connection.read_answer().status, 200);
+    assert_eq!(test.upstream.requests().len(), 1);
+}
+
+#[test]
+fn an_idle_connection_is_closed_after_keep_alive() {
+    let test = inspected_with(|setup| setup.set("/timeouts/keepAlive", "300ms"));
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    connection.send("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    assert_eq!(connection.read_answer().status, 200);
+
+    assert_eq!(connection.ending(), Ending::Closed(Vec::new()));
+}
+
+#[test]
+fn connections_over_their_number_are_refused_until_one_ends() {
+    let test = inspected_with(|setup| setup.set("/limits/connections", 2));
+    let agent = test.gateway.agent();
+    let (first, _second) = (agent.tls("api.example.com"), agent.tls("api.example.com"));
+
+    assert!(matches!(agent.open().ending(), Ending::Closed(_) | Ending::Cut(_)));
+    drop(first);
+
+    crate::support::journal::poll("a free place", || {
+        let mut connection = agent.open();
+        connection.send("CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n");
+        connection.try_read().filter(|said| said.starts_with(b"HTTP/1.1 200"))
+    });
+}
+
+#[test]
+fn an_h2_head_over_its_bound_is_refused_on_its_stream_alone() {
+    let test = inspected_with(|setup| setup.set("/limits/headerBytes", 8192));
+    let agent = test.gateway.agent();
+    let connection = agent.h2("api.example.com");
+    let long = "y".repeat(9000);
+
+    let refused = connection.request("GET", "https://api.example.com/echo", &[("x-long", &long)], b"");
+
+    assert!(refused.is_err_and(|error| !error.is_user()) || test.upstream.requests().is_empty());
+    assert_eq!(agent.get("https://api.example.com/echo").status, 200);
+}
+
+#[test]
+fn a_body_of_32_mib_passes() {
+    let test = inspected();
+    let body = vec![b'x'; 32 << 20];
+
+    let answer = test.gateway.agent().request("POST", "https://api.example.com/status/204", &[], &body);
+
+    assert_eq!(answer.status, 204, "{answer:?}");
+    assert_eq!(test.upstream.requests()[0].body.len(), body.len());
+}

@@ -1,0 +1,125 @@
+//! A new policy takes effect whole, or not at all.
+
+use super::{INSPECT_API, inspected};
+use crate::support::setup::policy;
+use crate::support::upstream::{Gate, Reply, Step};
+use crate::support::{Ending, Setup, Upstream};
+
+const DENY_API: &str = "{name: no-api, hosts: [api.example.com], action: Deny}";
+
+#[test]
+fn a_new_policy_is_in_force_after_a_reload() {
+    let test = inspected();
+    let before = test.gateway.status()["policy"]["revision"].clone();
+    assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
+
+    test.gateway.reload_policy(&policy(&[DENY_API]), "success");
+
+    test.gateway.agent().get("https://api.example.com/echo").assert_refused(403, "agents/test/no-api");
+    assert_ne!(test.gateway.status()["policy"]["revision"], before);
+}
+
+#[test]
+fn a_changed_file_is_noticed_without_a_signal() {
+    let test = inspected();
+
+    test.gateway.write("policy.yaml", &policy(&[DENY_API]));
+
+    test.gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "success")], 1.0);
+    assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 403);
+}
+
+#[test]
+fn an_invalid_policy_changes_nothing_and_is_said() {
+    let test = inspected();
+
+    test.gateway.reload_policy(&policy(&["{name: api, hosts: [api.example.com], action: Allow}"]), "failure");
+
+    assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
+    assert!(test.gateway.log().contains("policy.yaml"), "{}", test.gateway.log());
+    test.gateway.reload_policy(&policy(&[DENY_API]), "success");
+    assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 403);
+}
+
+#[test]
+fn a_policy_that_was_never_valid_starts_nothing_and_names_every_mistake() {
+    let setup = Setup::new(&crate::support::Pki::new("Upstream Test CA")).destinations(&[
+        "{name: one, hosts: [api.example.com], action: Allow}",
+        "{name: two, hosts: ['not a name'], action: Inspect}",
+    ]);
+
+    let said = setup.run(&["gateway", "--config", "settings.yaml"]);
+
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    for part in ["policy.yaml", "action", "Inspect"] {
+        assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn an_exchange_in_flight_ends_under_the_policy_it_began_with() {
+    let gate = Gate::new();
+    let opened = gate.clone();
+    let upstreams = crate::support::Pki::new("Upstream Test CA");
+    let upstream = Upstream::build()
+        .identity(upstreams.leaf(&["api.example.com"]))
+        .script(move |_| {
+            let steps =
+                vec![Step::Data("first".into()), Step::Wait(opened.clone()), Step::Data("second".into())];
+            Some(Reply::streaming(steps))
+        })
+        .start();
+    let gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .destinations(&[INSPECT_API])
+        .start();
+    let mut connection = gateway.agent().tls("api.example.com");
+    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    connection.read_head();
+    assert_eq!(connection.read_chunk(), b"first");
+
+    gateway.reload_policy(&policy(&[DENY_API]), "success");
+    gate.open();
+
+    assert_eq!(connection.read_chunk(), b"second");
+    assert_eq!(connection.read_chunk(), b"");
+}
+
+#[test]
+fn a_new_request_on_an_open_connection_meets_the_new_policy() {
+    let test = inspected();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    connection.send("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    assert_eq!(connection.read_answer().status, 200);
+
+    test.gateway.reload_policy(&policy(&[DENY_API]), "success");
+
+    // Either the connection was ended, or the request on it is refused.
+    if connection.try_send("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n\r\n").is_ok() {
+        let (Ending::Closed(rest) | Ending::Cut(rest)) = connection.ending();
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&rest));
+    }
+    assert_eq!(test.upstream.requests().len(), 1);
+}
+
+#[test]
+fn an_open_tunnel_is_closed_where_it_is_now_denied() {
+    let tunnel = "{name: api, hosts: [api.example.com], action: Tunnel}";
+    let kept = "{name: other, hosts: [other.example.com], action: Tunnel}";
+    let upstreams = crate::support::Pki::new("Upstream Test CA");
+    let (upstream, other) =
+        (Upstream::tls(&upstreams, &["api.example.com"]), Upstream::tls(&upstreams, &["other.example.com"]));
+    let gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .host("other.example.com", other.address())
+        .destinations(&[tunnel, kept])
+        .start();
+    let agent = gateway.agent().trusting(upstreams.roots());
+    let (mut denied, mut allowed) = (agent.tls("api.example.com"), agent.tls("other.example.com"));
+
+    gateway.reload_policy(&policy(&[kept]), "success");
+
+    assert!(matches!(denied.ending(), Ending::Closed(rest) | Ending::Cut(rest) if rest.is_empty()));
+    allowed.send("GET /echo HTTP/1.1\r\nHost: other.example.com\r\n\r\n");
+    assert_eq!(allowed.read_answer().status, 200);
+}

@@ -1,0 +1,81 @@
+//! WebSocket passes where a rule says so, after everything else was decided; every other upgrade is refused at once.
+
+use super::{Inspected, inspected, inspected_with};
+use crate::support::Connection;
+use crate::support::upstream::accept_key;
+
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+
+fn with_upgrade() -> Inspected {
+    inspected_with(|setup| {
+        setup.destinations(&["{name: api, hosts: [api.example.com], action: Inspect, upgrade: Allow}"])
+    })
+}
+
+fn ask(connection: &mut Connection, path: &str, protocol: &str) {
+    connection.send(format!(
+        "GET {path} HTTP/1.1\r\nHost: api.example.com\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\
+         Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    ));
+}
+
+#[test]
+fn a_websocket_passes_where_the_rule_allows_it() {
+    let test = with_upgrade();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/ws", "websocket");
+    let answer = connection.read_head();
+    connection.send([0x81, 0x82, 1, 2, 3, 4, b'h' ^ 1, b'i' ^ 2]);
+
+    assert_eq!(answer.status, 101, "{answer:?}");
+    assert_eq!(answer.header("sec-websocket-accept"), Some(accept_key(KEY).as_str()));
+    assert_eq!(connection.read_exactly(4), b"\x81\x02hi");
+}
+
+#[test]
+fn a_websocket_without_such_a_rule_is_refused_at_once() {
+    let test = inspected();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/ws", "websocket");
+
+    connection.read_answer().assert_refused(403, "postern/builtin/upgrade");
+    assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn an_upgrade_to_anything_else_is_refused() {
+    let test = with_upgrade();
+
+    for protocol in ["h2c", "TLS/1.2", "connect-udp", "websocket, h2c"] {
+        let mut connection = test.gateway.agent().tls("api.example.com");
+        ask(&mut connection, "/ws", protocol);
+        connection.read_answer().assert_refused(403, "postern/builtin/upgrade");
+    }
+    assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn an_upgrade_that_the_upstream_declines_is_an_ordinary_answer() {
+    let test = with_upgrade();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/status/426", "websocket");
+    assert_eq!(connection.read_answer().status, 426);
+    connection.send("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+
+    assert_eq!(connection.read_answer().status, 200);
+}
+
+#[test]
+fn connect_inside_a_connection_is_refused() {
+    let test = with_upgrade();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    connection.send("CONNECT evil.example.com:443 HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+
+    let answer = connection.read_answer();
+    assert!((400..500).contains(&answer.status), "{answer:?}");
+    assert!(test.upstream.requests().is_empty());
+}
