@@ -4,3 +4,4 @@
 mod command_line;
 mod gateway;
 mod support;
+mod threats;

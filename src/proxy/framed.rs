@@ -53,8 +53,12 @@ impl Found {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set(&self, end: End) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    /// Notes the first end; `false` where there was one.
+    fn set(&self, end: End) -> bool {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = found.is_none();
+        found.get_or_insert(end);
+        is_first
     }
 }
 
@@ -101,17 +105,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
 
     /// Judges what is held. `false`: the connection ends here.
     fn judge(&mut self) -> bool {
+        let is_body = self.framer.state() == State::Body;
         match self.framer.push(&self.held) {
             Ok(progress) => {
                 self.cleared = progress.pass;
                 true
             }
             Err(violation) => {
-                // In the middle of an exchange hyper sees a broken body, and the exchange answers.
-                if !self.activity.is_busy() {
+                // In the middle of an exchange hyper sees a broken body, and the exchange answers: once is enough.
+                let is_first = self.found.set(End::Violation(violation));
+                if is_first && !is_body && !self.activity.is_busy() {
                     self.farewell = farewell(&violation);
                 }
-                self.found.set(End::Violation(violation));
                 false
             }
         }

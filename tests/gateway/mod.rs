@@ -15,20 +15,20 @@ mod upgrades;
 use crate::support::{Gateway, Pki, Setup, Upstream};
 
 /// What most tests need: one upstream, `api.example.com`, behind a gateway that inspects it whole.
-struct Inspected {
-    upstreams: Pki,
-    upstream: Upstream,
-    gateway: Gateway,
+pub(crate) struct Inspected {
+    pub(crate) upstreams: Pki,
+    pub(crate) upstream: Upstream,
+    pub(crate) gateway: Gateway,
 }
 
-const INSPECT_API: &str = "{name: api, hosts: [api.example.com], action: Inspect}";
+pub(crate) const INSPECT_API: &str = "{name: api, hosts: [api.example.com], action: Inspect}";
 
-fn inspected() -> Inspected {
+pub(crate) fn inspected() -> Inspected {
     inspected_with(|setup| setup)
 }
 
 /// The same, changed before it starts.
-fn inspected_with(change: impl FnOnce(Setup) -> Setup) -> Inspected {
+pub(crate) fn inspected_with(change: impl FnOnce(Setup) -> Setup) -> Inspected {
     let upstreams = Pki::new("Upstream Test CA");
     let upstream = Upstream::tls(&upstreams, &["api.example.com"]);
     let setup =
