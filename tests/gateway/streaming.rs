@@ -100,9 +100,9 @@ fn an_h2_answer_that_breaks_off_is_reset() {
     let agent = test.gateway.agent();
     let connection = agent.h2("api.example.com");
 
-    let answer = connection.get("https://api.example.com/reset-mid-body");
+    let answer = connection.request("GET", "https://api.example.com/reset-mid-body", &[], b"");
 
-    assert!(!answer.complete, "{answer:?}");
+    assert!(answer.is_err() || answer.is_ok_and(|answer| !answer.complete));
     assert_eq!(connection.get("https://api.example.com/echo").status, 200, "the connection goes on");
 }
 

@@ -102,7 +102,7 @@ pub(super) async fn answer(
     if head.path() == "/early-answer" {
         return Ok(Reply::of(413, "too much").into_response(&records));
     }
-    if head.path() == "/ws" {
+    if head.path() == "/ws" && head.header("upgrade") == Some("websocket") {
         return Ok(websocket::accept(&mut request, &records.handle));
     }
     if !read_body(request.into_body(), index, &records).await {
