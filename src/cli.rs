@@ -35,6 +35,8 @@ pub enum Output {
 /// What the executable does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Gateway(GatewayArgs),
+    Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]
     Policy(PolicyCommand),
@@ -87,9 +89,9 @@ pub struct DoctorArgs {
 /// Asks a running gateway for its policy, settings and health.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// The gateway's status socket, `admin.socket` in its settings.
-    #[arg(long, value_name = "PATH", default_value = crate::config::listeners::STATUS_SOCKET)]
-    pub socket: PathBuf,
+    /// The gateway's status socket, `admin.socket` in its settings [default: /run/postern/status.sock].
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
 }
 
 /// `postern policy`.

@@ -19,7 +19,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let output = cli.output;
     match cli.command {
         Command::Gateway(args) => gateway::run(&args, output),
-        Command::Status(args) => status::run(&args.socket, output),
+        Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),

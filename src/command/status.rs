@@ -11,15 +11,8 @@ use anyhow::{Context, bail};
 
 use crate::admin::Status;
 use crate::admin::status::Listener;
-
-/// How the answer is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Output {
-    #[default]
-    Text,
-    Json,
-    Yaml,
-}
+use crate::cli::Output;
+use crate::config::listeners::STATUS_SOCKET;
 
 /// How long the gateway may take for each read and write.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer that is read.
 const ANSWER_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Prints the status of the gateway behind a socket. The exit status is 0 where it is ready and 1 where it is not.
+/// Prints the status of the gateway behind a socket, the usual one where none is given. The exit status is 0 where it is ready and 1 where it is not.
 ///
 /// # Errors
 /// No gateway runs there, or it answers something else than a status.
-pub fn run(socket: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    show(socket, output, &mut io::stdout().lock())
+pub fn run(socket: Option<&Path>, output: Output) -> anyhow::Result<ExitCode> {
+    show(socket.unwrap_or(Path::new(STATUS_SOCKET)), output, &mut io::stdout().lock())
 }
 
 fn show(socket: &Path, output: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
@@ -211,7 +204,7 @@ mod tests {
 
     #[test]
     fn where_no_gateway_runs_the_error_says_what_to_do() {
-        let error = run(Path::new("/nowhere/postern.sock"), Output::Text).unwrap_err().to_string();
+        let error = run(Some(Path::new("/nowhere/postern.sock")), Output::Text).unwrap_err().to_string();
         assert!(error.starts_with("no gateway runs at /nowhere/postern.sock"), "{error}");
         assert!(error.contains("`postern gateway`"), "{error}");
     }

@@ -2,6 +2,11 @@
 
 use crate::tls::gate::Surroundings;
 
+/// A variable of the environment, for credentials that come from it.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).and_then(|value| value.into_string().ok())
+}
+
 /// Whether whoever started this process wants TLS ended, and whether it runs in Kubernetes.
 pub fn read() -> Surroundings {
     Surroundings {

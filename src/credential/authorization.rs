@@ -82,7 +82,7 @@ impl<'a> Authorization<'a> {
     /// Whether the placeholder is the only key here: beside it in Basic stands nothing, the same placeholder,
     /// a fixed word (`x-access-token`), or an e-mail address.
     pub(super) fn holds_only(&self, placeholder: &str) -> bool {
-        self.beside(placeholder).is_some_and(|rest| is_no_key(rest))
+        self.beside(placeholder).is_some_and(is_no_key)
     }
 
     /// What stands in Basic beside the placeholder (empty where nothing does, or the placeholder again); `None`
@@ -98,11 +98,13 @@ impl<'a> Authorization<'a> {
         }
     }
 
-    /// Whether no key stands here.
+    /// Whether no key stands here: nothing, or a scheme alone.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Basic(pair) => pair.is_empty() || pair.as_slice() == b":",
-            Self::Token { text, .. } => text.is_empty(),
+            Self::Token { text, .. } => {
+                text.is_empty() || text.eq_ignore_ascii_case(b"bearer") || text.eq_ignore_ascii_case(b"basic")
+            }
         }
     }
 

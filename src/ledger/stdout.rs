@@ -154,6 +154,17 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_pipe_is_an_error_and_no_end_of_the_process() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut sink = JsonLines::new(writer);
+        for _ in 0..2 {
+            sink.write(&event()).unwrap();
+            assert_eq!(sink.flush().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        }
+    }
+
+    #[test]
     fn a_full_non_blocking_pipe_is_waited_for() {
         let narrow = Narrow { taken: Vec::new(), room: 20, error: io::ErrorKind::WouldBlock };
         let mut sink = JsonLines::new(narrow);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
@@ -126,7 +126,7 @@ impl Body {
     /// Tells the record how the body ends.
     pub(crate) fn recorded(mut self, record: Box<Record>) -> Self {
         self.record = Some(record);
-        if http_body::Body::is_end_stream(&self) {
+        if self.is_end_stream() {
             self.end(None);
         }
         self
@@ -185,7 +185,7 @@ impl Body {
         if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
             record.count_received(data.len());
         }
-        if http_body::Body::is_end_stream(self) {
+        if self.is_end_stream() {
             self.end(None);
         }
         Poll::Ready(Some(Ok(frame)))
@@ -196,10 +196,7 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Failure;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         let this = self.get_mut();
         loop {
             if let Some(frame) = this.ready.pop_front() {
@@ -234,11 +231,15 @@ impl http_body::Body for Body {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            _ if self.scrubbing.is_some() => SizeHint::default(),
+            _ if self.scrubbing.as_ref().is_some_and(|scrubbing| !scrubbing.keeps_length()) => {
+                SizeHint::default()
+            }
             Source::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
             Source::H1(body) => body.size_hint(),
             Source::H2(body) => body.size_hint(),
-            Source::Ended => SizeHint::with_exact(self.ready.iter().filter_map(Frame::data_ref).map(|d| d.len() as u64).sum()),
+            Source::Ended => SizeHint::with_exact(
+                self.ready.iter().filter_map(Frame::data_ref).map(|d| d.len() as u64).sum(),
+            ),
         }
     }
 }
@@ -247,7 +248,8 @@ impl http_body::Body for Body {
 /// (RFC 9110, section 6.5.1).
 fn without_forbidden_trailers(mut frame: Frame<Bytes>) -> Frame<Bytes> {
     if let Some(trailers) = frame.trailers_mut() {
-        let forbidden: Vec<_> = trailers.keys().filter(|name| head::is_forbidden_trailer(name)).cloned().collect();
+        let forbidden: Vec<_> =
+            trailers.keys().filter(|name| head::is_forbidden_trailer(name)).cloned().collect();
         for name in forbidden {
             HeaderMap::remove(trailers, name);
         }

@@ -12,7 +12,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::flow::{Flow, refusal_text};
 use super::names::framing;
-use super::record::decision;
 use super::rewind::Rewind;
 use super::session::{Activity, Naming, Session, serve};
 use super::upstream::Speaks;
@@ -27,8 +26,13 @@ use crate::wire::http1::{self, Violation};
 
 /// What the first request asks of the proxy.
 enum Asked {
-    Connect { target: String, rest: Bytes },
-    Absolute { all: Bytes },
+    Connect {
+        target: String,
+        rest: Bytes,
+    },
+    Absolute {
+        all: Bytes,
+    },
     /// A request for a server, which this is not.
     Origin,
 }
@@ -61,13 +65,18 @@ pub(crate) async fn serve_explicit(
             Closed::Password
         }
         Err(Nothing::Violation(violation)) => {
-            refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream).await;
+            refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream)
+                .await;
             Closed::Framing
         }
     }
 }
 
-async fn first(gateway: &Gateway, password: Option<&Secret>, stream: &mut TcpStream) -> Result<Asked, Nothing> {
+async fn first(
+    gateway: &Gateway,
+    password: Option<&Secret>,
+    stream: &mut TcpStream,
+) -> Result<Asked, Nothing> {
     let snapshot = gateway.snapshot();
     let limits = http1::Limits {
         header_bytes: snapshot.settings.limits.header_bytes,
@@ -106,7 +115,8 @@ fn is_password(value: Option<&str>, password: &Secret) -> bool {
 }
 
 async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: TcpStream) -> Closed {
-    let authority = Authority::parse(target).ok().and_then(|authority| Some((authority.host, authority.port?)));
+    let authority =
+        Authority::parse(target).ok().and_then(|authority| Some((authority.host, authority.port?)));
     let Some((host, port)) = authority else {
         let ruling = framing("CONNECT takes a host name or an address, and a port").ruling;
         refuse(&gateway, StatusCode::BAD_REQUEST, &ruling, None, &mut stream).await;
@@ -114,8 +124,7 @@ async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: T
     };
     let flow = Flow::new(&gateway, Mode::Explicit, &host, port);
     let outlook = flow.snapshot.outlook(flow.name.as_ref(), flow.address, port);
-    // An address says nothing yet: the bytes may name a host.
-    if !outlook.named && flow.name.is_some() {
+    if !outlook.named {
         refuse(&gateway, StatusCode::FORBIDDEN, &outlook.ruling, Some((&host, port)), &mut stream).await;
         return Closed::Denied;
     }
@@ -158,7 +167,7 @@ async fn refuse(
     stream: &mut TcpStream,
 ) {
     let id = fresh_id();
-    let mut event = Event::new(id, Kind::Connection, decision(ruling));
+    let mut event = Event::new(id, Kind::Connection, ruling.to_decision());
     event.connection = Some(id);
     event.destination = target.map(|(host, port)| {
         Arc::new(Destination {
@@ -172,10 +181,8 @@ async fn refuse(
     gateway.ledger.emit(event);
     gateway.metrics.connection(Mode::Explicit, event::Action::Deny);
     let shown = target.map_or_else(|| "-".to_owned(), |(host, port)| format!("{host}:{port}"));
-    let more = format!(
-        "x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {id}\r\n",
-        ruling.rule
-    );
+    let more =
+        format!("x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {id}\r\n", ruling.rule);
     say(stream, &reply::raw(status, &refusal_text(ruling, &shown), &more)).await;
 }
 

@@ -92,7 +92,9 @@ impl Failure {
                 Self::new(Class::Untrusted, "the upstream presented no certificate")
             }
             Some(why) => Self::new(Class::Handshake, format!("the upstream's TLS handshake failed: {why}")),
-            None => Self::new(Class::Handshake, format!("the upstream's TLS handshake failed: {}", error.kind())),
+            None => {
+                Self::new(Class::Handshake, format!("the upstream's TLS handshake failed: {}", error.kind()))
+            }
         }
     }
 

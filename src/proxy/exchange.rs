@@ -10,15 +10,17 @@ use hyper::body::Incoming;
 
 use super::body::{Body, RequestBody};
 use super::error::{Class, Failure, Refusal, Stop};
-use super::names::{self, builtin};
+use super::names;
 use super::record::Record;
 use super::scrubbing::Scrubbing;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{head, reply, upgrade};
-use crate::credential::placement::{self, Placement, Plan, Target};
-use crate::policy::destination::{Action, Flow, Inspection, Protocol, Ruling};
+use crate::credential::placement::{self, Denial, Placement, Plan, Target};
+use crate::filter::scrub;
+use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::policy::inspection::Inspection;
 use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
 
@@ -58,13 +60,13 @@ impl Exchange<'_> {
         let decided = self.decide(&parts, record)?;
         record.allowed(&decided.ruling);
         if decided.upgrade {
-            return upgrade::run(self.session, self.snapshot, parts, &decided.origin, decided.plan.as_ref()).await;
+            return upgrade::run(self.session, self.snapshot, parts, &decided.origin, decided.plan.as_ref())
+                .await;
         }
         head::strip(&mut parts.headers);
-        let scrubber = self.snapshot.scrubber(&decided.origin);
-        if scrubber.is_some() {
-            // An answer that could hold the key is asked for in a form that can be read.
-            parts.headers.insert(header::ACCEPT_ENCODING, header::HeaderValue::from_static("identity"));
+        let needles = self.snapshot.needles(&decided.origin);
+        if needles.is_some() {
+            scrub::ask_for_plain(&mut parts.headers);
         }
         if let Some(plan) = &decided.plan {
             attach(self.snapshot, plan, &mut parts)?;
@@ -76,11 +78,11 @@ impl Exchange<'_> {
         let policy = self.snapshot.policy();
         let answer = self.snapshot.upstreams.send(policy, key, self.speaks(), request).await?;
         let mut response = self.incoming(answer, record)?;
-        if let Some(scrubber) = scrubber
+        if let Some(needles) = needles
             && method != Method::HEAD
         {
             let limits = self.snapshot.coding_limits();
-            let scrubbing = Scrubbing::of(response.headers_mut(), scrubber, limits)?;
+            let scrubbing = Scrubbing::of(response.headers_mut(), needles, limits)?;
             response = response.map(|body| body.scrubbed(scrubbing));
         }
         Ok(response)
@@ -115,9 +117,14 @@ impl Exchange<'_> {
             Action::Inspect(inspection) => Ok((decided.decision, Some(inspection))),
             Action::Deny { .. } => Err(decided.decision.into()),
             // A tunnel through here is a request that nobody inspects: what a reverse listener is for, and Audit alone.
-            Action::Tunnel { .. } if !matches!(self.session.naming, Naming::Fixed(_)) => Ok((decided.decision, None)),
+            Action::Tunnel { .. } if !matches!(self.session.naming, Naming::Fixed(_)) => {
+                Ok((decided.decision, None))
+            }
             Action::Tunnel { .. } => {
-                let ruling = builtin("name-mismatch", "policy has changed: this destination is no longer inspected");
+                let ruling = Ruling::builtin(
+                    "name-mismatch",
+                    "policy has changed: this destination is no longer inspected",
+                );
                 Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, ruling).into())
             }
         }
@@ -132,7 +139,11 @@ impl Exchange<'_> {
         match placement::plan(parts, self.snapshot.policy().credentials(), &target) {
             Placement::Nothing => Ok(None),
             Placement::Attach(plan) => Ok(Some(plan)),
-            Placement::Deny(ruling) => Err(ruling.into()),
+            // Where only Audit policies select the pod, what is no floor is recorded and goes on.
+            Placement::Deny(Denial { floor: false, plan, .. }) if self.snapshot.policy().audit_only() => {
+                Ok(plan)
+            }
+            Placement::Deny(denial) => Err(denial.ruling.into()),
         }
     }
 
@@ -156,8 +167,11 @@ impl Exchange<'_> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let mut response = match answer {
             Answer::H1(response) => {
-                crate::wire::http1::check_response(response.status(), response.headers())
-                    .map_err(|violation| Failure::new(Class::Framing, format!("the upstream's answer: {}", violation.reason())))?;
+                crate::wire::http1::check_response(response.status(), response.headers()).map_err(
+                    |violation| {
+                        Failure::new(Class::Framing, format!("the upstream's answer: {}", violation.reason()))
+                    },
+                )?;
                 response.map(|body| Body::h1(body, idle))
             }
             Answer::H2(response) => response.map(|body| Body::h2(body, idle)),
@@ -210,10 +224,11 @@ pub(crate) fn attach(snapshot: &Snapshot, plan: &Plan, parts: &mut Parts) -> Res
     let name = &plan.credential().name;
     let secret = snapshot
         .credentials
-        .secret(name)
+        .secret(plan.credential())
         .ok_or_else(|| Failure::new(Class::Credential, format!("the credential {name} has no value")))?;
-    plan.attach(parts, &secret)
-        .map_err(|error| Failure::new(Class::Credential, format!("the credential {name} cannot be attached: {error}")))
+    plan.attach(parts, &secret).map_err(|error| {
+        Failure::new(Class::Credential, format!("the credential {name} cannot be attached: {error}"))
+    })
 }
 
 /// How much of a refused request is read, and for how long, so that a client which writes first reads the answer.

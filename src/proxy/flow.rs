@@ -10,12 +10,11 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::error::{Refusal, Stop};
-use super::names::{builtin, framing};
-use super::record::decision;
+use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Activity, Naming, Session, serve};
-use super::sniff::{Bounds, Sniffed, Unclear, sniff};
 use super::snapshot::Snapshot;
+use super::sniff::{Bounds, Sniffed, Unclear, sniff};
 use super::upstream::{Origin, Speaks};
 use super::{Gateway, intercept, listener, reply, tunnel};
 use crate::event::{self, Event, Id, Kind};
@@ -65,7 +64,7 @@ impl Flow {
     }
 
     /// Serves the connection to its end; `taken` are bytes that were read of it before.
-    pub(crate) async fn run(mut self, mut stream: TcpStream, taken: Bytes) -> Closed {
+    pub(crate) async fn run(self, mut stream: TcpStream, taken: Bytes) -> Closed {
         self.gateway.ledger.ready().await;
         let outlook = self.snapshot.outlook(self.name.as_ref(), self.address, self.port);
         if outlook.named && !outlook.sniff {
@@ -74,7 +73,9 @@ impl Flow {
         let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
         match sniffed {
             Ok(Sniffed::Tls(hello)) => self.tls(hello, Rewind::new(taken, stream)).await,
-            Ok(Sniffed::Http1 { host }) => self.http(Speaks::H1, host.as_deref(), Rewind::new(taken, stream)).await,
+            Ok(Sniffed::Http1 { host }) => {
+                self.http(Speaks::H1, host.as_deref(), Rewind::new(taken, stream)).await
+            }
             Ok(Sniffed::Http2) => self.http(Speaks::H2, None, Rewind::new(taken, stream)).await,
             Ok(Sniffed::Opaque) => self.opaque(Rewind::new(taken, stream)).await,
             Err(unclear) => self.unclear(unclear, stream).await,
@@ -102,7 +103,10 @@ impl Flow {
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
             Action::Tunnel { allow_ech } if hello.ech && !allow_ech => {
-                let ruling = builtin("ech", "the name is hidden by Encrypted Client Hello, and the rule does not allow that");
+                let ruling = Ruling::builtin(
+                    "ech",
+                    "the name is hidden by Encrypted Client Hello, and the rule does not allow that",
+                );
                 self.reset(&ruling, stream.into_parts().1)
             }
             Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Tls, stream, None).await,
@@ -122,12 +126,14 @@ impl Flow {
                 Ok(())
             }
             (Ok(Host::Name(sni)), Some(name)) if sni == *name => Ok(()),
-            (Ok(Host::Name(sni)), Some(name)) => {
-                Err(builtin("name-mismatch", format!("the TLS handshake is for {sni} and the connection for {name}")))
-            }
-            (Ok(Host::Ip(_)) | Err(_), _) => {
-                Err(builtin("name-mismatch", "the TLS handshake names something that is no host name"))
-            }
+            (Ok(Host::Name(sni)), Some(name)) => Err(Ruling::builtin(
+                "name-mismatch",
+                format!("the TLS handshake is for {sni} and the connection for {name}"),
+            )),
+            (Ok(Host::Ip(_)) | Err(_), _) => Err(Ruling::builtin(
+                "name-mismatch",
+                "the TLS handshake names something that is no host name",
+            )),
         }
     }
 
@@ -144,7 +150,9 @@ impl Flow {
                 return self.tunnel(&decided.decision, Protocol::Http, stream, None).await;
             }
             Action::Inspect(_) => None,
-            Action::Deny { .. } => Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decided.decision.clone()))),
+            Action::Deny { .. } => {
+                Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decided.decision.clone())))
+            }
         };
         let action = if doomed.is_some() { event::Action::Deny } else { event::Action::Inspect };
         let destination = self.report(&decided.decision, action, true, None);
@@ -160,9 +168,7 @@ impl Flow {
         self.report_audited(&decided);
         match decided.action {
             Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Opaque, stream, None).await,
-            Action::Inspect(_) | Action::Deny { .. } => {
-                self.reset(&decided.decision, stream.into_parts().1)
-            }
+            Action::Inspect(_) | Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
         }
     }
 
@@ -175,7 +181,7 @@ impl Flow {
         let (ruling, closed) = match unclear {
             Unclear::Timeout => return Closed::SniffTimeout,
             Unclear::Closed => return Closed::Silent,
-            Unclear::Garbage(why) => (builtin("unparseable", why), Closed::Garbage),
+            Unclear::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
             Unclear::Http(status, why) => {
                 let ruling = framing(why).ruling;
                 let text = refusal_text(&ruling, "-");
@@ -256,7 +262,7 @@ impl Flow {
             intercepted,
             reason: reason.map(Into::into),
         });
-        let mut event = Event::new(self.id, Kind::Connection, decision(ruling));
+        let mut event = Event::new(self.id, Kind::Connection, ruling.to_decision());
         event.destination = Some(Arc::clone(&destination));
         event.connection = Some(self.id);
         self.gateway.ledger.emit(event);
@@ -267,7 +273,7 @@ impl Flow {
     /// Says what Audit policies would have done, where that differs from what is done.
     fn report_audited(&self, decided: &Destination) {
         for ruling in &decided.audited {
-            let mut event = Event::new(fresh_id(), Kind::Policy, decision(ruling));
+            let mut event = Event::new(fresh_id(), Kind::Policy, ruling.to_decision());
             event.connection = Some(self.id);
             event.destination = Some(Arc::new(event::Destination {
                 host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
@@ -283,7 +289,10 @@ impl Flow {
 
 /// A denial as text, for a connection that no HTTP server serves.
 pub(crate) fn refusal_text(ruling: &Ruling, destination: &str) -> String {
-    format!("[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n", ruling.rule, ruling.reason)
+    format!(
+        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
+        ruling.rule, ruling.reason
+    )
 }
 
 impl Action {

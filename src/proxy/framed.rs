@@ -61,7 +61,9 @@ impl Found {
 impl End {
     pub(crate) fn closed(&self) -> Closed {
         match self {
-            Self::Violation(violation) if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+            Self::Violation(violation)
+                if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE =>
+            {
                 Closed::Limit
             }
             Self::Violation(_) => Closed::Framing,
@@ -73,10 +75,8 @@ impl End {
 impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
     pub(crate) fn new(stream: S, activity: &Arc<Activity>, settings: &Settings) -> (Self, Found) {
         let found = Found::default();
-        let limits = Limits {
-            header_bytes: settings.limits.header_bytes,
-            header_count: settings.limits.header_count,
-        };
+        let limits =
+            Limits { header_bytes: settings.limits.header_bytes, header_count: settings.limits.header_count };
         let framed = Self {
             stream,
             framer: Framer::new(limits),
@@ -146,7 +146,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             return false;
         }
         let limit = self.head_timeout;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
+        let timer =
+            self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         timer.as_mut().poll(cx).is_ready()
     }
 }
@@ -162,11 +163,7 @@ fn farewell(violation: &Violation) -> Vec<u8> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
             if this.cleared > 0 {

@@ -1,15 +1,21 @@
 //! Makes heads fit to go on: what belongs to one hop, or speaks for the gateway, stays behind.
 
+use http::Version;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::{PathAndQuery, Scheme, Uri};
-use http::Version;
 
 use super::upstream::{Origin, Speaks};
 
 /// Fields of one hop (RFC 9110, section 7.6.1), in either direction.
-const HOP: [HeaderName; 6] =
-    [header::CONNECTION, header::PROXY_AUTHENTICATE, header::TE, header::TRANSFER_ENCODING, header::UPGRADE, header::PROXY_AUTHORIZATION];
+const HOP: [HeaderName; 6] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::PROXY_AUTHORIZATION,
+];
 const HOP_BY_NAME: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
 /// Fields by which a request names another method than its own.
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
@@ -73,13 +79,14 @@ pub(crate) fn address(parts: &mut Parts, origin: &Origin, speaks: Speaks) {
 
 /// Removes from a head all that does not go on. `TE: trailers` is kept, as gRPC asks for it.
 pub(crate) fn strip(head: &mut HeaderMap) {
-    let wants_trailers = head.get(header::TE).is_some_and(|te| te.as_bytes().eq_ignore_ascii_case(b"trailers"));
+    let wants_trailers =
+        head.get(header::TE).is_some_and(|te| te.as_bytes().eq_ignore_ascii_case(b"trailers"));
     let dropped: Vec<HeaderName> = head.keys().filter(|name| is_left_behind(name)).cloned().collect();
     for name in dropped {
         head.remove(name);
     }
     if wants_trailers {
-        head.insert(header::TE, header::HeaderValue::from_static("trailers"));
+        head.insert(header::TE, HeaderValue::from_static("trailers"));
     }
 }
 
@@ -96,7 +103,8 @@ mod tests {
 
     #[test]
     fn what_belongs_to_one_hop_stays_behind() {
-        for name in ["connection", "keep-alive", "te", "upgrade", "proxy-authorization", "transfer-encoding"] {
+        for name in ["connection", "keep-alive", "te", "upgrade", "proxy-authorization", "transfer-encoding"]
+        {
             assert!(stripped(name), "{name}");
         }
         assert!(!stripped("accept"));

@@ -12,14 +12,13 @@ use http::StatusCode;
 
 use super::error::{Refusal, Stop};
 use super::flow::Flow;
-use super::names::builtin;
 use super::rewind::Rewind;
 use super::session::{Naming, serve};
 use super::snapshot::Interception;
 use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Kind, Verdict};
-use crate::policy::RuleId;
 use crate::ledger::fresh_id;
+use crate::policy::RuleId;
 use crate::policy::destination::{Protocol, Ruling};
 use crate::telemetry::label::Closed;
 use crate::tls::leaf::Leaves;
@@ -36,7 +35,8 @@ pub(crate) async fn inspect(
     let leaves = match &flow.snapshot.interception {
         Interception::On(leaves) => Arc::clone(leaves),
         Interception::Off => {
-            let ruling = builtin("interception-off", "a rule says Inspect, and interception.mode is Off");
+            let ruling =
+                Ruling::builtin("interception-off", "a rule says Inspect, and interception.mode is Off");
             return flow.reset(&ruling, stream.into_parts().1);
         }
         Interception::Passthrough(why) => {
@@ -45,7 +45,7 @@ pub(crate) async fn inspect(
         }
     };
     if !leaves.authority().permits(&host) {
-        let ruling = builtin("ca-missing", "the CA in force may not sign for this name");
+        let ruling = Ruling::builtin("ca-missing", "the CA in force may not sign for this name");
         return flow.reset(&ruling, stream.into_parts().1);
     }
     let origin = Origin { tls: true, host, port: flow.port };
@@ -174,4 +174,3 @@ impl Interception {
         matches!(self, Self::On(_))
     }
 }
-

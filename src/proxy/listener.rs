@@ -113,7 +113,8 @@ async fn serve_reverse(gateway: Arc<Gateway>, origin: &ReverseOrigin, stream: Tc
 pub(crate) fn tune(stream: &TcpStream) {
     // Neither is more than an improvement: a socket that refuses works without.
     let _ = stream.set_nodelay(true);
-    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
+    let keepalive =
+        TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 

@@ -6,8 +6,6 @@ use http::{StatusCode, header};
 use super::error::{Refusal, Stop};
 use super::session::{Naming, Session};
 use super::upstream::Origin;
-use crate::event::Verdict;
-use crate::policy::RuleId;
 use crate::policy::destination::Ruling;
 use crate::policy::name::{Authority, Host};
 
@@ -62,12 +60,13 @@ fn parse(text: &str) -> Result<Authority, Stop> {
 fn agree(origin: &Origin, claim: &Authority) -> Result<(), Stop> {
     let default = if origin.tls { 443 } else { 80 };
     // A Host without a port is common on every port; one with another port names another server.
-    let port_agrees = claim.port.is_none_or(|port| port == origin.port) || (claim.port == Some(default) && origin.port == default);
+    let port_agrees = claim.port.is_none_or(|port| port == origin.port)
+        || (claim.port == Some(default) && origin.port == default);
     if claim.host == origin.host && port_agrees {
         return Ok(());
     }
     let reason = format!("the request is for {} and its connection for {}", Shown(claim), origin.authority());
-    let ruling = builtin("name-mismatch", reason);
+    let ruling = Ruling::builtin("name-mismatch", reason);
     Err(Refusal { status: StatusCode::MISDIRECTED_REQUEST, ruling, close: false }.into())
 }
 
@@ -85,15 +84,5 @@ impl std::fmt::Display for Shown<'_> {
 
 /// A request that two parsers could read differently: refused, and its connection closed.
 pub(crate) fn framing(reason: &str) -> Refusal {
-    Refusal::closing(StatusCode::BAD_REQUEST, builtin("framing", reason))
-}
-
-/// A denial by something that is built in.
-pub(crate) fn builtin(name: &str, reason: impl Into<String>) -> Ruling {
-    Ruling {
-        verdict: Verdict::Deny,
-        rule: RuleId::builtin(name),
-        reason: reason.into(),
-        enforcement: "Enforce",
-    }
+    Refusal::closing(StatusCode::BAD_REQUEST, Ruling::builtin("framing", reason))
 }

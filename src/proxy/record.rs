@@ -166,7 +166,8 @@ impl Record {
         }
         let mut event = self.event(id, Kind::Response, event::Decision::of(Verdict::Allow));
         event.direction = event::Direction::Inbound;
-        event.payload = Some(Payload { bytes: self.received, encoding: self.encoding.take(), ..Payload::default() });
+        event.payload =
+            Some(Payload { bytes: self.received, encoding: self.encoding.take(), ..Payload::default() });
         event.transforms = std::mem::take(&mut self.transforms);
         if let Some(failure) = self.failure.take() {
             event.destination =
@@ -183,13 +184,14 @@ impl Record {
         Timings {
             total: now.duration_since(self.begun),
             upstream: self.asked.map(|asked| now.duration_since(asked)),
-            added: waited.and_then(|waited| Some(self.first_byte?.duration_since(self.begun).saturating_sub(waited))),
+            added: waited
+                .and_then(|waited| Some(self.first_byte?.duration_since(self.begun).saturating_sub(waited))),
             first_byte: self.first_byte.map(|first| first.duration_since(self.begun)),
         }
     }
 
     fn emit_decision(&self, id: Id, kind: Kind, ruling: &Ruling) {
-        let mut event = self.event(id, kind, decision(ruling));
+        let mut event = self.event(id, kind, ruling.to_decision());
         event.payload = Some(Payload { bytes: self.sent.load(Ordering::Relaxed), ..Payload::default() });
         self.session.gateway.ledger.emit(event);
     }
@@ -215,16 +217,6 @@ impl Drop for Record {
     }
 }
 
-/// What a ruling says in an event.
-pub(crate) fn decision(ruling: &Ruling) -> event::Decision {
-    event::Decision {
-        verdict: ruling.verdict,
-        rule: Some(ruling.rule.clone()),
-        reason: (!ruling.reason.is_empty()).then(|| ruling.reason.clone().into()),
-        enforcement: Some(ruling.enforcement),
-    }
-}
-
 /// A label that is short and of visible ASCII alone; anything else labels nothing.
 fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
     let text = value.to_str().ok()?;
@@ -235,6 +227,8 @@ fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
 /// The trace id of a `traceparent` (W3C Trace Context, section 3.2).
 fn trace_of(value: &http::HeaderValue) -> Option<String> {
     let id = value.to_str().ok()?.split('-').nth(1)?;
-    let fit = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && id.bytes().any(|byte| byte != b'0');
+    let fit = id.len() == 32
+        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && id.bytes().any(|byte| byte != b'0');
     fit.then(|| id.to_ascii_lowercase())
 }

@@ -27,7 +27,8 @@ pub(crate) fn denied(refusal: &Refusal, destination: &str, event: Id) -> Respons
 /// An upstream that could not be used.
 pub(crate) fn failed(failure: &Failure, destination: &str, event: Id) -> Response<Body> {
     let (status, _) = failure.class.shows();
-    let text = format!("[postern] No answer from the upstream\nDestination: {destination}\nReason: {failure}\n");
+    let text =
+        format!("[postern] No answer from the upstream\nDestination: {destination}\nReason: {failure}\n");
     let mut response = plain(status, text, false);
     insert_event(response.headers_mut(), event);
     response

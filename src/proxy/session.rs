@@ -16,9 +16,10 @@ use tokio::time::Instant;
 use super::Gateway;
 use super::error::Stop;
 use super::exchange::exchange;
-use super::framed::Framed;
+use super::framed::{End, Framed};
 use super::upstream::{Origin, Speaks};
-use crate::event::{self, Id};
+use crate::event::{self, Event, Id, Kind, Verdict};
+use crate::ledger::fresh_id;
 use crate::telemetry::label::Closed;
 
 /// What every exchange of a connection knows of it.
@@ -120,8 +121,9 @@ async fn serve_h1<S>(session: Arc<Session>, stream: S) -> Closed
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let settings = &session.gateway.settings;
-    let (framed, verdict) = Framed::new(stream, &session.activity, settings);
+    let snapshot = session.gateway.snapshot();
+    let settings = &snapshot.settings;
+    let (framed, found) = Framed::new(stream, &session.activity, settings);
     let service = {
         let session = Arc::clone(&session);
         service_fn(move |request: http::Request<Incoming>| {
@@ -149,11 +151,25 @@ where
             connection.await
         }
     };
-    if let Some(violation) = verdict.take() {
-        session.gateway.report_violation(&session, &violation);
-        return violation.closed();
+    if let Some(end) = found.take() {
+        session.report(&end);
+        return end.closed();
     }
     why(ended_early(&session, result.is_err()))
+}
+
+impl Session {
+    /// A connection that the framer ended: its event.
+    fn report(&self, end: &End) {
+        let End::Violation(violation) = end else { return };
+        let ruling = super::names::framing(violation.reason()).ruling;
+        let mut event = Event::new(fresh_id(), Kind::Request, ruling.to_decision());
+        event.session = Some(Arc::clone(&self.label));
+        event.destination = Some(Arc::clone(&self.destination));
+        event.connection = Some(self.connection);
+        self.gateway.ledger.emit(event);
+        self.gateway.metrics.request(Verdict::Deny);
+    }
 }
 
 /// What hyper reads at most into one buffer. The bound on heads is ours, in front of it.
@@ -171,7 +187,8 @@ async fn serve_h2<S>(session: Arc<Session>, stream: S) -> Closed
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let settings = &session.gateway.settings;
+    let snapshot = session.gateway.snapshot();
+    let settings = &snapshot.settings;
     let service = {
         let session = Arc::clone(&session);
         service_fn(move |request: http::Request<Incoming>| {
@@ -182,7 +199,7 @@ where
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .auto_date_header(false)
-        .max_concurrent_streams(u32::try_from(settings.limits.h2_streams).unwrap_or(u32::MAX))
+        .max_concurrent_streams(settings.limits.h2_streams)
         .max_header_list_size(u32::try_from(settings.limits.header_bytes).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(RESETS)
         .initial_stream_window_size(STREAM_WINDOW)

@@ -4,16 +4,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::names::builtin;
 use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Upstreams};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::drain::Drain;
-use crate::filter::scrub::Scrubber;
+use crate::filter::scrub::Needles;
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
-use crate::policy::destination::{Action, Destination, Flow, Outlook};
+use crate::policy::destination::{Action, Destination, Flow, Ruling};
 use crate::policy::name::{DnsName, Host};
+use crate::policy::outlook::Outlook;
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::coding;
@@ -60,7 +60,10 @@ impl Snapshot {
             reserved: Reserved::new(&upstream.deny_addresses, &upstream.allow_addresses, &parts.own),
             hosts: upstream.hosts.iter().map(|(name, at)| (name.clone(), (at.ip, at.port))).collect(),
             tls: parts.tls,
-            proxy: upstream.proxy.clone().map(|proxy| CorporateProxy::new(proxy, parts.proxy_credentials.as_deref())),
+            proxy: upstream
+                .proxy
+                .clone()
+                .map(|proxy| CorporateProxy::new(proxy, parts.proxy_credentials.as_deref())),
             timeout: settings.timeouts.connect,
         };
         let bounds = Bounds {
@@ -98,7 +101,7 @@ impl Snapshot {
         if self.expired.load(Ordering::Relaxed) {
             return Destination {
                 action: Action::Deny { named: false },
-                decision: builtin("expired", EXPIRED),
+                decision: Ruling::builtin("expired", EXPIRED),
                 audited: Vec::new(),
             };
         }
@@ -108,20 +111,27 @@ impl Snapshot {
     /// What policy says before a byte is seen.
     pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
         if self.expired.load(Ordering::Relaxed) {
-            return Outlook { named: false, ruling: builtin("expired", EXPIRED), sniff: true };
+            return Outlook { named: false, ruling: Ruling::builtin("expired", EXPIRED), sniff: true };
         }
         self.policy.outlook(name, address, port)
     }
 
-    /// What takes real keys out of the answers of an origin; nothing where no key goes there.
-    pub(crate) fn scrubber(&self, origin: &Origin) -> Option<Scrubber> {
+    /// What the answers of an origin are scrubbed of; nothing where no key goes there.
+    pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<Needles>> {
         let Host::Name(name) = &origin.host else { return None };
-        self.credentials.scrubber(self.policy.credentials(), name, origin.port)
+        let credentialed =
+            self.policy.credentials().iter().any(|credential| credential.serves(name, origin.port));
+        credentialed.then(|| self.credentials.needles())
     }
 
     /// What bounds the decoding of an answer.
     pub(crate) fn coding_limits(&self) -> coding::Limits {
-        coding::Limits::default()
+        coding::Limits {
+            // Only what streams through is decoded here, so nothing but the chunk is held.
+            decoded_bytes: u64::MAX,
+            zstd_window_bytes: self.settings.limits.zstd_window_bytes as u64,
+            ..coding::Limits::default()
+        }
     }
 }
 

@@ -66,7 +66,9 @@ pub(crate) async fn run(
 /// The bytes of each direction: the name and these are all that is known of a tunnel.
 fn report(flow: &Flow, destination: &Arc<event::Destination>, counts: &Counts, reason: Option<&'static str>) {
     let destination = match reason {
-        Some(reason) => Arc::new(event::Destination { reason: Some(reason.into()), ..(**destination).clone() }),
+        Some(reason) => {
+            Arc::new(event::Destination { reason: Some(reason.into()), ..(**destination).clone() })
+        }
         None => Arc::clone(destination),
     };
     for (direction, bytes) in [(Direction::Outbound, &counts.sent), (Direction::Inbound, &counts.received)] {

@@ -12,13 +12,13 @@ use hyper_util::rt::TokioIo;
 
 use super::body::{Body, RequestBody};
 use super::error::{Class, Failure, Stop};
-use super::names::builtin;
 use super::session::Session;
 use super::snapshot::Snapshot;
 use super::upstream::{Origin, Speaks};
 use super::{exchange, head};
 use crate::credential::placement::Plan;
-use crate::policy::destination::{Action, Flow, Inspection, Protocol};
+use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::policy::inspection::Inspection;
 use crate::policy::name::Host;
 
 /// Whether the request asks for a WebSocket that may be had.
@@ -27,17 +27,19 @@ use crate::policy::name::Host;
 /// `CONNECT` inside a connection, and any other protocol, is refused.
 pub(crate) fn asked(parts: &Parts, inspection: Option<&Inspection>) -> Result<bool, Stop> {
     if parts.method == http::Method::CONNECT {
-        return Err(builtin("upgrade", "a connection inside a connection is not to be had").into());
+        return Err(Ruling::builtin("upgrade", "a connection inside a connection is not to be had").into());
     }
     let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(false) };
     if protocol.as_bytes().eq_ignore_ascii_case(b"h2c") {
         return Ok(false);
     }
-    let websocket = protocol.as_bytes().eq_ignore_ascii_case(b"websocket");
-    if websocket && inspection.is_some_and(Inspection::upgrade_allowed) {
-        return Ok(true);
+    if !protocol.as_bytes().eq_ignore_ascii_case(b"websocket") {
+        return Err(Ruling::builtin("upgrade", "of all protocols, only WebSocket can be upgraded to").into());
     }
-    Err(builtin("upgrade", "the rule for this destination does not say `upgrade: Allow`").into())
+    match inspection.map(Inspection::upgrade) {
+        Some(ruling) if ruling.denies() => Err(ruling.into()),
+        Some(_) | None => Ok(true),
+    }
 }
 
 /// Sends the upgrade, verifies the answer, and joins the two connections.
@@ -99,7 +101,8 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
     let says = |name, value: &[u8]| {
         head.get(name).is_some_and(|found: &HeaderValue| found.as_bytes().eq_ignore_ascii_case(value))
     };
-    let accepted = head.get(header::SEC_WEBSOCKET_ACCEPT).is_some_and(|found| found.as_bytes() == expected.as_bytes());
+    let accepted =
+        head.get(header::SEC_WEBSOCKET_ACCEPT).is_some_and(|found| found.as_bytes() == expected.as_bytes());
     if accepted && says(header::UPGRADE, b"websocket") && says(header::CONNECTION, b"upgrade") {
         return Ok(());
     }

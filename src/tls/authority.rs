@@ -229,3 +229,235 @@ pub(super) fn serial_number() -> Result<SerialNumber, rcgen::Error> {
     octets[0] = octets[0] & 0x3f | 0x40;
     Ok(SerialNumber::from_slice(&octets))
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints, RsaKeySize};
+    use x509_parser::prelude::*;
+
+    use super::*;
+    use crate::tls::testing::TestCa;
+
+    fn host(text: &str) -> Host {
+        Host::parse(text).unwrap()
+    }
+
+    fn load(ca: &TestCa) -> Authority {
+        Authority::load(&ca.chain_pem(), &ca.key_pem(), SystemTime::now()).unwrap()
+    }
+
+    fn constrained(permitted: Vec<GeneralSubtree>) -> Authority {
+        let excluded = vec![GeneralSubtree::DnsName("secret.example.com".to_owned())];
+        let constraints = NameConstraints { permitted_subtrees: permitted, excluded_subtrees: excluded };
+        let root = TestCa::root("Root");
+        load(&root.intermediate("Issuing", |params| params.name_constraints = Some(constraints)))
+    }
+
+    /// The leaf passes the check that rustls's clients make.
+    fn is_accepted(authority: &Authority, name: &str) -> bool {
+        let leaf = authority.mint(&host(name), SystemTime::now()).unwrap();
+        authority.verify(&host(name), &leaf, SystemTime::now()).is_ok()
+    }
+
+    #[test]
+    fn a_leaf_says_what_clients_look_for() {
+        let ca = TestCa::root("Root").intermediate("Issuing", |_| {});
+        let authority = load(&ca);
+        let leaf = authority.mint(&host("api.example.com"), SystemTime::now()).unwrap();
+        let (_, issuing) = X509Certificate::from_der(&authority.certificates()[0]).unwrap();
+        let (rest, x509) = X509Certificate::from_der(&leaf.certified.cert[0]).unwrap();
+        assert!(rest.is_empty());
+        assert_eq!(x509.version(), X509Version::V3);
+        assert_eq!(x509.subject().to_string(), "CN=api.example.com");
+        assert_eq!(x509.issuer().as_raw(), issuing.subject().as_raw());
+        assert_eq!(x509.raw_serial().len(), 16);
+        assert!(x509.raw_serial()[0] & 0x80 == 0);
+        let names = x509.subject_alternative_name().unwrap().unwrap();
+        assert_eq!(names.value.general_names, [GeneralName::DNSName("api.example.com")]);
+        let usage = x509.key_usage().unwrap().unwrap();
+        assert!(usage.critical && usage.value.flags == 1, "digitalSignature alone");
+        let extended = x509.extended_key_usage().unwrap().unwrap().value;
+        assert!(extended.server_auth && !extended.any && !extended.client_auth);
+        let basic = x509.basic_constraints().unwrap().unwrap();
+        assert!(basic.critical && !basic.value.ca);
+        assert_eq!(x509.public_key().parsed().unwrap().key_size(), 256);
+        let identifier = |x509: &X509Certificate<'_>| {
+            x509.iter_extensions().find_map(|extension| {
+                let ParsedExtension::SubjectKeyIdentifier(id) = extension.parsed_extension() else {
+                    return None;
+                };
+                Some(id.0.to_vec())
+            })
+        };
+        let authority_identifier = x509.iter_extensions().find_map(|extension| {
+            let ParsedExtension::AuthorityKeyIdentifier(of) = extension.parsed_extension() else {
+                return None;
+            };
+            of.key_identifier.as_ref().map(|id| id.0.to_vec())
+        });
+        assert_eq!(authority_identifier, identifier(&issuing));
+        assert_eq!(identifier(&x509).unwrap().len(), 20);
+        assert_ne!(identifier(&x509), identifier(&issuing));
+    }
+
+    #[test]
+    fn a_leaf_lives_a_day_backdated_and_within_its_ca() {
+        let now = SystemTime::now();
+        let authority = load(&TestCa::root("Root"));
+        let leaf = authority.mint(&host("a.test"), now).unwrap();
+        assert_eq!(leaf.not_before, now - Duration::from_secs(300));
+        assert!(leaf.not_after.duration_since(leaf.not_before).unwrap() <= Duration::from_secs(24 * 60 * 60));
+
+        let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(60 * 60));
+        let young = TestCa::root_with("Young", KeyPair::generate().unwrap(), |params| {
+            params.not_before = (now - minute).into();
+            params.not_after = (now + hour).into();
+        });
+        let authority = load(&young);
+        let leaf = authority.mint(&host("a.test"), now).unwrap();
+        assert_eq!((leaf.not_before, leaf.not_after), authority.validity());
+        assert!(matches!(authority.mint(&host("a.test"), now + hour + minute), Err(MintError::Expired(_))));
+        assert!(matches!(authority.mint(&host("a.test"), now - hour), Err(MintError::NotYetValid(_))));
+    }
+
+    #[test]
+    fn an_address_stands_among_the_alternative_names_alone() {
+        let authority = load(&TestCa::root("Root"));
+        for (text, octets) in [
+            ("192.0.2.1", [192, 0, 2, 1].as_slice()),
+            ("2001:db8::1", &[0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ] {
+            let leaf = authority.mint(&host(text), SystemTime::now()).unwrap();
+            let (_, x509) = X509Certificate::from_der(&leaf.certified.cert[0]).unwrap();
+            let names = x509.subject_alternative_name().unwrap().unwrap();
+            assert_eq!(names.value.general_names, [GeneralName::IPAddress(octets)]);
+            assert_eq!(x509.subject().to_string(), "O=Postern");
+            assert!(is_accepted(&authority, text));
+        }
+    }
+
+    #[test]
+    fn a_name_longer_than_a_common_name_stands_among_the_alternative_names_alone() {
+        let authority = load(&TestCa::root("Root"));
+        let (fits, long) = (format!("{}.test", "a".repeat(59)), format!("{}.test", "a".repeat(60)));
+        for (name, subject) in [(&fits, format!("CN={fits}")), (&long, "O=Postern".to_owned())] {
+            let leaf = authority.mint(&host(name), SystemTime::now()).unwrap();
+            let (_, x509) = X509Certificate::from_der(&leaf.certified.cert[0]).unwrap();
+            assert_eq!(x509.subject().to_string(), subject);
+            assert!(is_accepted(&authority, name));
+        }
+    }
+
+    #[test]
+    fn intermediates_are_sent_and_the_root_never() {
+        let root = TestCa::root("Root");
+        let middle = root.intermediate("Middle", |_| {});
+        let issuing = middle.intermediate("Issuing", |_| {});
+        let leaf = load(&issuing).mint(&host("a.test"), SystemTime::now()).unwrap();
+        assert_eq!(leaf.certified.cert[1..], [issuing.der(), middle.der()]);
+        let leaf = load(&root).mint(&host("a.test"), SystemTime::now()).unwrap();
+        assert_eq!(leaf.certified.cert.len(), 1);
+    }
+
+    #[test]
+    fn no_leaf_is_minted_that_name_constraints_do_not_permit() {
+        let authority = constrained(vec![
+            GeneralSubtree::DnsName("example.com".to_owned()),
+            GeneralSubtree::DnsName(".below.test".to_owned()),
+            GeneralSubtree::IpAddress(CidrSubnet::V4([192, 0, 2, 1], [255; 4])),
+        ]);
+        for permitted in ["example.com", "a.example.com", "x.below.test", "192.0.2.1"] {
+            assert!(authority.permits(&host(permitted)), "{permitted}");
+            assert!(is_accepted(&authority, permitted), "{permitted}");
+        }
+        for refused in ["other.test", "secret.example.com", "below.test", "192.0.2.2", "2001:db8::1"] {
+            let minted = authority.mint(&host(refused), SystemTime::now());
+            assert!(matches!(minted, Err(MintError::NotPermitted(_))), "{refused}");
+        }
+    }
+
+    #[test]
+    fn name_constraints_of_the_root_hold_too() {
+        let constraints = NameConstraints {
+            permitted_subtrees: vec![GeneralSubtree::DnsName("example.com".to_owned())],
+            excluded_subtrees: vec![],
+        };
+        let root = TestCa::root_with("Root", KeyPair::generate().unwrap(), |params| {
+            params.name_constraints = Some(constraints);
+        });
+        let authority = load(&root.intermediate("Issuing", |_| {}));
+        assert!(authority.permits(&host("a.example.com")));
+        assert!(!authority.permits(&host("a.test")));
+    }
+
+    #[test]
+    fn a_name_with_several_values_of_one_kind_is_spelt_as_it_is() {
+        let second_unit = DnType::CustomDnType(vec![2, 5, 4, 11]);
+        let component = DnType::CustomDnType(vec![0, 9, 2342, 19_200_300, 100, 1, 25]);
+        let authority = load(&TestCa::root_with("Corp", KeyPair::generate().unwrap(), |params| {
+            params.distinguished_name.push(DnType::OrganizationalUnitName, "One");
+            params.distinguished_name.push(second_unit, "Two");
+            params.distinguished_name.push(component, rcgen::DnValue::Ia5String("corp".try_into().unwrap()));
+        }));
+        assert!(authority.subject().contains("OU=One, OU=Two"), "{}", authority.subject());
+        assert!(is_accepted(&authority, "a.test"));
+    }
+
+    #[test]
+    fn every_kind_and_encoding_of_key_signs() {
+        let p256 = KeyPair::generate().unwrap();
+        let rsa = KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap();
+        for (key, label) in [(p256, "EC PRIVATE KEY"), (rsa, "RSA PRIVATE KEY")] {
+            let inner = pem(label, &inside_pkcs8(key.serialized_der()));
+            let ca = TestCa::root_with("Root", key, |_| {});
+            // What `openssl ecparam -genkey` writes before the key.
+            let parameters = pem("EC PARAMETERS", &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7]);
+            for text in [ca.key_pem(), inner.clone(), parameters + &inner] {
+                assert!(Authority::load(&ca.pem(), &text, SystemTime::now()).is_ok(), "{label}");
+            }
+        }
+        for algorithm in
+            [&rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ECDSA_P521_SHA512, &rcgen::PKCS_ED25519]
+        {
+            let authority =
+                load(&TestCa::root_with("Root", KeyPair::generate_for(algorithm).unwrap(), |_| {}));
+            assert!(is_accepted(&authority, "a.test"));
+        }
+    }
+
+    #[test]
+    fn what_strict_clients_refuse_is_told() {
+        assert!(load(&TestCa::root("Root")).caveats().is_empty());
+        // CA:TRUE, not critical, and no key identifier.
+        let basic = rcgen::CustomExtension::from_oid_content(&[2, 5, 29, 19], vec![0x30, 3, 1, 1, 0xff]);
+        let bare = load(&TestCa::root_with("Bare", KeyPair::generate().unwrap(), |params| {
+            params.is_ca = IsCa::NoCa;
+            params.custom_extensions = vec![basic];
+        }));
+        let [identifier, critical] = bare.caveats() else { panic!("{:?}", bare.caveats()) };
+        assert!(identifier.contains("`CN=Bare` has no subjectKeyIdentifier"), "{identifier}");
+        assert!(critical.contains("not critical"), "{critical}");
+    }
+
+    #[test]
+    fn its_debug_text_holds_no_key() {
+        let ca = TestCa::root("Root");
+        let text = format!("{:?}", load(&ca));
+        assert!(text.starts_with("Authority { subject: \"CN=Root\", fingerprint: \"sha256:"), "{text}");
+        assert!(text.len() < 140, "{text}");
+    }
+
+    fn pem(label: &str, der: &[u8]) -> String {
+        use base64::Engine as _;
+        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+    }
+
+    /// The SEC1 or PKCS#1 key that a PKCS#8 key wraps (RFC 5958 section 2: version, algorithm, key).
+    fn inside_pkcs8(der: &[u8]) -> Vec<u8> {
+        let (_, whole) = asn1_rs::Any::from_der(der).unwrap();
+        let (rest, _version) = asn1_rs::Any::from_der(whole.data).unwrap();
+        let (rest, _algorithm) = asn1_rs::Any::from_der(rest).unwrap();
+        asn1_rs::Any::from_der(rest).unwrap().1.data.to_vec()
+    }
+}

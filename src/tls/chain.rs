@@ -4,6 +4,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 
 use super::constraint::Constraints;
@@ -187,10 +188,11 @@ fn in_order(links: &[Link]) -> Result<(), AuthorityError> {
 }
 
 fn identifier(x509: &X509Certificate<'_>) -> Option<Vec<u8>> {
-    use x509_parser::extensions::ParsedExtension::SubjectKeyIdentifier;
-    x509.iter_extensions().find_map(|extension| match extension.parsed_extension() {
-        SubjectKeyIdentifier(identifier) => Some(identifier.0.to_vec()),
-        _ => None,
+    x509.iter_extensions().find_map(|extension| {
+        let ParsedExtension::SubjectKeyIdentifier(identifier) = extension.parsed_extension() else {
+            return None;
+        };
+        Some(identifier.0.to_vec())
     })
 }
 

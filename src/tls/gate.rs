@@ -268,3 +268,143 @@ fn normal(fingerprint: &str) -> Option<String> {
     let hex = text.strip_prefix("sha256").unwrap_or(&text);
     (hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| format!("sha256:{hex}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::init;
+
+    const LAPTOP: Surroundings = Surroundings { intercept: true, kubernetes: false };
+    const CLUSTER: Surroundings = Surroundings { intercept: true, kubernetes: true };
+
+    /// A directory with a CA, and settings that require it.
+    struct Local {
+        _directory: tempfile::TempDir,
+        settings: GateSettings,
+        fingerprint: String,
+    }
+
+    fn local() -> Local {
+        let directory = tempfile::tempdir().unwrap();
+        let made = init::init(directory.path(), SystemTime::now()).unwrap();
+        let settings = GateSettings {
+            mode: Mode::Required,
+            certificate: Some(directory.path().join(init::CERTIFICATE)),
+            key: Some(directory.path().join(init::KEY)),
+            ..GateSettings::default()
+        };
+        Local { _directory: directory, settings, fingerprint: made.fingerprint }
+    }
+
+    fn open(settings: &GateSettings, surroundings: Surroundings) -> Result<Gate, Box<Closed>> {
+        Gate::open(settings, surroundings, SystemTime::now())
+    }
+
+    fn refused(settings: &GateSettings, surroundings: Surroundings) -> GateError {
+        let closed = open(settings, surroundings).unwrap_err();
+        assert_eq!(closed.evidence.state, State::Refused);
+        assert_eq!(closed.evidence.reason, Some(closed.to_string()));
+        closed.error
+    }
+
+    #[test]
+    fn a_loaded_ca_opens_it_and_the_evidence_says_which() {
+        let local = local();
+        let gate = open(&local.settings, CLUSTER).unwrap();
+        assert!(matches!(gate.interception, Interception::On(_)));
+        let evidence = serde_json::to_value(&gate.evidence).unwrap();
+        assert_eq!(evidence["mode"], "Required");
+        assert_eq!(evidence["state"], "Intercepting");
+        assert_eq!(evidence["requested"], true);
+        assert_eq!(evidence["authority"]["fingerprint"], *local.fingerprint);
+        assert_eq!(evidence["authority"]["constrained"], false);
+        assert!(evidence["authority"]["notAfter"].as_str().unwrap().ends_with('Z'));
+        assert!(evidence.get("approved").is_none() && evidence.get("reason").is_none());
+    }
+
+    #[test]
+    fn mode_off_needs_nothing_and_reads_nothing() {
+        let settings = GateSettings { certificate: Some("/nonexistent".into()), ..GateSettings::default() };
+        let gate = open(&settings, Surroundings { intercept: false, kubernetes: true }).unwrap();
+        assert!(matches!(gate.interception, Interception::Off));
+        assert_eq!(gate.evidence.reason.as_deref(), Some("interception.mode is Off"));
+    }
+
+    #[test]
+    fn without_the_environments_consent_it_refuses_whatever_on_error_says() {
+        let mut local = local();
+        for on_error in [OnError::FailClosed, OnError::Passthrough] {
+            local.settings.on_error = on_error;
+            let error = refused(&local.settings, Surroundings { intercept: false, kubernetes: false });
+            assert!(matches!(error, GateError::NotRequested));
+            assert!(error.to_string().contains("POSTERN_INTERCEPT is not 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_approved_ca_opens_it_in_every_spelling_of_the_fingerprint() {
+        let mut local = local();
+        let hex = local.fingerprint.strip_prefix("sha256:").unwrap().to_owned();
+        let pairs: Vec<&str> = (0..32).map(|at| &hex[2 * at..2 * at + 2]).collect();
+        let spelt_by_openssl = pairs.join(":").to_ascii_uppercase();
+        for approval in [local.fingerprint.clone(), hex.clone(), spelt_by_openssl] {
+            local.settings.approval = Some(approval);
+            assert_eq!(open(&local.settings, LAPTOP).unwrap().evidence.approved, Some(true));
+        }
+    }
+
+    #[test]
+    fn another_ca_than_the_approved_one_is_refused_and_told_with_both_fingerprints() {
+        let mut local = local();
+        let approved = format!("sha256:{}", "0".repeat(64));
+        local.settings.approval = Some(approved.clone());
+        let closed = open(&local.settings, LAPTOP).unwrap_err();
+        assert!(matches!(closed.error, GateError::NotApproved { .. }));
+        assert!(closed.to_string().contains(&approved) && closed.to_string().contains(&local.fingerprint));
+        assert_eq!(closed.evidence.approved, Some(false));
+        assert_eq!(closed.evidence.authority.unwrap().fingerprint, local.fingerprint);
+    }
+
+    #[test]
+    fn an_approval_that_is_no_fingerprint_is_refused_whatever_on_error_says() {
+        let mut local = local();
+        local.settings.on_error = OnError::Passthrough;
+        for approval in ["", "yes", "sha256:", "sha1:0000", &"g".repeat(64)] {
+            local.settings.approval = Some(approval.to_owned());
+            assert!(matches!(refused(&local.settings, LAPTOP), GateError::BadApproval), "{approval}");
+        }
+    }
+
+    #[test]
+    fn without_a_usable_ca_it_fails_closed_or_passes_through_as_settings_say() {
+        let mut unreadable = local();
+        unreadable.settings.key = Some("/nonexistent/ca-key.pem".into());
+        let mut missing = local();
+        missing.settings.certificate = None;
+        let mut mismatched = local();
+        mismatched.settings.key = local().settings.key;
+        let mut swapped = local();
+        swapped.settings.certificate = swapped.settings.key.clone();
+        let mut unapproved = local();
+        unapproved.settings.approval = Some("0".repeat(64));
+        for local in [unreadable, missing, mismatched, swapped, unapproved] {
+            let mut settings = local.settings;
+            let said = refused(&settings, LAPTOP).to_string();
+            settings.on_error = OnError::Passthrough;
+            let gate = open(&settings, LAPTOP).unwrap();
+            assert!(
+                matches!(gate.interception, Interception::Passthrough { reason } if reason == said),
+                "{said}"
+            );
+            assert_eq!(gate.evidence.state, State::Passthrough);
+            assert_eq!(gate.evidence.reason, Some(said));
+        }
+    }
+
+    #[test]
+    fn passthrough_is_refused_in_kubernetes_even_while_the_ca_is_fine() {
+        let mut local = local();
+        local.settings.on_error = OnError::Passthrough;
+        assert!(matches!(refused(&local.settings, CLUSTER), GateError::PassthroughInKubernetes));
+    }
+}

@@ -140,10 +140,11 @@ pub fn status(directory: &Path, now: SystemTime) -> Status {
 }
 
 fn unread(path: &Path, error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => format!("{} is missing: `postern ca init` makes a CA", path.display()),
-        _ => format!("{} cannot be read ({error})", path.display()),
+    let path = path.display();
+    if error.kind() == io::ErrorKind::NotFound {
+        return format!("{path} is missing: `postern ca init` makes a CA");
     }
+    format!("{path} cannot be read ({error})")
 }
 
 fn exposure(key: &Path) -> Option<String> {
@@ -192,9 +193,11 @@ fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<(), InitError> {
     let _ = std::fs::remove_file(&draft);
     let linked = write_draft(&draft, content, mode).and_then(|()| std::fs::hard_link(&draft, path));
     let _ = std::fs::remove_file(&draft);
-    linked.map_err(|cause| match cause.kind() {
-        io::ErrorKind::AlreadyExists => InitError::Exists(path.to_owned()),
-        _ => InitError::Unwritable { path: path.to_owned(), cause },
+    linked.map_err(|cause| {
+        if cause.kind() == io::ErrorKind::AlreadyExists {
+            return InitError::Exists(path.to_owned());
+        }
+        InitError::Unwritable { path: path.to_owned(), cause }
     })
 }
 
@@ -203,4 +206,139 @@ fn write_draft(draft: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use x509_parser::prelude::*;
+
+    use super::*;
+    use crate::policy::name::Host;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn it_makes_a_usable_ca_in_three_files_with_their_modes() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("postern/ca");
+        let now = SystemTime::now();
+        let made = init(&directory, now).unwrap();
+        assert_eq!(mode(&directory), 0o700);
+        assert_eq!(mode(&directory.join(CERTIFICATE)), 0o644);
+        assert_eq!(mode(&directory.join(KEY)), 0o600);
+        assert_eq!(mode(&directory.join(METADATA)), 0o644);
+        assert_eq!(directory.read_dir().unwrap().count(), 3, "no draft stays");
+        let read = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
+        assert_eq!(serde_json::from_str::<Metadata>(&read(METADATA)).unwrap(), made);
+        let authority = Authority::load(&read(CERTIFICATE), &read(KEY), now).unwrap();
+        assert_eq!(authority.fingerprint(), made.fingerprint);
+        assert!(authority.caveats().is_empty());
+        assert!(authority.mint(&Host::parse("api.example.com").unwrap(), now).is_ok());
+    }
+
+    #[test]
+    fn the_ca_may_issue_leaves_only_and_lives_ten_years() {
+        let directory = tempfile::tempdir().unwrap();
+        init(directory.path(), SystemTime::now()).unwrap();
+        let text = std::fs::read(directory.path().join(CERTIFICATE)).unwrap();
+        let (_, pem) = parse_x509_pem(&text).unwrap();
+        let x509 = pem.parse_x509().unwrap();
+        let basic = x509.basic_constraints().unwrap().unwrap();
+        assert!(basic.critical && basic.value.ca && basic.value.path_len_constraint == Some(0));
+        let usage = x509.key_usage().unwrap().unwrap();
+        assert!(usage.critical && usage.value.key_cert_sign() && usage.value.crl_sign());
+        assert!(!usage.value.digital_signature());
+        let years =
+            (x509.validity().not_after.timestamp() - x509.validity().not_before.timestamp()) / (365 * 86_400);
+        assert_eq!(years, 10);
+        assert!(x509.subject().to_string().starts_with("O=Postern, CN=Postern CA "));
+        assert_eq!(x509.raw_serial().len(), 16);
+    }
+
+    #[test]
+    fn nothing_is_overwritten() {
+        for name in [CERTIFICATE, KEY, METADATA] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(name);
+            std::fs::write(&path, "mine").unwrap();
+            let error = init(directory.path(), SystemTime::now()).unwrap_err();
+            assert!(matches!(&error, InitError::Exists(found) if *found == path), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+            assert_eq!(directory.path().read_dir().unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn of_many_at_once_one_makes_it_and_all_find_it_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let together = Barrier::new(8);
+        let made: Vec<bool> = std::thread::scope(|scope| {
+            let started: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        together.wait();
+                        let made = ensure(directory.path(), SystemTime::now()).unwrap();
+                        assert_eq!(
+                            status(directory.path(), SystemTime::now()).problems,
+                            Vec::<String>::new()
+                        );
+                        made
+                    })
+                })
+                .collect();
+            started.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(made.into_iter().filter(|made| *made).count(), 1);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_said() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = init(&file.path().join("ca"), SystemTime::now()).unwrap_err();
+        assert!(matches!(error, InitError::Unwritable { .. }), "{error}");
+    }
+
+    #[test]
+    fn status_tells_the_ca_and_what_is_wrong_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let now = SystemTime::now();
+        let [nothing] = &status(directory.path(), now).problems[..] else { panic!("one problem") };
+        assert!(nothing.contains("there is no CA in"), "{nothing}");
+
+        let made = init(directory.path(), now).unwrap();
+        let told = status(directory.path(), now);
+        assert_eq!(told.problems, Vec::<String>::new());
+        let authority = told.authority.unwrap();
+        assert_eq!(
+            (authority.fingerprint, authority.not_before, authority.not_after),
+            (made.fingerprint, made.not_before, made.not_after)
+        );
+
+        std::fs::set_permissions(at(KEY), Permissions::from_mode(0o640)).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        init(other.path(), now).unwrap();
+        for name in [CERTIFICATE, KEY] {
+            std::fs::copy(other.path().join(name), at(name)).unwrap();
+        }
+        std::fs::set_permissions(at(KEY), Permissions::from_mode(0o640)).unwrap();
+        let [exposed, replaced] = &status(directory.path(), now).problems[..] else { panic!("two problems") };
+        assert!(exposed.contains("has mode 0640") && exposed.contains("chmod 600"), "{exposed}");
+        assert!(replaced.contains("describes another CA"), "{replaced}");
+
+        std::fs::remove_file(at(KEY)).unwrap();
+        let [missing] = &status(directory.path(), now).problems[..] else { panic!("one problem") };
+        assert!(missing.contains("ca-key.pem is missing"), "{missing}");
+
+        let later = status(other.path(), now + 2 * LIFETIME);
+        assert!(
+            later.authority.is_none() && later.problems[0].contains("expired at"),
+            "{:?}",
+            later.problems
+        );
+    }
 }

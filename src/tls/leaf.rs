@@ -108,3 +108,140 @@ fn server_config(leaf: &Leaf, protocols: &[&str]) -> Result<ServerConfig, MintEr
     config.max_early_data_size = 0;
     Ok(config)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::time::Duration;
+
+    use rustls::client::Resumption;
+    use rustls::{CertificateError, HandshakeKind, ProtocolVersion};
+
+    use super::*;
+    use crate::tls::testing::{TestCa, client, client_speaking, handshake};
+
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+
+    fn host(text: &str) -> Host {
+        Host::parse(text).unwrap()
+    }
+
+    fn leaves(ca: &TestCa) -> Leaves {
+        Leaves::new(Arc::new(Authority::load(&ca.chain_pem(), &ca.key_pem(), SystemTime::now()).unwrap()), 16)
+    }
+
+    #[test]
+    fn a_client_that_trusts_the_root_alone_accepts_a_leaf_for_a_name_and_an_address() {
+        let root = TestCa::root("Root");
+        let leaves = leaves(&root.intermediate("Issuing", |_| {}));
+        let client = Arc::new(client(root.der(), &["h2", "http/1.1"]));
+        for (name, h2, protocol) in [("api.example.com", true, "h2"), ("192.0.2.1", false, "http/1.1")] {
+            let config = leaves.server_config(&host(name), h2).unwrap();
+            let (connection, _) = handshake(Arc::clone(&client), config, name).unwrap();
+            assert_eq!(connection.alpn_protocol(), Some(protocol.as_bytes()));
+            assert_eq!(connection.protocol_version(), Some(ProtocolVersion::TLSv1_3));
+        }
+    }
+
+    #[test]
+    fn a_client_without_alpn_is_served_and_one_with_another_protocol_is_refused() {
+        let root = TestCa::root("Root");
+        let leaves = leaves(&root);
+        let config = leaves.server_config(&host("a.test"), true).unwrap();
+        let plain = Arc::new(client(root.der(), &[]));
+        assert!(handshake(plain, Arc::clone(&config), "a.test").unwrap().0.alpn_protocol().is_none());
+        let other = Arc::new(client(root.der(), &["imap"]));
+        let refused = handshake(other, config, "a.test").unwrap_err();
+        assert_eq!(refused, rustls::Error::NoApplicationProtocol);
+    }
+
+    #[test]
+    fn a_client_that_does_not_trust_the_root_or_asks_another_name_refuses() {
+        let (root, other) = (TestCa::root("Root"), TestCa::root("Other"));
+        let leaves = leaves(&root);
+        let config = leaves.server_config(&host("a.test"), false).unwrap();
+        let stranger =
+            handshake(Arc::new(client(other.der(), &[])), Arc::clone(&config), "a.test").unwrap_err();
+        assert_eq!(stranger, rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
+        let refused = handshake(Arc::new(client(root.der(), &[])), config, "b.test").unwrap_err();
+        assert!(matches!(refused, rustls::Error::InvalidCertificate(_)), "{refused}");
+    }
+
+    #[test]
+    fn no_session_is_resumed_and_no_early_data_is_taken() {
+        let root = TestCa::root("Root");
+        let leaves = leaves(&root);
+        let config = leaves.server_config(&host("a.test"), false).unwrap();
+        for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
+            let mut client = client_speaking(root.der(), &[version]);
+            client.resumption = Resumption::in_memory_sessions(16);
+            client.enable_early_data = true;
+            let client = Arc::new(client);
+            for _ in 0..2 {
+                let (client, _) = handshake(Arc::clone(&client), Arc::clone(&config), "a.test").unwrap();
+                assert!(matches!(client.handshake_kind(), Some(kind) if kind != HandshakeKind::Resumed));
+                assert_eq!(client.protocol_version(), Some(version.version));
+                assert_eq!(client.tls13_tickets_received(), 0);
+                assert!(!client.is_early_data_accepted());
+            }
+        }
+    }
+
+    #[test]
+    fn a_leaf_is_minted_once_for_both_offers_and_however_many_ask_at_once() {
+        let leaves = leaves(&TestCa::root("Root"));
+        let together = Barrier::new(8);
+        std::thread::scope(|scope| {
+            for index in 0..8 {
+                let (leaves, together) = (&leaves, &together);
+                scope.spawn(move || {
+                    together.wait();
+                    leaves.server_config(&host("a.test"), index % 2 == 0).unwrap();
+                });
+            }
+        });
+        assert_eq!(leaves.minted(), 1);
+        leaves.server_config(&host("b.test"), true).unwrap();
+        assert_eq!(leaves.minted(), 2);
+    }
+
+    #[test]
+    fn a_leaf_near_its_end_or_from_the_future_is_minted_again_once() {
+        let leaves = leaves(&TestCa::root("Root"));
+        let now = SystemTime::now();
+        let ask = |at| leaves.server_config_at(&host("a.test"), true, at).unwrap();
+        let first = ask(now);
+        assert!(Arc::ptr_eq(&first, &ask(now + 21 * HOUR)));
+        let second = ask(now + 22 * HOUR);
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&second, &ask(now + 22 * HOUR)));
+        assert_eq!(leaves.minted(), 2);
+        ask(now);
+        assert_eq!(leaves.minted(), 3, "the clock was set back");
+    }
+
+    #[test]
+    fn a_failure_to_mint_is_told_and_not_kept() {
+        let now = SystemTime::now();
+        let ca = TestCa::root_with("Root", rcgen::KeyPair::generate().unwrap(), |params| {
+            params.not_after = (now + HOUR).into();
+        });
+        let leaves = leaves(&ca);
+        assert!(matches!(
+            leaves.server_config_at(&host("a.test"), true, now + 2 * HOUR),
+            Err(MintError::Expired(_))
+        ));
+        assert!(leaves.server_config_at(&host("a.test"), true, now).is_ok());
+        assert_eq!(leaves.minted(), 1);
+    }
+
+    #[test]
+    fn a_flood_of_names_leaves_no_more_than_the_capacity() {
+        let leaves = leaves(&TestCa::root("Root"));
+        for index in 0..200 {
+            leaves.server_config(&host(&format!("h{index}.test")), false).unwrap();
+        }
+        assert_eq!(leaves.minted(), 200);
+        assert!(leaves.cache.len() <= 32, "{}", leaves.cache.len());
+    }
+}

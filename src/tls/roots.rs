@@ -198,3 +198,165 @@ fn offering(config: &ClientConfig, protocols: &[&str]) -> Arc<ClientConfig> {
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
     Arc::new(config)
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls::{CertificateError, HandshakeKind, ServerConfig};
+
+    use super::*;
+    use crate::tls::testing::{TestCa, handshake, server};
+
+    /// Files in a directory that ends with the test.
+    struct Files(tempfile::TempDir);
+
+    impl Files {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn write(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.0.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        }
+    }
+
+    fn host(text: &str) -> Host {
+        Host::parse(text).unwrap()
+    }
+
+    fn meet(
+        tls: &UpstreamTls,
+        name: &str,
+        server: &Arc<ServerConfig>,
+    ) -> Result<Option<HandshakeKind>, rustls::Error> {
+        let config = tls.client_config(&host(name), Alpn::H1);
+        handshake(config, Arc::clone(server), name).map(|(client, _)| client.handshake_kind())
+    }
+
+    #[test]
+    fn an_added_root_is_trusted_for_every_host_and_a_hosts_own_for_it_alone() {
+        let files = Files::new();
+        let (corp, partner) = (TestCa::root("Corp"), TestCa::root("Partner"));
+        let own = HostTls { roots: vec![files.write("partner.pem", &partner.pem())], ..HostTls::default() };
+        let settings = TlsSettings {
+            roots: vec![files.write("corp.pem", &corp.pem())],
+            hosts: BTreeMap::from([("Llm.Partner.test".to_owned(), own)]),
+        };
+        let tls = UpstreamTls::load(&settings, &[]).unwrap();
+        assert!(meet(&tls, "a.test", &server(&corp, "a.test", None)).is_ok());
+        assert!(meet(&tls, "llm.partner.test", &server(&corp, "llm.partner.test", None)).is_ok());
+        assert!(meet(&tls, "llm.partner.test", &server(&partner, "llm.partner.test", None)).is_ok());
+        let refused = meet(&tls, "a.test", &server(&partner, "a.test", None)).unwrap_err();
+        assert_eq!(refused, rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
+    }
+
+    #[test]
+    fn an_upstream_with_another_name_is_refused() {
+        let files = Files::new();
+        let corp = TestCa::root("Corp");
+        let settings =
+            TlsSettings { roots: vec![files.write("corp.pem", &corp.pem())], ..TlsSettings::default() };
+        let tls = UpstreamTls::load(&settings, &[]).unwrap();
+        let refused = meet(&tls, "a.test", &server(&corp, "b.test", None)).unwrap_err();
+        assert!(matches!(refused, rustls::Error::InvalidCertificate(_)), "{refused}");
+    }
+
+    #[test]
+    fn a_client_certificate_is_shown_to_its_host_alone() {
+        let files = Files::new();
+        let corp = TestCa::root("Corp");
+        let (certificate, key) = corp.issue("gateway.test");
+        let own = HostTls {
+            roots: vec![],
+            certificate: Some(files.write("c.pem", &certificate.pem())),
+            key: Some(files.write("k.pem", &key.serialize_pem())),
+        };
+        let settings = TlsSettings {
+            roots: vec![files.write("corp.pem", &corp.pem())],
+            hosts: BTreeMap::from([("llm.test".to_owned(), own)]),
+        };
+        let tls = UpstreamTls::load(&settings, &[]).unwrap();
+        assert!(meet(&tls, "llm.test", &server(&corp, "llm.test", Some(&corp))).is_ok());
+        let refused = meet(&tls, "a.test", &server(&corp, "a.test", Some(&corp))).unwrap_err();
+        assert_eq!(refused, rustls::Error::NoCertificatesPresented);
+    }
+
+    #[test]
+    fn sessions_are_resumed_within_one_hosts_settings() {
+        let files = Files::new();
+        let corp = TestCa::root("Corp");
+        let settings = TlsSettings {
+            roots: vec![files.write("corp.pem", &corp.pem())],
+            hosts: BTreeMap::from([("own.test".to_owned(), HostTls::default())]),
+        };
+        let tls = UpstreamTls::load(&settings, &[]).unwrap();
+        for name in ["a.test", "own.test"] {
+            let server = server(&corp, name, None);
+            assert_ne!(meet(&tls, name, &server), Ok(Some(HandshakeKind::Resumed)), "{name}");
+            assert_eq!(meet(&tls, name, &server), Ok(Some(HandshakeKind::Resumed)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_is_what_is_offered_and_the_configuration_is_shared() {
+        let tls = UpstreamTls::load(&TlsSettings::default(), &[]).unwrap();
+        let offered = |alpn| tls.client_config(&host("a.test"), alpn).alpn_protocols.clone();
+        assert_eq!(offered(Alpn::H1), [b"http/1.1".to_vec()]);
+        assert_eq!(offered(Alpn::H2OrH1), [b"h2".to_vec(), b"http/1.1".to_vec()]);
+        assert!(offered(Alpn::None).is_empty());
+        let twice = [host("a.test"), host("b.test")].map(|host| tls.client_config(&host, Alpn::H2OrH1));
+        assert!(Arc::ptr_eq(&twice[0], &twice[1]));
+        assert!(!twice[0].enable_early_data);
+    }
+
+    #[test]
+    fn posterns_own_ca_is_refused_among_added_roots() {
+        let files = Files::new();
+        let root = TestCa::root("Root");
+        let issuing = root.intermediate("Issuing", |_| {});
+        let own = HostTls { roots: vec![files.write("i.pem", &issuing.pem())], ..HostTls::default() };
+        let settings = TlsSettings {
+            roots: vec![files.write("r.pem", &root.reissued())],
+            hosts: BTreeMap::from([("a.test".to_owned(), own)]),
+        };
+        let problems = UpstreamTls::load(&settings, &[issuing.der(), root.der()]).unwrap_err();
+        let said: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+        assert_eq!(said, ["upstream.roots[0]", "upstream.tls.a.test.roots[0]"]);
+        assert!(problems.iter().all(|problem| problem.message.contains("Postern's own CA")), "{problems:?}");
+    }
+
+    #[test]
+    fn everything_wrong_with_a_hosts_settings_is_said_at_once() {
+        let files = Files::new();
+        let ca = TestCa::root("Corp");
+        let (certificate, _) = ca.issue("gateway.test");
+        let certificate = files.write("c.pem", &certificate.pem());
+        let with = |certificate: Option<&PathBuf>, key: Option<PathBuf>| HostTls {
+            roots: vec![],
+            certificate: certificate.cloned(),
+            key,
+        };
+        let hosts = [
+            ("a.test", with(Some(&certificate), None)),
+            ("b.test", with(None, Some("/nonexistent/k.pem".into()))),
+            ("c.test", with(Some(&certificate), Some("/nonexistent/k.pem".into()))),
+            ("d.test", with(Some(&certificate), Some(files.write("other.pem", &ca.key_pem())))),
+            ("e.test", with(Some(&certificate), Some(certificate.clone()))),
+        ];
+        let hosts = hosts.into_iter().map(|(name, host)| (name.to_owned(), host)).collect();
+        let problems = UpstreamTls::load(&TlsSettings { roots: vec![], hosts }, &[]).unwrap_err();
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let expected = [
+            ("upstream.tls.a.test.key: ", "missing"),
+            ("upstream.tls.b.test.certificate: ", "missing"),
+            ("upstream.tls.c.test.key: ", "cannot be read"),
+            ("upstream.tls.d.test.key: ", "cannot be used with the certificate"),
+            ("upstream.tls.e.test.key: ", "holds no private key"),
+        ];
+        assert_eq!(said.len(), expected.len(), "{said:#?}");
+        for (said, (path, word)) in said.iter().zip(expected) {
+            assert!(said.starts_with(path) && said.contains(word), "{said}");
+        }
+    }
+}

@@ -8,7 +8,11 @@ use rcgen::{
 };
 use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{
+    ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
+    SupportedProtocolVersion,
+};
 
 use super::{PROVIDER, VERSIONS};
 
@@ -90,17 +94,43 @@ fn ca_params(name: &str) -> CertificateParams {
 
 /// A client that trusts one root and offers these protocols.
 pub(super) fn client(root: CertificateDer<'static>, protocols: &[&str]) -> ClientConfig {
+    let mut config = client_speaking(root, VERSIONS);
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+    config
+}
+
+/// A client that trusts one root, speaks these versions and offers no protocol.
+pub(super) fn client_speaking(
+    root: CertificateDer<'static>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(root).unwrap();
     let verifier =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&PROVIDER)).build().unwrap();
-    let mut config = ClientConfig::builder_with_provider(Arc::clone(&PROVIDER))
-        .with_protocol_versions(VERSIONS)
+    ClientConfig::builder_with_provider(Arc::clone(&PROVIDER))
+        .with_protocol_versions(versions)
         .unwrap()
         .with_webpki_verifier(verifier)
-        .with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
-    config
+        .with_no_client_auth()
+}
+
+/// A server with a certificate of this name, which asks for a client certificate where `clients` issue them.
+pub(super) fn server(ca: &TestCa, name: &str, clients: Option<&TestCa>) -> Arc<ServerConfig> {
+    let (certificate, key) = ca.issue(name);
+    let builder =
+        ServerConfig::builder_with_provider(Arc::clone(&PROVIDER)).with_protocol_versions(VERSIONS).unwrap();
+    let builder = match clients {
+        Some(clients) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(clients.der()).unwrap();
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&PROVIDER));
+            builder.with_client_cert_verifier(verifier.build().unwrap())
+        }
+        None => builder.with_no_client_auth(),
+    };
+    Arc::new(builder.with_single_cert(vec![certificate.der().clone()], key.into()).unwrap())
 }
 
 /// A handshake in memory, up to the point where both sides are done and have read what the other sent.

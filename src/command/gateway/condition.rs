@@ -77,7 +77,9 @@ impl Condition {
     fn judge(&self, status: &mut Status) {
         match status.policy.state {
             PolicyState::Fresh => {}
-            PolicyState::Stale => status.reasons.push("the policy is stale: it was not refreshed for 5 minutes".into()),
+            PolicyState::Stale => {
+                status.reasons.push("the policy is stale: it was not refreshed for 5 minutes".into())
+            }
             PolicyState::Expired => status.not_ready("the policy has expired: everything is denied"),
         }
         if let Some(error) = &status.policy.last_error {
@@ -123,4 +125,3 @@ impl Inspect for Condition {
         self.gateway.metrics.encode()
     }
 }
-

@@ -23,19 +23,19 @@ pub fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
     if args.check {
         return check::run(&args.config, output);
     }
-    log::init(log::DEFAULT_LEVEL);
+    log::start(log::DEFAULT_LEVEL);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let code = runtime.block_on(serve(&args.config));
+    let code = runtime.block_on(serve(&args.config, output));
     // A name that is still being resolved must not hold up the exit.
     runtime.shutdown_background();
     code
 }
 
-async fn serve(config: &Path) -> anyhow::Result<ExitCode> {
+async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     let checked = match check::read(config, surroundings::read(), SystemTime::now()) {
         Ok(checked) => checked,
         Err(problems) => {
-            output::complain(&problems);
+            output::print_problems(output, &problems)?;
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -44,7 +44,7 @@ async fn serve(config: &Path) -> anyhow::Result<ExitCode> {
     let running = match Running::start(config, checked, sinks).await {
         Ok(running) => running,
         Err(problems) => {
-            output::complain(&problems);
+            output::print_problems(output, &problems)?;
             return Ok(ExitCode::FAILURE);
         }
     };

@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
+use super::addresses;
 use super::condition::{Condition, Facts};
-use super::{addresses, surroundings};
 use crate::admin::status::Listener;
 use crate::admin::{self, Inspect};
 use crate::command::check::{self, Checked};
-use crate::config::listeners::Listeners;
+use crate::command::surroundings;
+use crate::config::listeners::{Listeners, STATUS_SOCKET};
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::{Secret, Store};
@@ -60,7 +61,7 @@ impl Running {
         let evidence = checked.gate.evidence.clone();
         let settings = Arc::new(checked.settings.clone());
         let snapshot = build(checked, &drain)?;
-        let problems = snapshot.credentials.problems();
+        let credentials = problems(&snapshot.credentials.problems());
         let bound = bind(&settings).await?;
         let gateway = Gateway::new(snapshot, ledger, metrics, drain);
         let condition = Arc::new(Condition {
@@ -76,7 +77,7 @@ impl Running {
                 evidence,
                 loaded_at: SystemTime::now(),
                 reload_error: None,
-                credentials: problems,
+                credentials,
             }),
         });
         let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
@@ -115,7 +116,7 @@ impl Running {
         }
         let inspect: Arc<dyn Inspect> = self.condition.clone();
         admin::serve(bound.admin, Arc::clone(&inspect), &self.gateway.drain);
-        if let Some(path) = &settings.admin.socket {
+        if let Some(path) = socket(settings) {
             admin::serve_socket(path, inspect, &self.gateway.drain)
                 .map_err(|error| vec![Problem::at("admin.socket", error.to_string())])?;
         }
@@ -170,9 +171,7 @@ impl Look {
             self.reload(&gateway);
         }
         let snapshot = gateway.snapshot();
-        if snapshot.credentials.refresh() {
-            self.condition.facts().credentials = snapshot.credentials.problems();
-        }
+        self.condition.facts().credentials = problems(&snapshot.credentials.refresh().problems);
         snapshot.set_expired(self.condition.age().freshness == Freshness::Expired);
         snapshot.sweep();
     }
@@ -203,7 +202,7 @@ impl Look {
     }
 
     fn took_over(&self, gateway: &Gateway, snapshot: Snapshot, evidence: Evidence) {
-        let credentials = snapshot.credentials.problems();
+        let credentials = problems(&snapshot.credentials.problems());
         gateway.replace(snapshot);
         {
             let mut facts = self.condition.facts();
@@ -231,6 +230,10 @@ fn show(condition: &Condition) {
     });
 }
 
+fn problems(found: &[Problem]) -> Vec<String> {
+    found.iter().map(ToString::to_string).collect()
+}
+
 /// Everything whose change asks for a reload.
 fn watch(config: &Path, settings: &Settings) -> Watched {
     Watched::new(settings.files().into_iter().chain([config.to_owned()]))
@@ -246,12 +249,13 @@ fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
         gate::Interception::Off => Interception::Off,
         gate::Interception::Passthrough { reason } => Interception::Passthrough(reason),
     };
-    let proxy_credentials = match settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref()) {
-        Some(file) => Some(one_line(file).map_err(|problem| vec![problem])?),
-        None => None,
-    };
+    let proxy_credentials =
+        match settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref()) {
+            Some(file) => Some(one_line(file).map_err(|problem| vec![problem])?),
+            None => None,
+        };
     let directory = settings.credentials.as_deref();
-    let credentials = Arc::new(Store::load(policy.credentials(), directory, &super::super::variable));
+    let credentials = Arc::new(Store::load(policy.credentials(), directory, &surroundings::variable));
     let parts = snapshot::Parts {
         settings: Arc::new(settings),
         policy,
@@ -269,6 +273,12 @@ fn one_line(file: &Path) -> Result<String, Problem> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
+/// The status socket: the one that is configured, or the usual one where its directory is there.
+fn socket(settings: &Settings) -> Option<&Path> {
+    let usual = Path::new(STATUS_SOCKET);
+    settings.admin.socket.as_deref().or_else(|| usual.parent().is_some_and(Path::is_dir).then_some(usual))
+}
+
 /// Sockets that are bound, and not served yet.
 struct Bound {
     ways: Vec<(TcpListener, Way, Listener)>,
@@ -282,7 +292,13 @@ async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
         let password = match &explicit.password_file {
             Some(file) => {
                 let line = one_line(file).map_err(|problem| vec![problem])?;
-                Some(Arc::new(Secret::new(line.into_bytes())))
+                let secret = Secret::parse(line.as_bytes()).map_err(|unfit| {
+                    vec![Problem::at(
+                        "listeners.explicit.passwordFile",
+                        format!("{}: {unfit}", file.display()),
+                    )]
+                })?;
+                Some(Arc::new(secret))
             }
             None => None,
         };

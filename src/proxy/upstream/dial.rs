@@ -81,8 +81,9 @@ impl Dialer {
         tcp: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Stop> {
         let name = match &origin.host {
-            Host::Name(name) => ServerName::try_from(name.as_str().to_owned())
-                .map_err(|_| Failure::new(Class::Untrusted, "the upstream's name cannot stand in a certificate"))?,
+            Host::Name(name) => ServerName::try_from(name.as_str().to_owned()).map_err(|_| {
+                Failure::new(Class::Untrusted, "the upstream's name cannot stand in a certificate")
+            })?,
             Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
         };
         let config = self.tls.client_config(&origin.host, alpn);
@@ -90,7 +91,9 @@ impl Dialer {
         match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok(tls)) => Ok(tls),
             Ok(Err(error)) => Err(Failure::handshake(&error).into()),
-            Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream's TLS handshake took too long").into()),
+            Err(_) => {
+                Err(Failure::new(Class::ConnectTimeout, "the upstream's TLS handshake took too long").into())
+            }
         }
     }
 
@@ -129,7 +132,10 @@ pub(super) async fn resolve(name: &str, port: u16, deadline: Instant) -> Result<
             }
             Ok(Err(_)) => {}
             Err(_) => {
-                return Err(Failure::new(Class::ConnectTimeout, "the upstream's name was not resolved in time"));
+                return Err(Failure::new(
+                    Class::ConnectTimeout,
+                    "the upstream's name was not resolved in time",
+                ));
             }
         }
     }

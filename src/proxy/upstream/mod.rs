@@ -19,8 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use dial::Route;
 pub(crate) use dial::Dialer;
+use dial::Route;
 pub(crate) use h1::ResponseBody as H1Body;
 pub(crate) use pool::{Key, Pool, User};
 pub(crate) use through_proxy::CorporateProxy;
@@ -196,7 +196,11 @@ impl Upstreams {
             };
         }
         let mut connection = self.pool.share(key, self.h2(stream).await?);
-        connection.send(request).await.map(Answer::H2).map_err(|unsent| Failure::exchange(&unsent.error).into())
+        connection
+            .send(request)
+            .await
+            .map(Answer::H2)
+            .map_err(|unsent| Failure::exchange(&unsent.error).into())
     }
 
     /// Sends a request that asks for another protocol on a connection of its own.
@@ -209,7 +213,10 @@ impl Upstreams {
         let exchange = async {
             let (stream, _) = self.connect(policy, origin, false).await?;
             let connection = self.h1(stream).await?;
-            connection.send_upgrade(request, &self.drain).await.map_err(|error| Failure::exchange(&error).into())
+            connection
+                .send_upgrade(request, &self.drain)
+                .await
+                .map_err(|error| Failure::exchange(&error).into())
         };
         match tokio::time::timeout(self.bounds.head, exchange).await {
             Ok(answer) => answer,
@@ -269,11 +276,7 @@ pub(crate) enum Stream {
 }
 
 impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),

@@ -55,9 +55,12 @@ impl CorporateProxy {
                 Err(Failure::new(Class::Proxy, message).into())
             }
             Ok(Ok(None) | Err(_)) => {
-                Err(Failure::new(Class::Proxy, "the upstream proxy closed the connection or spoke no HTTP").into())
+                Err(Failure::new(Class::Proxy, "the upstream proxy closed the connection or spoke no HTTP")
+                    .into())
             }
-            Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream proxy did not answer in time").into()),
+            Err(_) => {
+                Err(Failure::new(Class::ConnectTimeout, "the upstream proxy did not answer in time").into())
+            }
         }
     }
 

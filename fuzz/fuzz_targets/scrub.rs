@@ -1,0 +1,35 @@
+//! Any split of any bytes is scrubbed to the same bytes, and no key is left in them.
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use postern::credential::Secret;
+use postern::filter::Rewrite;
+use postern::filter::scrub::{Needles, Scrubber};
+
+const KEYS: [&str; 4] = [r#"sk/a+Zq9"7\_~K="#, "sk-live-0001", "sk-live-0001-more", "aaaaaaaa"];
+
+static NEEDLES: LazyLock<Arc<Needles>> = LazyLock::new(|| {
+    let secrets: Vec<_> = KEYS.iter().map(|key| Arc::new(Secret::parse(key.as_bytes()).unwrap())).collect();
+    Arc::new(Needles::new(&secrets))
+});
+
+// The first bytes say where the rest is cut.
+fuzz_target!(|input: &[u8]| {
+    let Some((cuts, text)) = input.split_at_checked(8) else { return };
+    let whole = NEEDLES.masked(text).unwrap_or_else(|| text.to_vec());
+    let mut scrubber = Scrubber::new(Arc::clone(&NEEDLES));
+    let mut out = Vec::new();
+    let mut rest = Bytes::copy_from_slice(text);
+    for &cut in cuts {
+        let chunk = rest.split_to(usize::from(cut).min(rest.len()));
+        scrubber.write(chunk, &mut out).unwrap();
+    }
+    scrubber.write(rest, &mut out).unwrap();
+    scrubber.finish(&mut out).unwrap();
+    assert_eq!(out.concat(), whole);
+    assert_eq!(whole.len(), text.len());
+    assert!(KEYS.iter().all(|key| !whole.windows(key.len()).any(|part| part == key.as_bytes())));
+});

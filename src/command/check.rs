@@ -1,0 +1,254 @@
+//! Reads everything that a gateway starts from, and says all that is wrong with it.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use super::{output, surroundings};
+use crate::cli::Output;
+use crate::config::pod::PolicySettings;
+use crate::config::{Settings, source};
+use crate::policy::{Policy, document};
+use crate::problem::Problem;
+use crate::tls::gate::{Evidence, Gate, GateSettings, Interception, Surroundings};
+use crate::tls::roots::{TlsSettings, UpstreamTls};
+
+/// A password or a user with one; more is another file given by mistake.
+const MAX_PASSWORD_BYTES: u64 = 4 << 10;
+
+/// What a gateway starts from, all of it read and found good.
+#[derive(Debug)]
+pub struct Checked {
+    pub settings: Settings,
+    pub policy: Policy,
+    pub gate: Gate,
+    pub upstream_tls: UpstreamTls,
+}
+
+/// `postern gateway --check`: exit status 1 where the gateway would not start.
+pub fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
+    match read(config, surroundings::read(), SystemTime::now()) {
+        Ok(checked) => {
+            if output == Output::Text {
+                output::print(output, &summary(&checked), &())?;
+            } else {
+                output::print_problems(output, &[])?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(problems) => {
+            output::print_problems(output, &problems)?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Reads the settings and everything they name.
+///
+/// # Errors
+/// Everything that is wrong: with the settings, or, where those are good, with all that they name.
+pub fn read(config: &Path, surroundings: Surroundings, now: SystemTime) -> Result<Checked, Vec<Problem>> {
+    let settings = Settings::read(config)?;
+    let mut problems = Vec::new();
+    let policy = policy(&settings.policy).map_err(|found| problems.extend(found));
+    let gate = gate(config, &settings.interception, surroundings, now).map_err(|found| problems.push(found));
+    let upstream_tls = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
+    let upstream_tls =
+        upstream_tls_of(config, &settings.upstream.tls, upstream_tls).map_err(|found| problems.extend(found));
+    problems.extend(
+        unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())),
+    );
+    match (policy, gate, upstream_tls) {
+        (Ok(policy), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
+            Ok(Checked { settings, policy, gate, upstream_tls })
+        }
+        _ => Err(problems),
+    }
+}
+
+/// Reads and compiles the policy for the pod as it is labelled now.
+///
+/// # Errors
+/// Everything that is wrong with the policy's files, and with that of the labels.
+pub fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
+    let labels = settings.labels.read();
+    let documents = documents(&settings.path);
+    match (labels, documents) {
+        (Ok(labels), Ok(documents)) => Policy::compile(&documents, &labels),
+        (labels, documents) => {
+            Err(labels.err().into_iter().chain(documents.err().into_iter().flatten()).collect())
+        }
+    }
+}
+
+/// Reads the documents of a policy file or directory.
+///
+/// # Errors
+/// Everything that is wrong with its files.
+pub fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
+    let (mut documents, mut problems) = (Vec::new(), Vec::new());
+    for (name, text) in source::read_policy(path)? {
+        match document::parse(&name, &text) {
+            Ok(found) => documents.extend(found),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.is_empty() { Ok(documents) } else { Err(problems) }
+}
+
+/// Opens the gate, or says why it stays shut.
+///
+/// # Errors
+/// The reason for which the gateway must not start, or, at a reload, must keep the CA it has.
+pub fn gate(
+    config: &Path,
+    settings: &GateSettings,
+    surroundings: Surroundings,
+    now: SystemTime,
+) -> Result<Gate, Problem> {
+    Gate::open(settings, surroundings, now).map_err(|closed| {
+        Problem::at("interception", closed.to_string()).in_file(config.display().to_string())
+    })
+}
+
+/// Reads what upstreams are trusted by; Postern's own CA is never among it.
+///
+/// # Errors
+/// Every file that cannot be used.
+pub fn upstream_tls_of(
+    config: &Path,
+    settings: &TlsSettings,
+    interception: &Interception,
+) -> Result<UpstreamTls, Vec<Problem>> {
+    let own = match interception {
+        Interception::On(authority) => authority.certificates(),
+        Interception::Off | Interception::Passthrough { .. } => &[],
+    };
+    let name = config.display().to_string();
+    UpstreamTls::load(settings, own)
+        .map_err(|found| found.into_iter().map(|problem| problem.in_file(&name)).collect())
+}
+
+/// What else the settings name and is not there.
+fn unread_files(settings: &Settings) -> Vec<Problem> {
+    let password = settings.listeners.explicit.as_ref().and_then(|explicit| explicit.password_file.as_ref());
+    let proxy = settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref());
+    let mut problems = Vec::new();
+    for (key, file) in
+        [("listeners.explicit.passwordFile", password), ("upstream.proxy.credentialsFile", proxy)]
+    {
+        let Some(file) = file else { continue };
+        match source::read_text(file, MAX_PASSWORD_BYTES) {
+            Ok(text) if text.trim_end_matches(['\r', '\n']).is_empty() => {
+                problems.push(Problem::at(key, format!("{} is empty", file.display())));
+            }
+            Ok(_) => {}
+            Err(problem) => problems.push(Problem::at(key, format!("{}: {}", problem.file, problem.message))),
+        }
+    }
+    if let Some(directory) = settings.credentials.as_ref().filter(|directory| !directory.is_dir()) {
+        problems
+            .push(Problem::at("credentials.directory", format!("{} is no directory", directory.display())));
+    }
+    problems
+}
+
+fn summary(checked: &Checked) -> String {
+    let Evidence { authority, reason, .. } = &checked.gate.evidence;
+    let interception = match (authority, reason) {
+        (_, Some(reason)) => format!("no TLS is ended: {reason}"),
+        (Some(authority), None) => format!("TLS is ended with the CA {}", authority.fingerprint),
+        (None, None) => "no TLS is ended".to_owned(),
+    };
+    format!("in order: policy {}; {interception}\n", checked.policy.revision())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::tls::init;
+
+    const POLICY: &str = "{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {name: p, namespace: n}, \
+        spec: {destinations: [{name: d, hosts: [a.example], action: Inspect}]}}";
+    const CONSENT: Surroundings = Surroundings { intercept: true, kubernetes: false };
+
+    /// A directory with settings, a policy and a CA.
+    fn place(settings: &str, policy: &str) -> TempDir {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("settings.yaml"), format!("policy: {{path: policy.yaml}}\n{settings}"))
+            .unwrap();
+        fs::write(place.path().join("policy.yaml"), policy).unwrap();
+        init::init(place.path(), SystemTime::now()).unwrap();
+        place
+    }
+
+    fn read_in(place: &TempDir, surroundings: Surroundings) -> Result<Checked, Vec<Problem>> {
+        read(&place.path().join("settings.yaml"), surroundings, SystemTime::now())
+    }
+
+    #[test]
+    fn what_is_in_order_is_read() {
+        let checked = read_in(&place("", POLICY), CONSENT).unwrap();
+        assert!(matches!(checked.gate.interception, Interception::On(_)));
+        let summary = summary(&checked);
+        assert!(
+            summary.starts_with("in order: policy sha256:") && summary.contains("with the CA sha256:"),
+            "{summary}"
+        );
+    }
+
+    #[test]
+    fn all_that_the_settings_name_is_judged_at_once() {
+        let place = place(
+            "upstream: {roots: [missing.pem], proxy: {url: \"http://p.example\", credentialsFile: none}}\n\
+             listeners: {explicit: {passwordFile: empty}}\n\
+             credentials: {directory: nowhere}\n",
+            &POLICY.replace("Inspect", "Inspct"),
+        );
+        fs::write(place.path().join("empty"), "\n").unwrap();
+        fs::write(place.path().join("ca-cert.pem"), "no PEM").unwrap();
+        let problems: Vec<_> =
+            read_in(&place, CONSENT).unwrap_err().iter().map(ToString::to_string).collect();
+        let all = problems.join("\n");
+        assert_eq!(problems.len(), 6, "{all}");
+        for part in [
+            "spec.destinations[0].action",
+            "interception: ",
+            "missing.pem",
+            "none: cannot",
+            "empty",
+            "nowhere",
+        ] {
+            assert!(all.contains(part), "{part} is missing in\n{all}");
+        }
+    }
+
+    #[test]
+    fn without_consent_to_interception_it_would_not_start() {
+        let place = place("", POLICY);
+        let problems = read_in(&place, Surroundings { intercept: false, kubernetes: false }).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].message.contains("POSTERN_INTERCEPT"), "{}", problems[0]);
+    }
+
+    #[test]
+    fn labels_are_read_with_the_policy() {
+        let place = place("interception: {mode: Off}", POLICY);
+        let settings = place.path().join("settings.yaml");
+        fs::write(&settings, "policy: {path: policy.yaml, labels: labels}\ninterception: {mode: Off}\n")
+            .unwrap();
+        fs::write(place.path().join("labels"), "app=coder\n").unwrap();
+        let problems = read_in(&place, CONSENT).unwrap_err();
+        assert!(
+            problems[0].file.ends_with("/labels") && problems[0].position == Some((1, 1)),
+            "{}",
+            problems[0]
+        );
+        fs::write(place.path().join("labels"), "app=\"coder\"\n").unwrap();
+        read_in(&place, CONSENT).unwrap();
+    }
+}
