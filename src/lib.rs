@@ -1,6 +1,6 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], [`event`], [`policy`], [`wire`], [`filter`].
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`event`], [`policy`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`config`], [`ledger`], [`telemetry`], [`admin`], [`drain`], [`proxy`].
 //! [`command`] is where parts are joined, one file a subcommand.
 
@@ -9,6 +9,7 @@ pub mod command;
 
 pub mod event;
 pub mod problem;
+mod yaml;
 
 pub mod filter;
 pub mod policy;

@@ -20,7 +20,7 @@ struct Rule {
 }
 
 const PURE: &[&str] =
-    &["policy", "wire", "filter", "event", "problem", "credential/percent", "credential/secret"];
+    &["yaml", "policy", "wire", "filter", "event", "problem", "credential/percent", "credential/secret"];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.
 const KEYS: &[&str] = &[

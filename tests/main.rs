@@ -1,5 +1,6 @@
 //! The black-box tests: the built executable, real sockets on the loopback, our own upstreams and authorities.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
 
+mod command_line;
 mod gateway;
 mod support;

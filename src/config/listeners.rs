@@ -148,9 +148,6 @@ impl Origin {
         }
         let authority = Authority::parse(authority).map_err(|error| format!("{authority:?}: {error}"))?;
         let port = authority.port.unwrap_or(if secure { 443 } else { 80 });
-        if port == 0 {
-            return Err("port 0 cannot be reached".to_owned());
-        }
         Ok(Self { secure, host: authority.host, port })
     }
 }
@@ -158,9 +155,6 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.secure { "https" } else { "http" };
-        match &self.host {
-            Host::Ip(IpAddr::V6(ip)) => write!(f, "{scheme}://[{ip}]:{}", self.port),
-            host @ (Host::Ip(IpAddr::V4(_)) | Host::Name(_)) => write!(f, "{scheme}://{host}:{}", self.port),
-        }
+        write!(f, "{scheme}://{}", Authority { host: self.host.clone(), port: Some(self.port) })
     }
 }

@@ -11,6 +11,5 @@ pub mod settings;
 pub mod source;
 pub mod upstream;
 pub mod watch;
-mod yaml;
 
 pub use settings::Settings;

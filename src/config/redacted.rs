@@ -13,7 +13,7 @@ use super::listeners::Listeners;
 use super::pod::PodMap;
 use super::quantity::written;
 use super::settings::Settings;
-use super::upstream::{Except, StaticAddress, Upstream, UpstreamProxy};
+use super::upstream::{StaticAddress, Upstream, UpstreamProxy};
 use crate::tls::roots::TlsSettings;
 
 pub(super) fn settings(settings: &Settings) -> Value {
@@ -91,18 +91,9 @@ fn upstream(upstream: &Upstream) -> Value {
 }
 
 fn proxy(proxy: &UpstreamProxy) -> Value {
-    let except = proxy
-        .except
-        .iter()
-        .map(|except| match except {
-            Except::Name(name) => name.to_string(),
-            Except::Below(name) => format!("**.{name}"),
-            Except::Network(network) => network.to_string(),
-        })
-        .collect::<Vec<_>>();
-    compact(
-        json!({"url": proxy.url(), "credentialsFile": optional(proxy.credentials_file.as_ref()), "except": except}),
-    )
+    let except = proxy.except.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let credentials = optional(proxy.credentials_file.as_ref());
+    compact(json!({"url": proxy.url(), "credentialsFile": credentials, "except": except}))
 }
 
 fn address(at: StaticAddress) -> String {

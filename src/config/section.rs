@@ -1,14 +1,14 @@
 //! Reads a tree of settings key by key and gathers everything that is wrong with it.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::quantity;
-use super::yaml::{Key, Node, Value};
 use crate::problem::Problem;
+use crate::yaml::{Key, Node, Position, Value};
 
 /// Where problems are gathered while a file is read.
 pub(super) struct Findings {
@@ -22,7 +22,7 @@ pub(super) struct Section<'n> {
     findings: &'n Findings,
     path: String,
     /// Where it begins, said of a key that is missing from it.
-    position: Option<(usize, usize)>,
+    position: Option<Position>,
     entries: &'n [(Key, Node)],
     known: Vec<&'static str>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Field<'n> {
     findings: &'n Findings,
     path: String,
     /// Where the value stands, or where it is missing.
-    position: Option<(usize, usize)>,
+    position: Option<Position>,
     node: Option<&'n Node>,
 }
 
@@ -53,7 +53,7 @@ impl Findings {
         problems
     }
 
-    fn add(&self, path: &str, position: Option<(usize, usize)>, message: String) {
+    fn add(&self, path: &str, position: Option<Position>, message: String) {
         let problem = Problem { position, ..Problem::at(path, message) };
         self.problems.borrow_mut().push(problem);
     }
@@ -64,7 +64,7 @@ impl<'n> Section<'n> {
     pub(super) fn field(&mut self, name: &'static str) -> Field<'n> {
         self.known.push(name);
         let path = joined(&self.path, name);
-        match self.entries.iter().find(|(key, _)| key.name == name) {
+        match self.entries.iter().find(|(key, _)| key.text == name) {
             Some((_, node)) => Field::of(self.findings, path, node),
             None => Field { findings: self.findings, path, position: self.position, node: None },
         }
@@ -73,16 +73,23 @@ impl<'n> Section<'n> {
     /// Refuses a key that the design has and this build does not.
     pub(super) fn refuse_unsupported(&mut self, name: &'static str) {
         self.known.push(name);
-        if let Some((key, _)) = self.entries.iter().find(|(key, _)| key.name == name) {
+        if let Some((key, _)) = self.entries.iter().find(|(key, _)| key.text == name) {
             let message = "not supported yet by this build; remove it".to_owned();
             self.findings.add(&joined(&self.path, name), Some(key.position), message);
         }
     }
 
+    /// Says which keys nobody asked for, and which stand here twice.
     fn close(self) {
-        for (key, _) in self.entries.iter().filter(|(key, _)| !self.known.contains(&key.name.as_str())) {
-            let message = format!("unknown key; expected one of: {}", self.known.join(", "));
-            self.findings.add(&joined(&self.path, &key.name), Some(key.position), message);
+        let mut seen = BTreeSet::new();
+        for (key, _) in self.entries {
+            let known = self.known.contains(&key.text.as_str());
+            let message = match (known, seen.insert(&key.text)) {
+                (true, true) => continue,
+                (true, false) => "is written twice".to_owned(),
+                (false, _) => format!("unknown key; expected one of: {}", self.known.join(", ")),
+            };
+            self.findings.add(&joined(&self.path, &key.text), Some(key.position), message);
         }
     }
 }
@@ -126,36 +133,42 @@ impl<'n> Field<'n> {
 
     /// Reads a list, each element by `read`, which answers `None` where it has rejected it.
     pub(super) fn list<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Vec<T> {
-        match self.node.map(|node| &node.value) {
-            None => Vec::new(),
-            Some(Value::List(items)) => {
-                let element = |(i, node)| Field::of(self.findings, format!("{}[{i}]", self.path), node);
-                items.iter().enumerate().filter_map(|item| read(&element(item))).collect()
-            }
-            Some(other) => {
-                self.expected("a list", other);
-                Vec::new()
-            }
-        }
+        let Some(value) = self.node.map(|node| &node.value) else { return Vec::new() };
+        let Value::List(items) = value else {
+            self.expected("a list", value);
+            return Vec::new();
+        };
+        let elements = items.iter().enumerate().filter_map(|(i, item)| {
+            let element = Self::of(self.findings, format!("{}[{i}]", self.path), item.as_ref()?);
+            read(element.required()?)
+        });
+        elements.collect()
     }
 
     /// Reads a map whose keys are the user's, each by `read`; two keys that mean the same are a problem.
     pub(super) fn map<K: Ord, T>(&self, read: impl Fn(&str, &Self) -> Option<(K, T)>) -> BTreeMap<K, T> {
+        let Some(value) = self.node.map(|node| &node.value) else { return BTreeMap::new() };
+        let Value::Map(entries) = value else {
+            self.expected("a map", value);
+            return BTreeMap::new();
+        };
         let mut map = BTreeMap::new();
-        match self.node.map(|node| &node.value) {
-            None => {}
-            Some(Value::Map(entries)) => {
-                for (key, node) in entries {
-                    let path = format!("{}[{:?}]", self.path, key.name);
-                    let field = Field::of(self.findings, path, node);
-                    if read(&key.name, &field).is_some_and(|(k, value)| map.insert(k, value).is_some()) {
-                        field.reject("another key names the same");
-                    }
-                }
+        for (key, node) in entries {
+            let element = Self::of(self.findings, format!("{}[{:?}]", self.path, key.text), node);
+            let entry = element.required().and_then(|element| read(&key.text, element));
+            if entry.is_some_and(|(name, value)| map.insert(name, value).is_some()) {
+                element.reject("another key names the same");
             }
-            Some(other) => self.expected("a map", other),
         }
         map
+    }
+
+    /// The field itself; a problem where nothing stands.
+    fn required(&self) -> Option<&Self> {
+        if self.node.is_none() {
+            self.reject("has no value");
+        }
+        self.node.map(|_| self)
     }
 
     /// Reads text by `parse`, whose error says what is wrong with it.
@@ -252,7 +265,7 @@ impl<'n> Field<'n> {
             duration => Ok(duration),
         };
         match self.node.map(|node| &node.value) {
-            Some(Value::Whole(number)) => {
+            Some(Value::Unsigned(number)) => {
                 self.reject(format!("expected a duration with its unit, like {number}s"));
                 default
             }
@@ -264,7 +277,7 @@ impl<'n> Field<'n> {
     pub(super) fn number_or<T: TryFrom<u64>>(&self, default: T, unit: bool) -> T {
         let number = match self.node.map(|node| &node.value) {
             None => return default,
-            Some(Value::Whole(number)) => Some(*number),
+            Some(Value::Unsigned(number)) => Some(*number),
             Some(Value::Text(_)) if unit => self.parsed(quantity::size),
             Some(other) => {
                 self.expected(if unit { "a size" } else { "a whole number" }, other);
@@ -281,15 +294,27 @@ impl<'n> Field<'n> {
     }
 
     fn expected(&self, what: &str, found: &Value) {
-        let scalar = matches!(found, Value::Whole(_) | Value::OtherNumber | Value::Bool(_));
+        let scalar = !matches!(found, Value::List(_) | Value::Map(_));
         let hint = if scalar && what == "text" { "; put it in quotes" } else { "" };
-        self.reject(format!("expected {what}, found {}{hint}", found.kind()));
+        self.reject(format!("expected {what}, found {}{hint}", kind(found)));
     }
 }
 
 impl Node {
     fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
+    }
+}
+
+/// What a value is, for a sentence that says what was found instead of what was expected.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Unsigned(_) | Value::Signed(_) | Value::Float(_) => "a number",
+        Value::Text(_) => "text",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a map",
     }
 }
 

@@ -8,9 +8,10 @@ use super::listeners::{Admin, Listeners};
 use super::pod::PolicySettings;
 use super::section::{Field, Findings, Section};
 use super::upstream::Upstream;
-use super::{interception, redacted, source, yaml};
+use super::{interception, redacted, source};
 use crate::problem::Problem;
 use crate::tls::gate::GateSettings;
+use crate::yaml::{self, Node, Value};
 
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -50,7 +51,7 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong with it, in the order of the file.
     pub fn parse(text: &str, base_dir: &Path, file_name: &str) -> Result<Self, Vec<Problem>> {
-        let tree = yaml::read(text).map_err(|problem| vec![problem.in_file(file_name)])?;
+        let tree = document(text).map_err(|problem| vec![problem.in_file(file_name)])?;
         let findings = Findings::new(base_dir);
         let document = findings.document(&tree);
         let settings = document.section(|s| Self::section(s, &document));
@@ -103,6 +104,20 @@ impl Settings {
     /// The settings in force as `postern status` shows them: the file's own shape, with every default in it.
     pub fn redacted(&self) -> serde_json::Value {
         redacted::settings(self)
+    }
+}
+
+/// Reads the one document of a settings file; an empty file is one with nothing in it.
+fn document(text: &str) -> Result<Node, Problem> {
+    let mut documents = yaml::documents(text)?.into_iter();
+    let first = documents.next().unwrap_or(Node { position: (1, 1), value: Value::Null });
+    match documents.next() {
+        None => Ok(first),
+        Some(second) => {
+            let message =
+                "a second document begins here; settings are one document, without `---` in between";
+            Err(Problem { position: Some(second.position), ..Problem::at("", message) })
+        }
     }
 }
 
@@ -281,6 +296,13 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
             ("limits: {h2Streams: 5000000000}", "too large"),
             ("limits: {headerBytes: -1}", "expected a size"),
             ("credentials: {directory: 5}", "put it in quotes"),
+            ("limits: {headerCount: 1, headerCount: 2}", "limits.headerCount: is written twice"),
+            ("upstream: {roots: [~]}", "upstream.roots[0]: has no value"),
+            ("upstream: {hosts: {a.example: }}", "has no value"),
+            ("upstream: {proxy: {url: \"http://p.example\", except: [\"a.*\"]}}", "wildcard"),
+            ("upstream: {allowAddresses: [127.0.0.1/8]}", "did you mean 127.0.0.0/8?"),
+            ("admin: {}\n---\nadmin: {}", "a second document begins here"),
+            ("admin: {address: [}", "not valid YAML"),
         ] {
             let problems = refused(text);
             assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
@@ -309,11 +331,15 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
     #[test]
     fn a_proxy_excepts_what_it_names() {
         let settings = accepted(
-            "upstream: {proxy: {url: \"http://p.example:1\", except: [a.example, \"**.b.example\", 10.0.0.0/8]}}",
+            "upstream: {proxy: {url: \"http://p.example:1\", except: [a.example, \"**.b.example\", \"*.c.example\", 10.0.0.0/8, \"::1\"]}}",
         );
         let proxy = settings.upstream.proxy.unwrap();
         let excepts = |host: &str| proxy.excepts(&Host::parse(host).unwrap());
-        assert!(["a.example", "x.b.example", "y.x.b.example", "10.1.2.3"].into_iter().all(excepts));
+        assert!(
+            ["a.example", "x.b.example", "y.x.b.example", "d.c.example", "10.1.2.3", "[::1]"]
+                .into_iter()
+                .all(excepts)
+        );
         assert!(
             !["b.example", "x.a.example", "xb.example", "192.0.2.1", "c.example"].into_iter().any(excepts)
         );

@@ -1,6 +1,7 @@
 //! How upstreams are reached and trusted.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use ipnet::IpNet;
 use super::listeners::Origin;
 use super::section::Field;
 use crate::policy::name::{DnsName, Host};
+use crate::policy::pattern::Pattern;
 use crate::tls::roots::{HostTls, TlsSettings};
 
 /// The gateway's side towards the world.
@@ -37,10 +39,7 @@ pub struct UpstreamProxy {
 /// One exception from the upstream proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Except {
-    /// That name alone.
-    Name(DnsName),
-    /// Every name below this one, any number of labels deep.
-    Below(DnsName),
+    Host(Pattern),
     /// Upstreams that are addressed by IP, in this network.
     Network(IpNet),
 }
@@ -133,27 +132,25 @@ impl UpstreamProxy {
 
 impl Except {
     fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(network) = network(text) {
-            return Ok(Self::Network(network));
+        if text.contains('/') || text.parse::<IpAddr>().is_ok() {
+            return network(text).map(Self::Network);
         }
-        let below = text.strip_prefix("**.");
-        match Host::parse(below.unwrap_or(text)) {
-            Ok(Host::Name(name)) if below.is_some() => Ok(Self::Below(name)),
-            Ok(Host::Name(name)) => Ok(Self::Name(name)),
-            Ok(Host::Ip(_)) | Err(_) => Err(format!(
-                "expected a name, `**.` and a name for all below it, an address or a network, found {text:?}"
-            )),
-        }
+        Pattern::parse(text).map(Self::Host).map_err(|error| format!("{text:?}: {error}"))
     }
 
     fn covers(&self, host: &Host) -> bool {
-        match (self, host) {
-            (Self::Name(name), Host::Name(host)) => name == host,
-            (Self::Below(name), Host::Name(host)) => {
-                host.as_str().strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('.'))
-            }
-            (Self::Network(network), Host::Ip(ip)) => network.contains(ip),
-            (Self::Name(_) | Self::Below(_), Host::Ip(_)) | (Self::Network(_), Host::Name(_)) => false,
+        match self {
+            Self::Host(pattern) => pattern.matches(host),
+            Self::Network(network) => host.ip().is_some_and(|ip| network.contains(&ip)),
+        }
+    }
+}
+
+impl fmt::Display for Except {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(pattern) => pattern.fmt(f),
+            Self::Network(network) => network.fmt(f),
         }
     }
 }
@@ -174,19 +171,17 @@ impl StaticAddress {
 
 /// Reads the key of a map as a host, in its canonical form.
 fn host_key(key: &str, field: &Field<'_>) -> Option<Host> {
-    let host = Host::parse(key);
+    let host = if key.is_ascii() { Host::parse(key) } else { DnsName::parse_written(key).map(Host::Name) };
     host.map_err(|error| field.reject(format!("the key is neither a host name nor an address: {error}"))).ok()
 }
 
 /// Reads the key of a map as a host name, in its canonical form.
 fn name_key(key: &str, field: &Field<'_>) -> Option<DnsName> {
-    match host_key(key, field)? {
-        Host::Name(name) => Some(name),
-        Host::Ip(_) => {
-            field.reject("the key is an address; only names can stand here");
-            None
-        }
+    let host = host_key(key, field)?;
+    if host.name().is_none() {
+        field.reject("the key is an address; only names can stand here");
     }
+    host.name().cloned()
 }
 
 /// Reads a network in CIDR form, or one address; bits beyond the prefix are a likely mistake and refused.

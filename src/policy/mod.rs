@@ -8,7 +8,6 @@ mod field;
 mod lower;
 mod read;
 mod source;
-mod yaml;
 
 pub mod compile;
 mod conflict;

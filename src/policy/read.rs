@@ -8,7 +8,7 @@ use serde::de::{
 };
 use serde::{Deserializer, forward_to_deserialize_any};
 
-use super::yaml::{Key, Node, Position, Value};
+use crate::yaml::{Key, Node, Position, Value};
 
 /// How many mistakes of one document are told.
 const MAX_FAULTS: usize = 50;
@@ -117,7 +117,7 @@ fn remove(node: &mut Node, steps: &[Step]) -> bool {
 
 /// The error on its way out: its steps are gathered from the inside.
 #[derive(Debug)]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     steps: Vec<Step>,
     position: Option<Position>,
     message: String,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::problem::Problem;
 
 use super::document::Document;
-use super::yaml::{Node, Position, Value};
-use super::{field, lower, read, yaml};
+use super::{field, lower, read};
+use crate::yaml::{self, Node, Position, Value};
 
 /// Fields of the language that this version does not implement, under the mapping that holds them.
 const NOT_YET: &[(&str, &[&str])] = &[

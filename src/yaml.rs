@@ -15,17 +15,17 @@ const MAX_BYTES: usize = 1024 * 1024;
 const MAX_NODES: usize = 10_000;
 
 /// Line and column, from 1.
-pub(super) type Position = (usize, usize);
+pub(crate) type Position = (usize, usize);
 
 /// One node with its place.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) position: Position,
-    pub(super) value: Value,
+pub(crate) struct Node {
+    pub(crate) position: Position,
+    pub(crate) value: Value,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Null,
     Bool(bool),
     Unsigned(u64),
@@ -39,13 +39,13 @@ pub(super) enum Value {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Key {
-    pub(super) position: Position,
-    pub(super) text: String,
+pub(crate) struct Key {
+    pub(crate) position: Position,
+    pub(crate) text: String,
 }
 
 /// Reads the documents of a file; empty ones are left out.
-pub(super) fn documents(text: &str) -> Result<Vec<Node>, Problem> {
+pub(crate) fn documents(text: &str) -> Result<Vec<Node>, Problem> {
     if text.len() > MAX_BYTES {
         return Err(Problem::at("", format!("the file is {} bytes long; at most 1 MiB is read", text.len())));
     }

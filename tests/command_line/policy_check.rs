@@ -1,0 +1,88 @@
+//! `postern policy check`.
+
+use serde_json::json;
+
+use super::Place;
+
+const GOOD: &str = "\
+apiVersion: postern.dev/v1alpha1
+kind: EgressPolicy
+metadata: {name: coders, namespace: agents}
+spec:
+  podSelector: {matchLabels: {app: coder}}
+  destinations:
+    - {name: anthropic, hosts: [api.anthropic.com], action: Inspect}
+    - {name: packages, hosts: [packages.example.com], action: Tunnel}
+";
+
+const CLUSTER: &str = "\
+apiVersion: postern.dev/v1alpha1
+kind: ClusterEgressPolicy
+metadata: {name: floor}
+spec:
+  destinations:
+    - {name: metadata, hosts: [metadata.example.com], action: Deny}
+";
+
+#[test]
+fn good_policies_are_counted_with_their_revision() {
+    let place = Place::new();
+    place.write("policies/a.yaml", &format!("{GOOD}---\n{CLUSTER}"));
+    place.write("more.yaml", &GOOD.replace("coders", "others"));
+    let said = place.run(&["policy", "check", "policies", "more.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.stdout.starts_with("3 policies, 5 rules, revision sha256:"), "{said:?}");
+}
+
+#[test]
+fn good_policies_are_an_empty_list_of_problems() {
+    let place = Place::new();
+    place.write("a.yaml", GOOD);
+    let said = place.run(&["policy", "check", "a.yaml", "-o", "json"]);
+    assert_eq!((said.code, said.json()), (Some(0), json!([])), "{said:?}");
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_with_file_line_and_column() {
+    let place = Place::new();
+    let bad =
+        GOOD.replace("action: Inspect", "action: Inspct").replace("hosts: [packages", "hots: [packages");
+    place.write("policies/bad.yaml", &bad);
+    place.write("policies/worse.yaml", "kind: [\n");
+    let said = place.run(&["policy", "check", "policies", "missing.yaml"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+    for place in [
+        "policies/bad.yaml:7:",
+        "policies/bad.yaml:8:",
+        "policies/worse.yaml:",
+        "missing.yaml: cannot be read",
+    ] {
+        assert!(said.stderr.contains(place), "{place} in {said:?}");
+    }
+}
+
+#[test]
+fn problems_are_a_list_for_programs() {
+    let place = Place::new();
+    place.write("bad.yaml", &GOOD.replace("action: Tunnel", "action: Tunel"));
+    let said = place.run(&["-o", "json", "policy", "check", "bad.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(1), ""), "{said:?}");
+    let problem = &said.json()[0];
+    assert_eq!((&problem["file"], &problem["line"]), (&json!("bad.yaml"), &json!(8)), "{said:?}");
+    assert_eq!(problem["path"], "spec.destinations[1].action", "{said:?}");
+    let yaml = place.run(&["-o", "yaml", "policy", "check", "bad.yaml"]);
+    assert_eq!(yaml.code, Some(1), "{yaml:?}");
+    assert!(yaml.stdout.contains("file: bad.yaml\n"), "{yaml:?}");
+}
+
+#[test]
+fn a_source_without_any_document_is_a_problem() {
+    let place = Place::new();
+    place.write("empty.yaml", "# nothing\n");
+    std::fs::create_dir(place.path().join("bare")).unwrap();
+    for path in ["empty.yaml", "bare"] {
+        let said = place.run(&["policy", "check", path]);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.stderr.contains(path), "{said:?}");
+    }
+}
