@@ -1,9 +1,8 @@
 //! Makes heads fit to go on: what belongs to one hop, or speaks for the gateway, stays behind.
 
-use http::Version;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::request::Parts;
 use http::uri::{PathAndQuery, Scheme, Uri};
+use http::{Request, Version};
 
 use super::upstream::{Origin, Speaks};
 
@@ -53,27 +52,27 @@ fn is_left_behind(name: &HeaderName) -> bool {
 }
 
 /// Addresses a request to its upstream: origin-form and `Host` over HTTP/1.1, pseudo-fields over HTTP/2.
-pub(crate) fn address(parts: &mut Parts, origin: &Origin, speaks: Speaks) {
+pub(crate) fn address<B>(request: &mut Request<B>, origin: &Origin, speaks: Speaks) {
     let authority = origin.authority();
-    let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let mut uri = http::uri::Parts::default();
     uri.path_and_query = Some(path);
-    parts.headers.remove(header::HOST);
+    request.headers_mut().remove(header::HOST);
     match speaks {
         Speaks::H1 => {
             if let Ok(host) = HeaderValue::from_str(&authority) {
-                parts.headers.insert(header::HOST, host);
+                request.headers_mut().insert(header::HOST, host);
             }
-            parts.version = Version::HTTP_11;
+            *request.version_mut() = Version::HTTP_11;
         }
         Speaks::H2 => {
             uri.scheme = Some(if origin.tls { Scheme::HTTPS } else { Scheme::HTTP });
             uri.authority = authority.parse().ok();
-            parts.version = Version::HTTP_2;
+            *request.version_mut() = Version::HTTP_2;
         }
     }
     if let Ok(uri) = Uri::from_parts(uri) {
-        parts.uri = uri;
+        *request.uri_mut() = uri;
     }
 }
 

@@ -18,11 +18,14 @@ use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
 use crate::telemetry::label::{Closed, Limit, Mode};
 
+/// The proxy's password, wiped from memory with the gateway.
+pub type Password = zeroize::Zeroizing<Vec<u8>>;
+
 /// What a listener does with a connection.
 #[derive(Clone)]
 pub enum Way {
     /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
-    Explicit { password: Option<Arc<crate::credential::Secret>> },
+    Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
     Reverse(ReverseOrigin),
 }
@@ -60,13 +63,16 @@ pub async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, plac
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             gateway.metrics.limit_reached(Limit::Connections);
             gateway.metrics.connection_closed(Closed::Limit);
-            reset(stream);
             continue;
         };
         tune(&stream);
         let serving = connection(Arc::clone(&gateway), way.clone(), stream);
+        let drain = gateway.drain.clone();
         gateway.drain.spawn(async move {
-            serving.await;
+            tokio::select! {
+                () = serving => {}
+                () = drain.aborting() => {}
+            }
             drop(place);
         });
     }

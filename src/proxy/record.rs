@@ -12,6 +12,7 @@ use super::session::{Busy, Session};
 use super::upstream::Origin;
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
+use crate::policy::RuleId;
 use crate::policy::destination::Ruling;
 use crate::telemetry::metrics::Timings;
 
@@ -99,9 +100,9 @@ impl Record {
     }
 
     /// The request carries a real key from here on.
-    pub(crate) fn credential_attached(&mut self, name: &str) {
-        self.session.gateway.metrics.credential_attached(name);
-        self.transforms.push(Transform { name: "credential", detail: Some(name.to_owned()) });
+    pub(crate) fn credential_attached(&mut self, credential: &RuleId) {
+        self.session.gateway.metrics.credential_attached(credential.as_str());
+        self.transforms.push(Transform { name: "credential", detail: Some(credential.to_string()) });
     }
 
     /// The request goes no further. Answers the id of the event that says so.

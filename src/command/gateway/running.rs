@@ -17,14 +17,14 @@ use crate::command::surroundings;
 use crate::config::listeners::{Listeners, STATUS_SOCKET};
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::credential::{Secret, Store};
+use crate::credential::Store;
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::Freshness;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
-use crate::proxy::listener::{self, Way};
+use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
@@ -292,13 +292,7 @@ async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
         let password = match &explicit.password_file {
             Some(file) => {
                 let line = one_line(file).map_err(|problem| vec![problem])?;
-                let secret = Secret::parse(line.as_bytes()).map_err(|unfit| {
-                    vec![Problem::at(
-                        "listeners.explicit.passwordFile",
-                        format!("{}: {unfit}", file.display()),
-                    )]
-                })?;
-                Some(Arc::new(secret))
+                Some(Arc::new(Password::new(line.into_bytes())))
             }
             None => None,
         };

@@ -31,7 +31,7 @@ pub(crate) struct Connection {
 /// A request that could not be sent, given back where not a byte of it has left.
 pub(crate) struct Unsent {
     pub(crate) error: hyper::Error,
-    pub(crate) request: Option<Request<RequestBody>>,
+    pub(crate) request: Option<Box<Request<RequestBody>>>,
 }
 
 impl Connection {
@@ -71,7 +71,7 @@ impl Connection {
         match result {
             Ok(response) => Ok((response, self)),
             Err(mut failed) => {
-                let request = failed.take_message();
+                let request = failed.take_message().map(Box::new);
                 Err(Unsent { error: failed.into_error(), request })
             }
         }
