@@ -19,15 +19,15 @@ const MAX_PASSWORD_BYTES: u64 = 4 << 10;
 
 /// What a gateway starts from, all of it read and found good.
 #[derive(Debug)]
-pub struct Checked {
-    pub settings: Settings,
-    pub policy: Policy,
-    pub gate: Gate,
-    pub upstream_tls: UpstreamTls,
+pub(crate) struct Checked {
+    pub(crate) settings: Settings,
+    pub(crate) policy: Policy,
+    pub(crate) gate: Gate,
+    pub(crate) upstream_tls: UpstreamTls,
 }
 
 /// `postern gateway --check`: exit status 1 where the gateway would not start.
-pub fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     match read(config, surroundings::read(), SystemTime::now()).1 {
         Ok(checked) => {
             if output == Output::Text {
@@ -49,7 +49,7 @@ pub fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// Everything that is wrong: with the settings, or, where those are good, with all that they name.
-pub fn read(
+pub(crate) fn read(
     config: &Path,
     surroundings: Surroundings,
     now: SystemTime,
@@ -105,7 +105,7 @@ fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
 ///
 /// # Errors
 /// Everything that is wrong with its files.
-pub fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
+pub(crate) fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     for (name, text) in source::read_policy(path)? {
         match document::parse(&name, &text) {
