@@ -67,7 +67,9 @@ fn walk(mut bytes: &[u8]) {
 fn past_chunks(mut bytes: &[u8]) -> &[u8] {
     while !bytes.is_empty() {
         let parsed = httparse::parse_chunk_size(bytes).expect("httparse refuses a chunk line that passed");
-        let httparse::Status::Complete((line, size)) = parsed else { panic!("a part of a chunk line passed") };
+        let httparse::Status::Complete((line, size)) = parsed else {
+            panic!("a part of a chunk line passed")
+        };
         let rest = &bytes[line..];
         if size == 0 {
             return past_trailers(rest);
