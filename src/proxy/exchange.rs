@@ -70,9 +70,9 @@ impl Exchange<'_> {
         }
         if let Some(plan) = &decided.plan {
             attach(self.snapshot, plan, &mut parts)?;
-            record.credential_attached(&plan.credential().id);
+            record.credential_attached(plan.credential());
         }
-        let request = self.outgoing(parts, record);
+        let request = self.outgoing(parts);
         let method = request.method().clone();
         let key = Key { user: user_of(decided.plan.as_ref().map(Plan::credential)), origin: decided.origin };
         let policy = self.snapshot.policy();
@@ -153,10 +153,10 @@ impl Exchange<'_> {
     }
 
     /// The request as it goes upstream.
-    fn outgoing(&mut self, parts: Parts, record: &Record) -> Request<RequestBody> {
+    fn outgoing(&mut self, parts: Parts) -> Request<RequestBody> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let body = match self.incoming.take() {
-            Some(incoming) if !incoming.is_end_stream() => RequestBody::new(incoming, record.sent(), idle),
+            Some(incoming) if !incoming.is_end_stream() => RequestBody::new(incoming, idle),
             Some(_) | None => RequestBody::empty(),
         };
         Request::from_parts(parts, body)
