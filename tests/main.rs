@@ -1,0 +1,2 @@
+//! Black-box tests.
+mod policies;
