@@ -1,2 +1,0 @@
-//! Black-box tests.
-mod policies;
