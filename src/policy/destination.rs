@@ -1,14 +1,309 @@
-//! What a policy decides, with the rule that decided.
+//! Which rules a flow meets, and what becomes of it (design section 5.2 and 5.3).
 
-use super::RuleId;
-use crate::event;
+use std::net::IpAddr;
+use std::sync::Arc;
 
-/// The verdict with its rule, for events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruling {
-    pub verdict: event::Verdict,
-    pub rule: RuleId,
-    pub reason: String,
-    /// `Enforce` or `Audit`.
-    pub enforcement: &'static str,
+use ipnet::IpNet;
+
+use crate::event::Verdict;
+
+use super::compile::{Mode, Policy};
+use super::document;
+use super::index::Cover;
+use super::inspection::Grant;
+use super::name::DnsName;
+use super::rule::{Rule, TIERS};
+use super::ruling::AUDIT;
+
+pub use super::inspection::Inspection;
+pub use super::outlook::Outlook;
+pub use super::ruling::Ruling;
+
+/// What the first bytes of a flow are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Protocol {
+    Tls,
+    Http,
+    Opaque,
+}
+
+/// What a flow has shown. `name` wins: with a name, no address rule takes part. IPs in CONNECT or Host, and
+/// dialled ones, are `address`.
+#[derive(Debug, Clone, Copy)]
+pub struct Flow<'a> {
+    pub name: Option<&'a DnsName>,
+    pub address: Option<IpAddr>,
+    pub port: u16,
+    pub protocol: Protocol,
+}
+
+/// What becomes of a flow, and why.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    pub action: Action,
+    pub decision: Ruling,
+    /// What Audit policies beside enforced ones would have done, only where it differs.
+    pub audited: Vec<Ruling>,
+}
+
+/// What is done with a flow.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// `named`: a Deny rule names the host exactly, so the refusal is shown inside (leaf minted, 403).
+    Deny {
+        named: bool,
+    },
+    /// Without `allow_ech` a ClientHello with ECH is denied; where [`Policy::audit_only`] that is recorded alone.
+    Tunnel {
+        allow_ech: bool,
+    },
+    Inspect(Arc<Inspection>),
+}
+
+/// The rules that a flow meets.
+pub(super) struct Met<'a> {
+    /// The most specific Deny rule, and whether it names the host exactly.
+    pub(super) deny: Option<(&'a Rule, bool)>,
+    /// Of each tier the most specific rules that take part and deny nothing; empty where it has none.
+    tiers: [Tiered<'a>; TIERS],
+}
+
+/// The equally specific rules that decide for one tier: a group of the index, to be filtered again.
+#[derive(Clone, Copy, Default)]
+struct Tiered<'a>(&'a [usize]);
+
+/// Whose rules are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Those of Enforce policies.
+    Enforced,
+    /// Those of all policies that select the pod.
+    All,
+}
+
+impl Policy {
+    /// Decides about a flow. The common allowed flow costs a few look-ups and no allocation.
+    pub fn destination(&self, flow: &Flow<'_>) -> Destination {
+        match self.mode {
+            Mode::Missing | Mode::Unselected => Destination {
+                action: Action::Deny { named: false },
+                decision: self.refusal(flow),
+                audited: Vec::new(),
+            },
+            Mode::AuditOnly => self.audited_alone(flow),
+            Mode::Enforced { audits } => self.enforced(flow, audits),
+        }
+    }
+
+    /// The rules that decide for the pod: those of Audit policies where only such select it.
+    pub(super) fn sight(&self) -> Sight {
+        if self.mode == Mode::AuditOnly { Sight::All } else { Sight::Enforced }
+    }
+
+    fn enforced(&self, flow: &Flow<'_>, audits: bool) -> Destination {
+        let met = self.meet(flow, Sight::Enforced);
+        let mut destination = match met.deny {
+            Some((rule, named)) => {
+                Destination { action: Action::Deny { named }, decision: rule.ruling(), audited: Vec::new() }
+            }
+            None => self.grant(&met, flow, Sight::Enforced).unwrap_or_else(|| Destination {
+                action: Action::Deny { named: false },
+                decision: self.refusal(flow),
+                audited: Vec::new(),
+            }),
+        };
+        if audits {
+            self.audit(flow, &mut destination);
+        }
+        destination
+    }
+
+    /// Only Audit policies select the pod: what they would deny goes through (design section 5.5).
+    fn audited_alone(&self, flow: &Flow<'_>) -> Destination {
+        let met = self.meet(flow, Sight::All);
+        let granted = self.grant(&met, flow, Sight::All);
+        let denial = match (met.deny, &granted) {
+            (Some((rule, _)), _) => Some(rule.ruling()),
+            (None, None) => Some(self.refusal(flow)),
+            (None, Some(_)) => None,
+        };
+        let tunnelled = || Destination {
+            action: Action::Tunnel { allow_ech: true },
+            decision: self.refusal(flow),
+            audited: Vec::new(),
+        };
+        let mut destination = granted.unwrap_or_else(tunnelled);
+        if let Some(denial) = denial {
+            destination.decision = denial.into_would_deny();
+        }
+        destination
+    }
+
+    /// Records what would become of the flow if the Audit policies were enforced too.
+    fn audit(&self, flow: &Flow<'_>, destination: &mut Destination) {
+        let met = self.meet(flow, Sight::All);
+        let denied = matches!(destination.action, Action::Deny { .. });
+        if let Some((rule, _)) = met.deny {
+            if !denied {
+                destination.audited.push(rule.ruling().into_would_deny());
+            }
+            return;
+        }
+        let Some(other) = self.grant(&met, flow, Sight::All) else { return };
+        let differs = match (&mut destination.action, &other.action) {
+            (Action::Inspect(own), Action::Inspect(_)) => {
+                let tiers = self.grants(&met, flow, Sight::All);
+                if tiers != self.grants(&self.meet(flow, Sight::Enforced), flow, Sight::Enforced) {
+                    *own = Arc::new(Inspection::clone(own).with_audited(tiers));
+                }
+                false
+            }
+            (Action::Tunnel { .. }, Action::Tunnel { .. }) => false,
+            (Action::Deny { .. } | Action::Tunnel { .. } | Action::Inspect(_), _) => true,
+        };
+        if differs {
+            let word = other.action.as_str();
+            let reason = format!("With the Audit policies enforced, this rule would say {word}");
+            destination.audited.push(Ruling {
+                verdict: Verdict::Audit,
+                reason,
+                enforcement: AUDIT,
+                ..other.decision
+            });
+        }
+    }
+
+    /// Finds the rules that take part.
+    pub(super) fn meet(&self, flow: &Flow<'_>, sight: Sight) -> Met<'_> {
+        let mut met = Met { deny: None, tiers: [Tiered::default(); TIERS] };
+        self.index.walk(flow.name, flow.address, |cover, group| {
+            for rule in self.visible(group, sight) {
+                if !rule.takes(flow.port, flow.protocol) {
+                    continue;
+                }
+                if rule.action == document::Action::Deny {
+                    met.deny.get_or_insert((rule, cover == Cover::Exact));
+                } else if let Some(tier) = met.tiers.get_mut(rule.tier.index())
+                    && tier.0.is_empty()
+                {
+                    *tier = Tiered(group);
+                }
+            }
+        });
+        met
+    }
+
+    pub(super) fn visible<'a>(&'a self, group: &'a [usize], sight: Sight) -> impl Iterator<Item = &'a Rule> {
+        let rules = group.iter().filter_map(|number| self.rules.get(*number));
+        rules.filter(move |rule| sight == Sight::All || !rule.audit)
+    }
+
+    /// The rules that allow the flow, tier by tier.
+    pub(super) fn allowing<'a>(
+        &'a self,
+        met: &'a Met<'a>,
+        flow: &'a Flow<'_>,
+        sight: Sight,
+    ) -> impl Iterator<Item = &'a Rule> + 'a {
+        met.tiers.iter().enumerate().flat_map(move |(tier, Tiered(group))| {
+            self.visible(group, sight).filter(move |rule| {
+                rule.tier.index() == tier
+                    && rule.action != document::Action::Deny
+                    && rule.takes(flow.port, flow.protocol)
+            })
+        })
+    }
+
+    /// What the rules that were met allow together: the stricter action, `allowEch` only if all say so.
+    fn grant(&self, met: &Met<'_>, flow: &Flow<'_>, sight: Sight) -> Option<Destination> {
+        let mut inspecting = self.allowing(met, flow, sight).filter(|rule| rule.grant.is_some());
+        let (rule, action) = match (inspecting.next(), inspecting.next()) {
+            (Some(rule), None) => (rule, Action::Inspect(rule.alone.clone()?)),
+            (Some(rule), Some(_)) => {
+                let united = Inspection::new(self.grants(met, flow, sight), self.audit_only());
+                (rule, Action::Inspect(Arc::new(united)))
+            }
+            (None, _) => {
+                let rule = self.allowing(met, flow, sight).next()?;
+                let allow_ech = self.allowing(met, flow, sight).all(|rule| rule.allow_ech);
+                (rule, Action::Tunnel { allow_ech })
+            }
+        };
+        Some(Destination { action, decision: rule.ruling(), audited: Vec::new() })
+    }
+
+    /// The endpoints of the Inspect rules, by tier.
+    fn grants(&self, met: &Met<'_>, flow: &Flow<'_>, sight: Sight) -> Vec<Vec<Arc<Grant>>> {
+        let mut tiers = vec![Vec::new(); TIERS];
+        for rule in self.allowing(met, flow, sight) {
+            if let (Some(tier), Some(grant)) = (tiers.get_mut(rule.tier.index()), &rule.grant) {
+                tier.push(Arc::clone(grant));
+            }
+        }
+        tiers.retain(|tier| !tier.is_empty());
+        tiers
+    }
+
+    /// The denial of what no rule allows, with what would help.
+    pub(super) fn refusal(&self, flow: &Flow<'_>) -> Ruling {
+        match self.mode {
+            Mode::Missing => return Ruling::builtin("no-policy", "No policy has been loaded"),
+            Mode::Unselected => return Ruling::builtin("no-policy", "No policy selects this pod"),
+            Mode::AuditOnly | Mode::Enforced { .. } => {}
+        }
+        let mut near = false;
+        self.index.walk(flow.name, flow.address, |_, group| {
+            near |= self.visible(group, self.sight()).any(|rule| rule.action != document::Action::Deny);
+        });
+        let reason = match (near, flow.name, flow.address) {
+            (true, ..) => "A rule names this destination, but not on this port with this protocol",
+            (false, Some(_), _) => "No rule names this host",
+            (false, None, Some(_)) => "The connection names no host, and no rule names this address",
+            (false, None, None) => "The connection names no host",
+        };
+        Ruling::builtin("default-deny", reason)
+    }
+
+    /// A CIDR (or IP literal) Deny rule about an address that was resolved or dialled.
+    pub fn denies_address(&self, ip: IpAddr, port: u16) -> Option<Ruling> {
+        if self.mode == Mode::AuditOnly { None } else { self.address_denial(ip, port, Sight::Enforced) }
+    }
+
+    /// What Audit policies say of an address that nothing enforced denies: recorded, never in the way.
+    pub fn audits_address(&self, ip: IpAddr, port: u16) -> Option<Ruling> {
+        if self.denies_address(ip, port).is_some() {
+            return None;
+        }
+        self.address_denial(ip, port, Sight::All).map(Ruling::into_would_deny)
+    }
+
+    fn address_denial(&self, ip: IpAddr, port: u16, sight: Sight) -> Option<Ruling> {
+        let flow = Flow { name: None, address: Some(ip.to_canonical()), port, protocol: Protocol::Opaque };
+        self.meet(&flow, sight).deny.map(|(rule, _)| rule.ruling())
+    }
+
+    /// Whether a CIDR Tunnel rule opens this address of a range that is denied by default: its net equals the
+    /// range or is narrower, and it has that port.
+    pub fn lifts(&self, range: &IpNet, ip: IpAddr, port: u16) -> bool {
+        let mut lifted = false;
+        self.index.walk_nets(ip, &mut |cover, group| {
+            let narrow = matches!(cover, Cover::Net(net) if range.contains(&net));
+            lifted |= narrow
+                && self.visible(group, self.sight()).any(|rule| {
+                    rule.action == document::Action::Tunnel && rule.takes(port, Protocol::Opaque)
+                });
+        });
+        lifted
+    }
+}
+
+impl Action {
+    /// `Inspect`, `Tunnel` or `Deny`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Deny { .. } => "Deny",
+            Self::Tunnel { .. } => "Tunnel",
+            Self::Inspect(_) => "Inspect",
+        }
+    }
 }

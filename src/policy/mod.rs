@@ -1,11 +1,38 @@
 //! Decides: what users write, compiled into what an exchange asks. Pure.
+//!
+//! [`document`] is what users write, [`compile`] makes a [`Policy`] of it, [`destination`] asks it about flows.
+//! [`name`], [`pattern`] and [`path`] hold the canonical forms that both sides are compared in.
 
-pub mod credential;
+pub mod document;
+mod field;
+mod lower;
+mod read;
+mod source;
+mod yaml;
+
+pub mod compile;
+mod conflict;
+mod index;
+mod rule;
+mod selector;
+
 pub mod destination;
+pub mod inspection;
+pub mod outlook;
+pub mod ruling;
+
+pub mod address;
+pub mod age;
+pub mod credential;
+
 pub mod name;
+pub mod path;
+pub mod pattern;
 
 use std::fmt;
 use std::sync::Arc;
+
+pub use compile::{Labels, Policy};
 
 /// A rule's stable id: `namespace/policy/rule`, `-/policy/rule` or `postern/builtin/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,145 @@
+//! Addresses that are not dialled, judged on the address that would really be.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use super::Policy;
+use super::ruling::Ruling;
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix))
+}
+
+const fn v6(segments: [u16; 8], prefix: u8) -> IpNet {
+    let [a, b, c, d, e, f, g, h] = segments;
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix))
+}
+
+/// What nobody needs by default, and an attacker does: this host, its neighbours, its cloud's metadata.
+const BUILT_IN: &[IpNet] = &[
+    // This host, which Linux takes for loopback (RFC 1122 section 3.2.1.3), and loopback.
+    v4(0, 0, 0, 0, 8),
+    v4(127, 0, 0, 0, 8),
+    v6([0, 0, 0, 0, 0, 0, 0, 0], 128),
+    v6([0, 0, 0, 0, 0, 0, 0, 1], 128),
+    // Link-local, with most clouds' metadata.
+    v4(169, 254, 0, 0, 16),
+    v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+    // Metadata elsewhere: Azure, Alibaba, Oracle, AWS, Google, Scaleway.
+    v4(168, 63, 129, 16, 32),
+    v4(100, 100, 100, 200, 32),
+    v4(192, 0, 0, 192, 32),
+    v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32),
+    v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
+    v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128),
+    // Multicast and broadcast.
+    v4(224, 0, 0, 0, 4),
+    v4(255, 255, 255, 255, 32),
+    v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+];
+
+/// The pool of synthetic addresses where none is configured (design section 2, `listeners.dns.pool`).
+const DEFAULT_POOL: IpNet = v4(198, 18, 0, 0, 15);
+
+const NAT64: IpNet = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
+const NAT64_LOCAL: IpNet = v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48);
+const SIX_TO_FOUR: IpNet = v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
+const TEREDO: IpNet = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
+/// IPv4-compatible (RFC 4291 section 2.5.5.1) and IPv4-translated (RFC 2765 section 2.1).
+const COMPATIBLE: IpNet = v6([0, 0, 0, 0, 0, 0, 0, 0], 96);
+const TRANSLATED: IpNet = v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96);
+
+/// The addresses that are denied whatever name they came from.
+#[derive(Debug, Clone)]
+pub struct Reserved {
+    ranges: Vec<IpNet>,
+    allow: Vec<IpNet>,
+    own: Vec<IpAddr>,
+    pools: Vec<IpNet>,
+}
+
+impl Reserved {
+    /// The built-in ranges and those of `upstream.denyAddresses`, without those of `upstream.allowAddresses`;
+    /// `own` are the pod's addresses, of which none but loopback is ever dialled.
+    pub fn new(deny: &[IpNet], allow: &[IpNet], own: &[IpAddr]) -> Self {
+        let own = own.iter().map(IpAddr::to_canonical).filter(|ip| !ip.is_loopback());
+        Self {
+            ranges: BUILT_IN.iter().chain(deny).copied().collect(),
+            allow: allow.to_vec(),
+            own: own.collect(),
+            pools: vec![DEFAULT_POOL],
+        }
+    }
+
+    /// The same with other pools of synthetic addresses, which are never dialled.
+    #[must_use]
+    pub fn with_pools(self, pools: &[IpNet]) -> Self {
+        Self { pools: pools.to_vec(), ..self }
+    }
+
+    /// Judges the address really dialled, at connect. IPv4 inside IPv6 (mapped, compatible, translated, NAT64,
+    /// 6to4, Teredo) is judged as IPv4 too. The answer is a denial: `denied-address`, or a CIDR Deny rule's.
+    pub fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Ruling> {
+        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port))
+    }
+
+    fn judge_form(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Ruling> {
+        let denied = |reason: &str| Some(Ruling::builtin("denied-address", reason));
+        if self.own.contains(&ip) {
+            return denied("The name leads to the pod itself");
+        }
+        if covers(&self.pools, ip) {
+            return denied(
+                "The name leads to a synthetic address, which stands for a name and is never dialled",
+            );
+        }
+        if let Some(ruling) = policy.denies_address(ip, port) {
+            return Some(ruling);
+        }
+        if covers(&self.allow, ip) {
+            return None;
+        }
+        let closed = self.ranges.iter().any(|range| range.contains(&ip) && !policy.lifts(range, ip, port));
+        if closed {
+            denied("The address is loopback, link-local, metadata, or of a range that is denied here")
+        } else {
+            None
+        }
+    }
+}
+
+fn covers(nets: &[IpNet], ip: IpAddr) -> bool {
+    nets.iter().any(|net| net.contains(&ip))
+}
+
+/// The address itself, and every IPv4 address that a router on the way might make of it.
+fn forms(ip: IpAddr) -> Vec<IpAddr> {
+    let ip = ip.to_canonical();
+    let IpAddr::V6(v6) = ip else { return vec![ip] };
+    let octets = v6.octets();
+    let at = |places: [usize; 4]| {
+        let [a, b, c, d] = places.map(|place| octets.get(place).copied().unwrap_or_default());
+        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+    };
+    let last = at([12, 13, 14, 15]);
+    let mut all = vec![ip];
+    if NAT64.contains(&ip) || TRANSLATED.contains(&ip) {
+        all.push(last);
+    }
+    if COMPATIBLE.contains(&ip) && !v6.is_unspecified() && !v6.is_loopback() {
+        all.push(last);
+    }
+    if NAT64_LOCAL.contains(&ip) {
+        // Any of the prefix lengths of RFC 6052 section 2.2 may be in use inside it: /48, /56, /64, /96.
+        all.extend([at([6, 7, 9, 10]), at([7, 9, 10, 11]), at([9, 10, 11, 12]), last]);
+    }
+    if SIX_TO_FOUR.contains(&ip) {
+        all.push(at([2, 3, 4, 5]));
+    }
+    if TEREDO.contains(&ip) {
+        let IpAddr::V4(hidden) = last else { return all };
+        all.extend([at([4, 5, 6, 7]), IpAddr::V4(Ipv4Addr::from_bits(!hidden.to_bits()))]);
+    }
+    all
+}

@@ -1,0 +1,214 @@
+//! From documents to one [`Policy`]: what selects the pod, in the order in which it decides.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::problem::Problem;
+
+use super::conflict::Claims;
+use super::credential::Credential;
+use super::document::Document;
+use super::index::Index;
+use super::inspection::Inspection;
+use super::lower::{Lowered, lower};
+use super::rule::Rule;
+use super::selector::selects;
+
+/// A pod's labels.
+pub type Labels = BTreeMap<String, String>;
+
+/// Everything that decides about one pod's traffic: immutable, replaced whole.
+#[derive(Debug)]
+pub struct Policy {
+    revision: String,
+    pub(super) mode: Mode,
+    /// The cluster's rules first, each tier in the order of its policies' ids.
+    pub(super) rules: Vec<Rule>,
+    pub(super) index: Index,
+    /// Ports on which a host rule needs to see the first bytes of a flow.
+    pub(super) sniffed_ports: HashSet<u16>,
+    credentials: Vec<Arc<Credential>>,
+    synced_at: Option<SystemTime>,
+}
+
+/// Who selects the pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// No policy was ever loaded.
+    Missing,
+    /// No policy selects the pod.
+    Unselected,
+    /// Only Audit policies do.
+    AuditOnly,
+    /// Enforce policies do; `audits` says whether Audit policies do too.
+    Enforced { audits: bool },
+}
+
+impl Mode {
+    /// The mode of a pod that these policies select, each Audit or not.
+    fn of(audits: impl Iterator<Item = bool>) -> Self {
+        let (mut audit, mut enforce) = (false, false);
+        audits.for_each(|audits| if audits { audit = true } else { enforce = true });
+        match (audit, enforce) {
+            (false, false) => Self::Unselected,
+            (true, false) => Self::AuditOnly,
+            (audits, true) => Self::Enforced { audits },
+        }
+    }
+
+    /// Whether such a policy's credentials are attached: beside an Enforce policy, an Audit policy only records.
+    fn heeds(self, audit: bool) -> bool {
+        !audit || self == Self::AuditOnly
+    }
+}
+
+/// A document that was judged, with what it compiled to.
+struct Judged<'a> {
+    document: &'a Document,
+    lowered: Lowered,
+    selected: bool,
+}
+
+impl Policy {
+    /// Judges all documents, also those that do not select the pod, and keeps what selects it. Without a cluster
+    /// only pod labels are compared: neither a policy's namespace nor a `namespaceSelector` is.
+    pub fn compile(documents: &[Document], labels: &Labels) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut judged = Vec::with_capacity(documents.len());
+        for document in documents {
+            match lower(document) {
+                Ok(lowered) => {
+                    let selected = selects(document.spec.pod_selector.as_ref(), labels);
+                    judged.push(Judged { document, lowered, selected });
+                }
+                Err(found) => {
+                    problems.extend(found.into_iter().map(|problem| document.origin.locate(problem)))
+                }
+            }
+        }
+        judged.sort_by(|a, b| {
+            let key = |judged: &Judged<'_>| (judged.lowered.scope.tier, judged.lowered.scope.policy.clone());
+            key(a).cmp(&key(b))
+        });
+        problems.extend(conflicts(&judged));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Self::of(revision(documents), judged))
+    }
+
+    /// Never had a good one: denies everything.
+    pub fn none() -> Self {
+        Self {
+            revision: "none".to_owned(),
+            mode: Mode::Missing,
+            rules: Vec::new(),
+            index: Index::default(),
+            sniffed_ports: HashSet::new(),
+            credentials: Vec::new(),
+            synced_at: None,
+        }
+    }
+
+    fn of(revision: String, judged: Vec<Judged<'_>>) -> Self {
+        let selected: Vec<Lowered> =
+            judged.into_iter().filter(|one| one.selected).map(|one| one.lowered).collect();
+        let mode = Mode::of(selected.iter().map(|lowered| lowered.scope.audit));
+        let mut rules = Vec::new();
+        let mut credentials = Vec::new();
+        for lowered in selected {
+            if mode.heeds(lowered.scope.audit) {
+                credentials
+                    .extend(lowered.credentials.into_iter().map(|(_, credential)| Arc::new(credential)));
+            }
+            rules.extend(lowered.rules);
+        }
+        for rule in &mut rules {
+            let audit_only = mode == Mode::AuditOnly;
+            rule.alone =
+                rule.grant.clone().map(|grant| Arc::new(Inspection::new(vec![vec![grant]], audit_only)));
+        }
+        let index = Index::new(&rules);
+        let mut policy = Self {
+            revision,
+            mode,
+            rules,
+            index,
+            sniffed_ports: HashSet::new(),
+            credentials,
+            synced_at: None,
+        };
+        policy.sniffed_ports = policy.host_ports();
+        policy
+    }
+
+    /// `sha256:` and 16 hex digits of what the documents say: comments, order and files do not matter.
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// Whether only Audit policies select the pod.
+    pub fn audit_only(&self) -> bool {
+        self.mode == Mode::AuditOnly
+    }
+
+    /// The credentials of the policies that decide, the cluster's first.
+    pub fn credentials(&self) -> &[Arc<Credential>] {
+        &self.credentials
+    }
+
+    /// When the operator last vouched for these documents; none for files on a laptop.
+    pub fn synced_at(&self) -> Option<SystemTime> {
+        self.synced_at
+    }
+
+    /// The same policy, with the operator's `syncedAt`.
+    #[must_use]
+    pub fn with_synced_at(self, synced_at: Option<SystemTime>) -> Self {
+        Self { synced_at, ..self }
+    }
+}
+
+/// A digest over the documents as they were understood, so that whoever holds the same documents in another
+/// form (the operator, from the cluster) comes to the same revision.
+fn revision(documents: &[Document]) -> String {
+    let mut texts: Vec<String> =
+        documents.iter().map(|document| serde_json::to_string(document).unwrap_or_default()).collect();
+    texts.sort();
+    let digest = digest(&SHA256, texts.join("\n").as_bytes());
+    let hex: String = digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// What documents must not share.
+fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut policies: HashMap<&str, &Document> = HashMap::new();
+    let (mut pod, mut namespaces) = (Claims::default(), Claims::default());
+    let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.scope.audit));
+    for Judged { document, lowered, selected } in judged {
+        let scope = &lowered.scope;
+        let mut say = |path: &str, message: String| {
+            let problem = document.origin.locate(Problem::at(path, message));
+            // Two checks may say the same of one credential.
+            if !problems.iter().any(|told: &Problem| told.path == problem.path && told.file == problem.file) {
+                problems.push(problem);
+            }
+        };
+        if let Some(first) = policies.insert(&scope.policy, document) {
+            let place = first.origin.place("metadata.name");
+            say("metadata.name", format!("the policy {} is already written in {place}", scope.policy));
+            continue;
+        }
+        for (path, credential) in &lowered.credentials {
+            let attached = *selected && mode.heeds(scope.audit);
+            let of_pod = if attached { pod.within_pod(scope.tier, credential) } else { Vec::new() };
+            let of_namespace = namespaces.within_namespace(&scope.namespace, credential);
+            of_pod.into_iter().chain(of_namespace).for_each(|message| say(path, message));
+        }
+    }
+    problems
+}

@@ -1,0 +1,52 @@
+//! How a field of a document is called: `spec.destinations[2].hosts[0]`.
+
+/// The field `key` of the mapping `parent`; a key with a separator of its own stands in quotes.
+pub(super) fn key(parent: &str, key: &str) -> String {
+    if key.contains(['.', '[', ']', '"']) {
+        format!("{parent}[{key:?}]")
+    } else if parent.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{parent}.{key}")
+    }
+}
+
+/// Item `number` of the list `parent`, from 0.
+pub(super) fn item(parent: &str, number: usize) -> String {
+    format!("{parent}[{number}]")
+}
+
+/// Whether `path` is `above` or lies under it.
+pub(super) fn is_within(path: &str, above: &str) -> bool {
+    path.strip_prefix(above)
+        .is_some_and(|rest| above.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The field that holds this one; the whole document, `""`, at the end.
+pub(super) fn parent(path: &str) -> &str {
+    path.get(..path.rfind(['.', '[']).unwrap_or(0)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_called_as_people_write_them() {
+        let destination = item(&key("spec", "destinations"), 2);
+        assert_eq!(key(&destination, "hosts"), "spec.destinations[2].hosts");
+        assert_eq!(key("", "spec"), "spec");
+        assert_eq!(key("matchLabels", "app.kubernetes.io/name"), r#"matchLabels["app.kubernetes.io/name"]"#);
+    }
+
+    #[test]
+    fn a_field_lies_within_what_holds_it() {
+        assert!(is_within("spec.hosts[0]", "spec.hosts"));
+        assert!(is_within("spec.hosts", "spec.hosts"));
+        assert!(is_within("spec", ""));
+        assert!(!is_within("spec.hostsx", "spec.hosts"));
+        assert_eq!(parent("spec.hosts[0]"), "spec.hosts");
+        assert_eq!(parent("spec.hosts"), "spec");
+        assert_eq!(parent("spec"), "");
+    }
+}

@@ -1,0 +1,94 @@
+//! Credential rules, judged and compiled.
+
+use crate::policy::RuleId;
+use crate::policy::credential::{Credential, Source};
+use crate::policy::document::{self, Document};
+use crate::policy::field;
+use crate::policy::name::{DnsName, Host};
+
+use super::{Names, Problems, Scope, ports, text};
+
+/// Compiles the credentials of a policy, each with its field; those with mistakes are left out.
+pub(super) fn lower(
+    document: &Document,
+    scope: &Scope,
+    problems: &mut Problems,
+) -> Vec<(String, Credential)> {
+    let mut names = Names::default();
+    let mut all = Vec::new();
+    for (number, written) in document.spec.credentials.iter().enumerate() {
+        let path = field::item("spec.credentials", number);
+        names.add(&path, &written.name, problems);
+        let hosts = hosts(&path, &written.hosts, problems);
+        let ports = ports(&path, written.ports.as_ref(), problems);
+        let placeholder = written.placeholder.clone().unwrap_or_else(|| format!("postern:{}", written.name));
+        if written.placeholder.is_some() {
+            problems.keep(&field::key(&path, "placeholder"), text::placeholder(&placeholder));
+        }
+        let Some(source) = source(&path, written, document, problems) else { continue };
+        let id = RuleId::new(format!("{}/credentials/{}", scope.policy, written.name));
+        let (name, require) = (written.name.clone(), written.require == Some(true));
+        all.push((path, Credential { id, name, hosts, ports, placeholder, require, source }));
+    }
+    all
+}
+
+/// Reads exact names: a key is never bound to a pattern, nor to an address.
+fn hosts(path: &str, written: &[String], problems: &mut Problems) -> Vec<DnsName> {
+    let list = field::key(path, "hosts");
+    if written.is_empty() {
+        problems.add(list.as_str(), "name at least one host");
+    }
+    let read = |text: &String| {
+        if text.contains('*') {
+            return Err(format!("{text:?}: a credential belongs to exact names, never to a pattern"));
+        }
+        if matches!(Host::parse(text), Ok(Host::Ip(_))) {
+            return Err(format!("{text:?}: a credential belongs to names, never to an address"));
+        }
+        DnsName::parse_written(text).map_err(|error| format!("{text:?}: {error}"))
+    };
+    let all = written.iter().enumerate();
+    all.filter_map(|(number, text)| problems.keep(&field::item(&list, number), read(text))).collect()
+}
+
+/// Reads the one source of a credential.
+fn source(
+    path: &str,
+    written: &document::Credential,
+    document: &Document,
+    problems: &mut Problems,
+) -> Option<Source> {
+    match (&written.secret_key_ref, &written.from_env, &written.from_file) {
+        (Some(reference), None, None) => {
+            let path = field::key(path, "secretKeyRef");
+            for (name, value) in [("name", &reference.name), ("key", &reference.key)] {
+                if value.is_empty() {
+                    problems.add(field::key(&path, name), "is required");
+                }
+            }
+            Some(Source::Mounted)
+        }
+        (None, Some(variable), None) => {
+            problems.keep(&field::key(path, "fromEnv"), text::variable(variable))?;
+            Some(Source::Env(variable.clone()))
+        }
+        (None, None, Some(file)) => {
+            if file.is_empty() || file.starts_with('~') || file.contains('\0') {
+                problems
+                    .add(field::key(path, "fromFile"), "expected a file; `~` and variables are not expanded");
+                return None;
+            }
+            Some(Source::File(document.origin.resolve(file)))
+        }
+        (None, None, None) => {
+            problems.add(path, "needs a source: `secretKeyRef`, `fromEnv` or `fromFile`");
+            None
+        }
+        (_, _, _) => {
+            problems
+                .add(path, "has several sources; one of `secretKeyRef`, `fromEnv` and `fromFile` is enough");
+            None
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Which texts may be names, placeholders and the like.
+
+/// The name of a policy, as Kubernetes has it (RFC 1123 subdomain).
+pub(super) fn policy_name(text: &str) -> Result<(), String> {
+    dashed(text, 253)
+}
+
+/// The name of a namespace (RFC 1123 label).
+pub(super) fn namespace(text: &str) -> Result<(), String> {
+    if text.contains('.') {
+        return Err("a namespace has no dots in its name".to_owned());
+    }
+    dashed(text, 63)
+}
+
+/// The name of a rule or a credential: a part of ids, headers and metrics, and a file's name.
+pub(super) fn rule_name(text: &str) -> Result<(), String> {
+    dashed(text, 63)
+}
+
+/// What the agent holds in place of a key. It is searched for in whole requests, so it is neither short nor
+/// something that a request could hold by chance.
+pub(super) fn placeholder(text: &str) -> Result<(), String> {
+    if !(8..=256).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("a placeholder is 8 to 256 visible ASCII characters, without spaces".to_owned());
+    }
+    Ok(())
+}
+
+/// The name of an environment variable (POSIX, section 8.1, lower case allowed).
+pub(super) fn variable(text: &str) -> Result<(), String> {
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if text.is_empty() || text.starts_with(|first: char| first.is_ascii_digit()) || !text.bytes().all(fine) {
+        return Err("an environment variable's name is letters, digits and `_`, no digit first".to_owned());
+    }
+    Ok(())
+}
+
+/// Lower-case letters, digits, `-` and `.`, a letter or digit at both ends.
+fn dashed(text: &str, most: usize) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("is required".to_owned());
+    }
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    let inside = text.bytes().all(|byte| plain(byte) || byte == b'-' || byte == b'.');
+    if text.len() > most || !inside || !ends.into_iter().flatten().all(plain) {
+        return Err(format!(
+            "a name is 1 to {most} lower-case letters, digits, `-` and `.`, with a letter or digit at both ends"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rules_name_is_fit_for_a_path_and_a_header() {
+        for name in ["a", "anthropic", "no-force-remove", "v1.2", "0"] {
+            assert!(rule_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "-a", "a-", ".a", "..", "A", "a/b", "a b", "a_b", "ä", "a\nb", &"a".repeat(64)] {
+            assert!(rule_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_is_visible_and_not_short() {
+        assert!(placeholder("postern:a").is_ok());
+        for text in ["", "key", "has a space", "tab\tinside", "schlüssel", &"x".repeat(257)] {
+            assert!(placeholder(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_named_as_shells_name_it() {
+        assert!(variable("ANTHROPIC_API_KEY").is_ok());
+        for text in ["", "1A", "A-B", "A=B", "$A"] {
+            assert!(variable(text).is_err(), "{text}");
+        }
+    }
+}

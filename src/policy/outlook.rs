@@ -1,0 +1,76 @@
+//! What can be said of a flow before its first byte is seen.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use super::compile::{Mode, Policy};
+use super::destination::{Flow, Protocol};
+use super::document::Action;
+use super::index::Cover;
+use super::name::{DnsName, Host};
+use super::rule::Subject;
+use super::ruling::Ruling;
+
+/// What is known from CONNECT's authority, a synthetic address or the dialled one alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlook {
+    /// Whether the flow may go on to its first bytes: a rule could allow it, or the refusal is shown inside.
+    pub named: bool,
+    /// The refusal where `named` is false; else what the decision is so far.
+    pub ruling: Ruling,
+    /// Whether the first bytes matter. Without, the flow is tunnelled at once (server-first protocols).
+    pub sniff: bool,
+}
+
+const PROTOCOLS: [Protocol; 3] = [Protocol::Tls, Protocol::Http, Protocol::Opaque];
+
+impl Policy {
+    /// Before any byte is seen: whether any rule names this host or address on this port, and whether to look
+    /// at the bytes. An address may still turn out to have a name, on a port that a host rule takes.
+    pub fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
+        let flow = |protocol| Flow { name, address, port, protocol };
+        let mut ruling = self.destination(&flow(Protocol::Tls)).decision;
+        if matches!(self.mode, Mode::Missing | Mode::Unselected) {
+            return Outlook { named: false, ruling, sniff: false };
+        }
+        let may_be_named = name.is_none() && self.sniffed_ports.contains(&port);
+        let (mut allowed, mut opaque) = (0, 0);
+        for protocol in PROTOCOLS {
+            let flow = flow(protocol);
+            let met = self.meet(&flow, self.sight());
+            if let Some((rule, exact)) = met.deny.filter(|_| !self.audit_only()) {
+                return Outlook { named: exact || may_be_named, ruling: rule.ruling(), sniff: true };
+            }
+            let mut rules = self.allowing(&met, &flow, self.sight()).peekable();
+            let Some(rule) = rules.peek() else { continue };
+            if ruling.denies() {
+                ruling = rule.ruling();
+            }
+            allowed += 1;
+            opaque += usize::from(rules.all(|rule| rule.opaque));
+        }
+        let sniff = opaque < PROTOCOLS.len() || may_be_named;
+        Outlook { named: allowed > 0 || may_be_named || self.audit_only(), ruling, sniff }
+    }
+
+    /// Whether a leaf may be minted for this host: a rule inspects it, or denies it by its exact name.
+    pub fn mints(&self, host: &Host) -> bool {
+        let mut mints = false;
+        self.index.walk(host.name(), host.ip(), |cover, group| {
+            mints |= self.visible(group, self.sight()).any(|rule| match rule.action {
+                Action::Inspect => true,
+                Action::Deny => cover == Cover::Exact && !self.audit_only(),
+                Action::Tunnel => false,
+            });
+        });
+        mints
+    }
+
+    /// The ports on which the first bytes of a flow may matter to a host rule.
+    pub(super) fn host_ports(&self) -> HashSet<u16> {
+        let sight = self.sight();
+        let all: Vec<usize> = (0..self.rules.len()).collect();
+        let hosts = self.visible(&all, sight).filter(|rule| matches!(rule.subject, Subject::Hosts(_)));
+        hosts.flat_map(|rule| rule.sniffed_ports().iter().copied()).collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! One destination rule, compiled.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use crate::event::Verdict;
+
+use super::RuleId;
+use super::destination::Protocol;
+use super::document::Action;
+use super::inspection::{Grant, Inspection};
+use super::pattern::Pattern;
+use super::ruling::{AUDIT, ENFORCE, Ruling};
+
+/// Whose policies a rule belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Tier {
+    Cluster,
+    Namespace,
+}
+
+/// How many tiers there are.
+pub(super) const TIERS: usize = 2;
+
+impl Tier {
+    pub(super) fn index(self) -> usize {
+        match self {
+            Self::Cluster => 0,
+            Self::Namespace => 1,
+        }
+    }
+}
+
+/// A rule with everything a decision needs.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    pub(super) id: RuleId,
+    pub(super) tier: Tier,
+    /// Whether its policy only records.
+    pub(super) audit: bool,
+    pub(super) subject: Subject,
+    pub(super) action: Action,
+    /// Sorted; none where the rule names no ports.
+    pub(super) ports: Option<Vec<u16>>,
+    /// Whether it passes any bytes.
+    pub(super) opaque: bool,
+    pub(super) allow_ech: bool,
+    /// What an Inspect rule grants.
+    pub(super) grant: Option<Arc<Grant>>,
+    /// The inspection where this rule alone decides, made once.
+    pub(super) alone: Option<Arc<Inspection>>,
+}
+
+/// What a rule is about.
+#[derive(Debug, Clone)]
+pub(super) enum Subject {
+    Hosts(Vec<Pattern>),
+    Nets(Vec<IpNet>),
+}
+
+impl Rule {
+    /// Whether the rule takes part in what this protocol does on this port (design section 3, Ports).
+    pub(super) fn takes(&self, port: u16, protocol: Protocol) -> bool {
+        match (self.action, &self.ports) {
+            (Action::Deny, None) => true,
+            (Action::Deny, Some(ports)) => ports.contains(&port),
+            (Action::Inspect, None) => {
+                (port == 443 && protocol == Protocol::Tls) || (port == 80 && protocol == Protocol::Http)
+            }
+            (Action::Inspect, Some(ports)) => protocol != Protocol::Opaque && ports.contains(&port),
+            (Action::Tunnel, None) => port == 443 && protocol == Protocol::Tls,
+            (Action::Tunnel, Some(ports)) => {
+                (self.opaque || protocol == Protocol::Tls) && ports.contains(&port)
+            }
+        }
+    }
+
+    /// The ports on which the first bytes of a flow matter to this rule. A Deny rule without ports names none:
+    /// it covers every port, and would else make every address flow wait for bytes.
+    pub(super) fn sniffed_ports(&self) -> &[u16] {
+        match (self.action, &self.ports) {
+            (Action::Tunnel, _) if self.opaque => &[],
+            (_, Some(ports)) => ports,
+            (Action::Inspect, None) => &[80, 443],
+            (Action::Tunnel, None) => &[443],
+            (Action::Deny, None) => &[],
+        }
+    }
+
+    pub(super) fn enforcement(&self) -> &'static str {
+        if self.audit { AUDIT } else { ENFORCE }
+    }
+
+    /// The rule's own verdict.
+    pub(super) fn ruling(&self) -> Ruling {
+        let (verdict, reason) = match self.action {
+            Action::Deny => (Verdict::Deny, "A rule denies this destination".to_owned()),
+            Action::Inspect | Action::Tunnel => (Verdict::Allow, String::new()),
+        };
+        Ruling { verdict, rule: self.id.clone(), reason, enforcement: self.enforcement() }
+    }
+}

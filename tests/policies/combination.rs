@@ -1,0 +1,223 @@
+//! Several policies: tiers, precedence, equal rules united (design section 5.1 to 5.4).
+
+use super::{cluster, decide, expect, expect_requests, inspection, namespaced, policy};
+
+#[test]
+fn an_explicit_deny_anywhere_wins_at_any_specificity() {
+    let allowing = namespaced(
+        "allowing",
+        "- {name: exact, hosts: [api.example.com], action: Inspect}
+         - {name: other, hosts: [www.example.com], action: Tunnel}",
+    );
+    let wildcard = namespaced("denying", r#"- {name: wide, hosts: ["**.example.com"], action: Deny}"#);
+    expect(
+        &policy(&[allowing.clone(), wildcard]),
+        "
+        tls api.example.com:443 = Deny Deny agents/denying/wide
+        tls www.example.com:443 = Deny Deny agents/denying/wide
+        ",
+    );
+    let of_cluster = cluster("floor", r#"- {name: none, hosts: ["**"], ports: [443], action: Deny}"#);
+    expect(
+        &policy(&[allowing, of_cluster]),
+        "
+        tls api.example.com:443 = Deny Deny -/floor/none
+        http api.example.com:80 = Inspect Allow agents/allowing/exact
+        ",
+    );
+}
+
+#[test]
+fn of_several_denials_the_one_that_names_the_host_is_told() {
+    let policy = policy(&[
+        cluster("floor", r#"- {name: wide, hosts: ["**.example.com"], action: Deny}"#),
+        namespaced("p", "- {name: exact, hosts: [api.example.com], action: Deny}"),
+    ]);
+    expect(
+        &policy,
+        "
+        tls api.example.com:443 = DenyNamed Deny agents/p/exact
+        tls www.example.com:443 = Deny Deny -/floor/wide
+        ",
+    );
+}
+
+#[test]
+fn a_clusters_inspect_is_a_floor_that_no_namespace_turns_into_a_tunnel() {
+    let policy = policy(&[
+        cluster("floor", r#"- {name: look, hosts: ["**.example.com"], action: Inspect}"#),
+        namespaced("p", "- {name: pass, hosts: [api.example.com], action: Tunnel, allowEch: true}"),
+    ]);
+    expect(
+        &policy,
+        "
+        tls api.example.com:443 = Inspect Allow -/floor/look
+        http api.example.com:80 = Inspect Allow -/floor/look
+        ",
+    );
+}
+
+#[test]
+fn a_namespaces_inspect_holds_against_a_clusters_tunnel() {
+    let policy = policy(&[
+        cluster("wide", r#"- {name: pass, hosts: ["**"], action: Tunnel}"#),
+        namespaced("p", "- {name: look, hosts: [api.example.com], action: Inspect}"),
+    ]);
+    expect(
+        &policy,
+        "
+        tls api.example.com:443 = Inspect Allow agents/p/look
+        tls www.example.com:443 = Tunnel Allow -/wide/pass
+        ",
+    );
+}
+
+#[test]
+fn a_tier_without_a_matching_rule_is_silent() {
+    let policy = policy(&[
+        cluster("c", "- {name: a, hosts: [a.example], action: Tunnel}"),
+        namespaced("p", "- {name: b, hosts: [b.example], action: Inspect}"),
+    ]);
+    expect(
+        &policy,
+        "
+        tls a.example:443 = Tunnel Allow -/c/a
+        tls b.example:443 = Inspect Allow agents/p/b
+        tls c.example:443 = Deny Deny postern/builtin/default-deny
+        ",
+    );
+}
+
+#[test]
+fn each_tier_must_allow_the_request() {
+    let policy = policy(&[
+        cluster(
+            "c",
+            r#"- {name: reads, hosts: ["**"], action: Inspect, endpoints: [{methods: [GET], path: /**}]}"#,
+        ),
+        namespaced(
+            "p",
+            "- {name: acme, hosts: [github.com], action: Inspect, endpoints: [{methods: [GET, POST], path: /acme/**}]}",
+        ),
+    ]);
+    let destination = decide(&policy, "tls github.com:443");
+    expect_requests(
+        inspection(&destination),
+        "
+        GET /acme/x = Allow -/c/reads
+        POST /acme/x = Deny postern/builtin/endpoint
+        GET /other/x = Deny postern/builtin/endpoint
+        ",
+    );
+    let destination = decide(&policy, "tls elsewhere.example:443");
+    expect_requests(inspection(&destination), "GET /other = Allow -/c/reads");
+}
+
+#[test]
+fn equal_rules_of_a_tier_are_united() {
+    let policy = policy(&[
+        namespaced(
+            "one",
+            "- {name: acme, hosts: [github.com], action: Inspect, endpoints: [{methods: [GET], path: /acme/**}]}",
+        ),
+        namespaced(
+            "two",
+            "- {name: beta, hosts: [github.com], action: Inspect, endpoints: [{methods: [POST], path: /beta/**}]}
+             - {name: pass, hosts: [github.com], action: Tunnel}",
+        ),
+    ]);
+    let destination = decide(&policy, "tls github.com:443");
+    expect_requests(
+        inspection(&destination),
+        "
+        GET /acme/x = Allow agents/one/acme
+        POST /beta/x = Allow agents/two/beta
+        POST /acme/x = Deny postern/builtin/endpoint
+        GET /other = Deny postern/builtin/endpoint
+        ",
+    );
+}
+
+#[test]
+fn an_equal_rule_without_endpoints_adds_everything() {
+    let policy = policy(&[namespaced(
+        "p",
+        "- {name: some, hosts: [github.com], action: Inspect, endpoints: [{methods: [GET], path: /acme/**}]}
+         - {name: all, hosts: [github.com], action: Inspect}",
+    )]);
+    let destination = decide(&policy, "tls github.com:443");
+    expect_requests(
+        inspection(&destination),
+        "
+        GET /acme/x = Allow agents/p/some
+        DELETE /x = Allow agents/p/all
+        ",
+    );
+}
+
+#[test]
+fn a_more_specific_rules_endpoints_replace_the_others() {
+    let policy = policy(&[namespaced(
+        "p",
+        r#"- {name: all, hosts: ["*.example.com"], action: Inspect}
+           - {name: some, hosts: [api.example.com], action: Inspect, endpoints: [{methods: [GET], path: /v1/**}]}"#,
+    )]);
+    expect_requests(
+        inspection(&decide(&policy, "tls api.example.com:443")),
+        "
+        GET /v1/x = Allow agents/p/some
+        GET /v2/x = Deny postern/builtin/endpoint
+        ",
+    );
+}
+
+#[test]
+fn ech_and_upgrades_need_the_word_of_all_equal_rules() {
+    let policy = policy(&[namespaced(
+        "p",
+        "- {name: yes, hosts: [a.example, b.example], action: Tunnel, allowEch: true}
+         - {name: no, hosts: [b.example], action: Tunnel}
+         - {name: up, hosts: [c.example, d.example], action: Inspect, upgrade: Allow}
+         - {name: down, hosts: [d.example], action: Inspect, upgrade: Deny}",
+    )]);
+    expect(
+        &policy,
+        "
+        tls a.example:443 = TunnelEch Allow agents/p/yes
+        tls b.example:443 = Tunnel Allow agents/p/yes
+        ",
+    );
+    assert!(inspection(&decide(&policy, "tls c.example:443")).upgrade_allowed());
+    assert!(!inspection(&decide(&policy, "tls d.example:443")).upgrade_allowed());
+}
+
+#[test]
+fn both_tiers_must_grant_an_upgrade_and_ech() {
+    let policy = policy(&[
+        cluster(
+            "c",
+            r#"- {name: look, hosts: ["**.example"], action: Inspect}
+               - {name: pass, hosts: ["**.test"], action: Tunnel}"#,
+        ),
+        namespaced(
+            "p",
+            "- {name: up, hosts: [a.example], action: Inspect, upgrade: Allow}
+             - {name: ech, hosts: [a.test], action: Tunnel, allowEch: true}",
+        ),
+    ]);
+    assert!(!inspection(&decide(&policy, "tls a.example:443")).upgrade_allowed());
+    expect(&policy, "tls a.test:443 = Tunnel Allow -/c/pass");
+}
+
+#[test]
+fn the_order_of_documents_does_not_matter() {
+    let one = namespaced("one", "- {name: a, hosts: [x.example], action: Inspect}");
+    let two = namespaced("two", "- {name: b, hosts: [x.example], action: Inspect}");
+    let floor = cluster("floor", r#"- {name: c, hosts: ["**"], action: Inspect}"#);
+    let forward = policy(&[one.clone(), two.clone(), floor.clone()]);
+    let backward = policy(&[floor, two, one]);
+    assert_eq!(forward.revision(), backward.revision());
+    for policy in [forward, backward] {
+        expect(&policy, "tls x.example:443 = Inspect Allow -/floor/c");
+    }
+}
