@@ -3,4 +3,5 @@
 
 mod command_line;
 mod gateway;
+mod policies;
 mod support;

@@ -98,6 +98,13 @@ impl Record {
         self.session.gateway.metrics.request(ruling.verdict);
     }
 
+    /// What an Audit policy beside the enforced ones would have said.
+    pub(crate) fn audited(&mut self, ruling: Option<Ruling>) {
+        if let Some(ruling) = ruling {
+            self.emit_decision(fresh_id(), Kind::Policy, &ruling);
+        }
+    }
+
     /// The request carries a real key from here on.
     pub(crate) fn credential_attached(&mut self, credential: &Credential) {
         self.session.gateway.metrics.credential_attached(&credential.name);

@@ -107,6 +107,8 @@ enum Spoken {
 pub(crate) enum Answer {
     H1(Response<H1Body>),
     H2(Response<Incoming>),
+    /// To a request that asked for another protocol, on a connection of its own.
+    Upgrade(Response<Incoming>),
 }
 
 /// How many origins are remembered.
@@ -225,18 +227,16 @@ impl Upstreams {
         &self,
         policy: &Policy,
         origin: &Origin,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, Stop> {
+        mut request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        head::address(&mut request, origin, Speaks::H1);
         let exchange = async {
             let (stream, speaks) = self.connect(policy, origin, false).await?;
             if speaks == Speaks::H2 {
                 return Err(Failure::new(Class::NoProtocol, "the upstream takes no upgrades").into());
             }
-            let connection = self.h1(stream).await?;
-            connection
-                .send_upgrade(request, &self.drain)
-                .await
-                .map_err(|error| Failure::exchange(&error).into())
+            let sent = self.h1(stream).await?.send_upgrade(request, &self.drain).await;
+            sent.map(Answer::Upgrade).map_err(|error| Failure::exchange(&error).into())
         };
         match tokio::time::timeout(self.bounds.head, exchange).await {
             Ok(answer) => answer,
