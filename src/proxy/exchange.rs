@@ -70,9 +70,9 @@ impl Exchange<'_> {
         }
         if let Some(plan) = &decided.plan {
             attach(self.snapshot, plan, &mut parts)?;
-            record.credential_attached(&plan.credential().name);
+            record.credential_attached(plan.credential());
         }
-        let request = self.outgoing(parts, &decided.origin, record);
+        let request = self.outgoing(parts);
         let method = request.method().clone();
         let key = Key { user: user_of(decided.plan.as_ref().map(Plan::credential)), origin: decided.origin };
         let policy = self.snapshot.policy();
@@ -115,7 +115,8 @@ impl Exchange<'_> {
         let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
         match decided.action {
             Action::Inspect(inspection) => Ok((decided.decision, Some(inspection))),
-            Action::Deny { .. } => Err(decided.decision.into()),
+            // The connection was made for what is denied now.
+            Action::Deny { .. } => Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into()),
             // A tunnel through here is a request that nobody inspects: what a reverse listener is for, and Audit alone.
             Action::Tunnel { .. } if !matches!(self.session.naming, Naming::Fixed(_)) => {
                 Ok((decided.decision, None))
@@ -152,13 +153,12 @@ impl Exchange<'_> {
     }
 
     /// The request as it goes upstream.
-    fn outgoing(&mut self, mut parts: Parts, origin: &Origin, record: &Record) -> Request<RequestBody> {
+    fn outgoing(&mut self, parts: Parts) -> Request<RequestBody> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let body = match self.incoming.take() {
-            Some(incoming) if !incoming.is_end_stream() => RequestBody::new(incoming, record.sent(), idle),
+            Some(incoming) if !incoming.is_end_stream() => RequestBody::new(incoming, idle),
             Some(_) | None => RequestBody::empty(),
         };
-        head::address(&mut parts, origin, self.speaks());
         Request::from_parts(parts, body)
     }
 

@@ -184,9 +184,8 @@ impl Flow {
             Unclear::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
             Unclear::Http(status, why) => {
                 let ruling = framing(why).ruling;
-                let text = refusal_text(&ruling, "-");
                 // The agent may be gone already; the event says what matters.
-                let _ = stream.write_all(&reply::raw(status, &text, "")).await;
+                let _ = stream.write_all(&reply::denied_raw(status, &ruling, "-", self.id)).await;
                 let _ = stream.shutdown().await;
                 self.report(&ruling, event::Action::Deny, false, None);
                 return Closed::Framing;
@@ -285,14 +284,6 @@ impl Flow {
             self.gateway.ledger.emit(event);
         }
     }
-}
-
-/// A denial as text, for a connection that no HTTP server serves.
-pub(crate) fn refusal_text(ruling: &Ruling, destination: &str) -> String {
-    format!(
-        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
-        ruling.rule, ruling.reason
-    )
 }
 
 impl Action {

@@ -19,7 +19,6 @@ use super::exchange::exchange;
 use super::framed::{End, Framed};
 use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Id, Kind, Verdict};
-use crate::ledger::fresh_id;
 use crate::telemetry::label::Closed;
 
 /// What every exchange of a connection knows of it.
@@ -161,9 +160,9 @@ where
 impl Session {
     /// A connection that the framer ended: its event.
     fn report(&self, end: &End) {
-        let End::Violation(violation) = end else { return };
+        let End::Violation(violation, id) = end else { return };
         let ruling = super::names::framing(violation.reason()).ruling;
-        let mut event = Event::new(fresh_id(), Kind::Request, ruling.to_decision());
+        let mut event = Event::new(*id, Kind::Request, ruling.to_decision());
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);

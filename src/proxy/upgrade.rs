@@ -56,12 +56,12 @@ pub(crate) async fn run(
         .ok_or_else(|| Failure::new(Class::Agent, "the connection cannot be upgraded"))?;
     let expected = accept_for(&parts.headers)?;
     head::strip(&mut parts.headers);
-    head::address(&mut parts, origin, Speaks::H1);
     insert_upgrade(&mut parts.headers);
     if let Some(plan) = plan {
         exchange::attach(snapshot, plan, &mut parts)?;
     }
-    let request = Request::from_parts(parts, RequestBody::empty());
+    let mut request = Request::from_parts(parts, RequestBody::empty());
+    head::address(&mut request, origin, Speaks::H1);
     let mut response = snapshot.upstreams.send_upgrade(snapshot.policy(), origin, request).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         head::strip(response.headers_mut());

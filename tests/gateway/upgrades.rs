@@ -71,6 +71,18 @@ fn an_upgrade_to_h2c_is_answered_without_being_made() {
 }
 
 #[test]
+fn an_upgrade_to_h2c_is_passed_over_as_servers_do() {
+    let test = with_upgrade();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/echo", "h2c");
+
+    assert_eq!(connection.read_answer().status, 200);
+    let requests = test.upstream.requests();
+    assert!(requests.iter().all(|request| request.header("upgrade").is_none()), "{requests:?}");
+}
+
+#[test]
 fn an_upgrade_that_the_upstream_declines_is_an_ordinary_answer() {
     let test = with_upgrade();
     let mut connection = test.gateway.agent().tls("api.example.com");
