@@ -6,6 +6,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// How long what is cut may take to end.
+const CUTTING: Duration = Duration::from_secs(1);
+
 /// A handle to every task of the process: who is told to stop, and who is waited for.
 #[derive(Debug, Clone, Default)]
 pub struct Drain {
@@ -54,6 +57,8 @@ impl Drain {
         self.tracker.close();
         let in_time = tokio::time::timeout(grace, self.tracker.wait()).await.is_ok();
         self.aborting.cancel();
+        // What is cut says so in its last event.
+        let _ = tokio::time::timeout(CUTTING, self.tracker.wait()).await;
         in_time
     }
 }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use super::{output, surroundings};
 use crate::cli::Output;
 use crate::config::pod::PolicySettings;
+use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::policy::{Policy, document};
 use crate::problem::Problem;
@@ -18,16 +19,16 @@ const MAX_PASSWORD_BYTES: u64 = 4 << 10;
 
 /// What a gateway starts from, all of it read and found good.
 #[derive(Debug)]
-pub struct Checked {
-    pub settings: Settings,
-    pub policy: Policy,
-    pub gate: Gate,
-    pub upstream_tls: UpstreamTls,
+pub(crate) struct Checked {
+    pub(crate) settings: Settings,
+    pub(crate) policy: Policy,
+    pub(crate) gate: Gate,
+    pub(crate) upstream_tls: UpstreamTls,
 }
 
 /// `postern gateway --check`: exit status 1 where the gateway would not start.
-pub fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    match read(config, surroundings::read(), SystemTime::now()) {
+pub(crate) fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
+    match read(config, surroundings::read(), SystemTime::now()).1 {
         Ok(checked) => {
             if output == Output::Text {
                 output::print(output, &summary(&checked), &())?;
@@ -43,18 +44,37 @@ pub fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Reads the settings and everything they name.
+/// Reads the settings and everything they name, and answers besides what to watch for the next change: it was looked
+/// at before it was read, and where reading failed it covers what has to be mended.
 ///
 /// # Errors
 /// Everything that is wrong: with the settings, or, where those are good, with all that they name.
-pub fn read(config: &Path, surroundings: Surroundings, now: SystemTime) -> Result<Checked, Vec<Problem>> {
-    let settings = Settings::read(config)?;
+pub(crate) fn read(
+    config: &Path,
+    surroundings: Surroundings,
+    now: SystemTime,
+) -> (Watched, Result<Checked, Vec<Problem>>) {
+    let mut watched = Watched::new([config.to_owned()]);
+    let checked = Settings::read(config).and_then(|settings| {
+        watched.add(settings.files());
+        read_named(config, settings, surroundings, now)
+    });
+    (watched, checked)
+}
+
+/// Reads everything that the settings name.
+fn read_named(
+    config: &Path,
+    settings: Settings,
+    surroundings: Surroundings,
+    now: SystemTime,
+) -> Result<Checked, Vec<Problem>> {
     let mut problems = Vec::new();
     let policy = policy(&settings.policy).map_err(|found| problems.extend(found));
     let gate = gate(config, &settings.interception, surroundings, now).map_err(|found| problems.push(found));
-    let upstream_tls = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
+    let interception = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
     let upstream_tls =
-        upstream_tls_of(config, &settings.upstream.tls, upstream_tls).map_err(|found| problems.extend(found));
+        upstream_tls(config, &settings.upstream.tls, interception).map_err(|found| problems.extend(found));
     problems.extend(
         unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())),
     );
@@ -70,7 +90,7 @@ pub fn read(config: &Path, surroundings: Surroundings, now: SystemTime) -> Resul
 ///
 /// # Errors
 /// Everything that is wrong with the policy's files, and with that of the labels.
-pub fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
+fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
     let labels = settings.labels.read();
     let documents = documents(&settings.path);
     match (labels, documents) {
@@ -85,7 +105,7 @@ pub fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
 ///
 /// # Errors
 /// Everything that is wrong with its files.
-pub fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
+pub(crate) fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     for (name, text) in source::read_policy(path)? {
         match document::parse(&name, &text) {
@@ -100,7 +120,7 @@ pub fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
 ///
 /// # Errors
 /// The reason for which the gateway must not start, or, at a reload, must keep the CA it has.
-pub fn gate(
+fn gate(
     config: &Path,
     settings: &GateSettings,
     surroundings: Surroundings,
@@ -115,7 +135,7 @@ pub fn gate(
 ///
 /// # Errors
 /// Every file that cannot be used.
-pub fn upstream_tls_of(
+fn upstream_tls(
     config: &Path,
     settings: &TlsSettings,
     interception: &Interception,
@@ -187,7 +207,7 @@ mod tests {
     }
 
     fn read_in(place: &TempDir, surroundings: Surroundings) -> Result<Checked, Vec<Problem>> {
-        read(&place.path().join("settings.yaml"), surroundings, SystemTime::now())
+        read(&place.path().join("settings.yaml"), surroundings, SystemTime::now()).1
     }
 
     #[test]
@@ -224,6 +244,20 @@ mod tests {
             "nowhere",
         ] {
             assert!(all.contains(part), "{part} is missing in\n{all}");
+        }
+    }
+
+    #[test]
+    fn what_is_broken_is_watched_until_it_is_mended() {
+        let place = place("upstream: {roots: [root.pem]}", "kind: [");
+        let settings = place.path().join("settings.yaml");
+        for (name, content) in
+            [("policy.yaml", POLICY), ("root.pem", "no PEM"), ("settings.yaml", "policy: 5")]
+        {
+            let (mut watched, checked) = read(&settings, CONSENT, SystemTime::now());
+            assert!(checked.is_err() && !watched.changed(), "{name}");
+            fs::write(place.path().join(name), content).unwrap();
+            assert!(watched.changed(), "{name}");
         }
     }
 

@@ -3,12 +3,12 @@
 use crate::tls::gate::Surroundings;
 
 /// A variable of the environment, for credentials that come from it.
-pub fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).and_then(|value| value.into_string().ok())
 }
 
 /// Whether whoever started this process wants TLS ended, and whether it runs in Kubernetes.
-pub fn read() -> Surroundings {
+pub(crate) fn read() -> Surroundings {
     Surroundings {
         intercept: std::env::var_os("POSTERN_INTERCEPT").is_some_and(|value| value == "1"),
         kubernetes: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|value| !value.is_empty()),

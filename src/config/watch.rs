@@ -8,8 +8,8 @@ use super::source;
 
 /// A set of files and directories, and how they were when they were last looked at.
 ///
-/// Made before the files are first read, so that no change in between is missed.
-#[derive(Debug)]
+/// A path is looked at before it is first read, so that no change in between is missed.
+#[derive(Debug, Default)]
 pub struct Watched {
     paths: Vec<(PathBuf, Fingerprint)>,
 }
@@ -39,11 +39,17 @@ pub(super) struct Stamp {
 impl Watched {
     /// Looks at the paths as they are now. Paths that do not exist yet are watched too.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        let paths = paths.into_iter().map(|path| {
+        let mut watched = Self::default();
+        watched.add(paths);
+        watched
+    }
+
+    /// Looks at further paths as they are now.
+    pub fn add(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.paths.extend(paths.into_iter().map(|path| {
             let fingerprint = Fingerprint::take(&path);
             (path, fingerprint)
-        });
-        Self { paths: paths.collect() }
+        }));
     }
 
     /// Whether anything differs from the last look.

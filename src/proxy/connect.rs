@@ -10,13 +10,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-use super::flow::{Flow, refusal_text};
+use super::flow::Flow;
+use super::listener::Password;
 use super::names::framing;
 use super::rewind::Rewind;
-use super::session::{Activity, Naming, Session, serve};
-use super::upstream::Speaks;
+use super::session::{Naming, Session, serve};
 use super::{Gateway, reply};
-use crate::credential::Secret;
 use crate::event::{self, Destination, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::Ruling;
@@ -46,7 +45,7 @@ enum Nothing {
 
 pub(crate) async fn serve_explicit(
     gateway: Arc<Gateway>,
-    password: Option<&Secret>,
+    password: Option<&Password>,
     mut stream: TcpStream,
 ) -> Closed {
     match first(&gateway, password, &mut stream).await {
@@ -74,7 +73,7 @@ pub(crate) async fn serve_explicit(
 
 async fn first(
     gateway: &Gateway,
-    password: Option<&Secret>,
+    password: Option<&Password>,
     stream: &mut TcpStream,
 ) -> Result<Asked, Nothing> {
     let snapshot = gateway.snapshot();
@@ -106,12 +105,12 @@ async fn first(
 }
 
 /// Whether a `Proxy-Authorization` carries the password, under any user name (RFC 7617).
-fn is_password(value: Option<&str>, password: &Secret) -> bool {
+fn is_password(value: Option<&str>, password: &Password) -> bool {
     let Some((scheme, token)) = value.and_then(|value| value.split_once(' ')) else { return false };
     let Ok(pair) = BASE64_STANDARD.decode(token.trim()) else { return false };
     let Some(colon) = memchr::memchr(b':', &pair) else { return false };
     scheme.eq_ignore_ascii_case("Basic")
-        && aws_lc_rs::constant_time::verify_slices_are_equal(&pair[colon + 1..], password.expose()).is_ok()
+        && aws_lc_rs::constant_time::verify_slices_are_equal(&pair[colon + 1..], password).is_ok()
 }
 
 async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: TcpStream) -> Closed {
@@ -145,16 +144,7 @@ async fn absolute(gateway: Arc<Gateway>, stream: Rewind<TcpStream>) -> Closed {
         intercepted: true,
         reason: None,
     });
-    let session = Session {
-        label: connection.to_string().into(),
-        gateway,
-        connection,
-        naming: Naming::PerRequest,
-        destination,
-        speaks: Speaks::H1,
-        doomed: None,
-        activity: Activity::new(),
-    };
+    let session = Session::new(gateway, connection, Naming::PerRequest, destination);
     Box::pin(serve(session, stream)).await
 }
 
@@ -181,9 +171,7 @@ async fn refuse(
     gateway.ledger.emit(event);
     gateway.metrics.connection(Mode::Explicit, event::Action::Deny);
     let shown = target.map_or_else(|| "-".to_owned(), |(host, port)| format!("{host}:{port}"));
-    let more =
-        format!("x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {id}\r\n", ruling.rule);
-    say(stream, &reply::raw(status, &refusal_text(ruling, &shown), &more)).await;
+    say(stream, &reply::denied_raw(status, ruling, &shown, id)).await;
 }
 
 /// The last words on a connection; the agent may be gone already.

@@ -3,6 +3,7 @@
 use std::io;
 
 use http::StatusCode;
+use rustls::AlertDescription;
 
 use crate::policy::destination::Ruling;
 use crate::telemetry::label::UpstreamError;
@@ -42,12 +43,13 @@ pub(crate) enum Class {
     Proxy,
     Untrusted,
     Handshake,
+    /// It takes none of the protocols that were offered.
+    NoProtocol,
     HeadTimeout,
     Idle,
     Exchange,
     Framing,
     Encoding,
-    Credential,
     Agent,
 }
 
@@ -61,12 +63,12 @@ impl Class {
             Self::Proxy => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Proxy)),
             Self::Untrusted => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
             Self::Handshake => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
+            Self::NoProtocol => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
             Self::HeadTimeout => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::HeadTimeout)),
             Self::Idle => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::StreamIdle)),
             Self::Exchange => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Reset)),
             Self::Framing => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
             Self::Encoding => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
-            Self::Credential => (StatusCode::BAD_GATEWAY, None),
             Self::Agent => (StatusCode::BAD_REQUEST, None),
         }
     }
@@ -90,6 +92,9 @@ impl Failure {
             }
             Some(rustls::Error::NoCertificatesPresented) => {
                 Self::new(Class::Untrusted, "the upstream presented no certificate")
+            }
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+                Self::new(Class::NoProtocol, "the upstream takes none of the protocols that were offered")
             }
             Some(why) => Self::new(Class::Handshake, format!("the upstream's TLS handshake failed: {why}")),
             None => {

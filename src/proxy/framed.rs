@@ -17,6 +17,8 @@ use super::names::framing;
 use super::reply;
 use super::session::Activity;
 use crate::config::Settings;
+use crate::event::Id;
+use crate::ledger::fresh_id;
 use crate::telemetry::label::Closed;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
@@ -44,7 +46,8 @@ pub(crate) struct Found(Arc<Mutex<Option<End>>>);
 
 /// How the framer ended a connection.
 pub(crate) enum End {
-    Violation(Violation),
+    /// With the id of the event that is to say so.
+    Violation(Violation, Id),
     HeadTimeout,
 }
 
@@ -65,12 +68,12 @@ impl Found {
 impl End {
     pub(crate) fn closed(&self) -> Closed {
         match self {
-            Self::Violation(violation)
+            Self::Violation(violation, _)
                 if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE =>
             {
                 Closed::Limit
             }
-            Self::Violation(_) => Closed::Framing,
+            Self::Violation(..) => Closed::Framing,
             Self::HeadTimeout => Closed::HeadTimeout,
         }
     }
@@ -112,10 +115,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
                 true
             }
             Err(violation) => {
+                let id = fresh_id();
                 // In the middle of an exchange hyper sees a broken body, and the exchange answers: once is enough.
-                let is_first = self.found.set(End::Violation(violation));
+                let is_first = self.found.set(End::Violation(violation, id));
                 if is_first && !is_body && !self.activity.is_busy() {
-                    self.farewell = farewell(&violation);
+                    let ruling = framing(violation.reason()).ruling;
+                    self.farewell = reply::denied_raw(violation.status(), &ruling, "-", id);
                 }
                 false
             }
@@ -138,7 +143,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             }
             Err(violation) => {
                 buf.set_filled(before);
-                self.found.set(End::Violation(violation));
+                self.found.set(End::Violation(violation, fresh_id()));
                 Poll::Ready(Ok(()))
             }
         }
@@ -155,16 +160,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         timer.as_mut().poll(cx).is_ready()
     }
-}
-
-fn farewell(violation: &Violation) -> Vec<u8> {
-    let refusal = framing(violation.reason());
-    let text = format!(
-        "[postern] Blocked by policy\nDestination: -\nRule: {}\nReason: {}\n",
-        refusal.ruling.rule, refusal.ruling.reason
-    );
-    let more = format!("x-postern-decision: deny\r\nx-postern-rule: {}\r\n", refusal.ruling.rule);
-    reply::raw(violation.status(), &text, &more)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {

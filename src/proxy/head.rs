@@ -1,9 +1,8 @@
 //! Makes heads fit to go on: what belongs to one hop, or speaks for the gateway, stays behind.
 
-use http::Version;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::request::Parts;
 use http::uri::{PathAndQuery, Scheme, Uri};
+use http::{Request, Version};
 
 use super::upstream::{Origin, Speaks};
 
@@ -19,31 +18,8 @@ const HOP: [HeaderName; 6] = [
 const HOP_BY_NAME: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
 /// Fields by which a request names another method than its own.
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
-/// Fields that a client reads before a body and that a trailer must not change (RFC 9110, section 6.5.1).
-const NO_TRAILER: [HeaderName; 14] = [
-    header::AUTHORIZATION,
-    header::CACHE_CONTROL,
-    header::CONTENT_ENCODING,
-    header::CONTENT_LENGTH,
-    header::CONTENT_RANGE,
-    header::CONTENT_TYPE,
-    header::COOKIE,
-    header::HOST,
-    header::LOCATION,
-    header::SET_COOKIE,
-    header::TRAILER,
-    header::WWW_AUTHENTICATE,
-    header::EXPECT,
-    header::MAX_FORWARDS,
-];
-
-/// Whether a trailer of this name is dropped.
-pub(crate) fn is_forbidden_trailer(name: &HeaderName) -> bool {
-    NO_TRAILER.contains(name) || is_left_behind(name) || name.as_str().starts_with("x-api-key")
-}
-
 /// Whether a field is dropped whichever way it goes: of one hop, ours, or one that two servers read differently.
-fn is_left_behind(name: &HeaderName) -> bool {
+pub(crate) fn is_left_behind(name: &HeaderName) -> bool {
     let text = name.as_str();
     HOP.contains(name)
         || HOP_BY_NAME.contains(&text)
@@ -53,27 +29,27 @@ fn is_left_behind(name: &HeaderName) -> bool {
 }
 
 /// Addresses a request to its upstream: origin-form and `Host` over HTTP/1.1, pseudo-fields over HTTP/2.
-pub(crate) fn address(parts: &mut Parts, origin: &Origin, speaks: Speaks) {
+pub(crate) fn address<B>(request: &mut Request<B>, origin: &Origin, speaks: Speaks) {
     let authority = origin.authority();
-    let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let mut uri = http::uri::Parts::default();
     uri.path_and_query = Some(path);
-    parts.headers.remove(header::HOST);
+    request.headers_mut().remove(header::HOST);
     match speaks {
         Speaks::H1 => {
             if let Ok(host) = HeaderValue::from_str(&authority) {
-                parts.headers.insert(header::HOST, host);
+                request.headers_mut().insert(header::HOST, host);
             }
-            parts.version = Version::HTTP_11;
+            *request.version_mut() = Version::HTTP_11;
         }
         Speaks::H2 => {
             uri.scheme = Some(if origin.tls { Scheme::HTTPS } else { Scheme::HTTP });
             uri.authority = authority.parse().ok();
-            parts.version = Version::HTTP_2;
+            *request.version_mut() = Version::HTTP_2;
         }
     }
     if let Ok(uri) = Uri::from_parts(uri) {
-        parts.uri = uri;
+        *request.uri_mut() = uri;
     }
 }
 
@@ -124,12 +100,5 @@ mod tests {
         head.insert(header::TE, HeaderValue::from_static("Trailers"));
         strip(&mut head);
         assert_eq!(head.get(header::TE).map(HeaderValue::as_bytes), Some(&b"trailers"[..]));
-    }
-
-    #[test]
-    fn a_trailer_neither_frames_nor_authenticates() {
-        assert!(is_forbidden_trailer(&header::CONTENT_LENGTH));
-        assert!(is_forbidden_trailer(&header::AUTHORIZATION));
-        assert!(!is_forbidden_trailer(&HeaderName::from_static("grpc-status")));
     }
 }

@@ -134,7 +134,10 @@ impl Ending {
                 enforcement: None,
             },
         );
-        event.destination = Some(Arc::clone(&self.destination));
+        event.destination = Some(Arc::new(event::Destination {
+            reason: Some("the agent rejected our certificate".into()),
+            ..(*self.destination).clone()
+        }));
         event.connection = Some(self.flow.id);
         gateway.ledger.emit(event);
         Closed::LeafRejected

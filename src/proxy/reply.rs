@@ -1,23 +1,19 @@
 //! What an agent reads where its request goes no further.
 
-use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use super::body::Body;
 use super::error::{Failure, Refusal};
 use crate::event::Id;
+use crate::policy::destination::Ruling;
 
 /// A denial, in four lines (design: blocked, destination, rule, reason), with the id of the event that denied.
 pub(crate) fn denied(refusal: &Refusal, destination: &str, event: Id) -> Response<Body> {
-    let rule = refusal.ruling.rule.as_str();
-    let text = format!(
-        "[postern] Blocked by policy\nDestination: {destination}\nRule: {rule}\nReason: {}\n",
-        refusal.ruling.reason
-    );
+    let text = denial_text(&refusal.ruling, destination);
     let mut response = plain(refusal.status, text, refusal.close);
     let head = response.headers_mut();
     head.insert("x-postern-decision", HeaderValue::from_static("deny"));
-    if let Ok(rule) = HeaderValue::from_str(rule) {
+    if let Ok(rule) = HeaderValue::from_str(refusal.ruling.rule.as_str()) {
         head.insert("x-postern-rule", rule);
     }
     insert_event(head, event);
@@ -34,8 +30,34 @@ pub(crate) fn failed(failure: &Failure, destination: &str, event: Id) -> Respons
     response
 }
 
-/// A request to the proxy itself that it cannot take.
-pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>, close: bool) -> Response<Body> {
+/// The same denial as bytes, for a connection that no HTTP server serves; it is closed after them.
+pub(crate) fn denied_raw(status: StatusCode, ruling: &Ruling, destination: &str, event: Id) -> Vec<u8> {
+    let more = format!(
+        "x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {event}\r\n",
+        ruling.rule
+    );
+    raw(status, &denial_text(ruling, destination), &more)
+}
+
+/// A text of our own as bytes, with more header lines; the connection is closed after them.
+pub(crate) fn raw(status: StatusCode, text: &str, more: &str) -> Vec<u8> {
+    let (code, reason) = (status.as_u16(), status.canonical_reason().unwrap_or("Refused"));
+    let length = text.len();
+    format!(
+        "HTTP/1.1 {code} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
+         {more}connection: close\r\n\r\n{text}"
+    )
+    .into_bytes()
+}
+
+fn denial_text(ruling: &Ruling, destination: &str) -> String {
+    format!(
+        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
+        ruling.rule, ruling.reason
+    )
+}
+
+fn plain(status: StatusCode, text: String, close: bool) -> Response<Body> {
     let mut response = Response::new(Body::own(text));
     *response.status_mut() = status;
     let head = response.headers_mut();
@@ -47,19 +69,8 @@ pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>, close: bool) -> 
     response
 }
 
-fn insert_event(head: &mut http::HeaderMap, event: Id) {
+fn insert_event(head: &mut HeaderMap, event: Id) {
     if let Ok(value) = HeaderValue::from_str(&event.to_string()) {
         head.insert("x-postern-event", value);
     }
-}
-
-/// The same, as bytes, for a connection that no HTTP server serves.
-pub(crate) fn raw(status: StatusCode, text: &str, more: &str) -> Vec<u8> {
-    let reason = status.canonical_reason().unwrap_or("Refused");
-    format!(
-        "HTTP/1.1 {} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{more}connection: close\r\n\r\n{text}",
-        status.as_u16(),
-        text.len()
-    )
-    .into_bytes()
 }

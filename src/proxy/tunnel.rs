@@ -31,6 +31,12 @@ pub(crate) async fn run(
     upstream: TcpStream,
 ) -> Closed {
     let counts = Arc::new(Counts::new());
+    let mut report = Report {
+        flow,
+        destination,
+        counts: Arc::clone(&counts),
+        reason: Some("the gateway cut it when it stopped"),
+    };
     let mut agent = Counted { stream: agent, counts: Arc::clone(&counts), sent: true };
     let mut upstream = Counted { stream: upstream, counts: Arc::clone(&counts), sent: false };
     let mut replaced = flow.gateway.replaced();
@@ -51,7 +57,6 @@ pub(crate) async fn run(
                         break (Closed::PolicyChanged, Some("policy has changed: the destination is denied"));
                     }
                 }
-                () = flow.gateway.drain.aborting() => break (Closed::Draining, Some("the gateway stops")),
             }
         }
     };
@@ -59,25 +64,36 @@ pub(crate) async fn run(
         listener::reset(upstream.stream);
         listener::reset(agent.stream.into_parts().1);
     }
-    report(flow, destination, &counts, reason);
+    report.reason = reason;
     closed
 }
 
-/// The bytes of each direction: the name and these are all that is known of a tunnel.
-fn report(flow: &Flow, destination: &Arc<event::Destination>, counts: &Counts, reason: Option<&'static str>) {
-    let destination = match reason {
-        Some(reason) => {
-            Arc::new(event::Destination { reason: Some(reason.into()), ..(**destination).clone() })
+/// The bytes of each direction: the name and these are all that is known of a tunnel. Said when it is dropped, so
+/// that one which is cut is recorded too.
+struct Report<'a> {
+    flow: &'a Flow,
+    destination: &'a Arc<event::Destination>,
+    counts: Arc<Counts>,
+    reason: Option<&'static str>,
+}
+
+impl Drop for Report<'_> {
+    fn drop(&mut self) {
+        let destination = match self.reason {
+            Some(reason) => {
+                Arc::new(event::Destination { reason: Some(reason.into()), ..(**self.destination).clone() })
+            }
+            None => Arc::clone(self.destination),
+        };
+        let counts = [(Direction::Outbound, &self.counts.sent), (Direction::Inbound, &self.counts.received)];
+        for (direction, bytes) in counts {
+            let mut event = Event::new(fresh_id(), Kind::Response, Decision::of(Verdict::Allow));
+            event.direction = direction;
+            event.destination = Some(Arc::clone(&destination));
+            event.connection = Some(self.flow.id);
+            event.payload = Some(Payload { bytes: bytes.load(Ordering::Relaxed), ..Payload::default() });
+            self.flow.gateway.ledger.emit(event);
         }
-        None => Arc::clone(destination),
-    };
-    for (direction, bytes) in [(Direction::Outbound, &counts.sent), (Direction::Inbound, &counts.received)] {
-        let mut event = Event::new(fresh_id(), Kind::Response, Decision::of(Verdict::Allow));
-        event.direction = direction;
-        event.destination = Some(Arc::clone(&destination));
-        event.connection = Some(flow.id);
-        event.payload = Some(Payload { bytes: bytes.load(Ordering::Relaxed), ..Payload::default() });
-        flow.gateway.ledger.emit(event);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line as scripts see it: exit statuses, what stands on which stream, and in which form.
 
 mod ca;
+mod gateway_check;
 mod policy_check;
 
 use std::path::Path;

@@ -2,9 +2,10 @@
 
 use std::net::TcpStream;
 
-use super::{INSPECT_API, inspected};
-use crate::support::upstream::{Gate, Reply, Step};
-use crate::support::{Pki, Setup, Upstream};
+use super::{halting, halting_with, inspected};
+use crate::support::journal::poll;
+use crate::support::upstream::{Gate, Step};
+use crate::support::{Pki, Setup};
 
 #[test]
 fn an_idle_gateway_ends_at_once_and_well() {
@@ -21,56 +22,34 @@ fn an_idle_gateway_ends_at_once_and_well() {
 #[test]
 fn an_exchange_in_flight_is_finished_and_its_event_written() {
     let gate = Gate::new();
-    let opened = gate.clone();
-    let upstreams = Pki::new("Upstream Test CA");
-    let upstream = Upstream::build()
-        .identity(upstreams.leaf(&["api.example.com"]))
-        .script(move |_| {
-            let steps =
-                vec![Step::Data("first".into()), Step::Wait(opened.clone()), Step::Data("second".into())];
-            Some(Reply::streaming(steps))
-        })
-        .start();
-    let mut gateway = Setup::new(&upstreams)
-        .host("api.example.com", upstream.address())
-        .destinations(&[INSPECT_API])
-        .start();
-    let address = gateway.address("explicit");
-    let mut connection = gateway.agent().tls("api.example.com");
+    let mut test = halting(&gate, Step::Data("second".into()));
+    let address = test.gateway.address("explicit");
+    let mut connection = test.gateway.agent().tls("api.example.com");
     connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
     connection.read_head();
     assert_eq!(connection.read_chunk(), b"first");
 
-    gateway.signal("TERM");
-    crate::support::journal::poll("the listener's end", || TcpStream::connect(address).err());
+    test.gateway.signal("TERM");
+    poll("the listener's end", || TcpStream::connect(address).err());
     gate.open();
 
     assert_eq!(connection.read_chunk(), b"second");
     assert_eq!(connection.read_chunk(), b"");
-    assert_eq!(gateway.wait_for_exit().code(), Some(0));
-    gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+    assert_eq!(test.gateway.wait_for_exit().code(), Some(0));
+    test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
 }
 
 #[test]
-fn what_does_not_end_within_the_grace_is_cut() {
-    let gate = Gate::new();
-    let upstreams = Pki::new("Upstream Test CA");
-    let upstream = Upstream::build()
-        .identity(upstreams.leaf(&["api.example.com"]))
-        .script(move |_| Some(Reply::streaming(vec![Step::Data("first".into()), Step::Wait(gate.clone())])))
-        .start();
-    let mut gateway = Setup::new(&upstreams)
-        .host("api.example.com", upstream.address())
-        .set("/shutdown/grace", "300ms")
-        .destinations(&[INSPECT_API])
-        .start();
-    let mut connection = gateway.agent().tls("api.example.com");
+fn what_does_not_end_within_the_grace_is_cut_and_recorded() {
+    let last = Step::Data("too late".into());
+    let mut test = halting_with(&Gate::new(), last, |setup| setup.set("/shutdown/grace", "300ms"));
+    let mut connection = test.gateway.agent().tls("api.example.com");
     connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
     connection.read_until(b"first");
 
-    gateway.terminate();
+    test.gateway.terminate();
 
-    gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+    test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
 }
 
 #[test]

@@ -33,6 +33,22 @@ fn an_exchange_is_two_events_joined_by_its_id() {
 }
 
 #[test]
+fn an_answer_that_was_delivered_whole_ends_without_a_reason() {
+    let test = inspected();
+    let agent = test.gateway.agent();
+
+    agent.get("https://api.example.com/bytes/5000");
+    agent.get("https://api.example.com/sse?events=2");
+    agent.h2("api.example.com").get("https://api.example.com/bytes/5000");
+    agent.get("https://api.example.com/status/204");
+
+    test.gateway.wait_for_event("the last answer", |event| event["http"]["status"] == 204);
+    for event in test.gateway.events().iter().filter(|event| event["kind"] == "Response") {
+        assert_eq!(event["destination"]["reason"], serde_json::Value::Null, "{event}");
+    }
+}
+
+#[test]
 fn every_event_has_the_envelope_and_numbers_have_no_gaps() {
     let test = inspected();
     test.gateway.agent().get("https://api.example.com/echo");

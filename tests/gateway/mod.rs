@@ -12,6 +12,7 @@ mod streaming;
 mod tls;
 mod upgrades;
 
+use crate::support::upstream::{Builder, Gate, Reply, Seen, Step};
 use crate::support::{Gateway, Pki, Setup, Upstream};
 
 /// What most tests need: one upstream, `api.example.com`, behind a gateway that inspects it whole.
@@ -29,8 +30,26 @@ pub(crate) fn inspected() -> Inspected {
 
 /// The same, changed before it starts.
 pub(crate) fn inspected_with(change: impl FnOnce(Setup) -> Setup) -> Inspected {
+    behind(Upstream::build(), change)
+}
+
+/// The same, where every answer is `first`, a wait for the gate, and `last`.
+pub(crate) fn halting(gate: &Gate, last: Step) -> Inspected {
+    halting_with(gate, last, |setup| setup)
+}
+
+pub(crate) fn halting_with(gate: &Gate, last: Step, change: impl FnOnce(Setup) -> Setup) -> Inspected {
+    let gate = gate.clone();
+    let script = move |_: &Seen| {
+        let steps = vec![Step::Data("first".into()), Step::Wait(gate.clone()), last.clone()];
+        Some(Reply::streaming(steps))
+    };
+    behind(Upstream::build().script(script), change)
+}
+
+pub(crate) fn behind(upstream: Builder, change: impl FnOnce(Setup) -> Setup) -> Inspected {
     let upstreams = Pki::new("Upstream Test CA");
-    let upstream = Upstream::tls(&upstreams, &["api.example.com"]);
+    let upstream = upstream.identity(upstreams.leaf(&["api.example.com"])).start();
     let setup =
         Setup::new(&upstreams).host("api.example.com", upstream.address()).destinations(&[INSPECT_API]);
     let gateway = change(setup).start();

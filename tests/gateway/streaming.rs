@@ -1,33 +1,18 @@
 //! Bodies flow while they are being written, and end as their sender ended them.
 
-use super::{INSPECT_API, inspected};
-use crate::support::upstream::{Gate, RawUpstream, Reply, Step, pattern};
-use crate::support::{Gateway, Pki, Setup, Upstream};
+use super::{INSPECT_API, Inspected, halting, halting_with, inspected};
+use crate::support::upstream::{Gate, RawUpstream, Step, pattern};
+use crate::support::{Ending, Pki, Setup};
 
-/// An upstream that sends `first`, waits for the gate, sends `second`.
-fn two_parts(gate: &Gate) -> (Upstream, Gateway) {
-    let upstreams = Pki::new("Upstream Test CA");
-    let opened = gate.clone();
-    let upstream = Upstream::build()
-        .identity(upstreams.leaf(&["api.example.com"]))
-        .script(move |_| {
-            let steps =
-                vec![Step::Data("first".into()), Step::Wait(opened.clone()), Step::Data("second".into())];
-            Some(Reply::streaming(steps))
-        })
-        .start();
-    let gateway = Setup::new(&upstreams)
-        .host("api.example.com", upstream.address())
-        .destinations(&[INSPECT_API])
-        .start();
-    (upstream, gateway)
+fn two_parts(gate: &Gate) -> Inspected {
+    halting(gate, Step::Data("second".into()))
 }
 
 #[test]
 fn an_answer_reaches_the_agent_while_the_upstream_still_writes_it() {
     let gate = Gate::new();
-    let (_upstream, gateway) = two_parts(&gate);
-    let mut connection = gateway.agent().tls("api.example.com");
+    let test = two_parts(&gate);
+    let mut connection = test.gateway.agent().tls("api.example.com");
 
     connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
     assert_eq!(connection.read_head().status, 200);
@@ -41,8 +26,8 @@ fn an_answer_reaches_the_agent_while_the_upstream_still_writes_it() {
 #[test]
 fn an_h2_answer_reaches_the_agent_while_the_upstream_still_writes_it() {
     let gate = Gate::new();
-    let (_upstream, gateway) = two_parts(&gate);
-    let agent = gateway.agent();
+    let test = two_parts(&gate);
+    let agent = test.gateway.agent();
     let connection = agent.h2("api.example.com");
     let (writer, pending) = connection.upload("https://api.example.com/");
     drop(writer);
@@ -83,40 +68,51 @@ fn server_sent_events_come_one_by_one() {
 
 #[test]
 fn an_upstream_that_resets_in_the_middle_ends_the_answer_in_the_middle() {
-    let test = inspected();
+    let gate = Gate::new();
+    let test = halting(&gate, Step::Abort);
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    assert_eq!(connection.read_head().status, 200);
+    assert_eq!(connection.read_chunk(), b"first");
 
-    let answer = test.gateway.agent().get("https://api.example.com/reset-mid-body");
+    gate.open();
 
-    assert_eq!(answer.status, 200);
-    assert!(!answer.complete, "an answer that was cut must not look whole: {answer:?}");
+    let (Ending::Closed(rest) | Ending::Cut(rest)) = connection.ending();
+    assert_eq!(rest, b"", "an answer that was cut must not look whole");
     let event = test.gateway.wait_for_event("the answer's event", |event| event["kind"] == "Response");
     assert!(event["destination"]["reason"].is_string(), "{event}");
-    assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
 }
 
 #[test]
-fn an_h2_answer_that_breaks_off_is_reset() {
-    let test = inspected();
+fn an_h2_answer_that_breaks_off_is_reset_on_its_stream_alone() {
+    let gate = Gate::new();
+    let test = halting(&gate, Step::Abort);
     let agent = test.gateway.agent();
     let connection = agent.h2("api.example.com");
+    let (writer, pending) = connection.upload("https://api.example.com/");
+    drop(writer);
+    let mut open = pending.head().unwrap();
+    assert_eq!(open.chunk().unwrap(), "first");
 
-    let answer = connection.get("https://api.example.com/reset-mid-body");
+    gate.open();
 
-    assert!(!answer.complete, "{answer:?}");
-    assert_eq!(connection.get("https://api.example.com/echo").status, 200, "the connection goes on");
+    assert!(!open.rest().complete);
+    let again = connection.request("GET", "https://api.example.com/", &[], b"");
+    assert!(again.is_err() || again.is_ok_and(|answer| !answer.complete));
+    assert_eq!(test.upstream.requests().len(), 2, "the connection goes on");
 }
 
 #[test]
 fn an_agent_that_hangs_up_is_recorded() {
     let gate = Gate::new();
-    let (_upstream, gateway) = two_parts(&gate);
-    let mut connection = gateway.agent().tls("api.example.com");
+    let test = two_parts(&gate);
+    let mut connection = test.gateway.agent().tls("api.example.com");
     connection.send("GET /watched HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
     connection.read_until(b"first");
 
     drop(connection);
 
-    let event = gateway.wait_for_event("the answer's event", |event| event["kind"] == "Response");
+    let event = test.gateway.wait_for_event("the answer's event", |event| event["kind"] == "Response");
     assert_eq!(event["http"]["path"], "/watched");
     assert!(event["destination"]["reason"].is_string(), "{event}");
 }
@@ -178,20 +174,10 @@ fn a_request_is_sent_again_only_where_it_was_never_sent() {
 
 #[test]
 fn an_idle_stream_is_ended_after_its_bound() {
-    let gate = Gate::new();
-    let opened = gate.clone();
-    let upstreams = Pki::new("Upstream Test CA");
-    let slow = Upstream::build()
-        .identity(upstreams.leaf(&["slow.example.com"]))
-        .script(move |_| Some(Reply::streaming(vec![Step::Data("first".into()), Step::Wait(opened.clone())])))
-        .start();
-    let gateway = Setup::new(&upstreams)
-        .host("slow.example.com", slow.address())
-        .set("/timeouts/streamIdle", "300ms")
-        .destinations(&["{name: slow, hosts: [slow.example.com], action: Inspect}"])
-        .start();
+    let last = Step::Data("too late".into());
+    let test = halting_with(&Gate::new(), last, |setup| setup.set("/timeouts/streamIdle", "300ms"));
 
-    let answer = gateway.agent().get("https://slow.example.com/");
+    let answer = test.gateway.agent().get("https://api.example.com/");
 
     assert_eq!((answer.status, answer.complete), (200, false), "{answer:?}");
 }

@@ -48,12 +48,38 @@ fn a_websocket_without_such_a_rule_is_refused_at_once() {
 fn an_upgrade_to_anything_else_is_refused() {
     let test = with_upgrade();
 
-    for protocol in ["h2c", "TLS/1.2", "connect-udp", "websocket, h2c"] {
+    for protocol in ["TLS/1.2", "connect-udp", "websocket, h2c"] {
         let mut connection = test.gateway.agent().tls("api.example.com");
         ask(&mut connection, "/ws", protocol);
-        connection.read_answer().assert_refused(403, "postern/builtin/upgrade");
+        let answer = connection.read_answer();
+        assert_eq!((protocol, answer.status), (protocol, 403), "{}", answer.text());
+        answer.assert_refused(403, "postern/builtin/upgrade");
     }
     assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn an_upgrade_to_h2c_is_answered_without_being_made() {
+    let test = with_upgrade();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/echo", "h2c");
+
+    assert_eq!(connection.read_answer().status, 200);
+    let seen = &test.upstream.requests()[0];
+    assert_eq!((seen.header("upgrade"), seen.header("connection")), (None, None));
+}
+
+#[test]
+fn an_upgrade_to_h2c_is_passed_over_as_servers_do() {
+    let test = with_upgrade();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/echo", "h2c");
+
+    assert_eq!(connection.read_answer().status, 200);
+    let requests = test.upstream.requests();
+    assert!(requests.iter().all(|request| request.header("upgrade").is_none()), "{requests:?}");
 }
 
 #[test]

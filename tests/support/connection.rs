@@ -32,7 +32,7 @@ pub(crate) enum Ending {
 impl Connection {
     /// A plain TCP connection.
     pub(crate) fn open(address: SocketAddr) -> Self {
-        Self::over(TcpStream::connect_timeout(&address, PATIENCE).unwrap())
+        Self::over(TcpStream::connect(address).unwrap())
     }
 
     /// A connection over a socket that is open already.

@@ -41,7 +41,7 @@ impl Setup {
             },
             "policy": {"path": "policy.yaml"},
             "upstream": {
-                "roots": [upstreams.certificate_path()],
+                "roots": ["upstream-ca.pem"],
                 "hosts": {},
                 "allowAddresses": ["127.0.0.0/8"],
             },
@@ -49,6 +49,7 @@ impl Setup {
         });
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("credentials")).unwrap();
+        std::fs::copy(upstreams.certificate_path(), directory.path().join("upstream-ca.pem")).unwrap();
         let environment = vec![("POSTERN_INTERCEPT".to_owned(), "1".to_owned())];
         Self { directory, authority, settings, policy: policy(&[]), environment }
     }

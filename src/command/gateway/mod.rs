@@ -19,7 +19,7 @@ use crate::telemetry::log;
 use running::Running;
 
 /// Runs until SIGTERM or SIGINT; what is under way then has `shutdown.grace` to end.
-pub fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
     if args.check {
         return check::run(&args.config, output);
     }
@@ -32,7 +32,8 @@ pub fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    let checked = match check::read(config, surroundings::read(), SystemTime::now()) {
+    let (watched, checked) = check::read(config, surroundings::read(), SystemTime::now());
+    let checked = match checked {
         Ok(checked) => checked,
         Err(problems) => {
             output::print_problems(output, &problems)?;
@@ -41,7 +42,7 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     };
     let sinks: Vec<Box<dyn Sink>> =
         if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
-    let running = match Running::start(config, checked, sinks).await {
+    let running = match Running::start(config, checked, watched, sinks).await {
         Ok(running) => running,
         Err(problems) => {
             output::print_problems(output, &problems)?;

@@ -17,14 +17,14 @@ use crate::command::surroundings;
 use crate::config::listeners::{Listeners, STATUS_SOCKET};
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::credential::{Secret, Store};
+use crate::credential::Store;
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::Freshness;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
-use crate::proxy::listener::{self, Way};
+use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
@@ -46,10 +46,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Binds everything, then serves. `config` is where the settings came from and are read again.
+    /// Binds everything, then serves. `config` is where the settings came from and are read again when what is
+    /// watched changes.
     pub(crate) async fn start(
         config: &Path,
         checked: Checked,
+        watched: Watched,
         sinks: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Vec<Problem>> {
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
@@ -57,10 +59,9 @@ impl Running {
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
         let drain = Drain::default();
-        let watched = watch(config, &checked.settings);
         let evidence = checked.gate.evidence.clone();
         let settings = Arc::new(checked.settings.clone());
-        let snapshot = build(checked, &drain)?;
+        let snapshot = build(checked, &drain, None)?;
         let credentials = problems(&snapshot.credentials.problems());
         let bound = bind(&settings).await?;
         let gateway = Gateway::new(snapshot, ledger, metrics, drain);
@@ -178,11 +179,11 @@ impl Look {
 
     /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
     fn reload(&mut self, gateway: &Gateway) {
-        let read = check::read(&self.config, surroundings::read(), SystemTime::now());
+        let (watched, read) = check::read(&self.config, surroundings::read(), SystemTime::now());
+        self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
-            self.watched = watch(&self.config, &checked.settings);
-            Ok((build(checked, &gateway.drain)?, evidence))
+            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot().credentials))?, evidence))
         });
         match built {
             Ok((snapshot, evidence)) => {
@@ -234,13 +235,8 @@ fn problems(found: &[Problem]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
-/// Everything whose change asks for a reload.
-fn watch(config: &Path, settings: &Settings) -> Watched {
-    Watched::new(settings.files().into_iter().chain([config.to_owned()]))
-}
-
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
+fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snapshot, Vec<Problem>> {
     let Checked { settings, policy, gate, upstream_tls } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
@@ -255,7 +251,11 @@ fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
             None => None,
         };
     let directory = settings.credentials.as_deref();
-    let credentials = Arc::new(Store::load(policy.credentials(), directory, &surroundings::variable));
+    let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
+    let credentials = Arc::new(match before {
+        Some(before) => credentials.after(before),
+        None => credentials,
+    });
     let parts = snapshot::Parts {
         settings: Arc::new(settings),
         policy,
@@ -292,13 +292,7 @@ async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
         let password = match &explicit.password_file {
             Some(file) => {
                 let line = one_line(file).map_err(|problem| vec![problem])?;
-                let secret = Secret::parse(line.as_bytes()).map_err(|unfit| {
-                    vec![Problem::at(
-                        "listeners.explicit.passwordFile",
-                        format!("{}: {unfit}", file.display()),
-                    )]
-                })?;
-                Some(Arc::new(secret))
+                Some(Arc::new(Password::new(line.into_bytes())))
             }
             None => None,
         };

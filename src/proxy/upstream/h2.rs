@@ -7,6 +7,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::time::Duration;
 
 use super::Stream;
+use super::h1::Unsent;
 use crate::drain::Drain;
 use crate::proxy::body::RequestBody;
 
@@ -45,16 +46,13 @@ impl Connection {
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub(crate) async fn send(
-        &mut self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, super::h1::Unsent> {
+    pub(crate) async fn send(&mut self, request: Request<RequestBody>) -> Result<Response<Incoming>, Unsent> {
         if let Err(error) = self.0.ready().await {
-            return Err(super::h1::Unsent { error, request: Some(request) });
+            return Err(Unsent { error, request: Some(Box::new(request)) });
         }
         self.0.try_send_request(request).await.map_err(|mut failed| {
-            let request = failed.take_message();
-            super::h1::Unsent { error: failed.into_error(), request }
+            let request = failed.take_message().map(Box::new);
+            Unsent { error: failed.into_error(), request }
         })
     }
 }

@@ -25,8 +25,11 @@ pub(crate) use h1::ResponseBody as H1Body;
 pub(crate) use pool::{Key, Pool, User};
 pub(crate) use through_proxy::CorporateProxy;
 
+use h1::Unsent;
+
 use super::body::RequestBody;
 use super::error::{Class, Failure, Stop};
+use super::head;
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
@@ -81,22 +84,31 @@ pub(crate) struct Bounds {
 pub(crate) struct Upstreams {
     dialer: Dialer,
     pool: Pool,
-    /// Whether an origin speaks h2; an entry also says that the origin has been verified.
+    /// What an origin speaks; an entry also says that the origin has been verified.
     spoken: quick_cache::sync::Cache<Origin, Spoken>,
     bounds: Bounds,
     drain: Drain,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Spoken {
-    /// `None`: only h1 was ever offered.
-    h2: Option<bool>,
+/// What is known of an origin, once it has been verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    /// It takes h1; h2 was never offered.
+    H1,
+    /// It takes h1 alone.
+    OnlyH1,
+    /// It prefers h2.
+    H2,
+    /// It takes h2 alone.
+    OnlyH2,
 }
 
 /// An answer with the body still to come.
 pub(crate) enum Answer {
     H1(Response<H1Body>),
     H2(Response<Incoming>),
+    /// To a request that asked for another protocol, on a connection of its own.
+    Upgrade(Response<Incoming>),
 }
 
 /// How many origins are remembered.
@@ -112,9 +124,10 @@ impl Upstreams {
     /// speaks h2, which is asked only if the agent does. A warm origin costs nothing.
     pub(crate) async fn prepare(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<bool, Stop> {
         match self.spoken.get(origin) {
-            Some(Spoken { h2: Some(known) }) => return Ok(known && h2),
-            Some(Spoken { h2: None }) if !h2 => return Ok(false),
-            Some(Spoken { h2: None }) | None => {}
+            Some(Spoken::H2 | Spoken::OnlyH2) => return Ok(h2),
+            Some(Spoken::OnlyH1) => return Ok(false),
+            Some(Spoken::H1) if !h2 => return Ok(false),
+            Some(Spoken::H1) | None => {}
         }
         let (stream, speaks) = self.connect(policy, origin, h2).await?;
         let key = Key { origin: origin.clone(), user: User::Nobody };
@@ -122,7 +135,7 @@ impl Upstreams {
             Speaks::H2 => drop(self.pool.share(key, self.h2(stream).await?)),
             Speaks::H1 => self.pool.give_back(key, self.h1(stream).await?),
         }
-        Ok(speaks == Speaks::H2)
+        Ok(h2 && speaks == Speaks::H2)
     }
 
     /// Sends a request and answers with the response's head. Only a request of which nothing was sent is sent again.
@@ -134,9 +147,10 @@ impl Upstreams {
         request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
         let exchange = async {
-            match speaks {
-                Speaks::H1 => self.send_h1(policy, key, request).await,
-                Speaks::H2 => self.send_h2(policy, key, request).await,
+            if speaks == Speaks::H2 || self.spoken.get(&key.origin) == Some(Spoken::OnlyH2) {
+                self.send_h2(policy, key, request).await
+            } else {
+                self.send_h1(policy, key, request).await
             }
         };
         match tokio::time::timeout(self.bounds.head, exchange).await {
@@ -151,26 +165,19 @@ impl Upstreams {
         key: Key,
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
+        head::address(&mut request, &key.origin, Speaks::H1);
         while let Some(mut connection) = self.pool.take(&key) {
             if !connection.is_usable().await {
                 continue;
             }
             match connection.send(request).await {
                 Ok(answer) => return Ok(self.h1_answer(answer, key)),
-                Err(h1::Unsent { request: Some(unsent), .. }) => request = unsent,
-                Err(h1::Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
+                Err(Unsent { request: Some(unsent), .. }) => request = *unsent,
+                Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        let (stream, speaks) = self.connect(policy, &key.origin, false).await?;
-        debug_assert_eq!(speaks, Speaks::H1);
-        match self.h1(stream).await?.send(request).await {
-            Ok(answer) => Ok(self.h1_answer(answer, key)),
-            Err(h1::Unsent { error, .. }) => Err(Failure::exchange(&error).into()),
-        }
-    }
-
-    fn h1_answer(&self, (response, connection): (Response<Incoming>, h1::Connection), key: Key) -> Answer {
-        Answer::H1(response.map(|body| H1Body::new(body, connection, self.pool.clone(), key)))
+        let connected = self.connect(policy, &key.origin, false).await?;
+        self.send_first(connected, key, request).await
     }
 
     async fn send_h2(
@@ -179,28 +186,40 @@ impl Upstreams {
         key: Key,
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
+        head::address(&mut request, &key.origin, Speaks::H2);
         if let Some(mut connection) = self.pool.shared(&key) {
             match connection.send(request).await {
                 Ok(response) => return Ok(Answer::H2(response)),
-                Err(h1::Unsent { request: Some(unsent), .. }) => request = unsent,
-                Err(h1::Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
+                Err(Unsent { request: Some(unsent), .. }) => request = *unsent,
+                Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        let (stream, speaks) = self.connect(policy, &key.origin, true).await?;
-        if speaks == Speaks::H1 {
-            // The upstream changed its mind since the agent was offered h2.
-            *request.version_mut() = http::Version::HTTP_11;
-            return match self.h1(stream).await?.send(request).await {
-                Ok(answer) => Ok(self.h1_answer(answer, key)),
-                Err(h1::Unsent { error, .. }) => Err(Failure::exchange(&error).into()),
-            };
-        }
-        let mut connection = self.pool.share(key, self.h2(stream).await?);
-        connection
-            .send(request)
-            .await
-            .map(Answer::H2)
-            .map_err(|unsent| Failure::exchange(&unsent.error).into())
+        let connected = self.connect(policy, &key.origin, true).await?;
+        self.send_first(connected, key, request).await
+    }
+
+    /// Sends a request on a connection that was made for it, in what the upstream turned out to speak.
+    async fn send_first(
+        &self,
+        (stream, speaks): (Stream, Speaks),
+        key: Key,
+        mut request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        head::address(&mut request, &key.origin, speaks);
+        let sent = match speaks {
+            Speaks::H1 => {
+                self.h1(stream).await?.send(request).await.map(|answer| self.h1_answer(answer, key))
+            }
+            Speaks::H2 => {
+                let mut connection = self.pool.share(key, self.h2(stream).await?);
+                connection.send(request).await.map(Answer::H2)
+            }
+        };
+        sent.map_err(|unsent| Failure::exchange(&unsent.error).into())
+    }
+
+    fn h1_answer(&self, (response, connection): (Response<Incoming>, h1::Connection), key: Key) -> Answer {
+        Answer::H1(response.map(|body| H1Body::new(body, connection, self.pool.clone(), key)))
     }
 
     /// Sends a request that asks for another protocol on a connection of its own.
@@ -208,15 +227,16 @@ impl Upstreams {
         &self,
         policy: &Policy,
         origin: &Origin,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, Stop> {
+        mut request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        head::address(&mut request, origin, Speaks::H1);
         let exchange = async {
-            let (stream, _) = self.connect(policy, origin, false).await?;
-            let connection = self.h1(stream).await?;
-            connection
-                .send_upgrade(request, &self.drain)
-                .await
-                .map_err(|error| Failure::exchange(&error).into())
+            let (stream, speaks) = self.connect(policy, origin, false).await?;
+            if speaks == Speaks::H2 {
+                return Err(Failure::new(Class::NoProtocol, "the upstream takes no upgrades").into());
+            }
+            let sent = self.h1(stream).await?.send_upgrade(request, &self.drain).await;
+            sent.map(Answer::Upgrade).map_err(|error| Failure::exchange(&error).into())
         };
         match tokio::time::timeout(self.bounds.head, exchange).await {
             Ok(answer) => answer,
@@ -239,6 +259,7 @@ impl Upstreams {
         self.pool.close();
     }
 
+    /// A new connection. `h2`: offer it. An upstream that takes nothing else gets it offered all the same.
     async fn connect(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<(Stream, Speaks), Stop> {
         let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
         if !origin.tls {
@@ -246,12 +267,26 @@ impl Upstreams {
             return Ok((Stream::Plain(tcp), speaks));
         }
         let alpn = if h2 { Alpn::H2OrH1 } else { Alpn::H1 };
-        let tls = self.dialer.tls(origin, alpn, tcp).await?;
+        let (tls, only_h2) = match self.dialer.tls(origin, alpn, tcp).await {
+            Err(Stop::Failed(Failure { class: Class::NoProtocol, .. })) if !h2 => {
+                let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
+                (self.dialer.tls(origin, Alpn::H2OrH1, tcp).await?, true)
+            }
+            tls => (tls?, false),
+        };
         let speaks = match tls.get_ref().1.alpn_protocol() {
             Some(b"h2") => Speaks::H2,
-            _ => Speaks::H1,
+            Some(_) | None => Speaks::H1,
         };
-        self.spoken.insert(origin.clone(), Spoken { h2: h2.then_some(speaks == Speaks::H2) });
+        let spoken = match speaks {
+            Speaks::H2 if only_h2 => Spoken::OnlyH2,
+            Speaks::H2 => Spoken::H2,
+            Speaks::H1 if h2 => Spoken::OnlyH1,
+            Speaks::H1 => Spoken::H1,
+        };
+        if h2 || only_h2 || self.spoken.get(origin).is_none() {
+            self.spoken.insert(origin.clone(), spoken);
+        }
         Ok((Stream::Tls(Box::new(tls)), speaks))
     }
 

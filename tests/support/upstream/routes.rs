@@ -25,6 +25,7 @@ pub(crate) struct Reply {
 }
 
 /// A piece of an answer's body, in time.
+#[derive(Clone)]
 pub(crate) enum Step {
     Data(Bytes),
     Pause(Duration),
@@ -102,7 +103,7 @@ pub(super) async fn answer(
     if head.path() == "/early-answer" {
         return Ok(Reply::of(413, "too much").into_response(&records));
     }
-    if head.path() == "/ws" {
+    if head.path() == "/ws" && head.header("upgrade") == Some("websocket") {
         return Ok(websocket::accept(&mut request, &records.handle));
     }
     if !read_body(request.into_body(), index, &records).await {
@@ -128,7 +129,7 @@ async fn read_body(mut body: Incoming, index: usize, records: &Records) -> bool 
     true
 }
 
-/// `/echo` `/bytes/N` `/status/N` `/sse` `/slow` `/trailers` `/gzip` `/redirect` `/reset-mid-body`; 404 for others.
+/// `/echo` `/bytes/N` `/status/N` `/sse` `/slow` `/trailers` `/gzip` `/redirect`; 404 for others.
 fn built_in(seen: &Seen) -> Reply {
     let number = |name| seen.query(name).and_then(|value| value.parse::<u64>().ok());
     let mut segments = seen.path().split('/').skip(1);
@@ -151,8 +152,6 @@ fn built_in(seen: &Seen) -> Reply {
             .header("content-encoding", "gzip")
             .header("content-type", "application/json"),
         "redirect" => Reply::of(302, "elsewhere").header("location", seen.query("to").unwrap_or("/echo")),
-        "reset-mid-body" => Reply::streaming(vec![Step::Data("the first part".into()), Step::Abort])
-            .header("content-length", "1000"),
         _ => Reply::of(404, "no such route"),
     }
 }
