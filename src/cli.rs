@@ -37,6 +37,7 @@ pub enum Output {
 pub enum Command {
     Gateway(GatewayArgs),
     Run(RunArgs),
+    Demo(DemoArgs),
     Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]

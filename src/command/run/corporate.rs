@@ -156,7 +156,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_said_without_its_password() {
-        for value in ["socks5h://me:canary@p.example:1080", "https://me:canary@p.example", "http://me:canary@:0:"] {
+        for value in
+            ["socks5h://me:canary@p.example:1080", "https://me:canary@p.example", "http://me:canary@:0:"]
+        {
             let Found::Unusable(why) = found(&[("HTTPS_PROXY", value)]) else { panic!("{value}") };
             assert!(why.starts_with("HTTPS_PROXY ") && !why.contains("canary"), "{why}");
         }

@@ -193,7 +193,9 @@ impl Prepared {
         let credentials: Vec<_> = policy.credentials().iter().map(AsRef::as_ref).collect();
         let users: Vec<_> = std::env::vars_os().collect();
         if policy.count() == 0 {
-            say("no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some");
+            say(
+                "no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some",
+            );
         }
         Ok(environment::of(&way, &credentials, &users))
     }
