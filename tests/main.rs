@@ -5,3 +5,4 @@ mod command_line;
 mod gateway;
 mod policies;
 mod support;
+mod threats;

@@ -72,6 +72,7 @@ impl Exchange<'_> {
         if let Some(doomed) = &self.session.doomed {
             return Err(doomed.clone());
         }
+        self.bound(parts)?;
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
         let (mut ruling, inspection) = self.destination(&origin)?;
@@ -87,6 +88,15 @@ impl Exchange<'_> {
         let upgrade = upgrade::asked(parts, inspection.as_deref())?;
         let needles = self.snapshot.needles(&origin);
         Ok(Decided { origin, ruling, plan, upgrade, needles })
+    }
+
+    /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
+    fn bound(&self, parts: &Parts) -> Result<(), Stop> {
+        if parts.headers.len() <= self.snapshot.settings.limits.header_count {
+            return Ok(());
+        }
+        let ruling = Ruling::builtin("bound", "the request has more header fields than limits.headerCount");
+        Err(Refusal { status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling, close: false }.into())
     }
 
     /// Makes the head fit to go on; the real key comes last, so that nothing else ever sees it.

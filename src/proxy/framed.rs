@@ -57,8 +57,12 @@ impl Found {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set(&self, end: End) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    /// Notes the first end; `false` where there was one.
+    fn set(&self, end: End) -> bool {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = found.is_none();
+        found.get_or_insert(end);
+        is_first
     }
 }
 
@@ -106,6 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
 
     /// Judges what is held. `false`: the connection ends here.
     fn judge(&mut self) -> bool {
+        let is_body = self.framer.state() == State::Body;
         match self.framer.push(&self.held) {
             Ok(progress) => {
                 self.cleared = progress.pass;
@@ -113,12 +118,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             }
             Err(violation) => {
                 let id = fresh_id();
-                // In the middle of an exchange hyper sees a broken body, and the exchange answers.
-                if !self.activity.is_busy() {
+                // In the middle of an exchange hyper sees a broken body, and the exchange answers: once is enough.
+                let is_first = self.found.set(End::Violation(violation, id));
+                if is_first && !is_body && !self.activity.is_busy() {
                     let ruling = framing(violation.reason()).ruling;
                     self.farewell = reply::denied_raw(violation.status(), &ruling, "-", id);
                 }
-                self.found.set(End::Violation(violation, id));
                 false
             }
         }
