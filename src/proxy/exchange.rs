@@ -5,7 +5,6 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::body::{Body, RequestBody};
@@ -32,11 +31,10 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     let snapshot = session.gateway.snapshot();
     let (parts, incoming) = request.into_parts();
     let mut record = Box::new(Record::begin(&session, &parts));
-    let expects = parts.headers.contains_key(header::EXPECT);
-    let mut exchange = Exchange { session: &session, snapshot: &snapshot, incoming: Some(incoming), expects };
+    let mut exchange = Exchange { session: &session, snapshot: &snapshot, incoming: Some(incoming) };
     match exchange.run(parts, &mut record).await {
         Ok(response) => response.map(|body| body.recorded(record)),
-        Err(stop) => exchange.stopped(&stop, &mut record).await,
+        Err(stop) => stopped(&stop, &mut record),
     }
 }
 
@@ -45,8 +43,6 @@ struct Exchange<'a> {
     snapshot: &'a Snapshot,
     /// The request's body, until it is sent.
     incoming: Option<Incoming>,
-    /// The agent sends the body only once it is told to go on.
-    expects: bool,
 }
 
 /// What was decided of a request before anything of it leaves.
@@ -235,24 +231,19 @@ impl Exchange<'_> {
         let scrubbing = Scrubbing::of(response.headers_mut(), needles, limits)?;
         Ok(response.map(|body| body.scrubbed(scrubbing)))
     }
+}
 
-    /// Says why the request goes no further.
-    async fn stopped(&mut self, stop: &Stop, record: &mut Record) -> Response<Body> {
-        let response = match stop {
-            Stop::Denied(refusal) => {
-                let event = record.denied(refusal);
-                reply::denied(refusal, &record.destination(), event)
-            }
-            Stop::Failed(failure) => {
-                let event = record.failed(failure);
-                reply::failed(failure, &record.destination(), event)
-            }
-        };
-        // A client that waits for 100 has not begun to write.
-        if let Some(incoming) = self.incoming.take().filter(|_| !self.expects) {
-            drain(incoming).await;
+/// Says why the request goes no further. What of its body still comes is read when the connection closes.
+fn stopped(stop: &Stop, record: &mut Record) -> Response<Body> {
+    match stop {
+        Stop::Denied(refusal) => {
+            let event = record.denied(refusal);
+            reply::denied(refusal, &record.destination(), event)
         }
-        response
+        Stop::Failed(failure) => {
+            let event = record.failed(failure);
+            reply::failed(failure, &record.destination(), event)
+        }
     }
 }
 
@@ -274,22 +265,4 @@ fn readable<B>(response: &Response<B>) -> Result<(), Failure> {
 
 fn unasked() -> Failure {
     Failure::new(Class::Framing, "the upstream switched protocols unasked")
-}
-
-/// How much of a refused request is read, and for how long, so that a client which writes first reads the answer.
-const DRAIN_BYTES: usize = 64 << 20;
-const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(10);
-
-async fn drain(mut body: Incoming) {
-    let mut left = DRAIN_BYTES;
-    let reading = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, bytes::Bytes::len));
-            if left == 0 {
-                break;
-            }
-        }
-    };
-    // Past the time the connection is closed under the client, which has had its chance.
-    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
 }

@@ -38,7 +38,13 @@ fn no_key_of_the_agents_own_leaves_where_ours_is_required() {
         answer.assert_refused(403, "postern/builtin/credential");
         assert!(!answer.text().contains("attackers"), "{}", answer.text());
     }
-    for query in ["key=sk-attackers", "access_token=a", "api%5fkey=a", "X-Amz-Signature=a&X-Amz-Credential=b", "a=1;token=b"] {
+    for query in [
+        "key=sk-attackers",
+        "access_token=a",
+        "api%5fkey=a",
+        "X-Amz-Signature=a&X-Amz-Credential=b",
+        "a=1;token=b",
+    ] {
         send(&test, &format!("/echo?{query}"), &[]).assert_refused(403, "postern/builtin/credential");
     }
     assert!(test.upstream.requests().is_empty());
@@ -100,10 +106,11 @@ fn a_key_that_comes_back_is_masked_wherever_it_stands() {
             let trailers = vec![("x-checksum", key.clone())];
             Some(match seen.path() {
                 "/error" => Reply::of(401, format!("invalid key: {key} is wrong")),
-                "/redirect" => Reply::of(302, "").header("location", format!("https://other.example.com/?k={key}")),
-                "/trailers" => {
-                    Reply::streaming(vec![Step::Data("body".into()), Step::Trailers(trailers)]).header("trailer", "x-checksum")
+                "/redirect" => {
+                    Reply::of(302, "").header("location", format!("https://other.example.com/?k={key}"))
                 }
+                "/trailers" => Reply::streaming(vec![Step::Data("body".into()), Step::Trailers(trailers)])
+                    .header("trailer", "x-checksum"),
                 _ => Reply::of(200, format!("you said {key}, I think")).header("x-reflected", key),
             })
         })
@@ -155,7 +162,8 @@ fn a_key_in_the_answer_to_an_upgrade_is_masked() {
         answer
     };
 
-    let declined = reflecting("HTTP/1.1 403 Forbidden\r\nX-Key: KEY\r\nContent-Length: 31\r\n\r\nwrong key: KEY");
+    let declined =
+        reflecting("HTTP/1.1 403 Forbidden\r\nX-Key: KEY\r\nContent-Length: 31\r\n\r\nwrong key: KEY");
     assert_eq!(declined.status, 403);
     assert!(!shown(&declined).contains("canary"), "{declined:?}");
     let granted = reflecting(
@@ -198,7 +206,10 @@ fn a_request_carries_one_credential() {
                   \x20 credentials:\n    - {name: base, hosts: [api.example.com], secretKeyRef: {name: keys, key: base}, \
                   placeholder: sk-placeholder-base}\n";
     let test = inspected_with(|setup| {
-        setup.policy(&format!("{}{second}", policy(""))).credential("api", CANARY).credential("base", "sk-canary-base")
+        setup
+            .policy(&format!("{}{second}", policy("")))
+            .credential("api", CANARY)
+            .credential("base", "sk-canary-base")
     });
     let bearer = format!("Bearer {PLACEHOLDER}");
 
@@ -236,10 +247,13 @@ fn no_secret_stands_in_any_output() {
             .policy(&policy(", require: true"))
             .credential("api", CANARY)
             .set("/listeners/explicit/passwordFile", "listener-password")
-            .set("/upstream/proxy", serde_json::json!({
-                "url": format!("http://{proxy_address}"),
-                "credentialsFile": "proxy-credentials",
-            }))
+            .set(
+                "/upstream/proxy",
+                serde_json::json!({
+                    "url": format!("http://{proxy_address}"),
+                    "credentialsFile": "proxy-credentials",
+                }),
+            )
     });
     let agent = test.gateway.agent().password("user:canary-password");
     let key = [("X-Api-Key", PLACEHOLDER)];
@@ -250,7 +264,10 @@ fn no_secret_stands_in_any_output() {
     broken.send(format!("GET /reset-mid-body HTTP/1.1\r\n{HOST}X-Api-Key: {PLACEHOLDER}\r\n\r\n"));
     let _ = broken.ending();
     assert_eq!(agent.get("https://beyond.example.com/").status, 502);
-    assert_eq!(test.gateway.agent().password("canary-wrong").connect("api.example.com:443").err().unwrap().status, 407);
+    assert_eq!(
+        test.gateway.agent().password("canary-wrong").connect("api.example.com:443").err().unwrap().status,
+        407
+    );
     let asked = String::from_utf8(proxy.heard().entries().concat()).unwrap();
     assert!(asked.contains(&BASE64_STANDARD.encode("user:canary-password")), "{asked}");
     test.gateway.write("policy.yaml", "no: policy");
@@ -266,7 +283,8 @@ fn no_secret_stands_in_any_output() {
     said.extend(test.gateway.events().iter().map(ToString::to_string));
     let private = std::fs::read_to_string(test.gateway.authority().key_path()).unwrap();
     let private = private.lines().nth(1).unwrap();
-    let secrets = ["canary", private, &BASE64_STANDARD.encode("user:canary-password"), &BASE64_STANDARD.encode(CANARY)];
+    let secrets =
+        ["canary", private, &BASE64_STANDARD.encode("user:canary-password"), &BASE64_STANDARD.encode(CANARY)];
     for text in &said {
         assert!(secrets.iter().all(|secret| !text.contains(secret)), "{text}");
     }
@@ -293,7 +311,8 @@ fn a_key_travels_only_inside_verified_tls_on_its_own_ports() {
 
     let (over_plain, over_tls) = (to(&plain), to(&tls));
     get(&over_plain, "http://api.example.com/echo", &key).assert_refused(403, "postern/builtin/placeholder");
-    get(&over_tls, "https://api.example.com:8443/echo", &key).assert_refused(403, "postern/builtin/placeholder");
+    get(&over_tls, "https://api.example.com:8443/echo", &key)
+        .assert_refused(403, "postern/builtin/placeholder");
     assert_eq!(get(&to(&stranger), "https://api.example.com/echo", &key).status, 502);
     assert!(plain.requests().is_empty() && tls.requests().is_empty() && stranger.requests().is_empty());
 
@@ -306,15 +325,30 @@ fn a_key_travels_only_inside_verified_tls_on_its_own_ports() {
 /// G13: with our key attached no further key is made, at any provider, in any spelling; nor is ours sent back by TRACE.
 #[test]
 fn no_further_key_is_made_with_ours() {
-    let hosts = ["api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com", "sts.amazonaws.com", "api.github.com", "gitlab.example.com", "registry.npmjs.org"];
+    let hosts = [
+        "api.openai.com",
+        "api.anthropic.com",
+        "generativelanguage.googleapis.com",
+        "sts.amazonaws.com",
+        "api.github.com",
+        "gitlab.example.com",
+        "registry.npmjs.org",
+    ];
     let upstreams = Pki::new("Upstream Test CA");
-    let upstream = Upstream::build().identity(upstreams.leaf(&hosts)).script(|_| Some(Reply::of(200, "done"))).start();
+    let upstream =
+        Upstream::build().identity(upstreams.leaf(&hosts)).script(|_| Some(Reply::of(200, "done"))).start();
     let list = hosts.join(", ");
-    let policy = policy("").replace("'*.example.com'", &list).replace("[api.example.com]", &format!("[{list}]"));
+    let policy =
+        policy("").replace("'*.example.com'", &list).replace("[api.example.com]", &format!("[{list}]"));
     let setup = Setup::new(&upstreams).policy(&policy).credential("api", CANARY);
     let gateway = hosts.iter().fold(setup, |setup, host| setup.host(host, upstream.address())).start();
     let call = |method: &str, url: &str| {
-        gateway.agent().request(method, &format!("https://{url}"), &[("Authorization", &format!("Bearer {PLACEHOLDER}"))], b"")
+        gateway.agent().request(
+            method,
+            &format!("https://{url}"),
+            &[("Authorization", &format!("Bearer {PLACEHOLDER}"))],
+            b"",
+        )
     };
 
     for url in [
@@ -347,7 +381,12 @@ fn no_further_key_is_made_with_ours() {
     ] {
         assert_eq!(call("POST", url).status, 200, "{url}");
     }
-    assert!(upstream.requests().iter().all(|seen| seen.header("authorization") == Some(&format!("Bearer {CANARY}"))));
+    assert!(
+        upstream
+            .requests()
+            .iter()
+            .all(|seen| seen.header("authorization") == Some(&format!("Bearer {CANARY}")))
+    );
 }
 
 /// G14: a key that comes back in another encoding, and in pieces, is masked; what is around it is not.

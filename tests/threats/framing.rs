@@ -53,7 +53,9 @@ fn a_request_with_two_readings_is_refused_and_ends_its_connection() {
 
     let mut connection = test.gateway.agent().tls("api.example.com");
     connection.send(format!("POST /echo HTTP/1.1\r\n{HOST}Content-Length: 4\r\n\r\nbody"));
-    connection.send(format!("POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"));
+    connection.send(format!(
+        "POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
+    ));
     assert_eq!(connection.read_answer().json()["body"], "body");
     assert_eq!(connection.read_answer().json()["body"], "body");
 }
@@ -122,16 +124,26 @@ fn chunk_extensions_and_odd_trailers_go_no_further() {
 #[test]
 fn a_trailer_that_frames_or_authenticates_ends_its_request() {
     let test = inspected();
-    for trailer in ["Authorization: Bearer forged", "Host: evil.example.com", "Content-Length: 0", "Transfer-Encoding: chunked", "X-Api-Key: forged"] {
+    for trailer in [
+        "Authorization: Bearer forged",
+        "Host: evil.example.com",
+        "Content-Length: 0",
+        "Transfer-Encoding: chunked",
+        "X-Api-Key: forged",
+    ] {
         let mut connection = test.gateway.agent().tls("api.example.com");
-        connection.send(format!("POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n"));
+        connection.send(format!(
+            "POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n"
+        ));
         connection.send(format!("{trailer}\r\n\r\n"));
         assert_eq!(connection.read_answer().status, 400, "{trailer}");
     }
     assert!(!test.upstream.requests().iter().any(|seen| seen.complete), "{:?}", test.upstream.requests());
 
     let mut connection = test.gateway.agent().tls("api.example.com");
-    connection.send(format!("POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 4\r\n\r\n"));
+    connection.send(format!(
+        "POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 4\r\n\r\n"
+    ));
     assert_eq!(connection.read_answer().json()["body"], "body");
 }
 
@@ -139,7 +151,16 @@ fn a_trailer_that_frames_or_authenticates_ends_its_request() {
 #[test]
 fn a_chunk_with_two_readings_ends_the_request() {
     let test = inspected();
-    for chunk in ["0x4\r\nbody\r\n", "+4\r\nbody\r\n", "4 \r\nbody\r\n", "4\nbody\r\n", "4\r\nbodyX\r\n", "10000000000000004\r\nbody\r\n", "\r\nbody\r\n", "-4\r\nbody\r\n"] {
+    for chunk in [
+        "0x4\r\nbody\r\n",
+        "+4\r\nbody\r\n",
+        "4 \r\nbody\r\n",
+        "4\nbody\r\n",
+        "4\r\nbodyX\r\n",
+        "10000000000000004\r\nbody\r\n",
+        "\r\nbody\r\n",
+        "-4\r\nbody\r\n",
+    ] {
         let mut connection = test.gateway.agent().tls("api.example.com");
         connection.send(format!("POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n"));
         // The first bytes alone may end it, before the last are sent.
@@ -153,7 +174,9 @@ fn a_chunk_with_two_readings_ends_the_request() {
     assert!(!test.upstream.requests().iter().any(whole));
 
     let mut connection = test.gateway.agent().tls("api.example.com");
-    connection.send(format!("POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n0004;ok\r\nbody\r\n0\r\n\r\n"));
+    connection.send(format!(
+        "POST /echo HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n0004;ok\r\nbody\r\n0\r\n\r\n"
+    ));
     assert_eq!(connection.read_answer().json()["body"], "body");
 }
 
@@ -183,13 +206,20 @@ fn an_h2_head_smuggles_nothing() {
         path("/echo bar"),
         path(""),
         get("api.example.com\r\nx: y", "/echo"),
-        vec![(":method", "GET / HTTP/1.1\r\n"), (":scheme", "https"), (":authority", "api.example.com"), (":path", "/echo")],
+        vec![
+            (":method", "GET / HTTP/1.1\r\n"),
+            (":scheme", "https"),
+            (":authority", "api.example.com"),
+            (":path", "/echo"),
+        ],
     ] {
         let mut frames = raw_h2(&test);
         frames.request(1, &fields);
         match frames.ending(1) {
             Ok(said) => assert!(said.starts_with("[postern] "), "{fields:?}: {said}"),
-            Err(frame) => assert!(frame.is_none_or(|frame| matches!(frame.kind, RST_STREAM | GOAWAY)), "{fields:?}"),
+            Err(frame) => {
+                assert!(frame.is_none_or(|frame| matches!(frame.kind, RST_STREAM | GOAWAY)), "{fields:?}")
+            }
         }
     }
     assert!(test.upstream.requests().is_empty(), "{:?}", test.upstream.requests());
@@ -214,7 +244,8 @@ fn a_pipelined_request_is_judged_by_itself() {
     assert_eq!(connection.read_answer().json()["target"], "/echo?1");
     connection.read_answer().assert_refused(403, "postern/builtin/endpoint");
     assert_eq!(connection.read_answer().json()["target"], "/echo?2", "a refused body is no request");
-    connection.send(format!("GET /echo HTTP/1.1\r\n{HOST}Host: twice\r\n\r\nGET /echo?3 HTTP/1.1\r\n{HOST}\r\n"));
+    connection
+        .send(format!("GET /echo HTTP/1.1\r\n{HOST}Host: twice\r\n\r\nGET /echo?3 HTTP/1.1\r\n{HOST}\r\n"));
     let last = connection.read_answer();
     assert_eq!((last.status, last.header("x-postern-rule")), (400, Some("postern/builtin/framing")));
     assert!(matches!(connection.ending(), Ending::Closed(rest) | Ending::Cut(rest) if rest.is_empty()));
@@ -322,9 +353,8 @@ fn no_body_is_asked_for_before_its_head_was_allowed() {
     let test = inspected_with(|setup| setup.destinations(&[ONLY_ECHO]));
     let ask = |path: &str| -> (Connection, Answer) {
         let mut connection = test.gateway.agent().tls("api.example.com");
-        connection.send(format!(
-            "POST {path} HTTP/1.1\r\n{HOST}Content-Length: 4\r\nExpect: 100-continue\r\n\r\n"
-        ));
+        connection
+            .send(format!("POST {path} HTTP/1.1\r\n{HOST}Content-Length: 4\r\nExpect: 100-continue\r\n\r\n"));
         let head = connection.read_head();
         (connection, head)
     };
@@ -347,7 +377,10 @@ fn no_body_is_asked_for_before_its_head_was_allowed() {
 #[test]
 fn a_head_that_dribbles_or_swells_is_cut() {
     let test = inspected_with(|setup| {
-        setup.set("/timeouts/agentHead", "400ms").set("/timeouts/streamIdle", "400ms").set("/limits/headerBytes", 8192)
+        setup
+            .set("/timeouts/agentHead", "400ms")
+            .set("/timeouts/streamIdle", "400ms")
+            .set("/limits/headerBytes", 8192)
             .set("/limits/headerCount", 32)
     });
     let mut slow = test.gateway.agent().tls("api.example.com");
@@ -427,7 +460,10 @@ fn a_connection_that_misbehaved_is_not_used_again() {
     for (answer, first) in [
         (format!("{whole}{forged}"), "mine"),
         (format!("HTTP/1.1 204 No Content\r\n\r\n{forged}"), ""),
-        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nmine\r\n0\r\n\r\n{forged}"), "mine"),
+        (
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nmine\r\n0\r\n\r\n{forged}"),
+            "mine",
+        ),
     ] {
         let (upstream, gateway) = answering(&answer);
         for _ in 0..3 {
@@ -480,14 +516,17 @@ fn what_was_inspected_is_not_taken_away_by_the_connection() {
         connection.send(format!("GET /echo HTTP/1.1\r\n{HOST}{fields}\r\n"));
         connection.read_answer()
     };
-    for nominated in ["content-encoding", "authorization", "x-api-key", "host", "content-length", "close, cookie"] {
+    for nominated in
+        ["content-encoding", "authorization", "x-api-key", "host", "content-length", "close, cookie"]
+    {
         let answer = send(&format!("Connection: {nominated}\r\n"));
         let said = (answer.status, answer.header("x-postern-rule"));
         assert_eq!(said, (400, Some("postern/builtin/framing")), "{nominated}");
     }
     assert!(test.upstream.requests().is_empty());
 
-    let answer = send("Connection: keep-alive, te\r\nTE: trailers\r\nX_Api_Key: shadow\r\nX-Api-Key: mine\r\n");
+    let answer =
+        send("Connection: keep-alive, te\r\nTE: trailers\r\nX_Api_Key: shadow\r\nX-Api-Key: mine\r\n");
     assert_eq!(answer.status, 200, "{answer:?}");
     let seen = &test.upstream.requests()[0];
     assert_eq!((seen.header("x-api-key"), seen.header("x_api_key")), (Some("mine"), None));
@@ -503,7 +542,9 @@ fn a_101_that_does_not_answer_the_request_opens_nothing() {
         format!("{upgraded}Upgrade: websocket\r\nSec-WebSocket-Accept: bm90IHRoZSBhbnN3ZXI=\r\n\r\n"),
         format!("{upgraded}Upgrade: h2c\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"),
         format!("{upgraded}Upgrade: websocket\r\n\r\n"),
-        format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"),
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        ),
     ] {
         let (_upstream, gateway) = answering_with(&answer, ", upgrade: Allow");
         let mut connection = gateway.agent().tls("api.example.com");
@@ -561,11 +602,12 @@ fn answering(answer: &str) -> (RawUpstream, Gateway) {
 fn answering_with(answer: &str, more: &str) -> (RawUpstream, Gateway) {
     let upstreams = Pki::new("Upstream Test CA");
     let answer = answer.to_owned();
-    let upstream = RawUpstream::start(Some(&upstreams.leaf(&["api.example.com"])), move |connection, heard| {
-        heard.push(connection.read_until(b"\r\n\r\n"));
-        connection.send(&answer);
-        let _ = connection.ending();
-    });
+    let upstream =
+        RawUpstream::start(Some(&upstreams.leaf(&["api.example.com"])), move |connection, heard| {
+            heard.push(connection.read_until(b"\r\n\r\n"));
+            connection.send(&answer);
+            let _ = connection.ending();
+        });
     let gateway = Setup::new(&upstreams)
         .host("api.example.com", upstream.address())
         .destinations(&[&format!("{{name: api, hosts: [api.example.com], action: Inspect{more}}}")])

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustls::ClientConfig;
 use rustls::client::{
-    ClientSessionStore, EchGreaseConfig, EchMode, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
+    ClientSessionStore, EchGreaseConfig, EchMode, Resumption, Tls12ClientSessionValue,
+    Tls13ClientSessionValue,
 };
 use rustls::crypto::aws_lc_rs::hpke::ALL_SUPPORTED_SUITES;
 use rustls::pki_types::ServerName;
@@ -237,8 +238,7 @@ fn a_client_that_pins_its_server_passes_a_tunnel_alone() {
     assert!(inspecting.upstream.requests().is_empty());
 
     let tunnelling = inspected_with(|setup| setup.destinations(&[TUNNEL_API]));
-    let mut pinned =
-        tunnelling.gateway.agent().trusting(tunnelling.upstreams.roots()).tls("api.example.com");
+    let mut pinned = tunnelling.gateway.agent().trusting(tunnelling.upstreams.roots()).tls("api.example.com");
     pinned.send(GET);
     assert_eq!((pinned.read_answer().status, pinned.issuer().as_str()), (200, "Upstream Test CA"));
 }
@@ -260,8 +260,10 @@ fn an_agents_own_certificate_ends_at_the_gateway() {
     }
     assert!(upstream.requests().is_empty());
 
-    let tunnelling =
-        Setup::new(&upstreams).host("api.example.com", upstream.address()).destinations(&[TUNNEL_API]).start();
+    let tunnelling = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .destinations(&[TUNNEL_API])
+        .start();
     let agent = tunnelling.agent().trusting(upstreams.roots());
     let mut connection = agent.dial("api.example.com").identity(upstreams.leaf(&["agent"])).open().unwrap();
     connection.send(GET);
@@ -303,7 +305,10 @@ fn a_leaf_has_nothing_that_a_strict_verifier_refuses() {
             assert!(leaf.key_usage().unwrap().unwrap().value.digital_signature());
             assert!(!leaf.is_ca());
             assert!(has(leaf, |extension| matches!(extension, ParsedExtension::SubjectKeyIdentifier(_))));
-            assert!(has(leaf, |extension| matches!(extension, ParsedExtension::AuthorityKeyIdentifier(id) if id.key_identifier.is_some())));
+            assert!(has(
+                leaf,
+                |extension| matches!(extension, ParsedExtension::AuthorityKeyIdentifier(id) if id.key_identifier.is_some())
+            ));
             let common = leaf.subject().iter_common_name().next();
             assert!(common.is_none_or(|name| name.as_str().unwrap().len() <= 64), "{:?}", leaf.subject());
             assert!(leaf.raw_serial().len() >= 8);

@@ -24,7 +24,8 @@ const ANSWERED: &str = "A2 A7 A8 A17 A28 B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 
 #[test]
 fn every_attack_has_a_test_or_stands_among_the_exclusions() {
     let (tests, document) = (tests(), document());
-    let excluded: BTreeSet<&str> = rows(&document, "## Without a test").map(|(ids, _)| ids).flat_map(ids).collect();
+    let excluded: BTreeSet<&str> =
+        rows(&document, "## Without a test").map(|(ids, _)| ids).flat_map(ids).collect();
 
     let forgotten: Vec<&str> = ANSWERED
         .split_whitespace()
@@ -73,7 +74,9 @@ fn carried(source: &str) -> Vec<(String, BTreeSet<String>)> {
     let (mut numbers, mut is_test) = (BTreeSet::new(), false);
     for line in source.lines().map(str::trim) {
         if let Some(text) = line.strip_prefix("/// ") {
-            numbers.extend(text.split_once(':').into_iter().flat_map(|(before, _)| ids(before)).map(str::to_owned));
+            numbers.extend(
+                text.split_once(':').into_iter().flat_map(|(before, _)| ids(before)).map(str::to_owned),
+            );
         } else if line == "#[test]" {
             is_test = true;
         } else if let Some(rest) = line.strip_prefix("fn ") {

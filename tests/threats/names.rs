@@ -22,7 +22,9 @@ fn an_allowed_name_towards_an_attackers_address_reaches_the_names_own_server() {
     let port = attacker.address().port();
     let gateway = Setup::new(&upstreams)
         .host("api.example.com", upstream.address())
-        .destinations(&[&format!("{{name: api, hosts: [api.example.com], ports: [{port}], action: Inspect}}")])
+        .destinations(&[&format!(
+            "{{name: api, hosts: [api.example.com], ports: [{port}], action: Inspect}}"
+        )])
         .start();
     let dial = |name| gateway.agent().dial(name).authority(&format!("127.0.0.1:{port}"));
 
@@ -106,7 +108,11 @@ fn a_host_field_has_exactly_one_reading() {
         "Host:\r\n",
     ] {
         let answer = send(fields);
-        assert_eq!((answer.status, answer.header("x-postern-rule")), (400, Some("postern/builtin/framing")), "{fields:?}");
+        assert_eq!(
+            (answer.status, answer.header("x-postern-rule")),
+            (400, Some("postern/builtin/framing")),
+            "{fields:?}"
+        );
     }
     assert!(test.upstream.requests().is_empty());
 
@@ -199,7 +205,11 @@ fn a_name_that_two_parsers_read_differently_is_refused_at_connect() {
     ] {
         let answer = test.gateway.agent().connect(&format!("{name}:443")).err();
         let answer = answer.unwrap_or_else(|| panic!("{name} was taken for a host"));
-        assert_eq!((answer.status, answer.header("x-postern-rule")), (400, Some("postern/builtin/framing")), "{name}");
+        assert_eq!(
+            (answer.status, answer.header("x-postern-rule")),
+            (400, Some("postern/builtin/framing")),
+            "{name}"
+        );
     }
     assert!(test.upstream.links().is_empty());
 
@@ -218,9 +228,20 @@ fn a_name_that_two_parsers_read_differently_is_refused_in_tls_and_in_host() {
         assert_eq!(tunnel.ending(), Ending::Cut(Vec::new()));
     }
     assert_eq!(denials(&test.gateway, 3).len(), 3);
-    for host in ["api.example.com%2e", "api\u{ff0e}example.com", "0x7f.1", "2130706433", "[::1%25lo]", "api.example.com\0"] {
+    for host in [
+        "api.example.com%2e",
+        "api\u{ff0e}example.com",
+        "0x7f.1",
+        "2130706433",
+        "[::1%25lo]",
+        "api.example.com\0",
+    ] {
         let answer = ask(&test, "/echo", host);
-        assert_eq!((answer.status, answer.header("x-postern-rule")), (400, Some("postern/builtin/framing")), "{host}");
+        assert_eq!(
+            (answer.status, answer.header("x-postern-rule")),
+            (400, Some("postern/builtin/framing")),
+            "{host}"
+        );
     }
     assert!(test.upstream.requests().is_empty());
 

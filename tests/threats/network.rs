@@ -30,7 +30,10 @@ fn a_client_hello_that_names_nobody_reaches_nobody() {
 
     assert!(agent.dial("192.0.2.7").open().is_err());
 
-    assert_eq!(denials(&test.gateway, 1), [("192.0.2.7".to_owned(), "postern/builtin/default-deny".to_owned())]);
+    assert_eq!(
+        denials(&test.gateway, 1),
+        [("192.0.2.7".to_owned(), "postern/builtin/default-deny".to_owned())]
+    );
     assert!(test.upstream.links().is_empty());
     // The twin: CONNECT named the host, so the missing name in TLS takes nothing away.
     let mut config = (*agent.dial("api.example.com").config()).clone();
@@ -65,7 +68,8 @@ fn an_address_is_reached_only_by_its_own_literal() {
 #[test]
 fn a_resolver_over_tls_or_https_is_not_reached() {
     let test = inspected();
-    for resolver in ["dns.google:443", "cloudflare-dns.com:443", "dns.google:853", "1.1.1.1:853", "9.9.9.9:53"]
+    for resolver in
+        ["dns.google:443", "cloudflare-dns.com:443", "dns.google:853", "1.1.1.1:853", "9.9.9.9:53"]
     {
         assert_eq!(refused(&test.gateway, resolver), "postern/builtin/default-deny", "{resolver}");
     }
@@ -126,11 +130,11 @@ fn a_name_that_leads_into_a_denied_range_is_not_dialled() {
     for action in ["Inspect", "Tunnel"] {
         let rule = format!("{{name: api, hosts: [api.example.com], action: {action}}}");
         let test = inspected_with(|setup| {
-            setup.set("/upstream/allowAddresses", json!([])).destinations(&[&rule]).set(
-                "/upstream/denyAddresses",
-                json!(["10.96.0.0/16"]),
-            )
-            .set("/upstream/hosts/api.example.com", "10.96.0.1")
+            setup
+                .set("/upstream/allowAddresses", json!([]))
+                .destinations(&[&rule])
+                .set("/upstream/denyAddresses", json!(["10.96.0.0/16"]))
+                .set("/upstream/hosts/api.example.com", "10.96.0.1")
         });
         let agent = test.gateway.agent();
         if action == "Inspect" {
@@ -173,7 +177,11 @@ fn a_broad_address_rule_opens_no_metadata() {
     let gateway = broad(80, &[]);
 
     for address in RESERVED {
-        assert_eq!(refused(&gateway, &format!("{address}:80")), "postern/builtin/denied-address", "{address}");
+        assert_eq!(
+            refused(&gateway, &format!("{address}:80")),
+            "postern/builtin/denied-address",
+            "{address}"
+        );
     }
 }
 

@@ -4,6 +4,7 @@ mod dial;
 mod h1;
 mod h2;
 mod pool;
+mod socket;
 mod through_proxy;
 
 use std::fmt;
@@ -23,6 +24,7 @@ pub(crate) use dial::Dialer;
 use dial::Route;
 pub(crate) use h1::ResponseBody as H1Body;
 pub(crate) use pool::{Key, Pool, User};
+use socket::Socket;
 pub(crate) use through_proxy::CorporateProxy;
 
 use h1::Unsent;
@@ -264,7 +266,7 @@ impl Upstreams {
         let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
         if !origin.tls {
             let speaks = if h2 { Speaks::H2 } else { Speaks::H1 };
-            return Ok((Stream::Plain(tcp), speaks));
+            return Ok((Stream::Plain(Socket::new(tcp)), speaks));
         }
         let alpn = if h2 { Alpn::H2OrH1 } else { Alpn::H1 };
         let (tls, only_h2) = match self.dialer.tls(origin, alpn, tcp).await {
@@ -306,8 +308,8 @@ impl Upstreams {
 
 /// A connection to an upstream, in the clear or inside verified TLS.
 pub(crate) enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
 }
 
 impl AsyncRead for Stream {
