@@ -36,7 +36,7 @@ fn way_out(surroundings: Surroundings) -> Finding {
         "`postern run` is cooperative: it sets proxy variables, and a program that ignores them, or speaks UDP, goes around the gateway",
     )
     .remedy(
-        "run what is not trusted in a container or network namespace whose only way out is the gateway; a redirect that leaves no way around exists in Kubernetes alone",
+        "run what is not trusted in a container or network namespace whose only way out is the gateway; a redirect that leaves no way around is for pods of Kubernetes, and not in this build",
     )
 }
 

@@ -1,7 +1,7 @@
 //! The policy that would be in force, what it leaves open, and the gateway that runs here.
 
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Finding;
 use crate::command::run::policy::FILE;
@@ -28,7 +28,7 @@ pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
 fn of_user() -> Vec<Finding> {
     let Ok(path) = directories::config().map(|directory| directory.join(FILE)) else { return Vec::new() };
     if path.symlink_metadata().is_err() {
-        return vec![built_in(path)];
+        return vec![built_in(&path)];
     }
     let judged = check::documents(&path)
         .and_then(|documents| Policy::compile(&documents, &Labels::new()).map(|_| documents));
@@ -43,7 +43,7 @@ fn of_user() -> Vec<Finding> {
     }
 }
 
-fn built_in(path: PathBuf) -> Finding {
+fn built_in(path: &Path) -> Finding {
     Finding::not_enforced(
         "policy",
         "none of yours: `postern run` uses the built-in one in Audit mode, which records and refuses next to nothing",
