@@ -24,7 +24,7 @@ const ANSWER_BYTES: u64 = 4 * 1024 * 1024;
 ///
 /// # Errors
 /// No gateway runs there, or it answers something else than a status.
-pub fn run(socket: Option<&Path>, output: Output) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(socket: Option<&Path>, output: Output) -> anyhow::Result<ExitCode> {
     show(socket.unwrap_or(Path::new(STATUS_SOCKET)), output, &mut io::stdout().lock())
 }
 

@@ -11,8 +11,6 @@ use super::authorization::Authorization;
 use super::carrier::{self, Breadth, KEY_HEADERS, Parameter};
 use super::sighting::{self, Sightings};
 use super::{Secret, minting, percent};
-use crate::event::Verdict;
-use crate::policy::RuleId;
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::policy::name::DnsName;
@@ -89,7 +87,11 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
     }
     if placed.len() > 1 && plan.is_none() {
         let reason = "the request carries the placeholders of two different credentials".to_owned();
-        return Placement::Deny(Denial { ruling: deny("credential", reason), floor: false, plan: None });
+        return Placement::Deny(Denial {
+            ruling: Ruling::builtin("credential", reason),
+            floor: false,
+            plan: None,
+        });
     }
     if let Some(ruling) = foreign_key(parts, &serving, plan.is_some()) {
         return Placement::Deny(Denial { ruling, floor: false, plan: None });
@@ -108,18 +110,18 @@ fn serving<'a>(all: &'a [Arc<Credential>], target: &Target<'_>) -> Vec<&'a Arc<C
 fn misplaced(seen: &Sightings<'_>, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Ruling> {
     if let Some((credential, place)) = &seen.stray {
         let id = &credential.id;
-        return Some(deny("placeholder", format!("the placeholder of {id} stands in {place}")));
+        return Some(Ruling::builtin("placeholder", format!("the placeholder of {id} stands in {place}")));
     }
     for (credential, place) in &seen.placed {
         let id = &credential.id;
         if !serving.iter().any(|other| other.placeholder == credential.placeholder) {
             let reason =
                 format!("the placeholder of {id} ({place}) was sent to a host or port that is not its own");
-            return Some(deny("placeholder", reason));
+            return Some(Ruling::builtin("placeholder", reason));
         }
         if !target.secure {
             let reason = format!("the placeholder of {id} ({place}) was sent without verified TLS");
-            return Some(deny("placeholder", reason));
+            return Some(Ruling::builtin("placeholder", reason));
         }
     }
     None
@@ -130,12 +132,12 @@ fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Targ
     let (host, credential) = (target.host?, serving.first()?);
     if parts.method == Method::TRACE || parts.method.as_str().eq_ignore_ascii_case("track") {
         let reason = format!("{} would send the key of {} back", parts.method, credential.id);
-        return Some(deny("credential", reason));
+        return Some(Ruling::builtin("credential", reason));
     }
     let what = minting::mints(&parts.method, host, parts.uri.path())?;
     let reason =
         format!("this endpoint hands out further credentials ({what}) on a host of {}", credential.id);
-    Some(deny("minting", reason))
+    Some(Ruling::builtin("minting", reason))
 }
 
 /// A key of the agent's own where the policy requires the placeholder, or beside one that is replaced.
@@ -146,17 +148,13 @@ fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> 
         let id = &credential.id;
         let reason =
             format!("only the placeholder of {id} is accepted here, and another key stands in {carrier}");
-        return Some(deny("credential", reason));
+        return Some(Ruling::builtin("credential", reason));
     }
     if !attaching {
         return None;
     }
     let carrier = carrier::foreign_key(parts, &accepted, Breadth::Places)?;
-    Some(deny("credential", format!("beside the placeholder, another key stands in {carrier}")))
-}
-
-fn deny(builtin: &str, reason: String) -> Ruling {
-    Ruling { verdict: Verdict::Deny, rule: RuleId::builtin(builtin), reason, enforcement: "Enforce" }
+    Some(Ruling::builtin("credential", format!("beside the placeholder, another key stands in {carrier}")))
 }
 
 impl Plan {

@@ -1,18 +1,16 @@
-//! Where placeholders go, and what is refused on the way.
+//! Tables of requests with what becomes of the keys in them.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::Request;
 
 use super::*;
+use crate::event::Verdict;
+use crate::policy::RuleId;
 use crate::policy::credential::Source;
-use crate::policy::name::Host;
 
 fn name(text: &str) -> DnsName {
-    match Host::parse(text) {
-        Ok(Host::Name(name)) => name,
-        other => panic!("{text} is no name: {other:?}"),
-    }
+    DnsName::parse(text).unwrap()
 }
 
 fn credential(label: &str, host: &str, require: bool) -> Arc<Credential> {

@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 /// The least number of bytes of a value. Fewer could be guessed, and scrubbing them would mask innocent bytes.
 pub const LEAST: usize = 8;
 
-/// The greatest number of bytes of a value.
-pub const GREATEST: usize = 64 * 1024;
+/// The greatest number of bytes of a value. Common servers read no longer header than this.
+pub const GREATEST: usize = 16 * 1024;
 
-/// A real key: 8 to 65,536 visible ASCII characters, so that it cannot break out of a header, a query or a line.
+/// A real key: 8 to 16,384 visible ASCII characters, so that it cannot break out of a header, a query or a line.
 ///
 /// It is wiped on drop, has no `Display`, `Serialize` or `Clone`, and its `Debug` shows nothing of it.
 #[derive(PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The store over real files, and an environment that is given to it.
+//! Sources that change, fail and come back, on real files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -65,7 +65,7 @@ fn what_cannot_be_used_is_told_by_its_credential_and_place_without_the_value() {
     let expected = [
         "is empty",
         "fewer than 8 bytes",
-        "more than 65536 bytes",
+        "more than 16384 bytes",
         "a line break at byte 11",
         "holds the placeholder itself",
         "is not a regular file",

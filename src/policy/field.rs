@@ -22,6 +22,14 @@ pub(super) fn is_within(path: &str, above: &str) -> bool {
         .is_some_and(|rest| above.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
+/// What a user wrote, in quotes and at a length that a message can bear.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(64) {
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
+    }
+}
+
 /// The field that holds this one; the whole document, `""`, at the end.
 pub(super) fn parent(path: &str) -> &str {
     path.get(..path.rfind(['.', '[']).unwrap_or(0)).unwrap_or_default()
@@ -37,6 +45,12 @@ mod tests {
         assert_eq!(key(&destination, "hosts"), "spec.destinations[2].hosts");
         assert_eq!(key("", "spec"), "spec");
         assert_eq!(key("matchLabels", "app.kubernetes.io/name"), r#"matchLabels["app.kubernetes.io/name"]"#);
+    }
+
+    #[test]
+    fn long_texts_are_quoted_in_part() {
+        assert_eq!(quoted("a\"b"), r#""a\"b""#);
+        assert_eq!(quoted(&"é".repeat(65)), format!("\"{}\"…", "é".repeat(64)));
     }
 
     #[test]

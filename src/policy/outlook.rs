@@ -20,6 +20,9 @@ pub struct Outlook {
     pub ruling: Ruling,
     /// Whether the first bytes matter. Without, the flow is tunnelled at once (server-first protocols).
     pub sniff: bool,
+    /// Whether a flow whose bytes stay undecided (silence, too many of them) must be refused: taken for opaque,
+    /// it would slip past a rule that inspects what it turns out to be.
+    pub strict: bool,
 }
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Tls, Protocol::Http, Protocol::Opaque];
@@ -31,26 +34,32 @@ impl Policy {
         let flow = |protocol| Flow { name, address, port, protocol };
         let mut ruling = self.destination(&flow(Protocol::Tls)).decision;
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
-            return Outlook { named: false, ruling, sniff: false };
+            return Outlook { named: false, ruling, sniff: false, strict: true };
         }
         let may_be_named = name.is_none() && self.sniffed_ports.contains(&port);
-        let (mut allowed, mut opaque) = (0, 0);
+        let (mut allowed, mut opaque, mut inspects) = (0, 0, false);
         for protocol in PROTOCOLS {
             let flow = flow(protocol);
             let met = self.meet(&flow, self.sight());
             if let Some((rule, exact)) = met.deny.filter(|_| !self.audit_only()) {
-                return Outlook { named: exact || may_be_named, ruling: rule.ruling(), sniff: true };
+                return Outlook {
+                    named: exact || may_be_named,
+                    ruling: rule.ruling(),
+                    sniff: true,
+                    strict: true,
+                };
             }
-            let mut rules = self.allowing(&met, &flow, self.sight()).peekable();
-            let Some(rule) = rules.peek() else { continue };
+            let Some(rule) = self.allowing(&met, &flow, self.sight()).next() else { continue };
             if ruling.denies() {
                 ruling = rule.ruling();
             }
             allowed += 1;
-            opaque += usize::from(rules.all(|rule| rule.opaque));
+            opaque += usize::from(self.allowing(&met, &flow, self.sight()).all(|rule| rule.opaque));
+            inspects |= self.allowing(&met, &flow, self.sight()).any(|rule| rule.grant.is_some());
         }
         let sniff = opaque < PROTOCOLS.len() || may_be_named;
-        Outlook { named: allowed > 0 || may_be_named || self.audit_only(), ruling, sniff }
+        let named = allowed > 0 || may_be_named || self.audit_only();
+        Outlook { named, ruling, sniff, strict: (inspects || may_be_named) && !self.audit_only() }
     }
 
     /// Whether a leaf may be minted for this host: a rule inspects it, or denies it by its exact name.

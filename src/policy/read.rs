@@ -8,6 +8,7 @@ use serde::de::{
 };
 use serde::{Deserializer, forward_to_deserialize_any};
 
+use super::field;
 use crate::yaml::{Key, Node, Position, Value};
 
 /// How many mistakes of one document are told.
@@ -170,7 +171,7 @@ impl Error for Stop {
     }
 
     fn unknown_variant(found: &str, expected: &'static [&'static str]) -> Self {
-        Self::says(format!("unknown value {found:?}; expected {}", alternatives(expected)))
+        Self::says(format!("unknown value {}; expected {}", field::quoted(found), alternatives(expected)))
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
@@ -187,7 +188,7 @@ fn describe(found: Unexpected<'_>) -> String {
         Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "a mapping".to_owned(),
-        Unexpected::Str(text) => format!("the text {:?}", text.chars().take(64).collect::<String>()),
+        Unexpected::Str(text) => format!("the text {}", field::quoted(text)),
         Unexpected::Unsigned(number) => format!("the number {number}"),
         Unexpected::Signed(number) => format!("the number {number}"),
         Unexpected::Bool(value) => format!("the boolean {value}"),

@@ -31,6 +31,9 @@ const NOT_YET: &[(&str, &[&str])] = &[
     ("spec.credentials[]", &["sigV4"]),
 ];
 
+/// The longest path that is noted; no field of the language comes near it, a key of an annotation could.
+const MAX_PATH: usize = 1024;
+
 /// Reads the policy documents of one file, several of them with `---` between. Tells every mistake that can
 /// be found in the file alone; a file without any document is one.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
@@ -151,6 +154,9 @@ impl Origin {
 
 /// Notes the place of a node and of all below it, under the path that the typed document has.
 fn note(node: &Node, typed: String, written: String, places: &mut BTreeMap<String, Place>) {
+    if written.len() > MAX_PATH {
+        return;
+    }
     match &node.value {
         Value::Map(entries) => {
             for (key, value) in entries {

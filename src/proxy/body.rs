@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::HeaderName;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
@@ -19,23 +19,44 @@ use super::head;
 use super::record::Record;
 use super::scrubbing::Scrubbing;
 use super::upstream::H1Body;
+use crate::wire::http1::fit_for_trailers;
 
 /// The agent's body on its way upstream.
 pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
-    sent: Arc<AtomicU64>,
+    progress: Progress,
     silence: Silence,
 }
 
+/// Whether the whole of a request's body has gone on; clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Progress(Arc<AtomicBool>);
+
+impl Progress {
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn finish(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl RequestBody {
-    /// `sent` counts its bytes; `idle` is how long the agent may say nothing.
-    pub(crate) fn new(incoming: Incoming, sent: Arc<AtomicU64>, idle: Duration) -> Self {
-        Self { incoming: Some(incoming), sent, silence: Silence::new(idle) }
+    /// `idle` is how long the agent may say nothing.
+    pub(crate) fn new(incoming: Incoming, idle: Duration) -> Self {
+        Self { incoming: Some(incoming), progress: Progress::default(), silence: Silence::new(idle) }
     }
 
     /// A body without a byte.
     pub(crate) fn empty() -> Self {
-        Self { incoming: None, sent: Arc::default(), silence: Silence::new(Duration::MAX) }
+        let progress = Progress::default();
+        progress.finish();
+        Self { incoming: None, progress, silence: Silence::new(Duration::MAX) }
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 }
 
@@ -51,15 +72,18 @@ impl http_body::Body for RequestBody {
         match Pin::new(incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.silence.broken();
-                if let Some(data) = frame.data_ref() {
-                    self.sent.fetch_add(data.len() as u64, Ordering::Relaxed);
+                if self.is_end_stream() {
+                    self.progress.finish();
                 }
                 Poll::Ready(Some(Ok(without_forbidden_trailers(frame))))
             }
             Poll::Ready(Some(Err(_))) => {
                 Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body broke off"))))
             }
-            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Ready(None) => {
+                self.progress.finish();
+                Poll::Ready(None)
+            }
             Poll::Pending if self.silence.poll_too_long(cx) => {
                 Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body stalled"))))
             }
@@ -248,10 +272,11 @@ impl http_body::Body for Body {
 /// (RFC 9110, section 6.5.1).
 fn without_forbidden_trailers(mut frame: Frame<Bytes>) -> Frame<Bytes> {
     if let Some(trailers) = frame.trailers_mut() {
-        let forbidden: Vec<_> =
-            trailers.keys().filter(|name| head::is_forbidden_trailer(name)).cloned().collect();
+        let unfit =
+            |name: &HeaderName| !fit_for_trailers(name.as_str().as_bytes()) || head::is_left_behind(name);
+        let forbidden: Vec<_> = trailers.keys().filter(|name| unfit(name)).cloned().collect();
         for name in forbidden {
-            HeaderMap::remove(trailers, name);
+            trailers.remove(name);
         }
     }
     frame

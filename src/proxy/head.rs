@@ -18,31 +18,8 @@ const HOP: [HeaderName; 6] = [
 const HOP_BY_NAME: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
 /// Fields by which a request names another method than its own.
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
-/// Fields that a client reads before a body and that a trailer must not change (RFC 9110, section 6.5.1).
-const NO_TRAILER: [HeaderName; 14] = [
-    header::AUTHORIZATION,
-    header::CACHE_CONTROL,
-    header::CONTENT_ENCODING,
-    header::CONTENT_LENGTH,
-    header::CONTENT_RANGE,
-    header::CONTENT_TYPE,
-    header::COOKIE,
-    header::HOST,
-    header::LOCATION,
-    header::SET_COOKIE,
-    header::TRAILER,
-    header::WWW_AUTHENTICATE,
-    header::EXPECT,
-    header::MAX_FORWARDS,
-];
-
-/// Whether a trailer of this name is dropped.
-pub(crate) fn is_forbidden_trailer(name: &HeaderName) -> bool {
-    NO_TRAILER.contains(name) || is_left_behind(name) || name.as_str().starts_with("x-api-key")
-}
-
 /// Whether a field is dropped whichever way it goes: of one hop, ours, or one that two servers read differently.
-fn is_left_behind(name: &HeaderName) -> bool {
+pub(crate) fn is_left_behind(name: &HeaderName) -> bool {
     let text = name.as_str();
     HOP.contains(name)
         || HOP_BY_NAME.contains(&text)
@@ -123,12 +100,5 @@ mod tests {
         head.insert(header::TE, HeaderValue::from_static("Trailers"));
         strip(&mut head);
         assert_eq!(head.get(header::TE).map(HeaderValue::as_bytes), Some(&b"trailers"[..]));
-    }
-
-    #[test]
-    fn a_trailer_neither_frames_nor_authenticates() {
-        assert!(is_forbidden_trailer(&header::CONTENT_LENGTH));
-        assert!(is_forbidden_trailer(&header::AUTHORIZATION));
-        assert!(!is_forbidden_trailer(&HeaderName::from_static("grpc-status")));
     }
 }

@@ -1,6 +1,5 @@
 //! The ways in: sockets that listen, and what is done with each connection that comes.
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,8 +9,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::session::{Activity, Naming, Session, serve};
-use super::upstream::{Origin, Speaks};
+use super::session::{Naming, Session, serve};
+use super::upstream::Origin;
 use super::{Gateway, connect};
 use crate::config::listeners::Origin as ReverseOrigin;
 use crate::event::{Action, Destination};
@@ -19,11 +18,11 @@ use crate::ledger::fresh_id;
 use crate::telemetry::label::{Closed, Limit, Mode};
 
 /// The proxy's password, wiped from memory with the gateway.
-pub type Password = zeroize::Zeroizing<Vec<u8>>;
+pub(crate) type Password = zeroize::Zeroizing<Vec<u8>>;
 
 /// What a listener does with a connection.
 #[derive(Clone)]
-pub enum Way {
+pub(crate) enum Way {
     /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
@@ -31,7 +30,8 @@ pub enum Way {
 }
 
 /// Binds an address. An address in use is said with the remedy.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
+pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is said as the system says it")]
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!(
             "{address} is in use by another process: stop that one, or give this listener another port"
@@ -45,7 +45,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
 }
 
 /// Accepts until the process stops. `places` bounds the connections of all listeners together.
-pub async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, places: Arc<Semaphore>) {
+pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, places: Arc<Semaphore>) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -78,16 +78,14 @@ pub async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, plac
     }
 }
 
-fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) -> impl Future<Output = ()> + Send {
-    async move {
-        let _open = gateway.metrics.connection_opened();
-        let metrics = Arc::clone(&gateway.metrics);
-        let closed = match way {
-            Way::Explicit { password } => connect::serve_explicit(gateway, password.as_deref(), stream).await,
-            Way::Reverse(origin) => serve_reverse(gateway, &origin, stream).await,
-        };
-        metrics.connection_closed(closed);
-    }
+async fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) {
+    let _open = gateway.metrics.connection_opened();
+    let metrics = Arc::clone(&gateway.metrics);
+    let closed = match way {
+        Way::Explicit { password } => connect::serve_explicit(gateway, password.as_deref(), stream).await,
+        Way::Reverse(origin) => serve_reverse(gateway, &origin, stream).await,
+    };
+    metrics.connection_closed(closed);
 }
 
 /// Plain HTTP in, one upstream out; body-free events and policy as everywhere.
@@ -102,16 +100,7 @@ async fn serve_reverse(gateway: Arc<Gateway>, origin: &ReverseOrigin, stream: Tc
         intercepted: true,
         reason: None,
     });
-    let session = Session {
-        label: connection.to_string().into(),
-        gateway,
-        connection,
-        naming: Naming::Reverse(origin),
-        destination,
-        speaks: Speaks::H1,
-        doomed: None,
-        activity: Activity::new(),
-    };
+    let session = Session::new(gateway, connection, Naming::Reverse(origin), destination);
     serve(session, stream).await
 }
 

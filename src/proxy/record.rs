@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use http::header;
 use http::request::Parts;
 
 use super::error::{Failure, Refusal};
@@ -12,7 +12,7 @@ use super::session::{Busy, Session};
 use super::upstream::Origin;
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
-use crate::policy::RuleId;
+use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::telemetry::metrics::Timings;
 
@@ -36,7 +36,8 @@ pub(crate) struct Record {
     asked: Option<Instant>,
     head: Option<Instant>,
     first_byte: Option<Instant>,
-    sent: Arc<AtomicU64>,
+    /// What `Content-Length` says of the request.
+    announced: Option<u64>,
     received: u64,
     encoding: Option<String>,
     failure: Option<Cow<'static, str>>,
@@ -60,17 +61,15 @@ impl Record {
             asked: None,
             head: None,
             first_byte: None,
-            sent: Arc::default(),
+            announced: parts
+                .headers
+                .get(header::CONTENT_LENGTH)
+                .and_then(|length| length.to_str().ok()?.parse().ok()),
             received: 0,
             encoding: None,
             failure: None,
             transforms: Vec::new(),
         }
-    }
-
-    /// The counter of the request's bytes.
-    pub(crate) fn sent(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.sent)
     }
 
     /// Where the exchange goes, where its connection did not say so yet.
@@ -99,10 +98,17 @@ impl Record {
         self.session.gateway.metrics.request(ruling.verdict);
     }
 
+    /// What an Audit policy beside the enforced ones would have said.
+    pub(crate) fn audited(&mut self, ruling: Option<Ruling>) {
+        if let Some(ruling) = ruling {
+            self.emit_decision(fresh_id(), Kind::Policy, &ruling);
+        }
+    }
+
     /// The request carries a real key from here on.
-    pub(crate) fn credential_attached(&mut self, credential: &RuleId) {
-        self.session.gateway.metrics.credential_attached(credential.as_str());
-        self.transforms.push(Transform { name: "credential", detail: Some(credential.to_string()) });
+    pub(crate) fn credential_attached(&mut self, credential: &Credential) {
+        self.session.gateway.metrics.credential_attached(&credential.name);
+        self.transforms.push(Transform { name: "credential", detail: Some(credential.id.to_string()) });
     }
 
     /// The request goes no further. Answers the id of the event that says so.
@@ -193,7 +199,7 @@ impl Record {
 
     fn emit_decision(&self, id: Id, kind: Kind, ruling: &Ruling) {
         let mut event = self.event(id, kind, ruling.to_decision());
-        event.payload = Some(Payload { bytes: self.sent.load(Ordering::Relaxed), ..Payload::default() });
+        event.payload = self.announced.map(|bytes| Payload { bytes, ..Payload::default() });
         self.session.gateway.ledger.emit(event);
     }
 

@@ -111,7 +111,12 @@ impl Snapshot {
     /// What policy says before a byte is seen.
     pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
         if self.expired.load(Ordering::Relaxed) {
-            return Outlook { named: false, ruling: Ruling::builtin("expired", EXPIRED), sniff: true };
+            return Outlook {
+                named: false,
+                ruling: Ruling::builtin("expired", EXPIRED),
+                sniff: true,
+                strict: true,
+            };
         }
         self.policy.outlook(name, address, port)
     }

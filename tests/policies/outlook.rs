@@ -87,6 +87,28 @@ fn an_address_waits_for_a_name_only_where_a_host_rule_shares_its_port() {
 }
 
 #[test]
+fn silence_is_no_way_past_a_rule_that_inspects() {
+    let policy = policy(&[namespaced(
+        "p",
+        "- {name: look, hosts: [both.example], ports: [9000], action: Inspect}
+         - {name: pass, hosts: [both.example, db.example], ports: [9000], action: Tunnel, protocol: Opaque}
+         - {name: tls, hosts: [tls.example], ports: [9001], action: Tunnel}
+         - {name: range, cidrs: [10.0.0.0/8], ports: [9000, 9002], action: Tunnel}",
+    )]);
+    let strict = |authority: &str| {
+        let (host, port) = authority.rsplit_once(':').unwrap();
+        let host = Host::parse(host).unwrap();
+        let (name, address) = split(Some(&host));
+        policy.outlook(name, address, port.parse().unwrap()).strict
+    };
+    assert!(strict("both.example:9000"));
+    assert!(strict("10.0.0.1:9000"), "the bytes could name both.example");
+    assert!(!strict("db.example:9000"));
+    assert!(!strict("tls.example:9001"));
+    assert!(!strict("10.0.0.1:9002"));
+}
+
+#[test]
 fn where_only_audit_policies_select_everything_goes_on() {
     let policy = policy(&[audit(&namespaced(
         "p",

@@ -19,7 +19,7 @@ use crate::telemetry::log;
 use running::Running;
 
 /// Runs until SIGTERM or SIGINT; what is under way then has `shutdown.grace` to end.
-pub fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
     if args.check {
         return check::run(&args.config, output);
     }

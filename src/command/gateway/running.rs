@@ -62,7 +62,7 @@ impl Running {
         let evidence = checked.gate.evidence.clone();
         let surroundings = checked.surroundings;
         let settings = Arc::new(checked.settings.clone());
-        let snapshot = build(checked, &drain)?;
+        let snapshot = build(checked, &drain, None)?;
         let credentials = problems(&snapshot.credentials.problems());
         let bound = bind(&settings).await?;
         let gateway = Gateway::new(snapshot, ledger, metrics, drain);
@@ -184,7 +184,7 @@ impl Look {
         self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
-            Ok((build(checked, &gateway.drain)?, evidence))
+            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot().credentials))?, evidence))
         });
         match built {
             Ok((snapshot, evidence)) => {
@@ -237,7 +237,7 @@ fn problems(found: &[Problem]) -> Vec<String> {
 }
 
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
+fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snapshot, Vec<Problem>> {
     let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
@@ -252,7 +252,11 @@ fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
             None => None,
         };
     let directory = settings.credentials.as_deref();
-    let credentials = Arc::new(Store::load(policy.credentials(), directory, &surroundings::variable));
+    let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
+    let credentials = Arc::new(match before {
+        Some(before) => credentials.after(before),
+        None => credentials,
+    });
     let parts = snapshot::Parts {
         settings: Arc::new(settings),
         policy,

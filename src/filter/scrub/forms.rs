@@ -31,26 +31,31 @@ pub(super) enum Fit {
 /// Every form of a key, each once. A key of letters and digits has few: its percent and JSON forms are itself.
 pub(super) fn forms(key: &[u8]) -> BTreeSet<Form> {
     let mut forms = BTreeSet::new();
-    for text in base64_forms(key).into_iter().chain([key.to_vec()]) {
+    let texts: BTreeSet<Vec<u8>> = base64_forms(key).into_iter().chain([key.to_vec()]).collect();
+    for text in texts {
         // Base64 has characters of its own that a URL or JSON may escape.
         let keeps: [fn(u8) -> bool; 4] =
             [percent::is_unreserved, is_kept_by_javascript, is_kept_in_paths, is_kept_in_forms];
-        forms.extend(keeps.map(|keep| Form::in_hex(|digits| percent::encode(&text, keep, digits))));
+        forms.extend(keeps.map(|keep| Form::of(&text, |digits| percent::encode(&text, keep, digits))));
         let escapes: [&[u8]; 3] = [b"", b"<>&", b"<>&'=\"+/`"];
-        forms
-            .extend(escapes.map(|set| Form::in_hex(|digits| json(&text, |b| set.contains(&b), b"", digits))));
-        forms.insert(Form::in_hex(|digits| json(&text, |_| false, b"/", digits)));
+        forms.extend(
+            escapes.map(|set| Form::of(&text, |digits| json(&text, |b| set.contains(&b), b"", digits))),
+        );
+        forms.insert(Form::of(&text, |digits| json(&text, |_| false, b"/", digits)));
         forms.insert(Form { lower: text.clone(), upper: text });
     }
-    forms.insert(Form::in_hex(|digits| percent::encode(key, |_| false, digits)));
-    forms.insert(Form::in_hex(|digits| json(key, |_| true, b"", digits)));
-    forms.insert(Form::in_hex(|digits| hex(key, digits)));
+    forms.insert(Form::of(key, |digits| percent::encode(key, |_| false, digits)));
+    forms.insert(Form::of(key, |digits| json(key, |_| true, b"", digits)));
+    forms.insert(Form::of(key, |digits| hex(key, digits)));
     forms
 }
 
 impl Form {
-    fn in_hex(make: impl Fn(&[u8; 16]) -> Vec<u8>) -> Self {
-        Self { upper: make(percent::UPPER), lower: make(LOWER) }
+    /// What `make` makes of a text with upper- and lower-case digits. An escape is longer than what it stands for.
+    fn of(text: &[u8], make: impl Fn(&[u8; 16]) -> Vec<u8>) -> Self {
+        let upper = make(percent::UPPER);
+        let lower = if upper.len() == text.len() { upper.clone() } else { make(LOWER) };
+        Self { upper, lower }
     }
 
     /// The first byte, which no case changes: a visible ASCII character's hex begins with 2 to 7.

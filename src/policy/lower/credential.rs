@@ -41,12 +41,18 @@ fn hosts(path: &str, written: &[String], problems: &mut Problems) -> Vec<DnsName
     }
     let read = |text: &String| {
         if text.contains('*') {
-            return Err(format!("{text:?}: a credential belongs to exact names, never to a pattern"));
+            return Err(format!(
+                "{}: a credential belongs to exact names, never to a pattern",
+                field::quoted(text)
+            ));
         }
         if matches!(Host::parse(text), Ok(Host::Ip(_))) {
-            return Err(format!("{text:?}: a credential belongs to names, never to an address"));
+            return Err(format!(
+                "{}: a credential belongs to names, never to an address",
+                field::quoted(text)
+            ));
         }
-        DnsName::parse_written(text).map_err(|error| format!("{text:?}: {error}"))
+        DnsName::parse_written(text).map_err(|error| format!("{}: {error}", field::quoted(text)))
     };
     let all = written.iter().enumerate();
     all.filter_map(|(number, text)| problems.keep(&field::item(&list, number), read(text))).collect()

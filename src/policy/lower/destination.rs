@@ -120,7 +120,7 @@ fn each<T>(
 ) -> Option<Vec<T>> {
     let mut all = Vec::with_capacity(written.len());
     for (number, text) in written.iter().enumerate() {
-        let result = read(text).map_err(|error| format!("{text:?}: {error}"));
+        let result = read(text).map_err(|error| format!("{}: {error}", field::quoted(text)));
         all.extend(problems.keep(&field::item(list, number), result));
     }
     (all.len() == written.len()).then_some(all)
@@ -165,7 +165,7 @@ fn endpoints(
         let pattern = endpoint
             .path
             .as_deref()
-            .map(|text| PathPattern::parse(text).map_err(|e| format!("{text:?}: {e}")));
+            .map(|text| PathPattern::parse(text).map_err(|e| format!("{}: {e}", field::quoted(text))));
         let pattern = pattern.map(|result| problems.keep(&field::key(&path, "path"), result));
         inspection::Endpoint { methods, path: pattern.flatten().unwrap_or_else(PathPattern::any) }
     });

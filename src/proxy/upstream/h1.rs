@@ -21,11 +21,16 @@ use crate::proxy::body::RequestBody;
 /// What hyper reads at most into one buffer; it bounds the head of a response too.
 const BUFFER: usize = 128 << 10;
 
+/// What reads and writes; boxed, since it is large and moves with every exchange.
+type Driver = Box<http1::Connection<TokioIo<Stream>, RequestBody>>;
+
 /// One connection, between exchanges or in one.
 pub(crate) struct Connection {
     sender: http1::SendRequest<RequestBody>,
     /// `None` once hyper is done with the connection.
-    driver: Option<http1::Connection<TokioIo<Stream>, RequestBody>>,
+    driver: Option<Driver>,
+    /// Whether each answer so far came after the whole of its request.
+    in_step: bool,
 }
 
 /// A request that could not be sent, given back where not a byte of it has left.
@@ -42,12 +47,16 @@ impl Connection {
             .max_buf_size(BUFFER)
             .handshake(TokioIo::new(stream))
             .await?;
-        Ok(Self { sender, driver: Some(driver) })
+        Ok(Self { sender, driver: Some(Box::new(driver)), in_step: true })
     }
 
     /// Whether the connection can take a request now: a peer that hung up, or spoke unasked, is found here.
     pub(crate) async fn is_usable(&mut self) -> bool {
-        poll_fn(|cx| Poll::Ready(self.drive(cx))).await;
+        poll_fn(|cx| {
+            self.drive(cx);
+            Poll::Ready(())
+        })
+        .await;
         self.driver.is_some() && self.sender.is_ready()
     }
 
@@ -56,6 +65,7 @@ impl Connection {
         mut self,
         request: Request<RequestBody>,
     ) -> Result<(Response<Incoming>, Self), Unsent> {
+        let request_body = request.body().progress();
         let mut response = std::pin::pin!(self.sender.try_send_request(request));
         let driver = &mut self.driver;
         let result = poll_fn(|cx| {
@@ -69,7 +79,11 @@ impl Connection {
         })
         .await;
         match result {
-            Ok(response) => Ok((response, self)),
+            Ok(response) => {
+                // An answer before the request's end leaves the two sides of the connection out of step.
+                self.in_step = request_body.is_finished();
+                Ok((response, self))
+            }
             Err(mut failed) => {
                 let request = failed.take_message().map(Box::new);
                 Err(Unsent { error: failed.into_error(), request })
@@ -83,11 +97,11 @@ impl Connection {
         request: Request<RequestBody>,
         drain: &crate::drain::Drain,
     ) -> hyper::Result<Response<Incoming>> {
-        let Self { mut sender, driver } = self;
+        let Self { mut sender, driver, .. } = self;
         if let Some(driver) = driver {
             drain.detach(async move {
                 // An error reaches the exchange through its own response.
-                let _ = driver.with_upgrades().await;
+                let _ = (*driver).with_upgrades().await;
             });
         }
         sender.send_request(request).await
@@ -98,7 +112,7 @@ impl Connection {
     }
 }
 
-fn drive(driver: &mut Option<http1::Connection<TokioIo<Stream>, RequestBody>>, cx: &mut Context<'_>) {
+fn drive(driver: &mut Option<Driver>, cx: &mut Context<'_>) {
     if let Some(connection) = driver
         && Pin::new(connection).poll(cx).is_ready()
     {
@@ -142,6 +156,7 @@ impl ResponseBody {
     fn release(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if let Some((pool, key)) = self.home.take()
+            && connection.in_step
             && connection.driver.is_some()
             && connection.sender.is_ready()
         {

@@ -66,8 +66,8 @@ impl CorporateProxy {
 
     fn request(&self, route: Route<'_>) -> String {
         let authority = match route.host {
-            Host::Ip(std::net::IpAddr::V6(ip)) => format!("[{ip}]:{}", route.port),
-            host => format!("{host}:{}", route.port),
+            Host::Ip(ip) => SocketAddr::new(*ip, route.port).to_string(),
+            Host::Name(name) => format!("{name}:{}", route.port),
         };
         let authorization = self
             .authorization
@@ -88,5 +88,5 @@ async fn read_head(tcp: &mut TcpStream) -> std::io::Result<Option<u16>> {
     }
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
-    Ok(response.parse(&head).ok().and_then(|_| response.code))
+    Ok(response.parse(&head).ok().and(response.code))
 }

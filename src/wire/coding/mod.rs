@@ -168,19 +168,15 @@ impl Decoder {
 
     /// Makes the codec ready for what begins with `input`, and checks what its first bytes say.
     fn begin(&mut self, input: &mut &[u8]) -> Result<(), CodingError> {
-        let Some(first) = input.first() else { return Ok(()) };
-        let codec: Box<dyn DecodeV2 + Send> = match self.coding {
-            Coding::Zstd => return self.begin_frame(input),
-            Coding::Gzip => Box::new(GzipDecoder::new()),
-            // RFC 9110, section 8.4.1.2: "deflate" is the zlib format, but some send it without its header, whose
-            // first byte no encoder writes: as raw deflate it is a stored block with bits set in its padding.
-            Coding::Deflate if first & 0x8f == 0x08 => Box::new(ZlibDecoder::new()),
-            Coding::Deflate => Box::new(DeflateDecoder::new()),
-            // Not part of the coding "br", but the codec takes it: a window of up to 1 GiB.
-            Coding::Brotli if first & 0x7f == 0x11 => return Err(CodingError::Window),
-            Coding::Brotli => Box::new(BrotliDecoder::new()),
-        };
-        self.codec = Some(codec);
+        if self.coding == Coding::Zstd {
+            return self.begin_frame(input);
+        }
+        let first = input.first().copied().unwrap_or_default();
+        match &mut self.codec {
+            // Another gzip member: a body of many small ones costs no allocation for each.
+            Some(codec) => codec.reinit().map_err(|_| CodingError::Corrupt)?,
+            None => self.codec = Some(self.coding.codec(first)?),
+        }
         self.stage = Stage::Inside;
         Ok(())
     }
@@ -243,6 +239,23 @@ impl Decoder {
             };
         }
         Ok(wrote)
+    }
+}
+
+impl Coding {
+    /// The codec for a stream with that first byte; the one for zstd is made when a frame's header is known.
+    fn codec(self, first: u8) -> Result<Box<dyn DecodeV2 + Send>, CodingError> {
+        match self {
+            Self::Gzip => Ok(Box::new(GzipDecoder::new())),
+            // RFC 9110, section 8.4.1.2: "deflate" is the zlib format, but some send it without its header. As raw
+            // deflate the header's first byte is a stored block with bits set in its padding: no encoder writes it.
+            Self::Deflate if first & 0x8f == 0x08 => Ok(Box::new(ZlibDecoder::new())),
+            Self::Deflate => Ok(Box::new(DeflateDecoder::new())),
+            // Not part of the coding "br", but the codec takes it: a window of up to 1 GiB.
+            Self::Brotli if first & 0x7f == 0x11 => Err(CodingError::Window),
+            Self::Brotli => Ok(Box::new(BrotliDecoder::new())),
+            Self::Zstd => Err(CodingError::Corrupt),
+        }
     }
 }
 

@@ -108,7 +108,7 @@ fn a_repeated_header_is_unsupported() {
 #[test]
 fn every_coding_gives_back_what_went_in() {
     for kind in ALL {
-        for data in [text(0), text(1), text(100_000), vec![b'a'; 3_000_000]] {
+        for data in [text(0), text(1), text(100_000), vec![b'a'; 300_000]] {
             assert_eq!(whole(kind, &encode(kind, &data)).as_ref(), Ok(&data), "{kind}, {}", data.len());
         }
     }
@@ -132,6 +132,8 @@ fn gzip_members_and_zstd_frames_follow_each_other() {
         assert_eq!(whole(kind, &cut), Err(CodingError::Truncated), "{kind}");
         assert_eq!(whole(kind, &[&first[..], b"GARBAGE"].concat()), Err(CodingError::Corrupt), "{kind}");
     }
+    let many = encode("gzip", b"a").repeat(1000);
+    assert_eq!(whole("gzip", &many), Ok(vec![b'a'; 1000]));
     let frame = encode("zstd", b"one ");
     let between = [skippable, &frame, empty_skippable, &frame, skippable].concat();
     let cuts: Vec<usize> = (1..between.len()).collect();
@@ -156,8 +158,8 @@ fn a_stream_that_ends_early_or_late_is_refused() {
 
 #[test]
 fn a_bomb_is_stopped_at_its_limit_without_being_held() {
-    let data = vec![0; 3 << 20];
-    let limits = Limits { decoded_bytes: 1 << 20, ..Limits::default() };
+    let data = vec![0; 1 << 20];
+    let limits = Limits { decoded_bytes: 100_000, ..Limits::default() };
     for kind in ALL {
         let encoded = encode(kind, &data);
         assert_eq!(decode(kind, &encoded, &[], limits), Err(CodingError::TooLarge), "{kind}");

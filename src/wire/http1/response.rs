@@ -42,16 +42,11 @@ mod tests {
     use super::*;
 
     fn verdict(status: u16, headers: &[(&'static str, &'static str)]) -> Result<(), &'static str> {
-        let map = headers
-            .iter()
-            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
-            .collect::<Vec<_>>();
-        let mut headers = HeaderMap::new();
-        for (name, value) in map {
-            let name: http::HeaderName = name;
-            headers.append(name, value);
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
         }
-        check_response(StatusCode::from_u16(status).unwrap(), &headers).map_err(|v| v.reason())
+        check_response(StatusCode::from_u16(status).unwrap(), &map).map_err(|v| v.reason())
     }
 
     #[test]
