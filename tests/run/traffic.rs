@@ -3,6 +3,7 @@
 use super::User;
 use super::relay::Relay;
 use crate::support::setup::policy;
+use crate::support::upstream::Reply;
 use crate::support::{Agent, Pki, Upstream};
 
 const REAL_KEY: &str = "sk-canary-0123456789";
@@ -16,7 +17,8 @@ struct Office {
 
 fn office() -> Office {
     let corporate = Pki::new("Corporate CA");
-    let upstream = Upstream::tls(&corporate, &["api.anthropic.com", "other.example"]);
+    let identity = corporate.leaf(&["api.anthropic.com", "other.example"]);
+    let upstream = Upstream::build().identity(identity).script(|_| Some(Reply::of(200, "hello"))).start();
     let relay = Relay::to(upstream.address());
     let user = User::new();
     let root = user.write("corporate.pem", &std::fs::read_to_string(corporate.certificate_path()).unwrap());
@@ -26,7 +28,7 @@ fn office() -> Office {
     Office { user, relay, upstream }
 }
 
-/// Posterns's CA as the only root.
+/// The same agent, with Postern's CA as its only root.
 fn strict(agent: Agent, user: &User) -> Agent {
     let mut roots = rustls::RootCertStore::empty();
     let pem = std::fs::read(user.path(".local/share/postern/ca-cert.pem")).unwrap();
