@@ -36,6 +36,7 @@ pub enum Output {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Gateway(GatewayArgs),
+    Run(RunArgs),
     Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]

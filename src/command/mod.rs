@@ -11,6 +11,8 @@ pub mod directories;
 mod gateway;
 pub mod output;
 mod policy_check;
+mod private_directory;
+mod run;
 mod status;
 mod surroundings;
 
@@ -19,6 +21,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let output = cli.output;
     match cli.command {
         Command::Gateway(args) => gateway::run(&args, output),
+        Command::Run(args) => run::run(&args, output),
         Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),

@@ -28,7 +28,7 @@ use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
-use crate::tls::gate::{self, Evidence};
+use crate::tls::gate::{self, Evidence, Surroundings};
 use crate::tls::leaf::Leaves;
 
 /// How often files, ages and idle connections are looked at.
@@ -60,6 +60,7 @@ impl Running {
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
         let drain = Drain::default();
         let evidence = checked.gate.evidence.clone();
+        let surroundings = checked.surroundings;
         let settings = Arc::new(checked.settings.clone());
         let snapshot = build(checked, &drain)?;
         let credentials = problems(&snapshot.credentials.problems());
@@ -84,7 +85,8 @@ impl Running {
         let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
         running.announce("the gateway has started");
         running.serve(bound, &settings)?;
-        running.look_each_second(config.to_owned(), watched);
+        let condition = Arc::clone(&running.condition);
+        running.look_each_second(Look { config: config.to_owned(), watched, surroundings, condition });
         Ok(running)
     }
 
@@ -140,12 +142,10 @@ impl Running {
         show(&self.condition);
     }
 
-    fn look_each_second(&self, config: PathBuf, watched: Watched) {
-        let condition = Arc::clone(&self.condition);
+    fn look_each_second(&self, mut look: Look) {
         let reload = Arc::clone(&self.reload);
         let drain = self.gateway.drain.clone();
         self.gateway.drain.spawn(async move {
-            let mut look = Look { config, watched, condition };
             loop {
                 let asked = tokio::select! {
                     () = tokio::time::sleep(TICK) => false,
@@ -162,6 +162,7 @@ impl Running {
 struct Look {
     config: PathBuf,
     watched: Watched,
+    surroundings: Surroundings,
     condition: Arc<Condition>,
 }
 
@@ -179,7 +180,7 @@ impl Look {
 
     /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
     fn reload(&mut self, gateway: &Gateway) {
-        let (watched, read) = check::read(&self.config, surroundings::read(), SystemTime::now());
+        let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
         self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
@@ -237,7 +238,7 @@ fn problems(found: &[Problem]) -> Vec<String> {
 
 /// The snapshot of what was read.
 fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
-    let Checked { settings, policy, gate, upstream_tls } = checked;
+    let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
             Interception::On(Arc::new(Leaves::new(authority, settings.limits.leaf_cache)))
