@@ -34,9 +34,9 @@ demo:
     cargo run --locked --release -- demo
 
 # Real clients through the built executable: curl, Python, Node, Go, Java, git, coding agents.
-clients:
-    cargo build --locked --release
-    bash e2e/clients/run.sh
+clients *arguments:
+    cargo build --locked
+    python3 e2e/clients/run.py {{ arguments }}
 
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
 fuzz-smoke seconds="30":
