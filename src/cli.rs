@@ -36,6 +36,8 @@ pub enum Output {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Gateway(GatewayArgs),
+    Run(RunArgs),
+    Demo(DemoArgs),
     Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]

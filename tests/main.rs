@@ -3,4 +3,6 @@
 
 mod command_line;
 mod gateway;
+mod policies;
 mod support;
+mod threats;

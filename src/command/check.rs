@@ -24,6 +24,8 @@ pub(crate) struct Checked {
     pub(crate) policy: Policy,
     pub(crate) gate: Gate,
     pub(crate) upstream_tls: UpstreamTls,
+    /// What it was read in; a reload happens in the same.
+    pub(crate) surroundings: Surroundings,
 }
 
 /// `postern gateway --check`: exit status 1 where the gateway would not start.
@@ -80,7 +82,7 @@ fn read_named(
     );
     match (policy, gate, upstream_tls) {
         (Ok(policy), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
-            Ok(Checked { settings, policy, gate, upstream_tls })
+            Ok(Checked { settings, policy, gate, upstream_tls, surroundings })
         }
         _ => Err(problems),
     }

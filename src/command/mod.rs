@@ -2,15 +2,18 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{CaCommand, Cli, Command, PolicyCommand};
+use crate::cli::{CaCommand, Cli, Command, DemoArgs, PolicyCommand};
 
 mod ca;
 mod check;
 mod completions;
+mod demo;
 pub mod directories;
 mod gateway;
 pub mod output;
 mod policy_check;
+mod private_directory;
+mod run;
 mod status;
 mod surroundings;
 
@@ -19,6 +22,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let output = cli.output;
     match cli.command {
         Command::Gateway(args) => gateway::run(&args, output),
+        Command::Run(args) => run::run(&args, output),
+        Command::Demo(DemoArgs {}) => demo::run(output),
         Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),

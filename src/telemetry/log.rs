@@ -1,6 +1,8 @@
 //! Logs for people, on standard error: standard output carries events alone.
 
+use std::fs::File;
 use std::io;
+use std::sync::Mutex;
 
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -23,6 +25,13 @@ pub fn start(level: Level) {
     }
 }
 
+/// The same, into a file: where standard error is another program's terminal.
+pub fn start_in(level: Level, file: File) {
+    if subscriber(level, Mutex::new(file)).try_init().is_err() {
+        tracing::debug!("the log was started before");
+    }
+}
+
 fn subscriber<W>(level: Level, writer: W) -> impl SubscriberInitExt + tracing::Subscriber
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
@@ -36,7 +45,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use super::*;
 

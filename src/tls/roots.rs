@@ -10,8 +10,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore};
 
-pub use super::trust::BaseRoots;
 use super::trust::Trust;
+pub use super::trust::{BaseRoots, system_bundle};
 use super::{PROVIDER, VERSIONS, file};
 use crate::policy::name::Host;
 use crate::problem::Problem;

@@ -19,7 +19,7 @@ use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::Store;
 use crate::drain::Drain;
-use crate::event::{Decision, Event, Kind, Verdict};
+use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::Freshness;
 use crate::problem::Problem;
@@ -28,7 +28,7 @@ use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
-use crate::tls::gate::{self, Evidence};
+use crate::tls::gate::{self, Evidence, Surroundings};
 use crate::tls::leaf::Leaves;
 
 /// How often files, ages and idle connections are looked at.
@@ -55,13 +55,15 @@ impl Running {
         sinks: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Vec<Problem>> {
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
-        let workload = Some(Arc::new(checked.settings.policy.workload.clone()));
+        let workload = &checked.settings.policy.workload;
+        let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
         let drain = Drain::default();
         let evidence = checked.gate.evidence.clone();
+        let surroundings = checked.surroundings;
         let settings = Arc::new(checked.settings.clone());
-        let snapshot = build(checked, &drain)?;
+        let snapshot = build(checked, &drain, None)?;
         let credentials = problems(&snapshot.credentials.problems());
         let bound = bind(&settings).await?;
         let gateway = Gateway::new(snapshot, ledger, metrics, drain);
@@ -84,7 +86,8 @@ impl Running {
         let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
         running.announce("the gateway has started");
         running.serve(bound, &settings)?;
-        running.look_each_second(config.to_owned(), watched);
+        let condition = Arc::clone(&running.condition);
+        running.look_each_second(Look { config: config.to_owned(), watched, surroundings, condition });
         Ok(running)
     }
 
@@ -140,12 +143,10 @@ impl Running {
         show(&self.condition);
     }
 
-    fn look_each_second(&self, config: PathBuf, watched: Watched) {
-        let condition = Arc::clone(&self.condition);
+    fn look_each_second(&self, mut look: Look) {
         let reload = Arc::clone(&self.reload);
         let drain = self.gateway.drain.clone();
         self.gateway.drain.spawn(async move {
-            let mut look = Look { config, watched, condition };
             loop {
                 let asked = tokio::select! {
                     () = tokio::time::sleep(TICK) => false,
@@ -162,6 +163,7 @@ impl Running {
 struct Look {
     config: PathBuf,
     watched: Watched,
+    surroundings: Surroundings,
     condition: Arc<Condition>,
 }
 
@@ -179,11 +181,11 @@ impl Look {
 
     /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
     fn reload(&mut self, gateway: &Gateway) {
-        let (watched, read) = check::read(&self.config, surroundings::read(), SystemTime::now());
+        let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
         self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
-            Ok((build(checked, &gateway.drain)?, evidence))
+            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot().credentials))?, evidence))
         });
         match built {
             Ok((snapshot, evidence)) => {
@@ -236,8 +238,8 @@ fn problems(found: &[Problem]) -> Vec<String> {
 }
 
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
-    let Checked { settings, policy, gate, upstream_tls } = checked;
+fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snapshot, Vec<Problem>> {
+    let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
             Interception::On(Arc::new(Leaves::new(authority, settings.limits.leaf_cache)))
@@ -251,7 +253,11 @@ fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
             None => None,
         };
     let directory = settings.credentials.as_deref();
-    let credentials = Arc::new(Store::load(policy.credentials(), directory, &surroundings::variable));
+    let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
+    let credentials = Arc::new(match before {
+        Some(before) => credentials.after(before),
+        None => credentials,
+    });
     let parts = snapshot::Parts {
         settings: Arc::new(settings),
         policy,

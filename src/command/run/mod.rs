@@ -1,0 +1,215 @@
+//! `postern run`: a command whose traffic goes through a gateway of its own.
+
+mod child;
+mod corporate;
+pub(super) mod environment;
+pub(super) mod policy;
+mod record;
+mod tally;
+mod trust;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+use tracing::Level;
+
+use super::gateway::running::Running;
+use super::private_directory::{PrivateDirectory, random_hex};
+use super::{check, directories, output, surroundings};
+use crate::cli::{Output, RunArgs};
+use crate::ledger::Sink;
+use crate::ledger::stdout::JsonLines;
+use crate::policy::Policy;
+use crate::problem::Problem;
+use crate::telemetry::log;
+use crate::tls::gate::Surroundings;
+use crate::tls::init::{self, CERTIFICATE, KEY};
+use child::Signals;
+use corporate::Found;
+use environment::Way;
+use policy::Chosen;
+use record::Record;
+use tally::Tally;
+use trust::Trusted;
+
+/// How long the exchanges of processes that outlive the command may take to end.
+const GRACE: &str = "2s";
+
+/// Runs the command to its end. The exit status is the command's; 127 where it cannot be started, and 1 where it did
+/// not come to that.
+pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
+    if surroundings::variable(environment::MARK).is_some() {
+        bail!(
+            "this is already inside a `postern run`: its gateway would not be trusted by another; run the command as it is"
+        );
+    }
+    let (record, events, log_file) = Record::create(&directories::state()?)?;
+    log::start_in(Level::WARN, log_file);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let code = runtime.block_on(serve(args, output, &record, events));
+    // A name that is still being resolved must not hold up the exit.
+    runtime.shutdown_background();
+    if record.has_warnings() {
+        say(&format!("warnings are in {}", record.log.display()));
+    }
+    code
+}
+
+async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) -> anyhow::Result<ExitCode> {
+    let place = PrivateDirectory::make()?;
+    let chosen = Chosen::choose(args.policy.as_deref(), &place)?;
+    say(&chosen.announcement());
+    let prepared = Prepared::write(&chosen, place)?;
+    let surroundings = Surroundings { intercept: true, ..surroundings::read() };
+    let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
+    let tally = Tally::default();
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines::new(events)), Box::new(tally.clone())];
+    let started = match checked {
+        Ok(checked) => Running::start(&prepared.settings, checked, watched, sinks).await,
+        Err(problems) => Err(problems),
+    };
+    let running = match started {
+        Ok(running) => running,
+        Err(problems) => return refuse(output, &problems),
+    };
+    say(&format!(
+        "events go to {}; ask the gateway with `postern status --socket {}`",
+        record.events.display(),
+        prepared.socket.display()
+    ));
+    let snapshot = running.gateway.snapshot();
+    snapshot.credentials.problems().iter().for_each(|problem| say(&problem.to_string()));
+    let variables = prepared.variables(&running, snapshot.policy())?;
+    let signals = Signals::listen()?;
+    let code = match child::start(&args.command, variables) {
+        Ok(child) => child::wait(child, signals).await?,
+        Err(error) => {
+            let program = args.command.first().map(|program| program.display().to_string());
+            say(&format!("{} cannot be started: {error}", program.unwrap_or_default()));
+            child::NOT_STARTED
+        }
+    };
+    running.stop().await;
+    summarize(&tally, output)?;
+    Ok(ExitCode::from(code))
+}
+
+fn refuse(output: Output, problems: &[Problem]) -> anyhow::Result<ExitCode> {
+    output::print_problems(output, problems)?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Standard output is the command's, so what Postern says goes to standard error.
+fn say(text: &str) {
+    // Nobody may be reading it, which is no reason not to run the command.
+    let _ = writeln!(io::stderr(), "postern: {}", text.replace(|c: char| c.is_control(), " "));
+}
+
+fn summarize(tally: &Tally, output: Output) -> anyhow::Result<()> {
+    let summary = tally.summary();
+    let text = match output {
+        Output::Text => summary.text(),
+        Output::Json => serde_json::to_string_pretty(&summary)? + "\n",
+        Output::Yaml => serde_yaml::to_string(&summary)?,
+    };
+    // As above.
+    let _ = io::stderr().write_all(text.as_bytes());
+    Ok(())
+}
+
+/// The files of a run's gateway.
+struct Prepared {
+    password: String,
+    settings: PathBuf,
+    socket: PathBuf,
+    bundle: PathBuf,
+    added_roots: PathBuf,
+    /// Removed with all of them when the run is over.
+    _place: PrivateDirectory,
+}
+
+impl Prepared {
+    fn write(chosen: &Chosen, place: PrivateDirectory) -> anyhow::Result<Self> {
+        let home = authority()?;
+        let own = std::fs::read_to_string(home.join(CERTIFICATE))
+            .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
+        let trusted = Trusted::collect(&own, &surroundings::variable);
+        for file in &trusted.files {
+            say(&format!("the roots of {} are trusted, as your environment says", file.display()));
+        }
+        let mut upstream = json!({});
+        if !trusted.users.is_empty() {
+            upstream["roots"] = json!([place.write("users-roots.pem", trusted.users.as_bytes())?]);
+        }
+        match corporate::find(&surroundings::variable) {
+            Found::Nothing => {}
+            Found::Usable(corporate) => {
+                say(&format!("the gateway goes through {}, as {} says", corporate.url, corporate.variable));
+                upstream["proxy"] = corporate.settings(&place)?;
+            }
+            Found::Unusable(why) => say(&format!("{why}; the gateway does not go through it")),
+        }
+        let password = random_hex()?;
+        let socket = place.path().join("status.sock");
+        let settings = json!({
+            "listeners": {"explicit": {
+                "address": "127.0.0.1:0",
+                "passwordFile": place.write("proxy-password", password.as_bytes())?,
+            }},
+            "admin": {"address": "127.0.0.1:0", "socket": socket},
+            "interception": {
+                "mode": "Required",
+                "caCertificate": home.join(CERTIFICATE),
+                "caKey": home.join(KEY),
+            },
+            "policy": {"path": chosen.path()},
+            "upstream": upstream,
+            "events": {"stdout": false},
+            "shutdown": {"grace": GRACE},
+        });
+        Ok(Self {
+            password,
+            // JSON is YAML.
+            settings: place.write("settings.yaml", serde_json::to_string_pretty(&settings)?.as_bytes())?,
+            socket,
+            bundle: place.write("bundle.pem", trusted.bundle.as_bytes())?,
+            added_roots: place.write("added-roots.pem", trusted.added.as_bytes())?,
+            _place: place,
+        })
+    }
+
+    /// What the command gets for its environment.
+    fn variables(&self, running: &Running, policy: &Policy) -> anyhow::Result<Vec<(OsString, OsString)>> {
+        let explicit = running.listeners().iter().find(|listener| listener.mode == "explicit");
+        let address = &explicit.context("the gateway has no explicit listener")?.address;
+        let proxy = format!("http://postern:{}@{address}", self.password);
+        let way = Way { proxy: &proxy, bundle: &self.bundle, added_roots: &self.added_roots };
+        let credentials: Vec<_> = policy.credentials().iter().map(AsRef::as_ref).collect();
+        let users: Vec<_> = std::env::vars_os().collect();
+        if policy.count() == 0 {
+            say(
+                "no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some",
+            );
+        }
+        Ok(environment::of(&way, &credentials, &users))
+    }
+}
+
+/// The directory of the CA, which is made on first use.
+fn authority() -> anyhow::Result<PathBuf> {
+    let home: PathBuf = directories::data()?;
+    if init::ensure(&home, SystemTime::now())? {
+        say(&format!("made a CA in {}; only what `postern run` starts trusts it", shown(&home)));
+    }
+    Ok(home)
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

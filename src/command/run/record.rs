@@ -1,0 +1,52 @@
+//! Where a run is written down: a file of events and a file of warnings, for their owner alone.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// The two files of one run. Postern never removes events; the file of warnings goes where it stayed empty.
+pub(super) struct Record {
+    pub(super) events: PathBuf,
+    pub(super) log: PathBuf,
+}
+
+impl Record {
+    /// Makes both in `runs/` of the user's state directory, named by the time and the process.
+    pub(super) fn create(state: &Path) -> anyhow::Result<(Self, File, File)> {
+        let directory = state.join("runs");
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        let now = OffsetDateTime::now_utc()
+            .format(format_description!("[year][month][day]T[hour][minute][second]Z"))?;
+        let name = format!("{now}-{}", std::process::id());
+        let record = Self {
+            events: directory.join(format!("{name}.jsonl")),
+            log: directory.join(format!("{name}.log")),
+        };
+        let open = |path: &Path| create(path).with_context(|| format!("cannot make {}", path.display()));
+        let (events, log) = (open(&record.events)?, open(&record.log)?);
+        Ok((record, events, log))
+    }
+
+    /// Whether there are warnings; without any, their file is removed.
+    pub(super) fn has_warnings(&self) -> bool {
+        let warned = fs::metadata(&self.log).is_ok_and(|metadata| metadata.len() > 0);
+        if !warned {
+            // An empty file that stays is no harm.
+            let _ = fs::remove_file(&self.log);
+        }
+        warned
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
+}

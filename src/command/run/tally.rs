@@ -1,0 +1,246 @@
+//! Counts what a run did, from its events, for the summary at the end.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+
+use crate::event::{Action, Direction, Event, Kind, Verdict};
+use crate::ledger::Sink;
+
+/// How many destinations are told apart; the names are the agent's choice.
+const MOST_DESTINATIONS: usize = 1_000;
+/// How many of them the text shows.
+const SHOWN: usize = 20;
+
+/// What happened so far; clones count together.
+#[derive(Clone, Default)]
+pub(super) struct Tally(Arc<Mutex<Summary>>);
+
+/// What a run did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary {
+    #[serde(flatten)]
+    pub(super) total: Counts,
+    /// By `host:port`; those beyond the first thousand are counted in the total alone.
+    pub(super) destinations: BTreeMap<String, Counts>,
+}
+
+/// Counts of one destination, or of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Counts {
+    /// Requests that were read, refused ones too.
+    pub(super) requests: u64,
+    /// Connections whose bytes passed unseen.
+    pub(super) tunnels: u64,
+    /// Requests, and connections that came to no request.
+    pub(super) denied: u64,
+    pub(super) would_deny: u64,
+    /// Bytes of answers, and from servers through tunnels.
+    pub(super) received_bytes: u64,
+    /// Bytes to servers through tunnels alone.
+    pub(super) tunnelled_out_bytes: u64,
+}
+
+impl Tally {
+    pub(super) fn summary(&self) -> Summary {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Tally {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count(event);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Summary {
+    fn count(&mut self, event: &Event) {
+        let counts = Counts::of(event);
+        self.total.add(&counts, event.count);
+        let Some(destination) = &event.destination else { return };
+        let name = format!("{}:{}", destination.host, destination.port);
+        if counts != Counts::default()
+            && (self.destinations.len() < MOST_DESTINATIONS || self.destinations.contains_key(&name))
+        {
+            self.destinations.entry(name).or_default().add(&counts, event.count);
+        }
+    }
+
+    /// For people, each line after `postern: `.
+    pub(super) fn text(&self) -> String {
+        let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes } =
+            &self.total;
+        let mut text = format!(
+            "postern: {}, {}, {denied} denied, {would_deny} would be denied by a policy\n\
+             postern: {} received, {} sent through tunnels, {}\n",
+            counted(*requests, "request"),
+            counted(*tunnels, "tunnel"),
+            size(*received_bytes),
+            size(*tunnelled_out_bytes),
+            counted(self.destinations.len() as u64, "destination"),
+        );
+        let mut busiest: Vec<_> = self.destinations.iter().collect();
+        busiest
+            .sort_by_key(|(_, counts)| std::cmp::Reverse((counts.denied, counts.requests + counts.tunnels)));
+        for (name, counts) in busiest.iter().take(SHOWN) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "postern:   {name}  {}", counts.phrase());
+        }
+        if let Some(more) = busiest.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            let _ = writeln!(text, "postern:   and {more} more");
+        }
+        text
+    }
+}
+
+impl Counts {
+    fn of(event: &Event) -> Self {
+        let destination = event.destination.as_deref();
+        let tunnelled = destination.is_some_and(|to| to.action == Action::Tunnel);
+        let bytes = event.payload.as_ref().map_or(0, |payload| payload.bytes);
+        let outbound = event.direction == Direction::Outbound;
+        let one = |holds: bool| u64::from(holds);
+        // Behind an intercepted connection that is refused, the refused request has an event of its own.
+        let counts_alone = match event.kind {
+            Kind::Connection => destination.is_none_or(|to| !to.intercepted),
+            Kind::Request | Kind::ToolCall => true,
+            Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
+        };
+        let response = event.kind == Kind::Response;
+        let verdict = event.decision.verdict;
+        Self {
+            requests: one(event.kind == Kind::Request),
+            tunnels: one(event.kind == Kind::Connection && tunnelled),
+            denied: one(counts_alone && verdict == Verdict::Deny),
+            would_deny: one(verdict == Verdict::WouldDeny),
+            received_bytes: if response && !outbound { bytes } else { 0 },
+            tunnelled_out_bytes: if response && outbound { bytes } else { 0 },
+        }
+    }
+
+    fn add(&mut self, other: &Self, times: u64) {
+        self.requests += other.requests * times;
+        self.tunnels += other.tunnels * times;
+        self.denied += other.denied * times;
+        self.would_deny += other.would_deny * times;
+        self.received_bytes += other.received_bytes;
+        self.tunnelled_out_bytes += other.tunnelled_out_bytes;
+    }
+
+    fn phrase(&self) -> String {
+        let mut parts = Vec::new();
+        if self.requests > 0 {
+            parts.push(counted(self.requests, "request"));
+        }
+        if self.tunnels > 0 {
+            parts.push(counted(self.tunnels, "tunnel"));
+        }
+        if self.denied > 0 {
+            parts.push(format!("{} denied", self.denied));
+        }
+        if self.would_deny > 0 {
+            parts.push(format!("{} would be denied", self.would_deny));
+        }
+        parts.push(format!("{} received", size(self.received_bytes)));
+        parts.join(", ")
+    }
+}
+
+fn counted(number: u64, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `512 B`, `1.5 KiB`, `3.0 MiB`.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let (mut tenths, mut unit) = (bytes.saturating_mul(10), "B");
+    for larger in UNITS {
+        if tenths < 10_240 {
+            break;
+        }
+        (tenths, unit) = (tenths / 1_024, larger);
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{}.{} {unit}", tenths / 10, tenths % 10) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Decision, Destination, Payload};
+    use crate::ledger::fresh_id;
+
+    fn event(kind: Kind, verdict: Verdict, host: &str, action: Action) -> Event {
+        let intercepted = action == Action::Inspect;
+        let destination = Destination { host: host.to_owned(), port: 443, action, intercepted, reason: None };
+        Event {
+            destination: Some(Arc::new(destination)),
+            ..Event::new(fresh_id(), kind, Decision::of(verdict))
+        }
+    }
+
+    fn answer(host: &str, action: Action, direction: Direction, bytes: u64) -> Event {
+        let payload = Some(Payload { bytes, ..Payload::default() });
+        Event { direction, payload, ..event(Kind::Response, Verdict::Allow, host, action) }
+    }
+
+    #[test]
+    fn a_run_is_counted_by_destination_and_in_total() {
+        let tally = Tally::default();
+        let mut sink = tally.clone();
+        for event in [
+            event(Kind::Lifecycle, Verdict::Allow, "-", Action::Inspect),
+            event(Kind::Connection, Verdict::Allow, "api.example.com", Action::Inspect),
+            event(Kind::Request, Verdict::Allow, "api.example.com", Action::Inspect),
+            answer("api.example.com", Action::Inspect, Direction::Inbound, 2_000),
+            event(Kind::Request, Verdict::Deny, "api.example.com", Action::Inspect),
+            event(Kind::Connection, Verdict::Deny, "evil.example", Action::Deny),
+            event(Kind::Connection, Verdict::WouldDeny, "other.example", Action::Tunnel),
+            answer("other.example", Action::Tunnel, Direction::Outbound, 5),
+            answer("other.example", Action::Tunnel, Direction::Inbound, 7 << 20),
+        ] {
+            sink.write(&event).unwrap();
+        }
+        insta::assert_snapshot!(tally.summary().text(), @r"
+        postern: 2 requests, 1 tunnel, 2 denied, 1 would be denied by a policy
+        postern: 7.0 MiB received, 5 B sent through tunnels, 3 destinations
+        postern:   api.example.com:443  2 requests, 1 denied, 1.9 KiB received
+        postern:   evil.example:443  1 denied, 0 B received
+        postern:   other.example:443  1 tunnel, 1 would be denied, 7.0 MiB received
+        ");
+    }
+
+    #[test]
+    fn a_refusal_inside_tls_is_one_denial() {
+        let mut summary = Summary::default();
+        let mut connection = event(Kind::Connection, Verdict::Deny, "evil.example", Action::Deny);
+        Arc::make_mut(connection.destination.as_mut().unwrap()).intercepted = true;
+        summary.count(&connection);
+        summary.count(&event(Kind::Request, Verdict::Deny, "evil.example", Action::Deny));
+        assert_eq!((summary.total.denied, summary.total.requests), (1, 1));
+    }
+
+    #[test]
+    fn an_agent_that_invents_names_does_not_fill_the_memory() {
+        let mut summary = Summary::default();
+        for number in 0..MOST_DESTINATIONS + 5 {
+            summary.count(&event(Kind::Connection, Verdict::Deny, &format!("h{number}"), Action::Deny));
+        }
+        assert_eq!((summary.destinations.len(), summary.total.denied), (MOST_DESTINATIONS, 1_005));
+    }
+
+    #[test]
+    fn sizes_have_one_decimal() {
+        let said: Vec<_> = [0, 1_023, 1_024, 1_536, 5 << 30].into_iter().map(size).collect();
+        assert_eq!(said, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 GiB"]);
+    }
+}
