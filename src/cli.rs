@@ -38,6 +38,7 @@ pub enum Command {
     Gateway(GatewayArgs),
     Run(RunArgs),
     Demo(DemoArgs),
+    Doctor(DoctorArgs),
     Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]

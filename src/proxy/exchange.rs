@@ -75,7 +75,7 @@ impl Exchange<'_> {
         self.bound(parts)?;
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
-        let (mut ruling, inspection) = self.destination(&origin)?;
+        let (mut ruling, inspection) = self.destination(&origin, record)?;
         if let Some(inspection) = &inspection {
             let path = NormalPath::parse(parts.uri.path());
             ruling = worst(ruling, inspection.request(&parts.method, &path))?;
@@ -131,14 +131,21 @@ impl Exchange<'_> {
     }
 
     /// What policy says of the destination now, which may differ from when the connection was made.
-    fn destination(&self, origin: &Origin) -> Result<(Ruling, Option<Arc<Inspection>>), Stop> {
+    fn destination(
+        &self,
+        origin: &Origin,
+        record: &mut Record,
+    ) -> Result<(Ruling, Option<Arc<Inspection>>), Stop> {
         let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
         let (name, address) = (origin.host.name(), origin.host.ip());
         let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
         match decided.action {
             Action::Inspect(inspection) => Ok((decided.decision, Some(inspection))),
             // The connection was made for what is denied now.
-            Action::Deny { .. } => Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into()),
+            Action::Deny { .. } => {
+                record.barred();
+                Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into())
+            }
             // A tunnel through here is a request that nobody inspects: what a reverse listener is for, and Audit alone.
             Action::Tunnel { .. } if !matches!(self.session.naming, Naming::Fixed(_)) => {
                 Ok((decided.decision, None))

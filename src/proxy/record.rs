@@ -85,6 +85,12 @@ impl Record {
         }
     }
 
+    /// The destination itself is denied, whatever the connection was made for.
+    pub(crate) fn barred(&mut self) {
+        let destination = event::Destination { action: Action::Deny, ..(*self.destination).clone() };
+        self.destination = Arc::new(destination);
+    }
+
     /// `host:port` for people.
     pub(crate) fn destination(&self) -> String {
         format!("{}:{}", self.destination.host, self.destination.port)

@@ -21,7 +21,7 @@ use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::Store;
 use crate::drain::Drain;
-use crate::event::{Decision, Event, Kind, Verdict};
+use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::Freshness;
 use crate::problem::Problem;
@@ -58,7 +58,8 @@ impl Running {
     ) -> Result<Self, Vec<Problem>> {
         hide_memory();
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
-        let workload = Some(Arc::new(checked.settings.policy.workload.clone()));
+        let workload = &checked.settings.policy.workload;
+        let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
         let drain = Drain::default();

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::policy::credential::{Credential, Source};
 
 /// Set in a run, so that one is not started inside another.
-pub(super) const MARK: &str = "POSTERN_RUN";
+pub(in crate::command) const MARK: &str = "POSTERN_RUN";
 
 const PROXIES: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
