@@ -304,9 +304,9 @@ where
     }
     tell(connection.as_mut());
     activity.moved();
+    let why = if session.gateway.drain.is_stopping() { Closed::Draining } else { Closed::KeepAlive };
     tokio::select! {
-        biased;
-        result = connection => session.why(result.is_err()),
-        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => Closed::KeepAlive,
+        _ = connection => why,
+        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => why,
     }
 }
