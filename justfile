@@ -34,9 +34,9 @@ demo:
     cargo run --locked --release -- demo
 
 # Real clients through the built executable: curl, Python, Node, Go, Java, git, coding agents.
-clients:
-    cargo build --locked --release
-    bash e2e/clients/run.sh
+clients *arguments:
+    cargo build --locked
+    python3 e2e/clients/run.py {{ arguments }}
 
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
 fuzz-smoke seconds="30":
@@ -51,8 +51,7 @@ bench *arguments:
 
 # The built executable against direct TLS, side by side in one run; prints ratios.
 bench-gateway:
-    cargo build --locked --release
-    bash benches/gateway/run.sh
+    ulimit -n 8192 && cargo bench --locked --bench gateway
 
 # What CI runs: everything that needs no network and takes minutes; the tests come last.
 ci: check-fmt lint docs test

@@ -66,7 +66,7 @@ pub(crate) async fn serve_explicit(
         Err(Nothing::Violation(violation)) => {
             refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream)
                 .await;
-            Closed::Framing
+            gateway.violated(&violation)
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
 use crate::policy::name::{Authority, DnsName, Host};
-use crate::telemetry::label::{Closed, Mode};
+use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
 use crate::wire::http1;
 
@@ -188,13 +188,18 @@ impl Flow {
             Unclear::Timeout => return Closed::SniffTimeout,
             Unclear::Closed => return Closed::Silent,
             Unclear::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
-            Unclear::Http(status, why) => {
-                let ruling = framing(why).ruling;
+            Unclear::TooLong => {
+                self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
+                (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
+            }
+            Unclear::Http(violation) => {
+                let ruling = framing(violation.reason()).ruling;
+                let text = reply::denied_raw(violation.status(), &ruling, "-", self.id);
                 // The agent may be gone already; the event says what matters.
-                let _ = stream.write_all(&reply::denied_raw(status, &ruling, "-", self.id)).await;
+                let _ = stream.write_all(&text).await;
                 let _ = stream.shutdown().await;
                 self.report(&ruling, event::Action::Deny, false, None);
-                return Closed::Framing;
+                return self.gateway.violated(&violation);
             }
         };
         self.reset(&ruling, stream);

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
@@ -19,7 +18,6 @@ use super::session::Activity;
 use crate::config::Settings;
 use crate::event::Id;
 use crate::ledger::fresh_id;
-use crate::telemetry::label::Closed;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
 /// Bytes that are read at once while a head is awaited.
@@ -63,20 +61,6 @@ impl Found {
         let is_first = found.is_none();
         found.get_or_insert(end);
         is_first
-    }
-}
-
-impl End {
-    pub(crate) fn closed(&self) -> Closed {
-        match self {
-            Self::Violation(violation, _)
-                if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE =>
-            {
-                Closed::Limit
-            }
-            Self::Violation(..) => Closed::Framing,
-            Self::HeadTimeout => Closed::HeadTimeout,
-        }
     }
 }
 

@@ -21,6 +21,7 @@ use super::framed::{End, Framed};
 use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Id, Kind, Verdict};
 use crate::telemetry::label::Closed;
+use crate::wire::http1::Violation;
 
 /// What every exchange of a connection knows of it.
 pub(crate) struct Session {
@@ -155,9 +156,10 @@ where
             connection.await
         }
     };
-    if let Some(end) = found.take() {
-        session.report(&end);
-        return end.closed();
+    match found.take() {
+        Some(End::HeadTimeout) => return Closed::HeadTimeout,
+        Some(End::Violation(violation, event)) => return session.violated(&violation, event),
+        None => {}
     }
     if let Some(continuation) = session.continuation() {
         continuation.await;
@@ -206,15 +208,15 @@ impl Session {
     }
 
     /// A connection that the framer ended: its event.
-    fn report(&self, end: &End) {
-        let End::Violation(violation, id) = end else { return };
+    fn violated(&self, violation: &Violation, event: Id) -> Closed {
         let ruling = super::names::framing(violation.reason()).ruling;
-        let mut event = Event::new(*id, Kind::Request, ruling.to_decision());
+        let mut event = Event::new(event, Kind::Request, ruling.to_decision());
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);
         self.gateway.ledger.emit(event);
         self.gateway.metrics.request(Verdict::Deny);
+        self.gateway.violated(violation)
     }
 }
 

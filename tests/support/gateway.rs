@@ -132,11 +132,6 @@ impl Gateway {
         poll(&what, || (self.metric(name, labels) >= at_least).then_some(()));
     }
 
-    /// The kernel's limits on the process (`/proc/PID/limits`).
-    pub(crate) fn limits(&self) -> String {
-        std::fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap()
-    }
-
     /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -1,0 +1,92 @@
+// What the stand-in's models say, in each provider's shape: a call of the first shell-like tool, then DONE once its result is back.
+
+const DONE = 'The tool has run.';
+const COMMAND = 'echo postern-tool-ran';
+const CODE = `const r = await tools.exec_command({cmd: ${JSON.stringify(COMMAND)}});\ntext(JSON.stringify(r));`;
+
+/** An Anthropic Messages answer. */
+export function anthropic({model, messages, tools = []}) {
+  const tool = tools.find(({name}) => name === 'Bash') ?? tools.find(({input_schema}) => input_schema);
+  const calls = tool && !JSON.stringify(messages).includes('"tool_result"');
+  const block = calls
+    ? {type: 'tool_use', id: 'toolu_standin01', name: tool.name, input: {command: COMMAND}}
+    : {type: 'text', text: DONE};
+  const message = {
+    id: 'msg_standin01', type: 'message', role: 'assistant', model, content: [block],
+    stop_reason: calls ? 'tool_use' : 'end_turn', stop_sequence: null,
+    usage: {input_tokens: 12, output_tokens: 8},
+  };
+  const deltas = calls
+    ? halves(JSON.stringify(block.input)).map(partial_json => ({type: 'input_json_delta', partial_json}))
+    : halves(DONE).map(text => ({type: 'text_delta', text}));
+  const empty = calls ? {...block, input: {}} : {...block, text: ''};
+  return {message, events: named([
+    {type: 'message_start', message: {...message, content: [], stop_reason: null}},
+    {type: 'content_block_start', index: 0, content_block: empty},
+    ...deltas.map(delta => ({type: 'content_block_delta', index: 0, delta})),
+    {type: 'content_block_stop', index: 0},
+    {type: 'message_delta', delta: {stop_reason: message.stop_reason, stop_sequence: null}, usage: {output_tokens: 8}},
+    {type: 'message_stop'},
+  ])};
+}
+
+/** An OpenAI Chat Completions answer. */
+export function chat({model, messages, tools = []}) {
+  const calls = tools.length > 0 && !messages.some(({role}) => role === 'tool');
+  const call = calls && {name: tools[0].function.name, arguments: JSON.stringify({command: COMMAND})};
+  const tool_calls = calls ? [{id: 'call_standin01', type: 'function', function: call}] : undefined;
+  const finish_reason = calls ? 'tool_calls' : 'stop';
+  const head = {id: 'chatcmpl-standin01', created: 1700000000, model};
+  const message = {
+    ...head, object: 'chat.completion',
+    choices: [{index: 0, message: {role: 'assistant', content: calls ? null : DONE, tool_calls}, finish_reason}],
+    usage: {prompt_tokens: 12, completion_tokens: 8, total_tokens: 20},
+  };
+  const deltas = calls
+    ? [{role: 'assistant', content: null, tool_calls: [{index: 0, ...tool_calls[0]}]}]
+    : halves(DONE).map(content => ({content}));
+  const chunks = [...deltas.map(delta => ({delta, finish_reason: null})), {delta: {}, finish_reason}];
+  const events = chunks.map(choice => ({...head, object: 'chat.completion.chunk', choices: [{index: 0, ...choice}]}));
+  return {message, events: [...events.map(event => `data: ${JSON.stringify(event)}\n\n`), 'data: [DONE]\n\n']};
+}
+
+/** An OpenAI Responses answer. Codex's shell is JavaScript for its custom tool `exec`. */
+export function responses({model, input, tools = []}) {
+  const asked = JSON.stringify(input);
+  const answered = /"(custom_tool_call_output|function_call_output)"/.test(asked);
+  const item = answered || !(tools.length || asked.includes('"additional_tools"'))
+    ? {type: 'message', id: 'msg_standin01', role: 'assistant', status: 'completed',
+       content: [{type: 'output_text', text: DONE, annotations: []}]}
+    : called(tools);
+  const response = {
+    id: 'resp_standin01', object: 'response', created_at: 1700000000, model, status: 'completed', output: [item],
+    error: null, incomplete_details: null, instructions: null, metadata: {}, parallel_tool_calls: true,
+    temperature: 1, top_p: 1, tool_choice: 'auto', tools: [],
+    usage: {input_tokens: 12, input_tokens_details: {cached_tokens: 0}, output_tokens: 8,
+            output_tokens_details: {reasoning_tokens: 0}, total_tokens: 20},
+  };
+  const opened = {...response, status: 'in_progress', output: [], usage: null};
+  const events = [
+    {type: 'response.created', response: opened},
+    {type: 'response.output_item.added', output_index: 0, item: {...item, status: 'in_progress'}},
+    {type: 'response.output_item.done', output_index: 0, item},
+    {type: 'response.completed', response},
+  ];
+  return {message: response, events: named(events.map((event, sequence_number) => ({...event, sequence_number})))};
+}
+
+function called(tools) {
+  const head = {id: 'ctc_standin01', call_id: 'call_standin01', status: 'completed'};
+  const named = tools.find(({type}) => type === 'function');
+  if (!named) return {...head, type: 'custom_tool_call', namespace: 'functions', name: 'exec', input: CODE};
+  return {...head, type: 'function_call', name: named.name, arguments: JSON.stringify({command: COMMAND, cmd: COMMAND})};
+}
+
+function named(events) {
+  return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+}
+
+function halves(text) {
+  const middle = text.length >> 1;
+  return [text.slice(0, middle), text.slice(middle)];
+}
