@@ -37,6 +37,8 @@ pub enum Output {
 pub enum Command {
     Gateway(GatewayArgs),
     Run(RunArgs),
+    Demo(DemoArgs),
+    Doctor(DoctorArgs),
     Status(StatusArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]

@@ -2,5 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends by panicking")]
 
 mod command_line;
+mod demo;
+mod doctor;
 mod gateway;
+mod policies;
+mod run;
 mod support;
+mod threats;

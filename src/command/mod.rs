@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{CaCommand, Cli, Command, PolicyCommand};
+use crate::cli::{CaCommand, Cli, Command, DemoArgs, PolicyCommand};
 
 mod ca;
 mod check;
 mod completions;
+mod demo;
 pub mod directories;
+mod doctor;
 mod gateway;
 pub mod output;
 mod policy_check;
@@ -22,6 +24,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Gateway(args) => gateway::run(&args, output),
         Command::Run(args) => run::run(&args, output),
+        Command::Demo(DemoArgs {}) => demo::run(output),
+        Command::Doctor(args) => doctor::run(&args, output),
         Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),

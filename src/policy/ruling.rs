@@ -46,7 +46,7 @@ impl Ruling {
     }
 
     /// What is denied where policies are enforced, said of a pod that only Audit policies select: it goes on.
-    pub(super) fn into_would_deny(self) -> Self {
+    pub fn into_would_deny(self) -> Self {
         Self { verdict: event::Verdict::WouldDeny, enforcement: AUDIT, ..self }
     }
 }

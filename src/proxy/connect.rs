@@ -14,8 +14,7 @@ use super::flow::Flow;
 use super::listener::Password;
 use super::names::framing;
 use super::rewind::Rewind;
-use super::session::{Activity, Naming, Session, serve};
-use super::upstream::Speaks;
+use super::session::{Naming, Session, serve};
 use super::{Gateway, reply};
 use crate::event::{self, Destination, Event, Kind};
 use crate::ledger::fresh_id;
@@ -67,7 +66,7 @@ pub(crate) async fn serve_explicit(
         Err(Nothing::Violation(violation)) => {
             refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream)
                 .await;
-            Closed::Framing
+            gateway.violated(&violation)
         }
     }
 }
@@ -145,16 +144,7 @@ async fn absolute(gateway: Arc<Gateway>, stream: Rewind<TcpStream>) -> Closed {
         intercepted: true,
         reason: None,
     });
-    let session = Session {
-        label: connection.to_string().into(),
-        gateway,
-        connection,
-        naming: Naming::PerRequest,
-        destination,
-        speaks: Speaks::H1,
-        doomed: None,
-        activity: Activity::new(),
-    };
+    let session = Session::new(gateway, connection, Naming::PerRequest, destination);
     Box::pin(serve(session, stream)).await
 }
 

@@ -50,7 +50,6 @@ pub(crate) enum Class {
     Exchange,
     Framing,
     Encoding,
-    Credential,
     Agent,
 }
 
@@ -70,7 +69,6 @@ impl Class {
             Self::Exchange => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Reset)),
             Self::Framing => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
             Self::Encoding => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Protocol)),
-            Self::Credential => (StatusCode::BAD_GATEWAY, None),
             Self::Agent => (StatusCode::BAD_REQUEST, None),
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::body::{Body, RequestBody};
@@ -15,14 +14,16 @@ use super::record::Record;
 use super::scrubbing::Scrubbing;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
+use super::upgrade::{self, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
-use super::{head, reply, upgrade};
+use super::{head, reply};
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
-use crate::filter::scrub;
+use crate::event::Verdict;
+use crate::filter::scrub::{self, Needles};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::policy::inspection::Inspection;
-use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
+use crate::wire::http1::check_response;
 
 /// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
 pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) -> Response<Body> {
@@ -30,11 +31,10 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     let snapshot = session.gateway.snapshot();
     let (parts, incoming) = request.into_parts();
     let mut record = Box::new(Record::begin(&session, &parts));
-    let expects = parts.headers.contains_key(header::EXPECT);
-    let mut exchange = Exchange { session: &session, snapshot: &snapshot, incoming: Some(incoming), expects };
+    let mut exchange = Exchange { session: &session, snapshot: &snapshot, incoming: Some(incoming) };
     match exchange.run(parts, &mut record).await {
         Ok(response) => response.map(|body| body.recorded(record)),
-        Err(stop) => exchange.stopped(&stop, &mut record).await,
+        Err(stop) => stopped(&stop, &mut record),
     }
 }
 
@@ -43,8 +43,6 @@ struct Exchange<'a> {
     snapshot: &'a Snapshot,
     /// The request's body, until it is sent.
     incoming: Option<Incoming>,
-    /// The agent sends the body only once it is told to go on.
-    expects: bool,
 }
 
 /// What was decided of a request before anything of it leaves.
@@ -52,71 +50,102 @@ struct Decided {
     origin: Origin,
     ruling: Ruling,
     plan: Option<Plan>,
-    upgrade: bool,
+    upgrade: Option<Upgrade>,
+    /// What the answer is scrubbed of.
+    needles: Option<Arc<Needles>>,
 }
 
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Response<Body>, Stop> {
-        let decided = self.decide(&parts, record)?;
+        let decided = self.decide(&mut parts, record)?;
+        self.edit(&mut parts, &decided, record)?;
         record.allowed(&decided.ruling);
-        if decided.upgrade {
-            return upgrade::run(self.session, self.snapshot, parts, &decided.origin, decided.plan.as_ref())
-                .await;
-        }
-        head::strip(&mut parts.headers);
-        let needles = self.snapshot.needles(&decided.origin);
-        if needles.is_some() {
-            scrub::ask_for_plain(&mut parts.headers);
-        }
-        if let Some(plan) = &decided.plan {
-            attach(self.snapshot, plan, &mut parts)?;
-            record.credential_attached(plan.credential());
-        }
         let request = self.outgoing(parts);
         let method = request.method().clone();
-        let key = Key { user: user_of(decided.plan.as_ref().map(Plan::credential)), origin: decided.origin };
-        let policy = self.snapshot.policy();
-        let answer = self.snapshot.upstreams.send(policy, key, self.speaks(), request).await?;
-        let mut response = self.incoming(answer, record)?;
-        if let Some(needles) = needles
-            && method != Method::HEAD
-        {
-            let limits = self.snapshot.coding_limits();
-            let scrubbing = Scrubbing::of(response.headers_mut(), needles, limits)?;
-            response = response.map(|body| body.scrubbed(scrubbing));
-        }
-        Ok(response)
+        let answer = self.send(request, &decided).await?;
+        let response = self.incoming(answer, decided.upgrade, &decided.origin, record)?;
+        Ok(self.scrub(response, &method, decided.needles)?)
     }
 
     /// Everything that can deny a request, in the order of the contract (design 5.10).
-    fn decide(&self, parts: &Parts, record: &mut Record) -> Result<Decided, Stop> {
+    fn decide(&self, parts: &mut Parts, record: &mut Record) -> Result<Decided, Stop> {
         if let Some(doomed) = &self.session.doomed {
             return Err(doomed.clone());
         }
+        self.bound(parts)?;
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
-        let (ruling, inspection) = self.destination(&origin)?;
-        let ruling = match &inspection {
-            Some(inspection) => endpoint(inspection, parts, ruling)?,
-            None => ruling,
-        };
-        let plan = self.credential(parts, &origin)?;
+        let (mut ruling, inspection) = self.destination(&origin, record)?;
+        if let Some(inspection) = &inspection {
+            let path = NormalPath::parse(parts.uri.path());
+            ruling = worst(ruling, inspection.request(&parts.method, &path))?;
+            record.audited(inspection.audited(&parts.method, &path));
+        }
+        let (plan, said) = self.credential(parts, &origin)?;
+        if let Some(said) = said {
+            ruling = worst(ruling, said)?;
+        }
         let upgrade = upgrade::asked(parts, inspection.as_deref())?;
-        Ok(Decided { origin, ruling, plan, upgrade })
+        let needles = self.snapshot.needles(&origin);
+        Ok(Decided { origin, ruling, plan, upgrade, needles })
+    }
+
+    /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
+    fn bound(&self, parts: &Parts) -> Result<(), Stop> {
+        if parts.headers.len() <= self.snapshot.settings.limits.header_count {
+            return Ok(());
+        }
+        let ruling = Ruling::builtin("bound", "the request has more header fields than limits.headerCount");
+        Err(Refusal { status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling, close: false }.into())
+    }
+
+    /// Makes the head fit to go on; the real key comes last, so that nothing else ever sees it.
+    fn edit(&self, parts: &mut Parts, decided: &Decided, record: &mut Record) -> Result<(), Stop> {
+        head::strip(&mut parts.headers);
+        if decided.upgrade.is_some() {
+            upgrade::ask(&mut parts.headers);
+        }
+        if decided.needles.is_some() {
+            scrub::ask_for_plain(&mut parts.headers);
+        }
+        let Some(plan) = &decided.plan else { return Ok(()) };
+        let missing = |why: &str| {
+            let name = &plan.credential().name;
+            Ruling::builtin("credential", format!("the credential {name} cannot be attached: {why}"))
+        };
+        let secret = self.snapshot.credentials.secret(plan.credential());
+        let secret = secret.ok_or_else(|| missing("it has no value"))?;
+        plan.attach(parts, &secret).map_err(|error| missing(&error.to_string()))?;
+        record.credential_attached(plan.credential());
+        Ok(())
+    }
+
+    async fn send(&self, request: Request<RequestBody>, decided: &Decided) -> Result<Answer, Stop> {
+        let (policy, upstreams) = (self.snapshot.policy(), &self.snapshot.upstreams);
+        if decided.upgrade.is_some() {
+            return upstreams.send_upgrade(policy, &decided.origin, request).await;
+        }
+        let user = user_of(decided.plan.as_ref().map(Plan::credential));
+        let key = Key { user, origin: decided.origin.clone() };
+        upstreams.send(policy, key, self.session.speaks, request).await
     }
 
     /// What policy says of the destination now, which may differ from when the connection was made.
-    fn destination(&self, origin: &Origin) -> Result<(Ruling, Option<Arc<Inspection>>), Stop> {
-        let (name, address) = match &origin.host {
-            Host::Name(name) => (Some(name), None),
-            Host::Ip(ip) => (None, Some(*ip)),
-        };
+    fn destination(
+        &self,
+        origin: &Origin,
+        record: &mut Record,
+    ) -> Result<(Ruling, Option<Arc<Inspection>>), Stop> {
         let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
+        let (name, address) = (origin.host.name(), origin.host.ip());
         let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
         match decided.action {
             Action::Inspect(inspection) => Ok((decided.decision, Some(inspection))),
             // The connection was made for what is denied now.
-            Action::Deny { .. } => Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into()),
+            Action::Deny { .. } => {
+                record.barred();
+                Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into())
+            }
             // A tunnel through here is a request that nobody inspects: what a reverse listener is for, and Audit alone.
             Action::Tunnel { .. } if !matches!(self.session.naming, Naming::Fixed(_)) => {
                 Ok((decided.decision, None))
@@ -131,28 +160,20 @@ impl Exchange<'_> {
         }
     }
 
-    fn credential(&self, parts: &Parts, origin: &Origin) -> Result<Option<Plan>, Stop> {
-        let host = match &origin.host {
-            Host::Name(name) => Some(name),
-            Host::Ip(_) => None,
-        };
-        let target = Target { host, port: origin.port, secure: origin.tls };
+    /// The credential to attach, and what an Audit policy alone would have denied of it.
+    fn credential(&self, parts: &Parts, origin: &Origin) -> Result<(Option<Plan>, Option<Ruling>), Stop> {
+        let target = Target { host: origin.host.name(), port: origin.port, secure: origin.tls };
         match placement::plan(parts, self.snapshot.policy().credentials(), &target) {
-            Placement::Nothing => Ok(None),
-            Placement::Attach(plan) => Ok(Some(plan)),
-            // Where only Audit policies select the pod, what is no floor is recorded and goes on.
-            Placement::Deny(Denial { floor: false, plan, .. }) if self.snapshot.policy().audit_only() => {
-                Ok(plan)
+            Placement::Nothing => Ok((None, None)),
+            Placement::Attach(plan) => Ok((Some(plan), None)),
+            Placement::Deny(Denial { floor: false, plan, ruling }) if self.snapshot.policy().audit_only() => {
+                Ok((plan, Some(ruling.into_would_deny())))
             }
             Placement::Deny(denial) => Err(denial.ruling.into()),
         }
     }
 
-    fn speaks(&self) -> Speaks {
-        self.session.speaks
-    }
-
-    /// The request as it goes upstream.
+    /// The request as it goes upstream, its body streaming.
     fn outgoing(&mut self, parts: Parts) -> Request<RequestBody> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let body = match self.incoming.take() {
@@ -163,24 +184,36 @@ impl Exchange<'_> {
     }
 
     /// The answer as it goes to the agent.
-    fn incoming(&self, answer: Answer, record: &mut Record) -> Result<Response<Body>, Failure> {
+    fn incoming(
+        &self,
+        answer: Answer,
+        upgrade: Option<Upgrade>,
+        origin: &Origin,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Failure> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let mut response = match answer {
             Answer::H1(response) => {
-                crate::wire::http1::check_response(response.status(), response.headers()).map_err(
-                    |violation| {
-                        Failure::new(Class::Framing, format!("the upstream's answer: {}", violation.reason()))
-                    },
-                )?;
+                readable(&response)?;
                 response.map(|body| Body::h1(body, idle))
             }
             Answer::H2(response) => response.map(|body| Body::h2(body, idle)),
+            Answer::Upgrade(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                let upgrade = upgrade.ok_or_else(unasked)?;
+                record.answered(response.status().as_u16(), None);
+                return upgrade.join(self.session, self.snapshot, origin, response);
+            }
+            Answer::Upgrade(response) => {
+                readable(&response)?;
+                response.map(|body| Body::h2(body, idle))
+            }
         };
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Failure::new(Class::Framing, "the upstream switched protocols unasked"));
+            return Err(unasked());
         }
         head::strip(response.headers_mut());
-        *response.version_mut() = match self.speaks() {
+        response.extensions_mut().remove::<hyper::ext::ReasonPhrase>();
+        *response.version_mut() = match self.session.speaks {
             Speaks::H1 => Version::HTTP_11,
             Speaks::H2 => Version::HTTP_2,
         };
@@ -189,62 +222,54 @@ impl Exchange<'_> {
         Ok(response)
     }
 
-    /// Says why the request goes no further.
-    async fn stopped(&mut self, stop: &Stop, record: &mut Record) -> Response<Body> {
-        let response = match stop {
-            Stop::Denied(refusal) => {
-                let event = record.denied(refusal);
-                reply::denied(refusal, &record.destination(), event)
-            }
-            Stop::Failed(failure) => {
-                let event = record.failed(failure);
-                reply::failed(failure, &record.destination(), event)
-            }
-        };
-        // A client that waits for 100 has not begun to write.
-        if let Some(incoming) = self.incoming.take().filter(|_| !self.expects) {
-            drain(incoming).await;
+    /// Takes real keys out of an answer, where one could be in it.
+    fn scrub(
+        &self,
+        mut response: Response<Body>,
+        method: &Method,
+        needles: Option<Arc<Needles>>,
+    ) -> Result<Response<Body>, Failure> {
+        let Some(needles) = needles else { return Ok(response) };
+        if *method == Method::HEAD || response.body().is_end_stream() {
+            needles.scrub_head(response.headers_mut());
+            return Ok(response);
         }
-        response
+        let limits = self.snapshot.coding_limits();
+        let scrubbing = Scrubbing::of(response.headers_mut(), needles, limits)?;
+        Ok(response.map(|body| body.scrubbed(scrubbing)))
     }
 }
 
-fn endpoint(inspection: &Inspection, parts: &Parts, ruling: Ruling) -> Result<Ruling, Stop> {
-    let path = NormalPath::parse(parts.uri.path());
-    let said = inspection.request(&parts.method, &path);
-    match said.verdict {
-        crate::event::Verdict::Deny => Err(said.into()),
-        crate::event::Verdict::WouldDeny => Ok(said),
-        crate::event::Verdict::Allow | crate::event::Verdict::Audit => Ok(ruling),
+/// Says why the request goes no further. What of its body still comes is read when the connection closes.
+fn stopped(stop: &Stop, record: &mut Record) -> Response<Body> {
+    match stop {
+        Stop::Denied(refusal) => {
+            let event = record.denied(refusal);
+            reply::denied(refusal, &record.destination(), event)
+        }
+        Stop::Failed(failure) => {
+            let event = record.failed(failure);
+            reply::failed(failure, &record.destination(), event)
+        }
     }
 }
 
-/// Puts the real key where the placeholder stands. The last edit: nothing sees the request after it.
-pub(crate) fn attach(snapshot: &Snapshot, plan: &Plan, parts: &mut Parts) -> Result<(), Failure> {
-    let name = &plan.credential().name;
-    let secret = snapshot
-        .credentials
-        .secret(plan.credential())
-        .ok_or_else(|| Failure::new(Class::Credential, format!("the credential {name} has no value")))?;
-    plan.attach(parts, &secret).map_err(|error| {
-        Failure::new(Class::Credential, format!("the credential {name} cannot be attached: {error}"))
+/// The verdict that counts of two: a denial ends the exchange, and what Audit would deny is said rather than Allow.
+fn worst(first: Ruling, second: Ruling) -> Result<Ruling, Stop> {
+    match (first.verdict, second.verdict) {
+        (_, Verdict::Deny) => Err(second.into()),
+        (Verdict::Allow, Verdict::WouldDeny) => Ok(second),
+        (_, Verdict::Allow | Verdict::Audit | Verdict::WouldDeny) => Ok(first),
+    }
+}
+
+/// Refuses an answer that two parsers could read differently.
+fn readable<B>(response: &Response<B>) -> Result<(), Failure> {
+    check_response(response.status(), response.headers()).map_err(|violation| {
+        Failure::new(Class::Framing, format!("the upstream's answer: {}", violation.reason()))
     })
 }
 
-/// How much of a refused request is read, and for how long, so that a client which writes first reads the answer.
-const DRAIN_BYTES: usize = 64 << 20;
-const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(10);
-
-async fn drain(mut body: Incoming) {
-    let mut left = DRAIN_BYTES;
-    let reading = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, bytes::Bytes::len));
-            if left == 0 {
-                break;
-            }
-        }
-    };
-    // Past the time the connection is closed under the client, which has had its chance.
-    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
+fn unasked() -> Failure {
+    Failure::new(Class::Framing, "the upstream switched protocols unasked")
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::error::{Refusal, Stop};
 use super::names::framing;
 use super::rewind::Rewind;
-use super::session::{Activity, Naming, Session, serve};
+use super::session::{Naming, Session, serve};
 use super::snapshot::Snapshot;
 use super::sniff::{Bounds, Sniffed, Unclear, sniff};
 use super::upstream::{Origin, Speaks};
@@ -21,7 +21,7 @@ use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
 use crate::policy::name::{Authority, DnsName, Host};
-use crate::telemetry::label::{Closed, Mode};
+use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
 use crate::wire::http1;
 
@@ -78,6 +78,10 @@ impl Flow {
             }
             Ok(Sniffed::Http2) => self.http(Speaks::H2, None, Rewind::new(taken, stream)).await,
             Ok(Sniffed::Opaque) => self.opaque(Rewind::new(taken, stream)).await,
+            // Nothing was said where no rule needs to know what it would have been: a server that speaks first.
+            Err(Unclear::Timeout) if taken.is_empty() && !outlook.strict => {
+                self.opaque(Rewind::new(taken, stream)).await
+            }
             Err(unclear) => self.unclear(unclear, stream).await,
         }
     }
@@ -102,7 +106,9 @@ impl Flow {
         self.report_audited(&decided);
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
-            Action::Tunnel { allow_ech } if hello.ech && !allow_ech => {
+            Action::Tunnel { allow_ech }
+                if hello.ech && !allow_ech && !self.snapshot.policy().audit_only() =>
+            {
                 let ruling = Ruling::builtin(
                     "ech",
                     "the name is hidden by Encrypted Client Hello, and the rule does not allow that",
@@ -182,13 +188,18 @@ impl Flow {
             Unclear::Timeout => return Closed::SniffTimeout,
             Unclear::Closed => return Closed::Silent,
             Unclear::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
-            Unclear::Http(status, why) => {
-                let ruling = framing(why).ruling;
+            Unclear::TooLong => {
+                self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
+                (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
+            }
+            Unclear::Http(violation) => {
+                let ruling = framing(violation.reason()).ruling;
+                let text = reply::denied_raw(violation.status(), &ruling, "-", self.id);
                 // The agent may be gone already; the event says what matters.
-                let _ = stream.write_all(&reply::denied_raw(status, &ruling, "-", self.id)).await;
+                let _ = stream.write_all(&text).await;
                 let _ = stream.shutdown().await;
                 self.report(&ruling, event::Action::Deny, false, None);
-                return Closed::Framing;
+                return self.gateway.violated(&violation);
             }
         };
         self.reset(&ruling, stream);
@@ -234,16 +245,7 @@ impl Flow {
         speaks: Speaks,
         doomed: Option<Stop>,
     ) -> Session {
-        Session {
-            label: self.id.to_string().into(),
-            gateway: self.gateway,
-            connection: self.id,
-            naming,
-            destination,
-            speaks,
-            doomed,
-            activity: Activity::new(),
-        }
+        Session::new(self.gateway, self.id, naming, destination).speaking(speaks).doomed(doomed)
     }
 
     /// Says what became of the connection. Answers the destination as events show it.

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
@@ -19,7 +18,6 @@ use super::session::Activity;
 use crate::config::Settings;
 use crate::event::Id;
 use crate::ledger::fresh_id;
-use crate::telemetry::label::Closed;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
 /// Bytes that are read at once while a head is awaited.
@@ -36,6 +34,7 @@ pub(crate) struct Framed<S> {
     found: Found,
     /// What is written before the stream is closed.
     farewell: Vec<u8>,
+    lingering: Option<Lingering>,
     head_timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -56,22 +55,12 @@ impl Found {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set(&self, end: End) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-    }
-}
-
-impl End {
-    pub(crate) fn closed(&self) -> Closed {
-        match self {
-            Self::Violation(violation, _)
-                if violation.status() == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE =>
-            {
-                Closed::Limit
-            }
-            Self::Violation(..) => Closed::Framing,
-            Self::HeadTimeout => Closed::HeadTimeout,
-        }
+    /// Notes the first end; `false` where there was one.
+    fn set(&self, end: End) -> bool {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = found.is_none();
+        found.get_or_insert(end);
+        is_first
     }
 }
 
@@ -88,6 +77,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             activity: Arc::clone(activity),
             found: found.clone(),
             farewell: Vec::new(),
+            lingering: None,
             head_timeout: settings.timeouts.agent_head,
             timer: None,
         };
@@ -104,6 +94,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
 
     /// Judges what is held. `false`: the connection ends here.
     fn judge(&mut self) -> bool {
+        let is_body = self.framer.state() == State::Body;
         match self.framer.push(&self.held) {
             Ok(progress) => {
                 self.cleared = progress.pass;
@@ -111,12 +102,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             }
             Err(violation) => {
                 let id = fresh_id();
-                // In the middle of an exchange hyper sees a broken body, and the exchange answers.
-                if !self.activity.is_busy() {
+                // In the middle of an exchange hyper sees a broken body, and the exchange answers: once is enough.
+                let is_first = self.found.set(End::Violation(violation, id));
+                if is_first && !is_body && !self.activity.is_busy() {
                     let ruling = framing(violation.reason()).ruling;
                     self.farewell = reply::denied_raw(violation.status(), &ruling, "-", id);
                 }
-                self.found.set(End::Violation(violation, id));
                 false
             }
         }
@@ -154,6 +145,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         let timer =
             self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         timer.as_mut().poll(cx).is_ready()
+    }
+}
+
+/// What is left of a refused request is read, within bounds, so that a client which writes first reads the answer.
+struct Lingering {
+    left: usize,
+    timer: Pin<Box<Sleep>>,
+}
+
+/// How much of it, and for how long (design 6.6).
+const LINGER_BYTES: usize = 64 << 20;
+const LINGER: Duration = Duration::from_secs(10);
+
+impl Lingering {
+    fn new() -> Self {
+        Self { left: LINGER_BYTES, timer: Box::pin(tokio::time::sleep(LINGER)) }
+    }
+
+    fn poll<S: AsyncRead + Unpin>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<()> {
+        let mut buffer = [0; CHUNK];
+        while self.left > 0 {
+            let mut read = ReadBuf::new(&mut buffer);
+            match Pin::new(&mut *stream).poll_read(cx, &mut read) {
+                Poll::Ready(Ok(())) if read.filled().is_empty() => return Poll::Ready(()),
+                Poll::Ready(Ok(())) => self.left = self.left.saturating_sub(read.filled().len()),
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => return self.timer.as_mut().poll(cx),
+            }
+        }
+        Poll::Ready(())
     }
 }
 
@@ -223,7 +244,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Framed<S> {
             let n = ready!(Pin::new(&mut this.stream).poll_write(cx, &this.farewell))?;
             this.farewell.drain(..n.max(1));
         }
-        ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
-        Pin::new(&mut this.stream).poll_shutdown(cx)
+        if this.lingering.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
+            ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+        }
+        // What the agent still writes would be answered by a reset, which could overtake the last answer.
+        let unread = this.framer.state() == State::Body || !this.held.is_empty();
+        if unread && this.lingering.get_or_insert_with(Lingering::new).poll(&mut this.stream, cx).is_pending()
+        {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
     }
 }

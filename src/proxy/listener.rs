@@ -9,8 +9,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::session::{Activity, Naming, Session, serve};
-use super::upstream::{Origin, Speaks};
+use super::session::{Naming, Session, serve};
+use super::upstream::Origin;
 use super::{Gateway, connect};
 use crate::config::listeners::Origin as ReverseOrigin;
 use crate::event::{Action, Destination};
@@ -100,16 +100,7 @@ async fn serve_reverse(gateway: Arc<Gateway>, origin: &ReverseOrigin, stream: Tc
         intercepted: true,
         reason: None,
     });
-    let session = Session {
-        label: connection.to_string().into(),
-        gateway,
-        connection,
-        naming: Naming::Reverse(origin),
-        destination,
-        speaks: Speaks::H1,
-        doomed: None,
-        activity: Activity::new(),
-    };
+    let session = Session::new(gateway, connection, Naming::Reverse(origin), destination);
     serve(session, stream).await
 }
 

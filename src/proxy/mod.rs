@@ -28,7 +28,9 @@ use tokio::sync::watch;
 
 use crate::drain::Drain;
 use crate::ledger::Ledger;
+use crate::telemetry::label::{Closed, Limit};
 use crate::telemetry::metrics::Metrics;
+use crate::wire::http1::{Bound, Violation};
 use snapshot::Snapshot;
 
 /// What every connection shares.
@@ -57,6 +59,17 @@ impl Gateway {
         let before = self.snapshot.swap(Arc::new(snapshot));
         before.upstreams.retire();
         self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// A message that has no one reading, or is too large for one: counted. Answers why its connection ends.
+    pub(crate) fn violated(&self, violation: &Violation) -> Closed {
+        let limit = match violation.bound() {
+            None => return Closed::Framing,
+            Some(Bound::HeaderBytes) => Limit::HeaderBytes,
+            Some(Bound::HeaderCount) => Limit::HeaderCount,
+        };
+        self.metrics.limit_reached(limit);
+        Closed::Limit
     }
 
     /// Says whenever another snapshot is in force.

@@ -85,6 +85,12 @@ impl Record {
         }
     }
 
+    /// The destination itself is denied, whatever the connection was made for.
+    pub(crate) fn barred(&mut self) {
+        let destination = event::Destination { action: Action::Deny, ..(*self.destination).clone() };
+        self.destination = Arc::new(destination);
+    }
+
     /// `host:port` for people.
     pub(crate) fn destination(&self) -> String {
         format!("{}:{}", self.destination.host, self.destination.port)
@@ -96,6 +102,13 @@ impl Record {
         self.asked = Some(Instant::now());
         self.emit_decision(self.id, Kind::Request, ruling);
         self.session.gateway.metrics.request(ruling.verdict);
+    }
+
+    /// What an Audit policy beside the enforced ones would have said.
+    pub(crate) fn audited(&mut self, ruling: Option<Ruling>) {
+        if let Some(ruling) = ruling {
+            self.emit_decision(fresh_id(), Kind::Policy, &ruling);
+        }
     }
 
     /// The request carries a real key from here on.

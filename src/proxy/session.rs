@@ -1,9 +1,10 @@
 //! One inspected connection of an agent: hyper serves it, each request is an exchange.
 
 use std::convert::Infallible;
-use std::pin::pin;
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -20,6 +21,7 @@ use super::framed::{End, Framed};
 use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Id, Kind, Verdict};
 use crate::telemetry::label::Closed;
+use crate::wire::http1::Violation;
 
 /// What every exchange of a connection knows of it.
 pub(crate) struct Session {
@@ -32,7 +34,11 @@ pub(crate) struct Session {
     /// Every request is answered with this: the connection was ended here only to say so.
     pub(crate) doomed: Option<Stop>,
     pub(crate) activity: Arc<Activity>,
+    /// What the connection becomes once HTTP is over: a WebSocket.
+    pub(crate) continuation: Mutex<Option<Continuation>>,
 }
+
+type Continuation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How the destination of a request is known.
 pub(crate) enum Naming {
@@ -150,24 +156,67 @@ where
             connection.await
         }
     };
-    if let Some(end) = found.take() {
-        session.report(&end);
-        return end.closed();
+    match found.take() {
+        Some(End::HeadTimeout) => return Closed::HeadTimeout,
+        Some(End::Violation(violation, event)) => return session.violated(&violation, event),
+        None => {}
+    }
+    if let Some(continuation) = session.continuation() {
+        continuation.await;
     }
     why(ended_early(&session, result.is_err()))
 }
 
 impl Session {
+    /// An HTTP/1.1 session; see [`Session::speaking`] and [`Session::doomed`].
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        connection: Id,
+        naming: Naming,
+        destination: Arc<event::Destination>,
+    ) -> Self {
+        Self {
+            gateway,
+            connection,
+            label: connection.to_string().into(),
+            naming,
+            destination,
+            speaks: Speaks::H1,
+            doomed: None,
+            activity: Activity::new(),
+            continuation: Mutex::default(),
+        }
+    }
+
+    /// The same, over the HTTP that the agent speaks.
+    pub(crate) fn speaking(self, speaks: Speaks) -> Self {
+        Self { speaks, ..self }
+    }
+
+    /// The same, answering every request with this.
+    pub(crate) fn doomed(self, doomed: Option<Stop>) -> Self {
+        Self { doomed, ..self }
+    }
+
+    /// Goes on with this once hyper is done with the connection.
+    pub(crate) fn continue_with(&self, continuation: Continuation) {
+        *self.continuation.lock().unwrap_or_else(PoisonError::into_inner) = Some(continuation);
+    }
+
+    fn continuation(&self) -> Option<Continuation> {
+        self.continuation.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// A connection that the framer ended: its event.
-    fn report(&self, end: &End) {
-        let End::Violation(violation, id) = end else { return };
+    fn violated(&self, violation: &Violation, event: Id) -> Closed {
         let ruling = super::names::framing(violation.reason()).ruling;
-        let mut event = Event::new(*id, Kind::Request, ruling.to_decision());
+        let mut event = Event::new(event, Kind::Request, ruling.to_decision());
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);
         self.gateway.ledger.emit(event);
         self.gateway.metrics.request(Verdict::Deny);
+        self.gateway.violated(violation)
     }
 }
 

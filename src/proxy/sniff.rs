@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};
-use crate::wire::http1;
+use crate::wire::http1::{self, Violation};
 
 /// What a connection says first.
 #[derive(Debug)]
@@ -30,10 +30,12 @@ pub(crate) enum Unclear {
     Timeout,
     /// The agent hung up.
     Closed,
-    /// More than the bound without an end, or a head that has no one reading.
+    /// A ClientHello that is none.
     Garbage(&'static str),
+    /// A ClientHello over its bound.
+    TooLong,
     /// The same, of an HTTP/1 head: an answer with this status is due.
-    Http(http::StatusCode, &'static str),
+    Http(Violation),
 }
 
 /// What bounds the look.
@@ -78,9 +80,7 @@ fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Unclear>> {
         First::Http2Preface => Some(Ok(Sniffed::Http2)),
         First::Tls => match client_hello::read(bytes) {
             Hello::Complete(hello) => Some(Ok(Sniffed::Tls(hello))),
-            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => {
-                Some(Err(Unclear::Garbage("the ClientHello is over its bound")))
-            }
+            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => Some(Err(Unclear::TooLong)),
             Hello::Incomplete => None,
             Hello::Bad(why) => Some(Err(Unclear::Garbage(why))),
             Hello::NotTls => Some(Ok(Sniffed::Opaque)),
@@ -88,7 +88,7 @@ fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Unclear>> {
         First::Http1 => match http1::first_request(bytes, &bounds.head) {
             Ok(Some(head)) => Some(Ok(Sniffed::Http1 { host: head.host.map(str::to_owned) })),
             Ok(None) => None,
-            Err(violation) => Some(Err(Unclear::Http(violation.status(), violation.reason()))),
+            Err(violation) => Some(Err(Unclear::Http(violation))),
         },
     }
 }

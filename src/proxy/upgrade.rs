@@ -1,87 +1,98 @@
 //! A connection that becomes a WebSocket: only where a rule says so, and opaque only after a verified 101.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::body::{Body, RequestBody};
+use super::body::Body;
 use super::error::{Class, Failure, Stop};
+use super::head;
+use super::names::framing;
 use super::session::Session;
 use super::snapshot::Snapshot;
-use super::upstream::{Origin, Speaks};
-use super::{exchange, head};
-use crate::credential::placement::Plan;
+use super::upstream::Origin;
+use crate::filter::Rewrite;
+use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::policy::inspection::Inspection;
-use crate::policy::name::Host;
 
-/// Whether the request asks for a WebSocket that may be had.
+/// What one direction copies at a time.
+const BUFFER: usize = 16 << 10;
+
+/// A WebSocket that was asked for and may be had.
+pub(crate) struct Upgrade {
+    agent: OnUpgrade,
+    /// What the answer's `Sec-WebSocket-Accept` has to be.
+    accept: String,
+}
+
+/// The WebSocket that the request asks for, if it asks for one.
 ///
 /// `Upgrade: h2c` is passed over, as RFC 9110 (section 7.8) lets a server do: the request goes on over HTTP/1.1.
 /// `CONNECT` inside a connection, and any other protocol, is refused.
-pub(crate) fn asked(parts: &Parts, inspection: Option<&Inspection>) -> Result<bool, Stop> {
+pub(crate) fn asked(parts: &mut Parts, inspection: Option<&Inspection>) -> Result<Option<Upgrade>, Stop> {
+    let refused = |why: &str| Err(Ruling::builtin("upgrade", why).into());
     if parts.method == http::Method::CONNECT {
-        return Err(Ruling::builtin("upgrade", "a connection inside a connection is not to be had").into());
+        return refused("a connection inside a connection is not to be had");
     }
-    let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(false) };
+    let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(None) };
     if protocol.as_bytes().eq_ignore_ascii_case(b"h2c") {
-        return Ok(false);
+        return Ok(None);
     }
     if !protocol.as_bytes().eq_ignore_ascii_case(b"websocket") {
-        return Err(Ruling::builtin("upgrade", "of all protocols, only WebSocket can be upgraded to").into());
+        return refused("of all protocols, only WebSocket can be upgraded to");
     }
-    match inspection.map(Inspection::upgrade) {
-        Some(ruling) if ruling.denies() => Err(ruling.into()),
-        Some(_) | None => Ok(true),
+    if let Some(ruling) = inspection.map(Inspection::upgrade).filter(Ruling::denies) {
+        return Err(ruling.into());
+    }
+    let accept = accept_for(&parts.headers)?;
+    match parts.extensions.remove::<OnUpgrade>() {
+        Some(agent) => Ok(Some(Upgrade { agent, accept })),
+        None => refused("this connection cannot be upgraded"),
     }
 }
 
-/// Sends the upgrade, verifies the answer, and joins the two connections.
-pub(crate) async fn run(
-    session: &Arc<Session>,
-    snapshot: &Snapshot,
-    mut parts: Parts,
-    origin: &Origin,
-    plan: Option<&Plan>,
-) -> Result<Response<Body>, Stop> {
-    let agent = parts
-        .extensions
-        .remove::<OnUpgrade>()
-        .ok_or_else(|| Failure::new(Class::Agent, "the connection cannot be upgraded"))?;
-    let expected = accept_for(&parts.headers)?;
-    head::strip(&mut parts.headers);
-    insert_upgrade(&mut parts.headers);
-    if let Some(plan) = plan {
-        exchange::attach(snapshot, plan, &mut parts)?;
-    }
-    let mut request = Request::from_parts(parts, RequestBody::empty());
-    head::address(&mut request, origin, Speaks::H1);
-    let mut response = snapshot.upstreams.send_upgrade(snapshot.policy(), origin, request).await?;
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        head::strip(response.headers_mut());
-        return Ok(response.map(|body| Body::h2(body, snapshot.settings.timeouts.stream_idle)));
-    }
-    verify(response.headers(), &expected)?;
-    let upstream = hyper::upgrade::on(&mut response);
-    join(session, origin.clone(), agent, upstream);
-    let mut head = response.headers().clone();
-    head::strip(&mut head);
-    insert_upgrade(&mut head);
-    let mut answer = Response::new(Body::own(""));
-    *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    *answer.headers_mut() = head;
-    Ok(answer)
-}
-
-fn insert_upgrade(head: &mut HeaderMap) {
+/// Writes the wish into a head that was stripped of it.
+pub(crate) fn ask(head: &mut HeaderMap) {
     head.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     head.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+}
+
+impl Upgrade {
+    /// Verifies the upstream's 101 and joins the two connections; the agent's session ends with them.
+    pub(crate) fn join(
+        self,
+        session: &Arc<Session>,
+        snapshot: &Snapshot,
+        origin: &Origin,
+        mut response: Response<Incoming>,
+    ) -> Result<Response<Body>, Failure> {
+        verify(response.headers(), &self.accept)?;
+        let upstream = hyper::upgrade::on(&mut response);
+        let needles = snapshot.needles(origin);
+        let mut head = std::mem::take(response.headers_mut());
+        head::strip(&mut head);
+        if let Some(needles) = &needles {
+            needles.scrub_head(&mut head);
+        }
+        ask(&mut head);
+        session.activity.upgraded.store(true, Ordering::Relaxed);
+        let joined = joined(Arc::clone(session), origin.clone(), self.agent, upstream, needles);
+        session.continue_with(Box::pin(joined));
+        let mut answer = Response::new(Body::own(""));
+        *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        *answer.headers_mut() = head;
+        Ok(answer)
+    }
 }
 
 /// What the answer's `Sec-WebSocket-Accept` has to be (RFC 6455, section 4.2.2).
@@ -89,7 +100,7 @@ fn accept_for(head: &HeaderMap) -> Result<String, Stop> {
     let key = head.get(header::SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes).unwrap_or_default();
     let is_key = BASE64_STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16);
     if !is_key || head.get_all(header::SEC_WEBSOCKET_KEY).iter().count() != 1 {
-        return Err(super::names::framing("the WebSocket key is not one").into());
+        return Err(framing("the WebSocket key is not one").into());
     }
     let mut salted = key.to_vec();
     salted.extend_from_slice(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
@@ -110,34 +121,57 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
 }
 
 /// Copies between the two, until either ends or policy no longer allows it.
-fn join(session: &Arc<Session>, origin: Origin, agent: OnUpgrade, upstream: OnUpgrade) {
-    session.activity.upgraded.store(true, Ordering::Relaxed);
-    let busy = session.activity.begin();
-    let session = Arc::clone(session);
-    let drain = session.gateway.drain.clone();
-    drain.spawn(async move {
-        let _busy = busy;
-        let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return };
-        let (mut agent, mut upstream) = (TokioIo::new(agent), TokioIo::new(upstream));
-        let mut replaced = session.gateway.replaced();
-        let copy = tokio::io::copy_bidirectional(&mut agent, &mut upstream);
-        tokio::pin!(copy);
-        loop {
-            tokio::select! {
-                _ = &mut copy => return,
-                _ = replaced.changed() => if !is_still_allowed(&session, &origin) { return },
-                () = session.gateway.drain.aborting() => return,
-            }
+async fn joined(
+    session: Arc<Session>,
+    origin: Origin,
+    agent: OnUpgrade,
+    upstream: OnUpgrade,
+    needles: Option<Arc<Needles>>,
+) {
+    let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return };
+    let (mut from_agent, mut to_agent) = tokio::io::split(TokioIo::new(agent));
+    let (mut from_upstream, mut to_upstream) = tokio::io::split(TokioIo::new(upstream));
+    let mut replaced = session.gateway.replaced();
+    let out = copy(&mut from_agent, &mut to_upstream, None);
+    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new));
+    let both = async { tokio::join!(out, back) };
+    tokio::pin!(both);
+    loop {
+        tokio::select! {
+            _ = &mut both => return,
+            _ = replaced.changed() => if !is_still_allowed(&session, &origin) { return },
         }
-    });
+    }
+}
+
+/// Copies one direction to its end; what comes from the upstream is scrubbed of real keys, length for length.
+async fn copy<R, W>(from: &mut R, to: &mut W, mut scrubber: Option<Scrubber>) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut chunks = Vec::new();
+    loop {
+        let mut read = bytes::BytesMut::with_capacity(BUFFER);
+        let ended = from.read_buf(&mut read).await? == 0;
+        match &mut scrubber {
+            None => chunks.push(read.freeze()),
+            Some(scrubber) if ended => scrubber.finish(&mut chunks).map_err(io::Error::other)?,
+            Some(scrubber) => scrubber.write(read.freeze(), &mut chunks).map_err(io::Error::other)?,
+        }
+        for chunk in chunks.drain(..) {
+            to.write_all(&chunk).await?;
+        }
+        to.flush().await?;
+        if ended {
+            return to.shutdown().await;
+        }
+    }
 }
 
 fn is_still_allowed(session: &Session, origin: &Origin) -> bool {
-    let (name, address) = match &origin.host {
-        Host::Name(name) => (Some(name), None),
-        Host::Ip(ip) => (None, Some(*ip)),
-    };
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
+    let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match session.gateway.snapshot().destination(&flow).action {
         Action::Inspect(inspection) => inspection.upgrade_allowed(),

@@ -16,29 +16,29 @@ use crate::support::upstream::{Builder, Gate, Reply, Seen, Step};
 use crate::support::{Gateway, Pki, Setup, Upstream};
 
 /// What most tests need: one upstream, `api.example.com`, behind a gateway that inspects it whole.
-struct Inspected {
-    upstreams: Pki,
-    upstream: Upstream,
-    gateway: Gateway,
+pub(crate) struct Inspected {
+    pub(crate) upstreams: Pki,
+    pub(crate) upstream: Upstream,
+    pub(crate) gateway: Gateway,
 }
 
-const INSPECT_API: &str = "{name: api, hosts: [api.example.com], action: Inspect}";
+pub(crate) const INSPECT_API: &str = "{name: api, hosts: [api.example.com], action: Inspect}";
 
-fn inspected() -> Inspected {
+pub(crate) fn inspected() -> Inspected {
     inspected_with(|setup| setup)
 }
 
 /// The same, changed before it starts.
-fn inspected_with(change: impl FnOnce(Setup) -> Setup) -> Inspected {
+pub(crate) fn inspected_with(change: impl FnOnce(Setup) -> Setup) -> Inspected {
     behind(Upstream::build(), change)
 }
 
 /// The same, where every answer is `first`, a wait for the gate, and `last`.
-fn halting(gate: &Gate, last: Step) -> Inspected {
+pub(crate) fn halting(gate: &Gate, last: Step) -> Inspected {
     halting_with(gate, last, |setup| setup)
 }
 
-fn halting_with(gate: &Gate, last: Step, change: impl FnOnce(Setup) -> Setup) -> Inspected {
+pub(crate) fn halting_with(gate: &Gate, last: Step, change: impl FnOnce(Setup) -> Setup) -> Inspected {
     let gate = gate.clone();
     let script = move |_: &Seen| {
         let steps = vec![Step::Data("first".into()), Step::Wait(gate.clone()), last.clone()];
@@ -47,7 +47,7 @@ fn halting_with(gate: &Gate, last: Step, change: impl FnOnce(Setup) -> Setup) ->
     behind(Upstream::build().script(script), change)
 }
 
-fn behind(upstream: Builder, change: impl FnOnce(Setup) -> Setup) -> Inspected {
+pub(crate) fn behind(upstream: Builder, change: impl FnOnce(Setup) -> Setup) -> Inspected {
     let upstreams = Pki::new("Upstream Test CA");
     let upstream = upstream.identity(upstreams.leaf(&["api.example.com"])).start();
     let setup =

@@ -119,15 +119,25 @@ fn an_agent_that_hangs_up_is_recorded() {
 
 #[test]
 fn an_early_answer_reaches_an_agent_that_is_still_writing() {
-    let test = inspected();
-    let mut connection = test.gateway.agent().tls("api.example.com");
+    let upstreams = Pki::new("Upstream Test CA");
+    let upstream = RawUpstream::start(Some(&upstreams.leaf(&["api.example.com"])), |connection, heard| {
+        heard.push(connection.read_until(b"\r\n\r\n"));
+        connection.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo much");
+        let _ = connection.ending();
+    });
+    let gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .destinations(&[INSPECT_API])
+        .start();
+    let mut connection = gateway.agent().tls("api.example.com");
 
-    connection
-        .send("POST /early-answer HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 100000000\r\n\r\n");
+    connection.send("POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 100000000\r\n\r\n");
     connection.send(pattern(64 * 1024));
 
     let answer = connection.read_answer();
     assert_eq!((answer.status, answer.text().as_str()), (413, "too much"));
+    let again = gateway.agent().get("https://api.example.com/");
+    assert_eq!((again.status, upstream.accepted()), (413, 2), "that upstream connection is not used again");
 }
 
 #[test]

@@ -184,6 +184,14 @@ impl Connection {
         self.unread.drain(..count).collect()
     }
 
+    /// Reads that many bytes; None where the connection ended before.
+    pub(crate) fn try_read_exactly(&mut self, count: usize) -> Option<Vec<u8>> {
+        while self.unread.len() < count {
+            self.fill().ok().filter(|got| *got > 0)?;
+        }
+        Some(self.unread.drain(..count).collect())
+    }
+
     /// The next bytes that come; None where the connection ended instead.
     pub(crate) fn try_read(&mut self) -> Option<Vec<u8>> {
         let got = if self.unread.is_empty() { self.fill().ok()? } else { self.unread.len() };

@@ -132,6 +132,13 @@ impl Gateway {
         poll(&what, || (self.metric(name, labels) >= at_least).then_some(()));
     }
 
+    /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
     /// Writes a file of its directory anew, whole.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let (written, target) = (self.path().join(format!("{name}.new")), self.path().join(name));

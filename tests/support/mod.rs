@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod connection;
+pub(crate) mod frames;
 pub(crate) mod gateway;
 pub(crate) mod h2;
 pub(crate) mod journal;

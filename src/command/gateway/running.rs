@@ -19,7 +19,7 @@ use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::Store;
 use crate::drain::Drain;
-use crate::event::{Decision, Event, Kind, Verdict};
+use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::Freshness;
 use crate::problem::Problem;
@@ -55,14 +55,15 @@ impl Running {
         sinks: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Vec<Problem>> {
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
-        let workload = Some(Arc::new(checked.settings.policy.workload.clone()));
+        let workload = &checked.settings.policy.workload;
+        let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
         let drain = Drain::default();
         let evidence = checked.gate.evidence.clone();
         let surroundings = checked.surroundings;
         let settings = Arc::new(checked.settings.clone());
-        let snapshot = build(checked, &drain)?;
+        let snapshot = build(checked, &drain, None)?;
         let credentials = problems(&snapshot.credentials.problems());
         let bound = bind(&settings).await?;
         let gateway = Gateway::new(snapshot, ledger, metrics, drain);
@@ -184,7 +185,7 @@ impl Look {
         self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
-            Ok((build(checked, &gateway.drain)?, evidence))
+            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot().credentials))?, evidence))
         });
         match built {
             Ok((snapshot, evidence)) => {
@@ -237,7 +238,7 @@ fn problems(found: &[Problem]) -> Vec<String> {
 }
 
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
+fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snapshot, Vec<Problem>> {
     let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
@@ -252,7 +253,11 @@ fn build(checked: Checked, drain: &Drain) -> Result<Snapshot, Vec<Problem>> {
             None => None,
         };
     let directory = settings.credentials.as_deref();
-    let credentials = Arc::new(Store::load(policy.credentials(), directory, &surroundings::variable));
+    let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
+    let credentials = Arc::new(match before {
+        Some(before) => credentials.after(before),
+        None => credentials,
+    });
     let parts = snapshot::Parts {
         settings: Arc::new(settings),
         policy,

@@ -16,7 +16,7 @@ const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// A proxy of the environment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(in crate::command) enum Found {
     /// None is set, or every host is excepted from it.
     Nothing,
     Usable(Corporate),
@@ -26,10 +26,10 @@ pub(super) enum Found {
 
 /// A proxy that the gateway can go through.
 #[derive(PartialEq, Eq)]
-pub(super) struct Corporate {
-    pub(super) variable: &'static str,
+pub(in crate::command) struct Corporate {
+    pub(in crate::command) variable: &'static str,
     /// Without user and password.
-    pub(super) url: String,
+    pub(in crate::command) url: String,
     /// `user:password`
     credentials: Option<String>,
     except: Vec<String>,
@@ -54,7 +54,7 @@ impl Corporate {
 }
 
 /// Reads the variables that curl and most other clients read.
-pub(super) fn find(variable: &dyn Fn(&str) -> Option<String>) -> Found {
+pub(in crate::command) fn find(variable: &dyn Fn(&str) -> Option<String>) -> Found {
     let set = |name: &&'static str| variable(name).filter(|value| !value.is_empty());
     let Some((name, value)) = NAMES.iter().find_map(|name| Some((*name, set(name)?))) else {
         return Found::Nothing;
@@ -156,7 +156,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_said_without_its_password() {
-        for value in ["socks5h://me:canary@p.example:1080", "https://me:canary@p.example", "http://me:canary@:0:"] {
+        for value in
+            ["socks5h://me:canary@p.example:1080", "https://me:canary@p.example", "http://me:canary@:0:"]
+        {
             let Found::Unusable(why) = found(&[("HTTPS_PROXY", value)]) else { panic!("{value}") };
             assert!(why.starts_with("HTTPS_PROXY ") && !why.contains("canary"), "{why}");
         }

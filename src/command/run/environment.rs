@@ -7,9 +7,10 @@ use std::path::Path;
 use crate::policy::credential::{Credential, Source};
 
 /// Set in a run, so that one is not started inside another.
-pub(super) const MARK: &str = "POSTERN_RUN";
+pub(in crate::command) const MARK: &str = "POSTERN_RUN";
 
-const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Whose value replaces the roots a client has, so that it holds all of them.
 pub(in crate::command) const BUNDLES: &[&str] = &[
@@ -142,7 +143,10 @@ mod tests {
             (credential(Source::Env("REAL_KEY".into())), credential(Source::File("/k".into())));
         let users = [("REAL_KEY", "sk-canary-1"), ("COPY", "sk-canary-1"), ("OTHER", "sk-other")];
         let set = set(&[&from_env, &from_file], &users);
-        assert_eq!((set("REAL_KEY").unwrap(), set("COPY").unwrap()), ("postern:c".into(), "postern:c".into()));
+        assert_eq!(
+            (set("REAL_KEY").unwrap(), set("COPY").unwrap()),
+            ("postern:c".into(), "postern:c".into())
+        );
         assert_eq!(set("OTHER"), None);
     }
 }

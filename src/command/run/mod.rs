@@ -1,7 +1,7 @@
 //! `postern run`: a command whose traffic goes through a gateway of its own.
 
 mod child;
-mod corporate;
+pub(super) mod corporate;
 pub(super) mod environment;
 pub(super) mod policy;
 mod record;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
     let code = runtime.block_on(serve(args, output, &record, events));
     // A name that is still being resolved must not hold up the exit.
     runtime.shutdown_background();
-    if record.has_warnings() {
+    if record.close() {
         say(&format!("warnings are in {}", record.log.display()));
     }
     code
@@ -193,7 +193,9 @@ impl Prepared {
         let credentials: Vec<_> = policy.credentials().iter().map(AsRef::as_ref).collect();
         let users: Vec<_> = std::env::vars_os().collect();
         if policy.count() == 0 {
-            say("no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some");
+            say(
+                "no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some",
+            );
         }
         Ok(environment::of(&way, &credentials, &users))
     }

@@ -25,8 +25,8 @@ impl Chosen {
     /// Chooses, and writes the built-in one down where that is it.
     pub(super) fn choose(named: Option<&Path>, place: &PrivateDirectory) -> anyhow::Result<Self> {
         if let Some(named) = named {
-            let absolute = std::path::absolute(named)
-                .with_context(|| format!("{} cannot be found", named.display()))?;
+            let absolute =
+                std::path::absolute(named).with_context(|| format!("{} cannot be found", named.display()))?;
             return Ok(Self::Named(absolute));
         }
         let users = directories::config()?.join(FILE);
@@ -47,9 +47,11 @@ impl Chosen {
     pub(super) fn announcement(&self) -> String {
         match self {
             Self::Named(path) | Self::Users(path) => format!("policy {}", path.display()),
-            Self::BuiltIn(_) => "no policy of yours: the built-in one is in Audit mode, so that known LLM hosts \
+            Self::BuiltIn(_) => {
+                "no policy of yours: the built-in one is in Audit mode, so that known LLM hosts \
                 are inspected, the rest is tunnelled, and what a policy would deny is only recorded"
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 }

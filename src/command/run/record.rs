@@ -9,7 +9,7 @@ use anyhow::Context;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// The two files of one run. Postern never removes events; the file of warnings goes where it stayed empty.
+/// The two files of one run. Postern never removes events; a file that stayed empty goes.
 pub(super) struct Record {
     pub(super) events: PathBuf,
     pub(super) log: PathBuf,
@@ -36,15 +36,20 @@ impl Record {
         Ok((record, events, log))
     }
 
-    /// Whether there are warnings; without any, their file is removed.
-    pub(super) fn has_warnings(&self) -> bool {
-        let warned = fs::metadata(&self.log).is_ok_and(|metadata| metadata.len() > 0);
-        if !warned {
-            // An empty file that stays is no harm.
-            let _ = fs::remove_file(&self.log);
-        }
-        warned
+    /// Removes what stayed empty. Answers whether there are warnings.
+    pub(super) fn close(&self) -> bool {
+        keep_written(&self.events);
+        keep_written(&self.log)
     }
+}
+
+fn keep_written(path: &Path) -> bool {
+    let written = fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    if !written {
+        // An empty file that stays is no harm.
+        let _ = fs::remove_file(path);
+    }
+    written
 }
 
 fn create(path: &Path) -> io::Result<File> {

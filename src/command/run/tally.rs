@@ -78,7 +78,8 @@ impl Summary {
 
     /// For people, each line after `postern: `.
     pub(super) fn text(&self) -> String {
-        let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes } = &self.total;
+        let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes } =
+            &self.total;
         let mut text = format!(
             "postern: {}, {}, {denied} denied, {would_deny} would be denied by a policy\n\
              postern: {} received, {} sent through tunnels, {}\n",
@@ -89,7 +90,8 @@ impl Summary {
             counted(self.destinations.len() as u64, "destination"),
         );
         let mut busiest: Vec<_> = self.destinations.iter().collect();
-        busiest.sort_by_key(|(_, counts)| std::cmp::Reverse((counts.denied, counts.requests + counts.tunnels)));
+        busiest
+            .sort_by_key(|(_, counts)| std::cmp::Reverse((counts.denied, counts.requests + counts.tunnels)));
         for (name, counts) in busiest.iter().take(SHOWN) {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "postern:   {name}  {}", counts.phrase());
@@ -179,9 +181,11 @@ mod tests {
 
     fn event(kind: Kind, verdict: Verdict, host: &str, action: Action) -> Event {
         let intercepted = action == Action::Inspect;
-        let destination =
-            Destination { host: host.to_owned(), port: 443, action, intercepted, reason: None };
-        Event { destination: Some(Arc::new(destination)), ..Event::new(fresh_id(), kind, Decision::of(verdict)) }
+        let destination = Destination { host: host.to_owned(), port: 443, action, intercepted, reason: None };
+        Event {
+            destination: Some(Arc::new(destination)),
+            ..Event::new(fresh_id(), kind, Decision::of(verdict))
+        }
     }
 
     fn answer(host: &str, action: Action, direction: Direction, bytes: u64) -> Event {

@@ -57,11 +57,7 @@ impl System {
 }
 
 /// The certificates in files that the environment names, each once, with those files.
-fn users(
-    system: &System,
-    own: &str,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> (String, Vec<PathBuf>) {
+fn users(system: &System, own: &str, variable: &dyn Fn(&str) -> Option<String>) -> (String, Vec<PathBuf>) {
     let mut seen: HashSet<_> = certificates(&system.pem).collect();
     let own: Vec<_> = certificates(own).filter_map(|der| public_key(&der)).collect();
     let (mut added, mut files) = (String::new(), Vec::new());

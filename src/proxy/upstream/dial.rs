@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::socket::Socket;
 use super::{CorporateProxy, Origin};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
@@ -79,7 +80,7 @@ impl Dialer {
         origin: &Origin,
         alpn: Alpn,
         tcp: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, Stop> {
+    ) -> Result<TlsStream<Socket>, Stop> {
         let name = match &origin.host {
             Host::Name(name) => ServerName::try_from(name.as_str().to_owned()).map_err(|_| {
                 Failure::new(Class::Untrusted, "the upstream's name cannot stand in a certificate")
@@ -87,7 +88,7 @@ impl Dialer {
             Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
         };
         let config = self.tls.client_config(&origin.host, alpn);
-        let handshake = TlsConnector::from(config).connect(name, tcp);
+        let handshake = TlsConnector::from(config).connect(name, Socket::new(tcp));
         match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok(tls)) => Ok(tls),
             Ok(Err(error)) => Err(Failure::handshake(&error).into()),

@@ -4,6 +4,7 @@ mod dial;
 mod h1;
 mod h2;
 mod pool;
+mod socket;
 mod through_proxy;
 
 use std::fmt;
@@ -23,6 +24,7 @@ pub(crate) use dial::Dialer;
 use dial::Route;
 pub(crate) use h1::ResponseBody as H1Body;
 pub(crate) use pool::{Key, Pool, User};
+use socket::Socket;
 pub(crate) use through_proxy::CorporateProxy;
 
 use h1::Unsent;
@@ -107,6 +109,8 @@ enum Spoken {
 pub(crate) enum Answer {
     H1(Response<H1Body>),
     H2(Response<Incoming>),
+    /// To a request that asked for another protocol, on a connection of its own.
+    Upgrade(Response<Incoming>),
 }
 
 /// How many origins are remembered.
@@ -225,18 +229,16 @@ impl Upstreams {
         &self,
         policy: &Policy,
         origin: &Origin,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, Stop> {
+        mut request: Request<RequestBody>,
+    ) -> Result<Answer, Stop> {
+        head::address(&mut request, origin, Speaks::H1);
         let exchange = async {
             let (stream, speaks) = self.connect(policy, origin, false).await?;
             if speaks == Speaks::H2 {
                 return Err(Failure::new(Class::NoProtocol, "the upstream takes no upgrades").into());
             }
-            let connection = self.h1(stream).await?;
-            connection
-                .send_upgrade(request, &self.drain)
-                .await
-                .map_err(|error| Failure::exchange(&error).into())
+            let sent = self.h1(stream).await?.send_upgrade(request, &self.drain).await;
+            sent.map(Answer::Upgrade).map_err(|error| Failure::exchange(&error).into())
         };
         match tokio::time::timeout(self.bounds.head, exchange).await {
             Ok(answer) => answer,
@@ -264,7 +266,7 @@ impl Upstreams {
         let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
         if !origin.tls {
             let speaks = if h2 { Speaks::H2 } else { Speaks::H1 };
-            return Ok((Stream::Plain(tcp), speaks));
+            return Ok((Stream::Plain(Socket::new(tcp)), speaks));
         }
         let alpn = if h2 { Alpn::H2OrH1 } else { Alpn::H1 };
         let (tls, only_h2) = match self.dialer.tls(origin, alpn, tcp).await {
@@ -306,8 +308,8 @@ impl Upstreams {
 
 /// A connection to an upstream, in the clear or inside verified TLS.
 pub(crate) enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Plain(Socket),
+    Tls(Box<TlsStream<Socket>>),
 }
 
 impl AsyncRead for Stream {

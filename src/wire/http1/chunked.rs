@@ -136,7 +136,7 @@ fn judge_trailers(section: &[u8], found: &Search, limits: &Limits) -> Result<(),
     found.only_line_ends(section)?;
     for (count, line) in found.lines(section).enumerate() {
         if count >= limits.header_count {
-            return Err(Violation::too_large("too many headers"));
+            return Err(Violation::too_many());
         }
         let (name, _) = fields::field(line)?;
         if !fields::fit_for_trailers(name) {

@@ -47,7 +47,7 @@ impl Search {
             }
             // The request line and an empty one before it are no header.
             if self.ends.len() > limits.header_count + 1 {
-                return Err(Violation::too_large("too many headers"));
+                return Err(Violation::too_many());
             }
             self.ends.push(lf);
             self.line = lf + 1;

@@ -30,7 +30,7 @@ pub(super) fn judge<'a>(head: &'a [u8], found: &Search, limits: &Limits) -> Resu
     for field in lines {
         count += 1;
         if count > limits.header_count {
-            return Err(Violation::too_large("too many headers"));
+            return Err(Violation::too_many());
         }
         let (name, value) = fields::field(field)?;
         facts.note(name, value)?;

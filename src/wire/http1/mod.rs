@@ -12,7 +12,7 @@ mod violation;
 pub use fields::{fit_for_trailers, nominates_hop_by_hop};
 pub use first_request::{RequestHead, first_request};
 pub use response::check_response;
-pub use violation::Violation;
+pub use violation::{Bound, Violation};
 
 use chunked::Chunked;
 use fields::{Search, Section};

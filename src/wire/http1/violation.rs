@@ -9,6 +9,14 @@ use http::StatusCode;
 pub struct Violation {
     reason: &'static str,
     status: StatusCode,
+    bound: Option<Bound>,
+}
+
+/// A bound of the caller's that a message exceeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    HeaderBytes,
+    HeaderCount,
 }
 
 impl Violation {
@@ -17,24 +25,35 @@ impl Violation {
         self.reason
     }
 
+    /// The bound that was reached, where the message is not malformed but too large.
+    pub fn bound(&self) -> Option<Bound> {
+        self.bound
+    }
+
     /// 400, 431 (head or trailers too large) or 505 (version) for what the agent sent; 502 for the upstream's.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
     pub(super) const fn malformed(reason: &'static str) -> Self {
-        Self { reason, status: StatusCode::BAD_REQUEST }
+        Self { reason, status: StatusCode::BAD_REQUEST, bound: None }
     }
 
     pub(super) const fn too_large(reason: &'static str) -> Self {
-        Self { reason, status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE }
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self { reason, status, bound: Some(Bound::HeaderBytes) }
+    }
+
+    pub(super) const fn too_many() -> Self {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self { reason: "too many headers", status, bound: Some(Bound::HeaderCount) }
     }
 
     pub(super) const fn version() -> Self {
-        Self { reason: "HTTP version", status: StatusCode::HTTP_VERSION_NOT_SUPPORTED }
+        Self { reason: "HTTP version", status: StatusCode::HTTP_VERSION_NOT_SUPPORTED, bound: None }
     }
 
     pub(super) const fn upstream(reason: &'static str) -> Self {
-        Self { reason, status: StatusCode::BAD_GATEWAY }
+        Self { reason, status: StatusCode::BAD_GATEWAY, bound: None }
     }
 }

@@ -100,9 +100,6 @@ pub(super) async fn answer(
 ) -> Result<Response<Streamed>, Infallible> {
     let head = Seen::of(&request, link);
     let index = records.requests.push(head.clone());
-    if head.path() == "/early-answer" {
-        return Ok(Reply::of(413, "too much").into_response(&records));
-    }
     if head.path() == "/ws" && head.header("upgrade") == Some("websocket") {
         return Ok(websocket::accept(&mut request, &records.handle));
     }

@@ -1,0 +1,152 @@
+//! The built executable as a process: its files, its listener, its CPU time and its memory.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::pki::UPSTREAM_CA;
+
+/// Inspected, endpoints listed, with a credential.
+pub(crate) const API: &str = "api.bench.test";
+/// Inspected, without a credential.
+pub(crate) const PLAIN: &str = "plain.bench.test";
+/// Tunnelled.
+pub(crate) const TUNNEL: &str = "tunnel.bench.test";
+/// What agents send in place of the key.
+pub(crate) const PLACEHOLDER: &str = "postern:bench-key";
+/// Names that are inspected and that nobody has asked for before. The settings file bounds them.
+pub(crate) const COLD: usize = 4_500;
+
+/// USER_HZ: the unit of CPU times in /proc, the same on every Linux.
+const TICK: Duration = Duration::from_millis(10);
+/// How long it may take to start.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running gateway; dropping it ends it.
+pub(crate) struct Gateway {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+/// A name of its own for each number below [`COLD`].
+pub(crate) fn cold(number: usize) -> String {
+    format!("c{number}.cold.bench.test")
+}
+
+impl Gateway {
+    /// Starts it with its files in `directory`, where the authorities are already.
+    pub(crate) fn start(directory: &Path, upstream: SocketAddr) -> Self {
+        std::fs::write(directory.join("settings.yaml"), settings(upstream)).unwrap();
+        std::fs::write(directory.join("policy.yaml"), POLICY).unwrap();
+        let mut child = Command::new(executable())
+            .args(["gateway", "--config", "settings.yaml"])
+            .current_dir(directory)
+            .env("POSTERN_INTERCEPT", "1")
+            .env("BENCH_KEY", "sk-bench-0123456789abcdefghijklmnopqrstuvwxyz")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // As a container's runtime does with a log that nobody looks at.
+        let mut events = child.stdout.take().unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 64 << 10];
+            while events.read(&mut buffer).is_ok_and(|count| count > 0) {}
+        });
+        let address = listener(&mut child, &directory.join("status.sock"));
+        Self { child, address }
+    }
+
+    /// User and system time that the process has used so far.
+    pub(crate) fn cpu(&self) -> Duration {
+        let stat = self.proc("stat");
+        // The second field is the name, in brackets, and may hold anything.
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        TICK * (fields[11].parse::<u32>().unwrap() + fields[12].parse::<u32>().unwrap())
+    }
+
+    /// Resident memory in KiB.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = self.proc("status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches("kB").trim().parse().unwrap()
+    }
+
+    fn proc(&self, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // It may have ended by itself, which the failed run has told already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn executable() -> PathBuf {
+    env!("CARGO_BIN_EXE_postern").into()
+}
+
+/// Where the explicit proxy listens, once it does.
+fn listener(child: &mut Child, socket: &Path) -> SocketAddr {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            panic!("the gateway ended with {status}");
+        }
+        if let Some(address) = explicit(&status(socket)) {
+            return address;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the gateway does not serve");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What `postern status` prints; nothing while the gateway is not there.
+fn status(socket: &Path) -> Vec<u8> {
+    let mut command = Command::new(executable());
+    command.args(["status", "-o", "json", "--socket"]).arg(socket).stderr(Stdio::null());
+    command.output().unwrap().stdout
+}
+
+fn explicit(status: &[u8]) -> Option<SocketAddr> {
+    let status: serde_json::Value = serde_json::from_slice(status).ok()?;
+    status["listeners"][0]["address"].as_str()?.parse().ok()
+}
+
+fn settings(upstream: SocketAddr) -> String {
+    let mut text = format!(
+        "listeners: {{explicit: {{address: \"127.0.0.1:0\"}}}}\n\
+         admin: {{address: \"127.0.0.1:0\", socket: status.sock}}\n\
+         policy: {{path: policy.yaml}}\n\
+         upstream:\n  roots: [{UPSTREAM_CA}]\n  allowAddresses: [127.0.0.0/8]\n  hosts:\n"
+    );
+    for name in [API, PLAIN, TUNNEL].into_iter().map(str::to_owned).chain((0..COLD).map(cold)) {
+        writeln!(text, "    {name}: \"{upstream}\"").unwrap();
+    }
+    text
+}
+
+const POLICY: &str = "\
+apiVersion: postern.dev/v1alpha1
+kind: EgressPolicy
+metadata: {name: bench, namespace: agents}
+spec:
+  podSelector: {}
+  destinations:
+    - name: api
+      hosts: [api.bench.test]
+      action: Inspect
+      endpoints: [{methods: [POST], paths: [\"/v1/**\"]}]
+    - {name: plain, hosts: [plain.bench.test], action: Inspect}
+    - {name: cold, hosts: [\"*.cold.bench.test\"], action: Inspect}
+    - {name: tunnel, hosts: [tunnel.bench.test], action: Tunnel}
+    - {name: never, hosts: [\"**.invalid\"], action: Deny}
+  credentials:
+    - {name: bench-key, hosts: [api.bench.test], require: true, fromEnv: BENCH_KEY}
+";

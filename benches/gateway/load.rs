@@ -1,0 +1,212 @@
+//! What is measured, and how: workers run, a window opens, what was done in it is counted.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::task::JoinSet;
+
+use super::body::{Body, count_events};
+use super::client::{Client, Sender, Way};
+use super::gateway::{API, COLD, Gateway, cold};
+
+/// Work goes on for so long before it counts.
+const WARM: Duration = Duration::from_millis(150);
+/// Connections that are opened at the same time.
+const OPENING: usize = 4;
+
+/// One kind of work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Load {
+    /// Small requests on kept connections, so many at a time on each.
+    Requests { connections: usize, streams: usize },
+    /// A new connection for each request, to one name or to names never seen.
+    Connections { cold: bool },
+    /// Server-sent events, one record each, on two connections.
+    Events { name: &'static str },
+    /// Bytes of one answer.
+    Down { name: &'static str },
+    /// Bytes of one request.
+    Up { name: &'static str },
+}
+
+/// What was done in one window.
+pub(crate) struct Sample {
+    pub(crate) items: f64,
+    pub(crate) elapsed: Duration,
+    /// Of the whole of each item, sorted; empty where items are bytes or events.
+    pub(crate) latencies: Vec<Duration>,
+    /// What the gateway used.
+    pub(crate) cpu: Duration,
+}
+
+/// What workers count into.
+#[derive(Default)]
+struct Tally {
+    items: Arc<AtomicU64>,
+    latencies: Mutex<Vec<Duration>>,
+}
+
+/// Cold names that have been used.
+#[derive(Default)]
+pub(crate) struct Cold(AtomicUsize);
+
+/// A client with all that its workers share.
+#[derive(Clone)]
+struct Worker {
+    client: Arc<Client>,
+    way: Way,
+    tally: Arc<Tally>,
+    cold: Arc<Cold>,
+}
+
+/// Measures one kind of work for `window`.
+pub(crate) async fn measure(
+    (client, gateway): (&Arc<Client>, &Gateway),
+    (load, way): (Load, Way),
+    window: Duration,
+    cold: &Arc<Cold>,
+) -> Sample {
+    let tally = Arc::new(Tally::default());
+    let worker =
+        Worker { client: Arc::clone(client), way, tally: Arc::clone(&tally), cold: Arc::clone(cold) };
+    let workers = worker.start(load).await;
+    tokio::time::sleep(WARM).await;
+    let (begun, cpu, items) = (Instant::now(), gateway.cpu(), tally.items.load(Ordering::Relaxed));
+    tally.latencies.lock().unwrap().clear();
+    tokio::time::sleep(window).await;
+    let elapsed = begun.elapsed();
+    let cpu = gateway.cpu() - cpu;
+    let items = tally.items.load(Ordering::Relaxed) - items;
+    let mut latencies = std::mem::take(&mut *tally.latencies.lock().unwrap());
+    latencies.sort_unstable();
+    stop(workers).await;
+    Sample { items: items as f64, elapsed, latencies, cpu }
+}
+
+/// A worker that has failed fails the run.
+async fn stop(mut workers: JoinSet<()>) {
+    while let Some(ended) = workers.try_join_next() {
+        ended.unwrap();
+    }
+    workers.shutdown().await;
+}
+
+impl Worker {
+    async fn start(&self, load: Load) -> JoinSet<()> {
+        let mut workers = JoinSet::new();
+        match load {
+            Load::Requests { connections, streams } => {
+                for _ in 0..connections {
+                    let h2 = streams > 1;
+                    let sender = self.client.open(self.way, API, h2).await;
+                    for _ in 1..streams {
+                        workers.spawn(self.clone().requests(sender.clone()));
+                    }
+                    workers.spawn(self.clone().requests(sender));
+                }
+            }
+            Load::Connections { cold } => {
+                for _ in 0..OPENING {
+                    workers.spawn(self.clone().connections(cold));
+                }
+            }
+            Load::Events { name } => {
+                for _ in 0..2 {
+                    workers.spawn(self.clone().stream(name, "/v1/events", count_events));
+                }
+            }
+            Load::Down { name } => {
+                workers.spawn(self.clone().stream(name, "/v1/bulk", |chunk| chunk.len() as u64));
+            }
+            Load::Up { name } => {
+                workers.spawn(self.clone().upload(name));
+            }
+        }
+        workers
+    }
+
+    async fn requests(self, mut sender: Sender) {
+        loop {
+            let begun = Instant::now();
+            let answer = sender.send(API, "/v1/messages", self.client.question()).await;
+            read(answer.into_body(), |_| ()).await;
+            self.done(begun);
+        }
+    }
+
+    async fn connections(self, is_cold: bool) {
+        loop {
+            let name = if is_cold { self.cold_name() } else { API.to_owned() };
+            let begun = Instant::now();
+            let mut sender = self.client.open(self.way, &name, false).await;
+            let answer = sender.send(&name, "/v1/messages", self.client.question()).await;
+            read(answer.into_body(), |_| ()).await;
+            self.done(begun);
+        }
+    }
+
+    fn cold_name(&self) -> String {
+        if self.way == Way::Direct {
+            return cold(0);
+        }
+        let number = self.cold.0.fetch_add(1, Ordering::Relaxed);
+        assert!(number < COLD, "all cold names have been used: measure fewer rounds");
+        cold(number)
+    }
+
+    async fn stream(self, name: &'static str, path: &'static str, count: fn(&[u8]) -> u64) {
+        let mut sender = self.client.open(self.way, name, false).await;
+        loop {
+            let answer = sender.send(name, path, self.client.question()).await;
+            let counted = |chunk: &[u8]| {
+                self.tally.items.fetch_add(count(chunk), Ordering::Relaxed);
+            };
+            read(answer.into_body(), counted).await;
+        }
+    }
+
+    /// What is counted has been written, not read: over a whole window the two are the same but for buffers.
+    async fn upload(self, name: &'static str) {
+        let mut sender = self.client.open(self.way, name, false).await;
+        loop {
+            let body = Body::bulk(&self.tally.items);
+            read(sender.send(name, "/v1/sink", body).await.into_body(), |_| ()).await;
+        }
+    }
+
+    fn done(&self, begun: Instant) {
+        self.tally.items.fetch_add(1, Ordering::Relaxed);
+        self.tally.latencies.lock().unwrap().push(begun.elapsed());
+    }
+}
+
+async fn read(mut body: Incoming, mut each: impl FnMut(&[u8])) {
+    while let Some(frame) = body.frame().await {
+        if let Some(data) = frame.unwrap().data_ref() {
+            each(data);
+        }
+    }
+}
+
+/// Opens connections through the gateway, each with one request served, and keeps them.
+pub(crate) async fn hold(client: &Arc<Client>, connections: usize) -> Vec<Sender> {
+    let mut held = Vec::with_capacity(connections);
+    let mut opening = JoinSet::new();
+    for number in 0..connections {
+        let client = Arc::clone(client);
+        opening.spawn(async move {
+            let mut sender = client.open(Way::Gateway, API, false).await;
+            let answer = sender.send(API, "/v1/messages", client.question()).await;
+            read(answer.into_body(), |_| ()).await;
+            sender
+        });
+        if number >= OPENING {
+            held.extend(opening.join_next().await.map(Result::unwrap));
+        }
+    }
+    held.extend(opening.join_all().await);
+    held
+}

@@ -1,0 +1,196 @@
+//! The built executable beside direct TLS, in turns in one run: ratios and CPU time, and no pass or fail.
+//!
+//! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark that cannot do its work has nothing to say"
+)]
+#![expect(clippy::print_stdout, reason = "a benchmark speaks")]
+
+mod body;
+mod client;
+mod gateway;
+mod load;
+mod pki;
+mod upstream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::{Client, Way};
+use gateway::{API, COLD, Gateway, PLAIN, TUNNEL};
+use load::{Cold, Load, Sample};
+use pki::Pki;
+
+/// Every round runs all that is measured, both ways back to back; what is shown is the median of the rounds.
+const ROUNDS: usize = 5;
+const WINDOW: Duration = Duration::from_millis(700);
+/// Cold names are bounded, so their window is short.
+const COLD_WINDOW: Duration = Duration::from_millis(400);
+/// Idle connections whose memory is measured.
+const HELD: usize = 1_000;
+/// How long the gateway has to settle before its memory is read.
+const SETTLE: Duration = Duration::from_secs(1);
+
+const LOADS: [(&str, Unit, Load); 12] = [
+    ("h1, 1 connection", Unit::Latency, Load::Requests { connections: 1, streams: 1 }),
+    ("h1, 32 connections", Unit::Rate, Load::Requests { connections: 32, streams: 1 }),
+    ("h2, 2 x 16 streams", Unit::Rate, Load::Requests { connections: 2, streams: 16 }),
+    ("new connections", Unit::Rate, Load::Connections { cold: false }),
+    ("cold names", Unit::Rate, Load::Connections { cold: true }),
+    ("events", Unit::Rate, Load::Events { name: PLAIN }),
+    ("events, scrubbed", Unit::Rate, Load::Events { name: API }),
+    ("down", Unit::Bytes, Load::Down { name: PLAIN }),
+    ("down, scrubbed", Unit::Bytes, Load::Down { name: API }),
+    ("up", Unit::Bytes, Load::Up { name: PLAIN }),
+    ("down, tunnelled", Unit::Bytes, Load::Down { name: TUNNEL }),
+    ("up, tunnelled", Unit::Bytes, Load::Up { name: TUNNEL }),
+];
+
+/// What is shown of a sample, and what CPU time is shown for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// The median latency in µs; CPU µs for each item.
+    Latency,
+    /// Items a second; CPU µs for each.
+    Rate,
+    /// MB a second; CPU ms for each GB.
+    Bytes,
+}
+
+/// One load in all rounds: direct and through the gateway.
+type Row = Vec<(Sample, Sample)>;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(run());
+}
+
+async fn run() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = Pki::new(directory.path());
+    let upstream = upstream::serve(pki.server(&[API, PLAIN, TUNNEL, "*.cold.bench.test"])).await;
+    let gateway = Gateway::start(directory.path(), upstream);
+    let client = Client::new(upstream, gateway.address, &pki);
+    let memory = memory(&client, &gateway).await;
+    let rows = rounds(&client, &gateway).await;
+    show(&rows);
+    println!("\n{memory}");
+}
+
+/// Memory of the fresh process, and what connections add that have served a request and wait.
+async fn memory(client: &Arc<Client>, gateway: &Gateway) -> String {
+    tokio::time::sleep(SETTLE).await;
+    let idle = gateway.resident();
+    let held = load::hold(client, HELD).await;
+    tokio::time::sleep(SETTLE).await;
+    let resident = gateway.resident();
+    drop(held);
+    format!(
+        "memory: {:.1} MiB idle, {:.1} MiB with {HELD} idle connections ({:.1} KiB each)",
+        idle as f64 / 1024.0,
+        resident as f64 / 1024.0,
+        resident.saturating_sub(idle) as f64 / HELD as f64,
+    )
+}
+
+async fn rounds(client: &Arc<Client>, gateway: &Gateway) -> Vec<Row> {
+    let mut rows: Vec<Row> = LOADS.iter().map(|_| Vec::new()).collect();
+    let cold = Arc::new(Cold::default());
+    for round in 0..ROUNDS {
+        for (row, (_, _, load)) in rows.iter_mut().zip(LOADS) {
+            let window = if matches!(load, Load::Connections { cold: true }) { COLD_WINDOW } else { WINDOW };
+            let measure = |way| load::measure((client, gateway), (load, way), window, &cold);
+            // Which of the two is first changes from round to round.
+            row.push(if round % 2 == 0 {
+                (measure(Way::Direct).await, measure(Way::Gateway).await)
+            } else {
+                let through = measure(Way::Gateway).await;
+                (measure(Way::Direct).await, through)
+            });
+        }
+    }
+    rows
+}
+
+fn show(rows: &[Row]) {
+    println!(
+        "\n{ROUNDS} rounds; medians. The ratio is gateway / direct of one round, median (lowest-highest)."
+    );
+    println!("CPU is the gateway's, for each item (µs) or GB (ms); core is how much of one it used.\n");
+    println!(
+        "{:<20}{:>10}{:>10} {:<8}{:>20}{:>10}{:>7}",
+        "", "direct", "gateway", "", "ratio", "CPU", "core"
+    );
+    for ((name, unit, _), row) in LOADS.iter().zip(rows) {
+        let value = |sample: &Sample| unit.value(sample);
+        let ratio = Spread::of(row.iter().map(|(direct, through)| value(through) / value(direct)));
+        println!(
+            "{name:<20}{:>10.0}{:>10.0} {:<8}{:>7.2} ({:.2}-{:.2}){:>10.1}{:>7.2}",
+            Spread::of(row.iter().map(|(direct, _)| value(direct))).median,
+            Spread::of(row.iter().map(|(_, through)| value(through))).median,
+            unit.word(),
+            ratio.median,
+            ratio.lowest,
+            ratio.highest,
+            Spread::of(row.iter().map(|(_, through)| unit.cpu(through))).median,
+            Spread::of(row.iter().map(|(_, through)| through.cpu.div_duration_f64(through.elapsed))).median,
+        );
+    }
+    let p99 = |sample: &Sample| quantile(&sample.latencies, 0.99);
+    let tail = Spread::of(rows[0].iter().map(|(direct, through)| p99(through) / p99(direct)));
+    println!(
+        "{:<20}{:>10}{:>10} {:<8}{:>7.2} ({:.2}-{:.2})",
+        "  p99 of the first", "", "", "", tail.median, tail.lowest, tail.highest
+    );
+    println!("\ncold names are bounded: at most {COLD} in a run");
+}
+
+impl Unit {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Latency => "µs",
+            Self::Rate => "/s",
+            Self::Bytes => "MB/s",
+        }
+    }
+
+    fn value(self, sample: &Sample) -> f64 {
+        let rate = sample.items / sample.elapsed.as_secs_f64();
+        match self {
+            Self::Latency => quantile(&sample.latencies, 0.5),
+            Self::Rate => rate,
+            Self::Bytes => rate / 1e6,
+        }
+    }
+
+    fn cpu(self, sample: &Sample) -> f64 {
+        let item = match self {
+            Self::Latency | Self::Rate => sample.items,
+            Self::Bytes => sample.items / 1e6,
+        };
+        sample.cpu.as_secs_f64() * 1e6 / item.max(1.0)
+    }
+}
+
+/// In µs; 0 where there is nothing.
+fn quantile(sorted: &[Duration], share: f64) -> f64 {
+    let at = (sorted.len() as f64 * share) as usize;
+    sorted.get(at).map_or(0.0, |latency| latency.as_secs_f64() * 1e6)
+}
+
+struct Spread {
+    lowest: f64,
+    median: f64,
+    highest: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        Self { lowest: values[0], median: values[values.len() / 2], highest: values[values.len() - 1] }
+    }
+}

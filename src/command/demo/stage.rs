@@ -1,0 +1,181 @@
+//! What the demo's steps are played on: upstream, gateway and agent in this process, their files in a directory that
+//! goes with them.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, anyhow};
+use serde_json::json;
+
+use super::agent::{Agent, Ask, Shown};
+use super::upstream::Upstream;
+use crate::command::check;
+use crate::command::gateway::running::Running;
+use crate::command::private_directory::{PrivateDirectory, random_hex};
+use crate::drain::Drain;
+use crate::event::Event;
+use crate::ledger::Sink;
+use crate::problem::Problem;
+use crate::tls::gate::Surroundings;
+use crate::tls::init;
+
+const POLICY: &str = include_str!("policy.yaml");
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Every name that has an address here.
+const NAMES: [&str; 6] = [
+    "model.demo.test",
+    "packages.demo.test",
+    "eu.registry.demo.test",
+    "pastebin.demo.test",
+    "unknown.demo.test",
+    "later.demo.test",
+];
+
+pub(super) struct Stage {
+    pub(super) upstream: Upstream,
+    pub(super) agent: Agent,
+    /// What only the gateway may hold.
+    pub(super) real_key: String,
+    running: Running,
+    events: Recorder,
+    /// The ids of the events that refusals named.
+    refusals: Mutex<Vec<String>>,
+    place: PrivateDirectory,
+}
+
+impl Stage {
+    pub(super) async fn set() -> anyhow::Result<Self> {
+        let drain = Drain::default();
+        let upstream = Upstream::start(&drain).await?;
+        let place = PrivateDirectory::make()?;
+        let password = random_hex()?;
+        let real_key = format!("sk-demo-real-{}", random_hex()?);
+        let ca = place.path().join("ca");
+        init::init(&ca, SystemTime::now())?;
+        place.write("policy.yaml", POLICY.as_bytes())?;
+        place.write("model-key", real_key.as_bytes())?;
+        let hosts: serde_json::Map<_, _> =
+            NAMES.iter().map(|name| ((*name).to_owned(), upstream.address.to_string().into())).collect();
+        let settings = json!({
+            "listeners": {"explicit": {
+                "address": "127.0.0.1:0",
+                "passwordFile": place.write("proxy-password", password.as_bytes())?,
+            }},
+            "admin": {"address": "127.0.0.1:0", "socket": "status.sock"},
+            "interception": {"caCertificate": ca.join(init::CERTIFICATE), "caKey": ca.join(init::KEY)},
+            "policy": {"path": "policy.yaml"},
+            "upstream": {
+                "roots": [place.write("upstream.pem", upstream.root.as_bytes())?],
+                "hosts": hosts,
+                "allowAddresses": ["127.0.0.0/8"],
+            },
+            "shutdown": {"grace": "1s"},
+        });
+        let settings = place.write("settings.yaml", settings.to_string().as_bytes())?;
+        let surroundings = Surroundings { intercept: true, kubernetes: false };
+        let (watched, checked) = check::read(&settings, surroundings, SystemTime::now());
+        let events = Recorder::default();
+        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(events.clone())];
+        let checked = checked.map_err(|problems| as_error(&problems))?;
+        let running = Running::start(&settings, checked, watched, sinks)
+            .await
+            .map_err(|problems| as_error(&problems))?;
+        let own = std::fs::read_to_string(ca.join(init::CERTIFICATE))?;
+        let tls = Agent::tls(&[&own, &upstream.root])?;
+        let agent = Agent { proxy: address(&running, "explicit")?, password, tls, drain };
+        Ok(Self { upstream, agent, real_key, running, events, refusals: Mutex::default(), place })
+    }
+
+    /// One request of the agent; a refusal is remembered by the event that it names.
+    pub(super) async fn ask(&self, ask: Ask<'_>) -> anyhow::Result<Shown> {
+        let shown =
+            tokio::time::timeout(PATIENCE, self.agent.ask(&ask)).await.context("no answer in time")??;
+        let event = shown.header("x-postern-event");
+        if !event.is_empty() {
+            self.refusals.lock().unwrap_or_else(PoisonError::into_inner).push(event.to_owned());
+        }
+        Ok(shown)
+    }
+
+    /// The ids of the events that refusals named so far.
+    pub(super) fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The events so far, as they are written.
+    pub(super) fn events(&self) -> Vec<String> {
+        self.events.lines()
+    }
+
+    /// Adds a destination to the policy's file and waits until another revision is in force.
+    pub(super) async fn add_destination(&self, destination: &str) -> anyhow::Result<()> {
+        let before = self.revision();
+        let list = "  destinations:\n";
+        let edited = POLICY.replacen(list, &format!("{list}    - {destination}\n"), 1);
+        self.place.write("policy.yaml", edited.as_bytes())?;
+        self.until("the edited policy in force", || self.revision() != before).await
+    }
+
+    /// Waits until something holds.
+    pub(super) async fn until(&self, what: &str, holds: impl Fn() -> bool + Send) -> anyhow::Result<()> {
+        let looking = async {
+            while !holds() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.with_context(|| format!("not in time: {what}"))
+    }
+
+    /// The admin port's `/metrics`.
+    pub(super) async fn metrics(&self) -> anyhow::Result<String> {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut stream = tokio::net::TcpStream::connect(address(&self.running, "admin")?).await?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await?;
+        let mut text = String::new();
+        tokio::time::timeout(PATIENCE, stream.read_to_string(&mut text)).await??;
+        Ok(text)
+    }
+
+    pub(super) async fn clear(self) {
+        self.running.stop().await;
+    }
+
+    fn revision(&self) -> String {
+        self.running.gateway.snapshot().policy().revision().to_owned()
+    }
+}
+
+fn address(running: &Running, mode: &str) -> anyhow::Result<std::net::SocketAddr> {
+    let listener = running.listeners().iter().find(|listener| listener.mode == mode);
+    Ok(listener.with_context(|| format!("no {mode} listener"))?.address.parse()?)
+}
+
+fn as_error(problems: &[Problem]) -> anyhow::Error {
+    anyhow!(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// Keeps events as the lines that a file would get.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<String>>>);
+
+impl Recorder {
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Recorder {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        let line = serde_json::to_string(event)?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The demo's steps, in the order they are played; a further one is one entry of the list and one function.
+
+use std::pin::Pin;
+
+use super::agent::{Ask, Shown};
+use super::stage::Stage;
+use super::upstream::ECHO;
+
+/// What the agent holds instead of the key.
+const PLACEHOLDER: &str = "sk-demo-placeholder";
+
+/// One step: what is done, what has to be seen, and the doing, which answers what was seen.
+pub(super) struct Step {
+    pub(super) done: &'static str,
+    pub(super) expected: &'static str,
+    pub(super) play: for<'a> fn(&'a Stage) -> Playing<'a>,
+}
+
+type Playing<'a> = Pin<Box<dyn Future<Output = anyhow::Result<String>> + Send + 'a>>;
+
+pub(super) const STEPS: &[Step] = &[
+    Step {
+        done: "GET https://model.demo.test/, which a rule inspects",
+        expected: "200, TLS by Postern",
+        play: |stage| Box::pin(inspected(stage)),
+    },
+    Step {
+        done: "CONNECT unknown.demo.test:443, which no rule names",
+        expected: "403 to CONNECT by postern/builtin/default-deny",
+        play: |stage| Box::pin(unnamed(stage)),
+    },
+    Step {
+        done: "GET https://pastebin.demo.test/, which a rule denies by name",
+        expected: "403 by local/demo/pastebin in four lines, TLS by Postern",
+        play: |stage| Box::pin(denied_by_name(stage)),
+    },
+    Step {
+        done: "GET https://packages.demo.test/simple/serde, an endpoint that is listed",
+        expected: "200, TLS by Postern",
+        play: |stage| Box::pin(listed_endpoint(stage)),
+    },
+    Step {
+        done: "POST https://packages.demo.test/upload, an endpoint that is not",
+        expected: "403 by postern/builtin/endpoint in four lines, TLS by Postern",
+        play: |stage| Box::pin(other_endpoint(stage)),
+    },
+    Step {
+        done: "GET https://model.demo.test/v1/models with the placeholder of a key",
+        expected: "200, the server got the real key, the placeholder stayed here",
+        play: |stage| Box::pin(swapped_key(stage)),
+    },
+    Step {
+        done: "the same placeholder, sent to packages.demo.test",
+        expected: "403 by postern/builtin/placeholder in four lines, TLS by Postern",
+        play: |stage| Box::pin(placeholder_elsewhere(stage)),
+    },
+    Step {
+        done: "GET https://model.demo.test/v1/echo, which answers with the key it got",
+        expected: "200, the key scrubbed from header and body",
+        play: |stage| Box::pin(scrubbed(stage)),
+    },
+    Step {
+        done: "GET https://eu.registry.demo.test/, which a rule tunnels",
+        expected: "200, TLS by the server",
+        play: |stage| Box::pin(tunnelled(stage)),
+    },
+    Step {
+        done: "TLS to model.demo.test, then Host: packages.demo.test",
+        expected: "421 by postern/builtin/name-mismatch in four lines, TLS by Postern",
+        play: |stage| Box::pin(disagreeing_names(stage)),
+    },
+    Step {
+        done: "GET https://later.demo.test/, then the policy's file is edited to inspect it, then again",
+        expected: "403, then 200",
+        play: |stage| Box::pin(edited_policy(stage)),
+    },
+    Step {
+        done: "look for the events of all of that",
+        expected: "each of 6 refusals has the event it named; no event holds the key",
+        play: |stage| Box::pin(events(stage)),
+    },
+    Step {
+        done: "GET /metrics of the gateway",
+        expected: "2 keys attached, 4 requests denied",
+        play: |stage| Box::pin(metrics(stage)),
+    },
+];
+
+async fn inspected(stage: &Stage) -> anyhow::Result<String> {
+    Ok(answered(&stage.ask(Ask::get("model.demo.test", "/")).await?))
+}
+
+async fn unnamed(stage: &Stage) -> anyhow::Result<String> {
+    Ok(refused(&stage.ask(Ask::get("unknown.demo.test", "/")).await?))
+}
+
+async fn denied_by_name(stage: &Stage) -> anyhow::Result<String> {
+    Ok(refused(&stage.ask(Ask::get("pastebin.demo.test", "/")).await?))
+}
+
+async fn listed_endpoint(stage: &Stage) -> anyhow::Result<String> {
+    Ok(answered(&stage.ask(Ask::get("packages.demo.test", "/simple/serde")).await?))
+}
+
+async fn other_endpoint(stage: &Stage) -> anyhow::Result<String> {
+    let ask = Ask { method: "POST", ..Ask::get("packages.demo.test", "/upload") };
+    Ok(refused(&stage.ask(ask).await?))
+}
+
+async fn swapped_key(stage: &Stage) -> anyhow::Result<String> {
+    let shown = stage.ask(Ask::get("model.demo.test", "/v1/models").with_key(PLACEHOLDER)).await?;
+    let seen = stage.upstream.seen();
+    let last = seen.iter().rev().find(|seen| seen.path == "/v1/models");
+    let heads = last.map(|seen| format!("{:?}", seen.headers)).unwrap_or_default();
+    let got = if heads.contains(&stage.real_key) { "the server got the real key" } else { "no real key" };
+    let kept =
+        if heads.contains(PLACEHOLDER) { "the placeholder left" } else { "the placeholder stayed here" };
+    Ok(format!("{}, {got}, {kept}", shown.status.as_u16()))
+}
+
+async fn placeholder_elsewhere(stage: &Stage) -> anyhow::Result<String> {
+    Ok(refused(&stage.ask(Ask::get("packages.demo.test", "/simple/serde").with_key(PLACEHOLDER)).await?))
+}
+
+async fn scrubbed(stage: &Stage) -> anyhow::Result<String> {
+    let shown = stage.ask(Ask::get("model.demo.test", ECHO).with_key(PLACEHOLDER)).await?;
+    let places = [("header", shown.header("x-echo")), ("body", shown.body.as_str())];
+    // What was echoed has to be there, or nothing would be proven.
+    let clean: Vec<_> = places
+        .iter()
+        .filter(|(_, text)| text.contains("Bearer ") && !text.contains(&stage.real_key))
+        .map(|(place, _)| *place)
+        .collect();
+    Ok(format!("{}, the key scrubbed from {}", shown.status.as_u16(), clean.join(" and ")))
+}
+
+async fn tunnelled(stage: &Stage) -> anyhow::Result<String> {
+    Ok(answered(&stage.ask(Ask::get("eu.registry.demo.test", "/")).await?))
+}
+
+async fn disagreeing_names(stage: &Stage) -> anyhow::Result<String> {
+    let ask = Ask { host: "packages.demo.test", ..Ask::get("model.demo.test", "/simple/serde") };
+    Ok(refused(&stage.ask(ask).await?))
+}
+
+async fn edited_policy(stage: &Stage) -> anyhow::Result<String> {
+    let before = stage.ask(Ask::get("later.demo.test", "/")).await?.status;
+    stage.add_destination("{name: later, hosts: [later.demo.test], action: Inspect}").await?;
+    let after = stage.ask(Ask::get("later.demo.test", "/")).await?.status;
+    Ok(format!("{}, then {}", before.as_u16(), after.as_u16()))
+}
+
+async fn events(stage: &Stage) -> anyhow::Result<String> {
+    let refusals = stage.refusals();
+    let denials = || {
+        let lines = stage.events();
+        let told = |id: &&String| {
+            lines.iter().any(|line| {
+                line.contains(&format!("\"id\":\"{id}\"")) && line.contains("\"verdict\":\"Deny\"")
+            })
+        };
+        refusals.iter().filter(told).count()
+    };
+    stage.until("the events of the refusals", || denials() == refusals.len()).await?;
+    let leaked = stage.events().iter().filter(|line| line.contains(&stage.real_key)).count();
+    let key =
+        if leaked == 0 { "no event holds the key".to_owned() } else { format!("{leaked} hold the key") };
+    Ok(format!("each of {} refusals has the event it named; {key}", denials()))
+}
+
+async fn metrics(stage: &Stage) -> anyhow::Result<String> {
+    let text = stage.metrics().await?;
+    let sum = |name: &str, label: &str| -> f64 {
+        let series = text.lines().filter(|line| line.starts_with(name) && line.contains(label));
+        series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    };
+    let keys = sum("postern_credentials_attached_total{", "credential=");
+    let denied = sum("postern_requests_total{", "verdict=\"Deny\"");
+    Ok(format!("{keys} keys attached, {denied} requests denied"))
+}
+
+/// An answer in words.
+fn answered(shown: &Shown) -> String {
+    format!("{}, TLS by {}", shown.status.as_u16(), who(shown))
+}
+
+/// A refusal in words.
+fn refused(shown: &Shown) -> String {
+    let rule = shown.header("x-postern-rule");
+    if shown.issuer.is_none() {
+        return format!("{} to CONNECT by {rule}", shown.status.as_u16());
+    }
+    let lines = match shown.body.lines().count() {
+        4 => "four lines".to_owned(),
+        other => format!("{other} lines"),
+    };
+    let status = shown.status.as_u16();
+    format!("{status} by {rule} in {lines}, TLS by {}", who(shown))
+}
+
+/// Who ended the TLS, by the issuer of the certificate.
+fn who(shown: &Shown) -> &str {
+    match shown.issuer.as_deref() {
+        Some("The server's own CA") => "the server",
+        Some(issuer) if issuer.starts_with("Postern CA ") => "Postern",
+        other => other.unwrap_or("nobody"),
+    }
+}

@@ -1,0 +1,104 @@
+//! The demo's upstream: real TLS under a throwaway CA of its own, for whatever name is asked of it.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use anyhow::Context;
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::LazyConfigAcceptor;
+
+use crate::drain::Drain;
+use crate::policy::name::Host;
+use crate::tls::authority::Authority;
+use crate::tls::leaf::Leaves;
+
+/// Where the upstream answers with the key that it was sent, in a header and in the body.
+pub(super) const ECHO: &str = "/v1/echo";
+
+/// A server on a port of the loopback.
+pub(super) struct Upstream {
+    pub(super) address: SocketAddr,
+    /// PEM of the CA behind its certificates.
+    pub(super) root: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// The head of a request that reached it.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) path: String,
+    pub(super) headers: HeaderMap,
+}
+
+impl Upstream {
+    pub(super) async fn start(drain: &Drain) -> anyhow::Result<Self> {
+        let (root, key) = make_ca()?;
+        let authority = Authority::load(&root, &key, SystemTime::now())?;
+        let leaves = Arc::new(Leaves::new(Arc::new(authority), 64));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (tasks, shared) = (drain.clone(), Arc::clone(&seen));
+        drain.detach(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (leaves, seen) = (Arc::clone(&leaves), Arc::clone(&shared));
+                // A connection that fails is seen by the agent: that is what the steps look at.
+                tasks.detach(async move { drop(serve(stream, &leaves, &seen).await) });
+            }
+        });
+        Ok(Self { address, root, seen })
+    }
+
+    /// The requests that reached it, in that order.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<Seen>>) -> anyhow::Result<()> {
+    let start = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await?;
+    let name = start.client_hello().server_name().context("no server name")?.to_owned();
+    let host = Host::parse(&name).context("no host name")?;
+    let stream = start.into_stream(leaves.server_config(&host, false)?).await?;
+    let service = service_fn(|request: Request<Incoming>| {
+        let answer = answer(&request);
+        let head = Seen { path: request.uri().path().to_owned(), headers: request.headers().clone() };
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(head);
+        async { Ok::<_, Infallible>(answer) }
+    });
+    Ok(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?)
+}
+
+fn answer(request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    if request.uri().path() != ECHO {
+        return Response::new(Full::from("hello\n"));
+    }
+    let key = request.headers().get(header::AUTHORIZATION).cloned();
+    let body = key.as_ref().map_or_else(Vec::new, |key| [b"you sent ", key.as_bytes(), b"\n"].concat());
+    let mut response = Response::new(Full::from(body));
+    if let Some(key) = key {
+        response.headers_mut().insert("x-echo", key);
+    }
+    response
+}
+
+/// Certificate and key, PEM.
+fn make_ca() -> anyhow::Result<(String, String)> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "The server's own CA");
+    Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
+}

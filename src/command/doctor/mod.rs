@@ -1,0 +1,128 @@
+//! `postern doctor`: what is enforced here, what is not, and how to get it.
+
+mod machine;
+mod rules;
+mod trust;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{output, surroundings};
+use crate::cli::{DoctorArgs, Output};
+use crate::config::Settings;
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    state: State,
+    /// What was looked at, in a word or two.
+    subject: &'static str,
+    /// What is so.
+    found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+enum State {
+    #[serde(rename = "ok")]
+    Ok,
+    #[serde(rename = "warn")]
+    Warn,
+    /// What nobody holds an agent to.
+    #[serde(rename = "not enforced")]
+    NotEnforced,
+    /// What `--config` asks for and is not to be had.
+    #[serde(rename = "broken")]
+    Broken,
+}
+
+/// Looks at this machine and user, and at what a settings file asks for. Exit status 1 where that is broken.
+pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode> {
+    let surroundings = surroundings::read();
+    let settings = args.config.as_deref().map(|config| (config, Settings::read(config)));
+    let mut findings = machine::look(surroundings);
+    findings.extend(match &settings {
+        Some((config, _)) => trust::of_settings(config, surroundings),
+        None => trust::of_user(surroundings),
+    });
+    findings.extend(trust::environment());
+    let settings = settings.and_then(|(_, settings)| settings.ok());
+    findings.extend(rules::look(settings.as_ref()));
+    let broken = findings.iter().any(|finding| finding.state == State::Broken);
+    output::print(output, &text(&findings), &findings)?;
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Two lines at most for each, the remedy on the second.
+fn text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for Finding { state, subject, found, remedy } in findings {
+        // A path or a policy's words stand in these texts, so controls do not reach the terminal. Writing to a
+        // String cannot fail.
+        let plain = |text: &str| text.replace(|c: char| c.is_control(), " ");
+        let _ = writeln!(text, "{:<13} {subject:<12} {}", state.word(), plain(found));
+        if let Some(remedy) = remedy {
+            let _ = writeln!(text, "{:<26} to do: {}", "", plain(remedy));
+        }
+    }
+    text
+}
+
+impl Finding {
+    fn new(state: State, subject: &'static str, found: impl Into<String>) -> Self {
+        Self { state, subject, found: found.into(), remedy: None }
+    }
+
+    fn ok(subject: &'static str, found: impl Into<String>) -> Self {
+        Self::new(State::Ok, subject, found)
+    }
+
+    fn warn(subject: &'static str, found: impl Into<String>) -> Self {
+        Self::new(State::Warn, subject, found)
+    }
+
+    fn not_enforced(subject: &'static str, found: impl Into<String>) -> Self {
+        Self::new(State::NotEnforced, subject, found)
+    }
+
+    fn broken(subject: &'static str, found: impl Into<String>) -> Self {
+        Self::new(State::Broken, subject, found)
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::NotEnforced => "not enforced",
+            Self::Broken => "BROKEN",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_what_is_so_and_what_to_do() {
+        let findings = [
+            Finding::ok("kernel", "6.1"),
+            Finding::not_enforced("way out", "an agent goes \u{1b}[31maround").remedy("close it"),
+        ];
+        insta::assert_snapshot!(text(&findings), @r"
+        ok            kernel       6.1
+        not enforced  way out      an agent goes  [31maround
+                                   to do: close it
+        ");
+    }
+}

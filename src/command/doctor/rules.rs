@@ -1,0 +1,132 @@
+//! The policy that would be in force, what it leaves open, and the gateway that runs here.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::Finding;
+use crate::command::run::policy::FILE;
+use crate::command::{check, directories};
+use crate::config::Settings;
+use crate::config::listeners::STATUS_SOCKET;
+use crate::policy::Policy;
+use crate::policy::compile::Labels;
+use crate::policy::document::{Action, Document};
+
+/// The policy of the settings, else that of the user.
+pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
+    let mut findings = match settings {
+        // What is wrong with it was said with the settings.
+        Some(settings) => check::documents(&settings.policy.path)
+            .map(|documents| read(&settings.policy.path, &documents))
+            .unwrap_or_default(),
+        None => of_user(),
+    };
+    findings.push(running(settings.and_then(|settings| settings.admin.socket.as_deref())));
+    findings
+}
+
+fn of_user() -> Vec<Finding> {
+    let Ok(path) = directories::config().map(|directory| directory.join(FILE)) else { return Vec::new() };
+    if path.symlink_metadata().is_err() {
+        return vec![built_in(&path)];
+    }
+    let judged = check::documents(&path)
+        .and_then(|documents| Policy::compile(&documents, &Labels::new()).map(|_| documents));
+    match judged {
+        Ok(documents) => read(&path, &documents),
+        Err(problems) => problems
+            .iter()
+            .map(|problem| {
+                Finding::warn("policy", problem.to_string()).remedy("mend it: `postern run` would not start")
+            })
+            .collect(),
+    }
+}
+
+fn built_in(path: &Path) -> Finding {
+    Finding::not_enforced(
+        "policy",
+        "none of yours: `postern run` uses the built-in one in Audit mode, which records and refuses next to nothing",
+    )
+    .remedy(format!("write {}, or name one with --policy", path.display()))
+}
+
+/// What a policy without mistakes leaves open.
+fn read(path: &Path, documents: &[Document]) -> Vec<Finding> {
+    let labels = Labels::new();
+    let policy = Policy::compile(documents, &labels);
+    let selecting = policy.as_ref().map_or(0, Policy::count);
+    let audit = policy.is_ok_and(|policy| policy.audit_only());
+    let found = format!("{}: {selecting} of {} select a run without labels", path.display(), documents.len());
+    let mut findings = vec![match (selecting, audit) {
+        (0, _) => Finding::warn("policy", format!("{found}, and without any, everything is denied"))
+            .remedy("leave podSelector empty, or name labels in the settings"),
+        (_, true) => {
+            Finding::not_enforced("policy", format!("{found}, all in Audit mode: nothing is refused"))
+                .remedy("write enforcement: Enforce")
+        }
+        (_, false) => Finding::ok("policy", found),
+    }];
+    let tunnels: Vec<_> = documents
+        .iter()
+        .flat_map(|document| &document.spec.destinations)
+        .filter(|destination| destination.action == Some(Action::Tunnel))
+        .map(|destination| destination.name.as_str())
+        .collect();
+    if !tunnels.is_empty() {
+        let found = format!(
+            "Tunnel is a grant: only the name and the byte counts are seen of {}",
+            tunnels.join(", ")
+        );
+        findings.push(
+            Finding::not_enforced("tunnels", found)
+                .remedy("write action: Inspect where it matters what is sent"),
+        );
+    }
+    findings
+}
+
+fn running(socket: Option<&Path>) -> Finding {
+    let socket = socket.unwrap_or(Path::new(STATUS_SOCKET));
+    let shown = socket.display();
+    if UnixStream::connect(socket).is_ok() {
+        return Finding::ok(
+            "gateway",
+            format!("one answers at {shown}: ask it with `postern status --socket {shown}`"),
+        );
+    }
+    Finding::ok("gateway", format!("none runs at {shown}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+    use crate::policy::document;
+
+    fn found(spec: &str) -> Vec<Finding> {
+        let text = format!(
+            "{{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {{name: p, namespace: n}}, spec: {spec}}}"
+        );
+        read(Path::new("p.yaml"), &document::parse("p.yaml", &text).unwrap())
+    }
+
+    #[test]
+    fn a_tunnel_and_an_audit_are_called_what_they_are() {
+        let findings =
+            found("{enforcement: Audit, destinations: [{name: reg, hosts: [r.example], action: Tunnel}]}");
+        assert_eq!(findings.len(), 2);
+        assert!(findings.iter().all(|finding| finding.state == State::NotEnforced), "{findings:?}");
+        assert!(findings[1].found.ends_with(" reg"), "{findings:?}");
+        let findings = found("{destinations: [{name: reg, hosts: [r.example], action: Inspect}]}");
+        assert_eq!((findings.len(), findings[0].state), (1, State::Ok));
+    }
+
+    #[test]
+    fn a_policy_that_selects_nothing_is_a_warning() {
+        let findings = found(
+            "{podSelector: {matchLabels: {app: coder}}, destinations: [{name: a, hosts: [a.example], action: Inspect}]}",
+        );
+        assert_eq!(findings[0].state, State::Warn);
+    }
+}

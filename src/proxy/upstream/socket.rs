@@ -1,0 +1,80 @@
+//! A socket towards an upstream whose broken write side does not hide the answer that came before it broke.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// An upstream may answer before it has read the whole request (413, 401), and close. The writes that fail then are
+/// swallowed, so that the answer is read; if there is none, the read side says that the connection is gone.
+pub(crate) struct Socket {
+    tcp: TcpStream,
+    deaf: bool,
+}
+
+impl Socket {
+    pub(crate) fn new(tcp: TcpStream) -> Self {
+        Self { tcp, deaf: false }
+    }
+
+    fn swallow(&mut self, written: io::Result<usize>, offered: usize) -> io::Result<usize> {
+        match written {
+            Err(error) if is_gone(&error) => {
+                self.deaf = true;
+                Ok(offered)
+            }
+            written => written,
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.deaf {
+            return Poll::Ready(Ok(buf.len()));
+        }
+        let written = Pin::new(&mut self.tcp).poll_write(cx, buf);
+        written.map(|written| self.swallow(written, buf.len()))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let offered = bufs.iter().map(|buf| buf.len()).sum();
+        if self.deaf {
+            return Poll::Ready(Ok(offered));
+        }
+        let written = Pin::new(&mut self.tcp).poll_write_vectored(cx, bufs);
+        written.map(|written| self.swallow(written, offered))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,128 @@
+//! Attacks by the numbers of the threat list, each with a benign twin that must pass; and the check that none is forgotten.
+
+mod control;
+mod credentials;
+mod framing;
+mod handshake;
+mod interop;
+mod load;
+mod names;
+mod network;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::support::Gateway;
+use crate::support::journal::poll;
+
+/// The attacks that this version answers for.
+const ANSWERED: &str = "A2 A7 A8 A17 A28 B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 B13 B14 B15 B17 B18 B20 \
+                        C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 G1 G3 G4 G5 G6 G9 G12 G13 G14 H4 H13 J2 J3 J6 \
+                        K1 K4 K7 K8 K9 K12 K13";
+
+#[test]
+fn every_attack_has_a_test_or_stands_among_the_exclusions() {
+    let (tests, document) = (tests(), document());
+    let excluded: BTreeSet<&str> =
+        rows(&document, "## Without a test").map(|(ids, _)| ids).flat_map(ids).collect();
+
+    let forgotten: Vec<&str> = ANSWERED
+        .split_whitespace()
+        .filter(|id| !tests.values().any(|carried| carried.contains(*id)) && !excluded.contains(id))
+        .collect();
+
+    assert_eq!(forgotten, Vec::<&str>::new(), "neither a test nor a line in docs/threat-model.md");
+}
+
+#[test]
+fn the_document_names_for_every_attack_the_tests_that_are_there() {
+    let (tests, document) = (tests(), document());
+    let mut wrong = Vec::new();
+    let mut described = BTreeSet::new();
+    for (id, row) in rows(&document, "## What holds") {
+        described.insert(id);
+        for name in row.split('`').skip(1).step_by(2).filter(|name| name.matches('_').count() > 1) {
+            if !tests.get(name).is_some_and(|carried| carried.contains(id)) {
+                wrong.push(format!("{id}: no test {name} carries it"));
+            }
+        }
+        let carrying = tests.iter().filter(|(_, carried)| carried.contains(id));
+        wrong.extend(
+            carrying
+                .filter(|(name, _)| !row.contains(&format!("`{name}`")))
+                .map(|(name, _)| format!("{id}: {name} is not named")),
+        );
+    }
+    wrong.extend(
+        ANSWERED.split_whitespace().filter(|id| !described.contains(id)).map(|id| format!("{id}: no row")),
+    );
+
+    assert!(wrong.is_empty(), "docs/threat-model.md:\n{}", wrong.join("\n"));
+}
+
+/// The tests of this directory, each with the numbers that its doc lines begin with.
+fn tests() -> BTreeMap<String, BTreeSet<String>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/threats");
+    let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    files.flat_map(|file| carried(&fs::read_to_string(file).unwrap())).collect()
+}
+
+/// Each `#[test]` of a file, and the numbers in front of the colon of its `///` lines.
+fn carried(source: &str) -> Vec<(String, BTreeSet<String>)> {
+    let mut found = Vec::new();
+    let (mut numbers, mut is_test) = (BTreeSet::new(), false);
+    for line in source.lines().map(str::trim) {
+        if let Some(text) = line.strip_prefix("/// ") {
+            numbers.extend(
+                text.split_once(':').into_iter().flat_map(|(before, _)| ids(before)).map(str::to_owned),
+            );
+        } else if line == "#[test]" {
+            is_test = true;
+        } else if let Some(rest) = line.strip_prefix("fn ") {
+            if is_test {
+                let name = rest.split('(').next().unwrap_or_default().to_owned();
+                found.push((name, std::mem::take(&mut numbers)));
+            }
+            (numbers, is_test) = (BTreeSet::new(), false);
+        } else {
+            numbers.clear();
+        }
+    }
+    found
+}
+
+/// The rows of the table under a heading: the first cell, and the whole line.
+fn rows<'a>(document: &'a str, heading: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let section = document.split_once(heading).unwrap_or_else(|| panic!("no {heading:?}")).1;
+    let section = section.split("\n## ").next().unwrap();
+    let lines = section.lines().filter(|line| line.starts_with("| "));
+    lines.skip(1).map(|line| (line.split('|').nth(1).unwrap().trim(), line))
+}
+
+fn document() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/threat-model.md")).unwrap()
+}
+
+/// The numbers in a text such as `B14, K8`.
+fn ids(text: &str) -> impl Iterator<Item = &str> {
+    text.split(", ").filter(|id| {
+        let digits = id.strip_prefix(|letter: char| letter.is_ascii_uppercase());
+        digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()))
+    })
+}
+
+/// Waits until this many connections were denied, and answers the host and the rule of each that was.
+#[track_caller]
+fn denials(gateway: &Gateway, count: usize) -> Vec<(String, String)> {
+    let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    poll(&format!("the denial of {count} connections"), || {
+        let events = gateway.events().into_iter();
+        let denied =
+            events.filter(|event| event["kind"] == "Connection" && event["decision"]["verdict"] == "Deny");
+        let denied: Vec<_> = denied
+            .map(|event| (word(&event["destination"]["host"]), word(&event["decision"]["rule"])))
+            .collect();
+        (denied.len() >= count).then_some(denied)
+    })
+}
