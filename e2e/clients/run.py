@@ -11,13 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import agents
 import command_line
 import fetching
 import install
 import sdks
 from stage import Stage
 
-SUITES = [fetching, command_line, sdks]
+SUITES = [fetching, command_line, sdks, agents]
 
 
 def main():

@@ -11,4 +11,7 @@ def run(scenarios, errors):
     try:
         print(json.dumps(scenarios[sys.argv[1]]()))
     except errors as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}: {error.__cause__!r}"}))
+        # OpenAI's message leaves out a body that is no JSON; the response that it carries has it.
+        answer = getattr(error, "response", None)
+        body = answer.text if answer is not None else repr(error.__cause__)
+        print(json.dumps({"error": f"{type(error).__name__}: {error}: {body}"}))
