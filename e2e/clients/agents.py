@@ -1,51 +1,74 @@
-"""Coding agents from npm behind `postern run`, which reaches the stand-in as a corporate proxy of the environment.
+"""Coding agents from npm behind `postern run`.
 
-Each gets a task that takes one tool turn: its shell has run only if the answer of the stand-in came through intact.
+Each gets a task that takes one tool turn: its shell has run only if the stand-in's stream came through intact. Then
+the same where its host is denied, and with a key of its own.
 """
 
-import json
 from functools import partial
 
-from report import Client, output
+from behind_run import Door
+from report import Client
 from sdks import COMMAND, DONE, carried
 from stage import HERE, KEYS
 
-RAN = "postern-tool-ran"
+POLICY = HERE / "agents.yaml"
+RAN = COMMAND.removeprefix("echo ")
+DENY = """
+---
+apiVersion: postern.dev/v1alpha1
+kind: ClusterEgressPolicy
+metadata: {name: closed}
+spec:
+  destinations: [{name: models, hosts: [api.anthropic.com, api.openai.com], action: Deny}]
+"""
 
 
 def run(tools, stage):
     claude = [tools.modules / ".bin/claude", "-p", "run echo", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"]
-    codex = [tools.modules / ".bin/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json"]
     anthropic = {"ANTHROPIC_API_KEY": KEYS["ANTHROPIC_API_KEY"], "IS_SANDBOX": "1"}
+    codex = [tools.modules / ".bin/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json", "run echo"]
     openai = {"CODEX_API_KEY": KEYS["OPENAI_API_KEY"]}
-    name = "@anthropic-ai/claude-code"
-    yield Client("Claude Code", tools.node_version(name), partial(examine, tools, stage, claude, anthropic, "/v1/messages"))
+
+    version = tools.node_version("@anthropic-ai/claude-code")
+    on_messages = partial(examine, tools, stage, anthropic, "/v1/messages", None)
+    yield Client("postern run -- Claude Code", version, partial(on_messages, claude))
+    # It compresses its requests where it finds its roots by another variable.
+    plain_roots = ["env", "-u", "NODE_EXTRA_CA_CERTS", *claude]
+    zipped = partial(examine, tools, stage, anthropic, "/v1/messages", "gzip")
+    yield Client("postern run -- Claude Code (SSL_CERT_FILE)", version, partial(zipped, plain_roots))
     version = tools.node_version("@openai/codex")
-    yield Client("Codex", version, partial(examine, tools, stage, [*codex, "run echo"], openai, "/v1/responses"))
+    on_responses = partial(examine, tools, stage, openai, "/v1/responses", None)
+    yield Client("postern run -- Codex", version, partial(on_responses, codex))
 
 
-def examine(tools, stage, command, keys, path, client):
-    """`keys` is the user's environment; the agent must see placeholders in their stead."""
-    way = {"HTTPS_PROXY": stage.upstream_proxy, "SSL_CERT_FILE": str(stage.roots("upstream"))}
-    door = [tools.postern, "run", "--policy", HERE / "agents.yaml", "--"]
-    environment, key = stage.bare() | way | keys, next(iter(keys.values()))
-    code, printed, _ = output([*door, "sh", "-c", "env"], env=environment)
-    client.check("its environment holds no key", code == 0 and key not in printed.decode(), printed.decode())
+def examine(tools, stage, keys, path, coding, command, client):
+    """`keys` is what the user's environment holds; its first variable must be a placeholder in the agent's."""
+    variable, key = next(iter(keys.items()))
+    door = Door(tools, stage, POLICY, keys)
+    code, printed, _ = door("env")
+    client.check("no key in its environment", code == 0 and key.encode() not in printed, printed.decode())
 
     mark = stage.mark()
-    code, printed, errors = output([*door, *command], env=environment, cwd=stage.bare()["HOME"])
-    said, requests = printed.decode(errors="replace"), stage.seen_since(mark)
-    client.check("status 0 and the answer printed", code == 0 and DONE in said, f"{code}: {said}{errors}")
+    code, printed, errors = door(*command)
+    requests = stage.seen_since(mark)
+    client.check("answer printed, status 0", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
     turns = [request for request in requests if request["path"].split("?")[0] == path]
-    results = [request for request in turns if RAN in tool_results(request["text"])]
-    client.check("its tool ran, and the result went upstream", results, [request["bytes"] for request in turns])
+    results = [request for request in turns if RAN in (request["text"] or "").replace(COMMAND, "")]
+    client.check("tool turn", results, [request["bytes"] for request in turns])
+    codings = {request["headers"].get("content-encoding") for request in turns}
+    client.check(f"request bodies in {coding or 'no coding'}", codings == {coding}, codings)
     held = {carried(request["headers"]) for request in turns}
     client.check("key swapped upstream", held == {key}, held)
-    beyond = [f"{request['host']}{request['path']}" for request in requests if request not in turns]
-    client.check("nothing but its endpoint was reached", not [place for place in beyond if path not in place], beyond)
-    client.check("the door's summary is on standard error", "denied" in errors.lower(), errors)
+    beyond = [f"{request['host']}{request['path']}" for request in requests if not request["path"].startswith(path)]
+    client.check("no other endpoint was reached", not beyond, beyond)
 
-
-def tool_results(text):
-    """A request's text without the command itself, which an agent repeats beside its result."""
-    return json.dumps(json.loads(text)).replace(COMMAND, "") if text else ""
+    mark = stage.mark()
+    code, printed, errors = door("env", f"{variable}=another-key", *command)
+    said = printed.decode() + errors
+    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in said, said)
+    closed = stage.directory / "closed.yaml"
+    closed.write_text(POLICY.read_text() + DENY)
+    code, printed, errors = Door(tools, stage, closed, keys)(*command)
+    said = printed.decode() + errors
+    client.check("denied host: reason shown", code and "Rule: -/closed/models" in said, said)
+    client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))

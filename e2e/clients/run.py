@@ -12,13 +12,15 @@ import time
 from pathlib import Path
 
 import agents
+import behind_run
 import command_line
 import fetching
+import gateway
 import install
 import sdks
 from stage import Stage
 
-SUITES = [fetching, command_line, sdks, agents]
+SUITES = [fetching, command_line, sdks, behind_run, agents, gateway]
 
 
 def main():
