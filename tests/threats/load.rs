@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use crate::gateway::{halting_with, inspected, inspected_with};
-use crate::support::frames::{CONTINUATION, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, block, get};
+use crate::support::frames::{
+    CONTINUATION, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, block, get,
+};
 use crate::support::journal::poll;
 use crate::support::upstream::{Gate, RawUpstream, Step};
 use crate::support::{Connection, Ending, Gateway, Pki, Setup, Upstream};
@@ -145,7 +147,10 @@ fn connections_that_do_nothing_end_within_their_bounds() {
         ("nothing", agent.open()),
         ("half of CONNECT", half(agent.open(), b"CONNECT api.example")),
         ("CONNECT alone", agent.connect("api.example.com:443").unwrap()),
-        ("half a ClientHello", half(agent.connect("api.example.com:443").unwrap(), b"\x16\x03\x01\x02\0\x01\0")),
+        (
+            "half a ClientHello",
+            half(agent.connect("api.example.com:443").unwrap(), b"\x16\x03\x01\x02\0\x01\0"),
+        ),
         ("half a word", half(agent.connect("api.example.com:443").unwrap(), b"GE")),
         ("a handshake alone", agent.tls("api.example.com")),
         ("half a head", half(agent.tls("api.example.com"), b"GET / HTTP/1.1\r\nHo")),
@@ -163,13 +168,16 @@ fn connections_that_do_nothing_end_within_their_bounds() {
 
     gate.open();
     used.read_until(b"last");
-    poll("every connection's end", || (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(()));
+    poll("every connection's end", || {
+        (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(())
+    });
 }
 
 /// J6: an h2 connection without a request ends too, whether it never made one or has made its last.
 #[test]
 fn an_idle_h2_connection_ends_within_its_bound() {
-    let test = inspected_with(|setup| setup.set("/timeouts/agentHead", "300ms").set("/timeouts/keepAlive", "300ms"));
+    let test =
+        inspected_with(|setup| setup.set("/timeouts/agentHead", "300ms").set("/timeouts/keepAlive", "300ms"));
 
     let mut silent = raw_h2(&test.gateway);
     assert!(silent.find(GOAWAY, 0).is_some());
@@ -179,7 +187,9 @@ fn an_idle_h2_connection_ends_within_its_bound() {
     assert!(done.find(GOAWAY, 0).is_some());
     drop((silent, done));
 
-    poll("every connection's end", || (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(()));
+    poll("every connection's end", || {
+        (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(())
+    });
     test.gateway.wait_for_metric("postern_requests_total", &[("verdict", "Allow")], 1.0);
 }
 
