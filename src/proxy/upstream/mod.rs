@@ -30,6 +30,7 @@ use h1::Unsent;
 use super::body::RequestBody;
 use super::error::{Class, Failure, Stop};
 use super::head;
+use super::readahead::ReadAhead;
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
@@ -307,7 +308,7 @@ impl Upstreams {
 /// A connection to an upstream, in the clear or inside verified TLS.
 pub(crate) enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<ReadAhead<TcpStream>>>),
 }
 
 impl AsyncRead for Stream {
