@@ -32,6 +32,7 @@ use h1::Unsent;
 use super::body::RequestBody;
 use super::error::{Class, Failure, Stop};
 use super::head;
+use super::readahead::ReadAhead;
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
@@ -309,7 +310,7 @@ impl Upstreams {
 /// A connection to an upstream, in the clear or inside verified TLS.
 pub(crate) enum Stream {
     Plain(Socket),
-    Tls(Box<TlsStream<Socket>>),
+    Tls(Box<TlsStream<ReadAhead<Socket>>>),
 }
 
 impl AsyncRead for Stream {
