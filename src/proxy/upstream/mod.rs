@@ -78,7 +78,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Bounds {
     pub(crate) header_bytes: usize,
     pub(crate) header_count: usize,
-    /// From the request's last byte to the response's head.
+    /// For the connection, the request and the head of its answer together.
     pub(crate) head: Duration,
     pub(crate) idle: Duration,
 }
