@@ -38,6 +38,11 @@ pub enum BaseRoots {
     BuiltIn,
 }
 
+/// The bundle of roots that this system keeps, if it keeps one: what a child process is to trust besides Postern's CA.
+pub fn system_bundle() -> Option<&'static Path> {
+    BUNDLES.iter().map(Path::new).find(|bundle| bundle.is_file())
+}
+
 impl Trust {
     /// The system's roots but Postern's own. `own` is the chain of Postern's CA: a root with the key of any of these
     /// is its own, however often it was reissued.
