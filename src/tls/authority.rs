@@ -380,6 +380,7 @@ mod tests {
             GeneralSubtree::DnsName(".below.test".to_owned()),
             GeneralSubtree::IpAddress(CidrSubnet::V4([192, 0, 2, 1], [255; 4])),
         ]);
+        assert!(authority.caveats().iter().any(|caveat| caveat.contains("permits addresses")));
         for permitted in ["example.com", "a.example.com", "x.below.test", "192.0.2.1"] {
             assert!(authority.permits(&host(permitted)), "{permitted}");
             assert!(is_accepted(&authority, permitted), "{permitted}");
