@@ -28,6 +28,7 @@ use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
+use crate::tls::authority::Authority;
 use crate::tls::gate::{self, Evidence, Surroundings};
 use crate::tls::leaf::Leaves;
 
