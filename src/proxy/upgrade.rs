@@ -17,7 +17,7 @@ use super::body::Body;
 use super::error::{Class, Failure, Stop};
 use super::head;
 use super::names::framing;
-use super::session::Session;
+use super::session::{Activity, Session};
 use super::snapshot::Snapshot;
 use super::upstream::Origin;
 use crate::filter::Rewrite;
@@ -120,7 +120,7 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
     Err(Failure::new(Class::Framing, "the upstream switched protocols without having understood the request"))
 }
 
-/// Copies between the two, until either ends or policy no longer allows it.
+/// Copies between the two, until either ends, nothing flows any more, or policy no longer allows it.
 async fn joined(
     session: Arc<Session>,
     origin: Origin,
@@ -132,20 +132,28 @@ async fn joined(
     let (mut from_agent, mut to_agent) = tokio::io::split(TokioIo::new(agent));
     let (mut from_upstream, mut to_upstream) = tokio::io::split(TokioIo::new(upstream));
     let mut replaced = session.gateway.replaced();
-    let out = copy(&mut from_agent, &mut to_upstream, None);
-    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new));
-    let both = async { tokio::join!(out, back) };
+    let activity = &session.activity;
+    let out = copy(&mut from_agent, &mut to_upstream, None, activity);
+    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new), activity);
+    let both = async { tokio::try_join!(out, back) };
+    let idle = session.gateway.snapshot().settings.timeouts.stream_idle;
     tokio::pin!(both);
     loop {
         tokio::select! {
             _ = &mut both => return,
+            () = activity.still_for(idle) => return,
             _ = replaced.changed() => if !is_still_allowed(&session, &origin) { return },
         }
     }
 }
 
 /// Copies one direction to its end; what comes from the upstream is scrubbed of real keys, length for length.
-async fn copy<R, W>(from: &mut R, to: &mut W, mut scrubber: Option<Scrubber>) -> io::Result<()>
+async fn copy<R, W>(
+    from: &mut R,
+    to: &mut W,
+    mut scrubber: Option<Scrubber>,
+    activity: &Activity,
+) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -163,6 +171,7 @@ where
             to.write_all(&chunk).await?;
         }
         to.flush().await?;
+        activity.moved();
         if ended {
             return to.shutdown().await;
         }

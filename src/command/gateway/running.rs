@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+#[cfg(target_os = "linux")]
+use rustix::process::DumpableBehavior;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
@@ -55,6 +57,7 @@ impl Running {
         watched: Watched,
         sinks: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Vec<Problem>> {
+        hide_memory();
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
@@ -232,6 +235,15 @@ fn show(condition: &Condition) {
         Interception::Off => label::Interception::Off,
         Interception::Passthrough(_) => label::Interception::Passthrough,
     });
+}
+
+/// Keeps memory, which holds every key, out of core files and from other processes of the same user, an agent that
+/// `postern run` started among them.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "a core file of this process would hold keys");
+    }
 }
 
 fn problems(found: &[Problem]) -> Vec<String> {

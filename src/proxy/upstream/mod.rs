@@ -149,6 +149,7 @@ impl Upstreams {
         speaks: Speaks,
         request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
+        let progress = request.body().progress();
         let exchange = async {
             if speaks == Speaks::H2 || self.spoken.get(&key.origin) == Some(Spoken::OnlyH2) {
                 self.send_h2(policy, key, request).await
@@ -156,9 +157,11 @@ impl Upstreams {
                 self.send_h1(policy, key, request).await
             }
         };
-        match tokio::time::timeout(self.bounds.head, exchange).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into()),
+        tokio::select! {
+            answer = exchange => answer,
+            () = progress.finished_for(self.bounds.head) => {
+                Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into())
+            }
         }
     }
 
