@@ -30,6 +30,7 @@ use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
+use crate::tls::authority::Authority;
 use crate::tls::gate::{self, Evidence, Surroundings};
 use crate::tls::leaf::Leaves;
 
@@ -188,7 +189,7 @@ impl Look {
         self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
-            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot().credentials))?, evidence))
+            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot()))?, evidence))
         });
         match built {
             Ok((snapshot, evidence)) => {
@@ -250,11 +251,11 @@ fn problems(found: &[Problem]) -> Vec<String> {
 }
 
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snapshot, Vec<Problem>> {
+fn build(checked: Checked, drain: &Drain, before: Option<&Snapshot>) -> Result<Snapshot, Vec<Problem>> {
     let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
-            Interception::On(Arc::new(Leaves::new(authority, settings.limits.leaf_cache)))
+            Interception::On(leaves(authority, settings.limits.leaf_cache, before))
         }
         gate::Interception::Off => Interception::Off,
         gate::Interception::Passthrough { reason } => Interception::Passthrough(reason),
@@ -267,7 +268,7 @@ fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snap
     let directory = settings.credentials.as_deref();
     let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
     let credentials = Arc::new(match before {
-        Some(before) => credentials.after(before),
+        Some(before) => credentials.after(&before.credentials),
         None => credentials,
     });
     let parts = snapshot::Parts {
@@ -280,6 +281,19 @@ fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snap
         own: addresses::own(),
     };
     Ok(Snapshot::new(parts, drain.clone()))
+}
+
+/// The leaves of a CA: those that are cached, where it is the one before.
+fn leaves(authority: Arc<Authority>, capacity: usize, before: Option<&Snapshot>) -> Arc<Leaves> {
+    match before.map(|before| &before.interception) {
+        Some(Interception::On(leaves)) if leaves.authority().fingerprint() == authority.fingerprint() => {
+            Arc::clone(leaves)
+        }
+        Some(Interception::On(leaves)) => Arc::new(leaves.succeeded_by(authority)),
+        Some(Interception::Off | Interception::Passthrough(_)) | None => {
+            Arc::new(Leaves::new(authority, capacity))
+        }
+    }
 }
 
 fn one_line(file: &Path) -> Result<String, Problem> {

@@ -32,6 +32,7 @@ use h1::Unsent;
 use super::body::RequestBody;
 use super::error::{Class, Failure, Stop};
 use super::head;
+use super::readahead::ReadAhead;
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
@@ -77,7 +78,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Bounds {
     pub(crate) header_bytes: usize,
     pub(crate) header_count: usize,
-    /// From the request's last byte to the response's head.
+    /// For the connection, the request and the head of its answer together.
     pub(crate) head: Duration,
     pub(crate) idle: Duration,
 }
@@ -312,7 +313,7 @@ impl Upstreams {
 /// A connection to an upstream, in the clear or inside verified TLS.
 pub(crate) enum Stream {
     Plain(Socket),
-    Tls(Box<TlsStream<Socket>>),
+    Tls(Box<TlsStream<ReadAhead<Socket>>>),
 }
 
 impl AsyncRead for Stream {
