@@ -19,6 +19,7 @@ use super::error::Stop;
 use super::exchange::exchange;
 use super::framed::{End, Framed};
 use super::upstream::{Origin, Speaks};
+use crate::config::Settings;
 use crate::event::{self, Event, Id, Kind, Verdict};
 use crate::telemetry::label::Closed;
 use crate::wire::http1::Violation;
@@ -38,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) continuation: Mutex<Option<Continuation>>,
 }
 
-type Continuation = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Continuation = Pin<Box<dyn Future<Output = Closed> + Send>>;
 
 /// How the destination of a request is known.
 pub(crate) enum Naming {
@@ -85,15 +86,19 @@ impl Activity {
     }
 
     /// Waits until the connection has been idle for too long: `first` before any request, `then` between two.
-    async fn idle_too_long(&self, first: Duration, then: Duration) {
+    async fn idle_too_long(&self, first: Duration, then: Duration) -> Closed {
         loop {
-            let limit = if self.any.load(Ordering::Relaxed) { then } else { first };
+            let (limit, closed) = if self.any.load(Ordering::Relaxed) {
+                (then, Closed::KeepAlive)
+            } else {
+                (first, Closed::HeadTimeout)
+            };
             let due = self.epoch + Duration::from_millis(self.last.load(Ordering::Relaxed)) + limit;
             let now = Instant::now();
             if self.is_busy() {
                 tokio::time::sleep_until(now + limit).await;
             } else if now >= due {
-                return;
+                return closed;
             } else {
                 tokio::time::sleep_until(due).await;
             }
@@ -143,28 +148,24 @@ where
         .serve_connection(TokioIo::new(framed), service)
         .with_upgrades();
     let mut connection = pin!(connection);
-    let ended = tokio::select! {
+    let closed = tokio::select! {
         biased;
-        result = connection.as_mut() => Some(result),
-        () = session.activity.idle_too_long(settings.timeouts.agent_head, settings.timeouts.keep_alive) => None,
-        () = session.gateway.drain.stopping() => None,
-    };
-    let result = match ended {
-        Some(result) => result,
-        None => {
+        result = connection.as_mut() => session.closed(result.is_err()),
+        closed = session.is_over(settings) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            // What is under way ends first, and how it ends is its own affair.
+            let _ = connection.await;
+            closed
         }
     };
-    match found.take() {
-        Some(End::HeadTimeout) => return Closed::HeadTimeout,
-        Some(End::Violation(violation, event)) => return session.violated(&violation, event),
-        None => {}
+    // Taken in any case: it holds the session, and the session it.
+    let continuation = session.continuation();
+    match (found.take(), continuation) {
+        (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
+        (Some(End::Violation(violation, event)), _) => session.violated(&violation, event),
+        (None, Some(continuation)) => continuation.await,
+        (None, None) => closed,
     }
-    if let Some(continuation) = session.continuation() {
-        continuation.await;
-    }
-    why(ended_early(&session, result.is_err()))
 }
 
 impl Session {
@@ -205,6 +206,24 @@ impl Session {
 
     fn continuation(&self) -> Option<Continuation> {
         self.continuation.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits until nothing new is to be begun: the connection is idle, or the process stops.
+    async fn is_over(&self, settings: &Settings) -> Closed {
+        let timeouts = &settings.timeouts;
+        tokio::select! {
+            closed = self.activity.idle_too_long(timeouts.agent_head, timeouts.keep_alive) => closed,
+            () = self.gateway.drain.stopping() => Closed::Draining,
+        }
+    }
+
+    /// Why a connection is over that hyper ended.
+    fn closed(&self, is_error: bool) -> Closed {
+        match (self.gateway.drain.is_stopping(), is_error) {
+            (true, _) => Closed::Draining,
+            (false, true) => Closed::AgentGone,
+            (false, false) => Closed::Finished,
+        }
     }
 
     /// A connection that the framer ended: its event.
@@ -256,31 +275,14 @@ where
         .keep_alive_timeout(PONG)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let ended = tokio::select! {
+    tokio::select! {
         biased;
-        result = connection.as_mut() => Some(result),
-        () = session.activity.idle_too_long(settings.timeouts.agent_head, settings.timeouts.keep_alive) => None,
-        () = session.gateway.drain.stopping() => None,
-    };
-    let result = match ended {
-        Some(result) => result,
-        None => {
+        result = connection.as_mut() => session.closed(result.is_err()),
+        closed = session.is_over(settings) => {
             connection.as_mut().graceful_shutdown();
             // A peer that never answers the GOAWAY must not keep the task.
-            tokio::time::timeout(settings.timeouts.stream_idle, connection).await.unwrap_or(Ok(()))
+            let _ = tokio::time::timeout(settings.timeouts.stream_idle, connection).await;
+            closed
         }
-    };
-    why(ended_early(&session, result.is_err()))
-}
-
-fn ended_early(session: &Session, error: bool) -> (bool, bool) {
-    (session.gateway.drain.is_stopping(), error)
-}
-
-fn why((draining, error): (bool, bool)) -> Closed {
-    match (draining, error) {
-        (true, _) => Closed::Draining,
-        (false, true) => Closed::AgentGone,
-        (false, false) => Closed::Finished,
     }
 }

@@ -21,7 +21,7 @@ use crate::credential::Store;
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
-use crate::policy::age::Freshness;
+use crate::policy::age::{Age, Freshness};
 use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::proxy::listener::{self, Password, Way};
@@ -175,7 +175,9 @@ impl Look {
         }
         let snapshot = gateway.snapshot();
         self.condition.facts().credentials = problems(&snapshot.credentials.refresh().problems);
-        snapshot.set_expired(self.condition.age().freshness == Freshness::Expired);
+        if snapshot.set_expired(self.condition.age().freshness == Freshness::Expired) {
+            gateway.decide_again();
+        }
         snapshot.sweep();
     }
 
@@ -267,7 +269,11 @@ fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snap
         proxy_credentials,
         own: addresses::own(),
     };
-    Ok(Snapshot::new(parts, drain.clone()))
+    let snapshot = Snapshot::new(parts, drain.clone());
+    let now = SystemTime::now();
+    let age = Age::at(now, now, snapshot.policy().synced_at());
+    snapshot.set_expired(age.freshness == Freshness::Expired);
+    Ok(snapshot)
 }
 
 fn one_line(file: &Path) -> Result<String, Problem> {
