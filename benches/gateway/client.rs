@@ -16,11 +16,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::body::Body;
-use super::gateway::PLACEHOLDER;
+use super::gateway::{API, PLACEHOLDER};
 use super::pki::Pki;
 
 /// Bytes of a small request's body.
 const QUESTION: usize = 2_000;
+
+/// What agents send where there is no credential.
+const KEY: &str = "sk-bench-of-the-agents-own-0123456789";
 
 /// How the upstream is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +111,7 @@ impl Sender {
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, "claude-cli/2.0.14 (external, cli)")
-            .header("x-api-key", PLACEHOLDER)
+            .header("x-api-key", if name == API { PLACEHOLDER } else { KEY })
             .header("anthropic-version", "2023-06-01")
             .header("anthropic-beta", "claude-code-20250219,interleaved-thinking-2025-05-14")
             .header("x-stainless-lang", "js")

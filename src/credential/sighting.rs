@@ -1,5 +1,6 @@
 //! Where placeholders stand in a request's head: in the places where one is replaced, and astray.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -107,16 +108,22 @@ impl Look<'_> {
             return;
         }
         let decoded = percent::decode(text);
-        let holds = |credential: &&Arc<Credential>| {
+        let is_here = |credential: &&Arc<Credential>| {
             let placeholder = credential.placeholder.as_bytes();
             is_usable(credential)
-                && (memmem::find(text, placeholder).is_some()
-                    || memmem::find(&decoded, placeholder).is_some())
+                && (holds(text, placeholder)
+                    // Where nothing was encoded, both texts are one.
+                    || (matches!(decoded, Cow::Owned(_)) && holds(&decoded, placeholder)))
         };
         // The longest, where one placeholder begins another's.
-        let found = self.all.iter().filter(holds).max_by_key(|credential| credential.placeholder.len());
+        let found = self.all.iter().filter(is_here).max_by_key(|credential| credential.placeholder.len());
         self.seen.stray = found.map(|credential| (credential, place()));
     }
+}
+
+/// Most texts of a head are shorter than a placeholder, and setting up a search costs more than that is worth.
+fn holds(text: &[u8], placeholder: &[u8]) -> bool {
+    text.len() >= placeholder.len() && memmem::find(text, placeholder).is_some()
 }
 
 fn is_usable(credential: &Credential) -> bool {

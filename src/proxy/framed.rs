@@ -113,9 +113,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         }
     }
 
-    /// Reads body bytes straight into hyper's buffer: nothing is held, and what passes the end is taken back.
-    fn poll_body(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    /// Reads straight into hyper's buffer: only what may not pass yet is taken back and held.
+    fn poll_direct(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
+        let in_body = matches!(self.framer.state(), State::Body | State::Opaque);
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         let fresh = &buf.filled()[before..];
         if fresh.is_empty() {
@@ -125,6 +126,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             Ok(progress) => {
                 self.held.extend_from_slice(&fresh[progress.pass..]);
                 buf.set_filled(before + progress.pass);
+                Poll::Ready(Ok(()))
+            }
+            // A head is judged once more with what is held, and the refusal is said.
+            Err(_) if !in_body => {
+                self.held.extend_from_slice(fresh);
+                buf.set_filled(before);
                 Poll::Ready(Ok(()))
             }
             Err(violation) => {
@@ -196,9 +203,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
                 if this.cleared > 0 {
                     continue;
                 }
-            } else if matches!(this.framer.state(), State::Body | State::Opaque) {
+            } else if this.framer.state() != State::Head {
+                // Between heads nothing is waited for in time, and no memory is held.
+                this.timer = None;
                 let before = buf.filled().len();
-                ready!(this.poll_body(cx, buf))?;
+                ready!(this.poll_direct(cx, buf))?;
                 if buf.filled().len() > before || this.held.is_empty() {
                     return Poll::Ready(Ok(()));
                 }

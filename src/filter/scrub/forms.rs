@@ -59,6 +59,10 @@ impl Form {
     }
 
     /// The first byte, which no case changes: a visible ASCII character's hex begins with 2 to 7.
+    pub(super) fn length(&self) -> usize {
+        self.upper.len()
+    }
+
     pub(super) fn first(&self) -> Option<u8> {
         self.upper.first().copied()
     }

@@ -127,6 +127,9 @@ impl Needles {
 
     /// The same bytes with every key masked; `None` where there is none.
     pub fn masked(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        if !self.fits(bytes.len()) {
+            return None;
+        }
         let mut masked: Option<Vec<u8>> = None;
         for found in self.find(bytes) {
             if let Found::Whole { start, end } = found {

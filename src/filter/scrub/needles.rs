@@ -22,6 +22,8 @@ pub struct Needles {
     lowered: Vec<Zeroizing<Vec<u8>>>,
     /// Over the first bytes of the forms. `None` where there is no form.
     prefixes: Option<AhoCorasick>,
+    /// The length of the shortest form.
+    shortest: usize,
     /// The bytes with which a form can begin.
     firsts: [bool; 256],
 }
@@ -48,6 +50,7 @@ impl Needles {
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(prefixes).ok();
         let lower = |secret: &Arc<Secret>| Zeroizing::new(secret.expose().to_ascii_lowercase());
         Self {
+            shortest: forms.iter().map(Form::length).min().unwrap_or(usize::MAX),
             prefixes: automaton.filter(|_| !forms.is_empty()),
             forms: forms.into_iter().collect(),
             lowered: secrets.iter().map(lower).collect(),
@@ -72,9 +75,17 @@ impl Needles {
         candidates.flat_map(|start| self.judge(&text[start..], start)).flatten()
     }
 
+    /// Whether a form could stand in a text of so many bytes.
+    pub(super) fn fits(&self, length: usize) -> bool {
+        length >= self.shortest
+    }
+
     /// Whether a header's name holds a key.
     pub(super) fn is_named_by(&self, name: &str) -> bool {
-        self.lowered.iter().any(|key| memmem::find(name.as_bytes(), key).is_some())
+        let holds = |key: &Zeroizing<Vec<u8>>| {
+            key.len() <= name.len() && memmem::find(name.as_bytes(), key).is_some()
+        };
+        self.lowered.iter().any(holds)
     }
 
     /// The next place where a form could stand or begin.

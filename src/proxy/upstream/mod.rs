@@ -133,7 +133,7 @@ impl Upstreams {
             Some(Spoken::H1) if !h2 => return Ok(false),
             Some(Spoken::H1) | None => {}
         }
-        let (stream, speaks) = self.connect(policy, origin, h2).await?;
+        let (stream, speaks) = Box::pin(self.connect(policy, origin, h2)).await?;
         let key = Key { origin: origin.clone(), user: User::Nobody };
         match speaks {
             Speaks::H2 => self.pool.share(key, self.h2(stream).await?),
@@ -186,7 +186,8 @@ impl Upstreams {
                 Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        let connected = self.connect(policy, &key.origin, false).await?;
+        // Boxed, so that an exchange on a kept connection does not carry the room for a handshake.
+        let connected = Box::pin(self.connect(policy, &key.origin, false)).await?;
         self.send_first(connected, key, request).await
     }
 
@@ -204,7 +205,7 @@ impl Upstreams {
                 Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        let connected = self.connect(policy, &key.origin, true).await?;
+        let connected = Box::pin(self.connect(policy, &key.origin, true)).await?;
         self.send_first(connected, key, request).await
     }
 
