@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::server::conn::http1::UpgradeableConnection;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -19,6 +20,7 @@ use super::error::Stop;
 use super::exchange::exchange;
 use super::framed::{End, Framed};
 use super::upstream::{Origin, Speaks};
+use crate::config::Settings;
 use crate::event::{self, Event, Id, Kind, Verdict};
 use crate::telemetry::label::Closed;
 use crate::wire::http1::Violation;
@@ -38,7 +40,7 @@ pub(crate) struct Session {
     pub(crate) continuation: Mutex<Option<Continuation>>,
 }
 
-type Continuation = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Continuation = Pin<Box<dyn Future<Output = Closed> + Send>>;
 
 /// How the destination of a request is known.
 pub(crate) enum Naming {
@@ -54,6 +56,7 @@ pub(crate) enum Naming {
 pub(crate) struct Activity {
     epoch: Instant,
     in_flight: AtomicUsize,
+    /// When something moved last, in milliseconds after the epoch.
     last: AtomicU64,
     /// The bytes are no longer HTTP.
     pub(crate) upgraded: AtomicBool,
@@ -75,6 +78,7 @@ impl Activity {
     }
 
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        self.moved();
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.any.store(true, Ordering::Relaxed);
         Busy(Arc::clone(self))
@@ -84,27 +88,39 @@ impl Activity {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until the connection has been idle for too long: `first` before any request, `then` between two.
-    async fn idle_too_long(&self, first: Duration, then: Duration) {
+    /// Something was sent or received.
+    pub(crate) fn moved(&self) {
+        let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(now, Ordering::Relaxed);
+    }
+
+    /// Resolves once the connection has been still for too long: `first` before any request, `then` between two,
+    /// `within` in the middle of one. Answers which of them it was.
+    async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> Closed {
         loop {
-            let limit = if self.any.load(Ordering::Relaxed) { then } else { first };
-            let due = self.epoch + Duration::from_millis(self.last.load(Ordering::Relaxed)) + limit;
-            let now = Instant::now();
-            if self.is_busy() {
-                tokio::time::sleep_until(now + limit).await;
-            } else if now >= due {
-                return;
-            } else {
-                tokio::time::sleep_until(due).await;
+            let idle = if self.any.load(Ordering::Relaxed) { then } else { first };
+            let (limit, closed) = match (self.is_busy(), self.any.load(Ordering::Relaxed)) {
+                (true, _) => (within, Closed::StreamIdle),
+                (false, true) => (then, Closed::KeepAlive),
+                (false, false) => (first, Closed::HeadTimeout),
+            };
+            let (now, due) = (Instant::now(), self.due(limit));
+            if now >= due {
+                return closed;
             }
+            // In the middle of an exchange, the end of which begins another span.
+            tokio::time::sleep_until(due.min(now + idle)).await;
         }
+    }
+
+    fn due(&self, limit: Duration) -> Instant {
+        self.epoch + Duration::from_millis(self.last.load(Ordering::Relaxed)) + limit
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let now = u64::try_from(self.0.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.0.last.store(now, Ordering::Relaxed);
+        self.0.moved();
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -142,32 +158,27 @@ where
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(framed), service)
         .with_upgrades();
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        biased;
-        result = connection.as_mut() => Some(result),
-        () = session.activity.idle_too_long(settings.timeouts.agent_head, settings.timeouts.keep_alive) => None,
-        () = session.gateway.drain.stopping() => None,
-    };
-    let result = match ended {
-        Some(result) => result,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    match found.take() {
-        Some(End::HeadTimeout) => return Closed::HeadTimeout,
-        Some(End::Violation(violation, event)) => return session.violated(&violation, event),
-        None => {}
+    let connection = pin!(connection);
+    let ended = to_its_end(&session, settings, connection, UpgradeableConnection::graceful_shutdown).await;
+    // Taken in any case: it holds the session, and the session it.
+    let continuation = session.continuation();
+    match (found.take(), continuation) {
+        (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
+        (Some(End::Violation(violation, event)), _) => session.violated(&violation, event),
+        (None, Some(continuation)) => continuation.await,
+        (None, None) => ended,
     }
-    if let Some(continuation) = session.continuation() {
-        continuation.await;
-    }
-    why(ended_early(&session, result.is_err()))
 }
 
 impl Session {
+    fn why(&self, is_error: bool) -> Closed {
+        match (self.gateway.drain.is_stopping(), is_error) {
+            (true, _) => Closed::Draining,
+            (false, true) => Closed::AgentGone,
+            (false, false) => Closed::Finished,
+        }
+    }
+
     /// An HTTP/1.1 session; see [`Session::speaking`] and [`Session::doomed`].
     pub(crate) fn new(
         gateway: Arc<Gateway>,
@@ -255,32 +266,37 @@ where
         .keep_alive_interval(PING)
         .keep_alive_timeout(PONG)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
+    let connection = pin!(connection);
+    to_its_end(&session, settings, connection, http2::Connection::graceful_shutdown).await
+}
+
+/// Drives a connection: it is told to end when it is idle or the process stops, and dropped where it does not, or where
+/// nothing moves in the middle of an exchange. Answers why it ended.
+async fn to_its_end<C>(
+    session: &Session,
+    settings: &Settings,
+    mut connection: Pin<&mut C>,
+    tell: fn(Pin<&mut C>),
+) -> Closed
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let (activity, timeouts) = (&session.activity, &settings.timeouts);
+    // Longer than any wait that has an answer of its own.
+    let within = timeouts.stream_idle.max(timeouts.upstream_head) + timeouts.connect;
+    let closed = tokio::select! {
         biased;
-        result = connection.as_mut() => Some(result),
-        () = session.activity.idle_too_long(settings.timeouts.agent_head, settings.timeouts.keep_alive) => None,
-        () = session.gateway.drain.stopping() => None,
+        result = connection.as_mut() => return session.why(result.is_err()),
+        closed = activity.still_too_long(timeouts.agent_head, timeouts.keep_alive, within) => closed,
+        () = session.gateway.drain.stopping() => Closed::Draining,
     };
-    let result = match ended {
-        Some(result) => result,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            // A peer that never answers the GOAWAY must not keep the task.
-            tokio::time::timeout(settings.timeouts.stream_idle, connection).await.unwrap_or(Ok(()))
-        }
-    };
-    why(ended_early(&session, result.is_err()))
-}
-
-fn ended_early(session: &Session, error: bool) -> (bool, bool) {
-    (session.gateway.drain.is_stopping(), error)
-}
-
-fn why((draining, error): (bool, bool)) -> Closed {
-    match (draining, error) {
-        (true, _) => Closed::Draining,
-        (false, true) => Closed::AgentGone,
-        (false, false) => Closed::Finished,
+    if closed == Closed::StreamIdle {
+        return closed;
+    }
+    tell(connection.as_mut());
+    activity.moved();
+    tokio::select! {
+        _ = connection => closed,
+        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => closed,
     }
 }

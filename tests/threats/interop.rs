@@ -219,6 +219,22 @@ fn a_stream_may_be_silent_longer_than_every_other_bound() {
     }
 }
 
+/// K12: an upload may take longer than the answer to it may: that bound counts from the request's last byte.
+#[test]
+fn an_upload_may_take_longer_than_its_answer() {
+    let test = inspected_with(|setup| setup.set("/timeouts/upstreamHead", "300ms"));
+    let agent = test.gateway.agent();
+    let mut upload = agent.tls("api.example.com");
+    upload.send("POST /echo HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 10\r\n\r\nfirst");
+    test.upstream.wait_for_request("the first half", |seen| seen.body == b"first");
+
+    // An answer in two parts is the clock: it takes longer than the bound.
+    assert!(agent.get("https://api.example.com/sse?events=2&interval=300").complete);
+    upload.send("-half");
+
+    assert_eq!(upload.read_answer().json()["body"], "first-half");
+}
+
 /// K13: 32 MiB pass in either direction, over both versions, and are not held.
 #[test]
 fn a_large_body_streams_and_is_not_held() {
