@@ -142,7 +142,7 @@ spec:
     - name: api
       hosts: [api.bench.test]
       action: Inspect
-      endpoints: [{methods: [POST], paths: [\"/v1/**\"]}]
+      endpoints: [{methods: [POST], path: \"/v1/**\"}]
     - {name: plain, hosts: [plain.bench.test], action: Inspect}
     - {name: cold, hosts: [\"*.cold.bench.test\"], action: Inspect}
     - {name: tunnel, hosts: [tunnel.bench.test], action: Tunnel}
