@@ -304,7 +304,11 @@ where
     }
     tell(connection.as_mut());
     activity.moved();
-    let why = if session.gateway.drain.is_stopping() { Closed::Draining } else { Closed::KeepAlive };
+    let why = match (session.gateway.drain.is_stopping(), activity.any.load(Ordering::Relaxed)) {
+        (true, _) => Closed::Draining,
+        (false, true) => Closed::KeepAlive,
+        (false, false) => Closed::HeadTimeout,
+    };
     tokio::select! {
         _ = connection => why,
         _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => why,
