@@ -50,14 +50,14 @@ impl Inspection {
 
     /// The inspection of a destination that `ruling` allows without naming endpoints: a Tunnel rule on a
     /// reverse listener, or what goes through because only Audit policies select the pod.
-    pub fn unrestricted(ruling: &Ruling) -> Self {
+    pub fn unrestricted(ruling: &Ruling, audit_only: bool) -> Self {
         let grant = Grant {
             rule: ruling.rule.clone(),
             enforcement: ruling.enforcement,
             endpoints: None,
             upgrade: false,
         };
-        Self::new(vec![vec![Arc::new(grant)]], ruling.verdict == Verdict::WouldDeny)
+        Self::new(vec![vec![Arc::new(grant)]], audit_only)
     }
 
     /// Whether a WebSocket upgrade is granted: every rule that decided says so.

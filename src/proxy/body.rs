@@ -74,6 +74,11 @@ impl RequestBody {
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }
+
+    /// Whether nobody has said how long the body is.
+    pub(crate) fn is_unmeasured(&self) -> bool {
+        self.size_hint().exact().is_none()
+    }
 }
 
 impl http_body::Body for RequestBody {
@@ -244,6 +249,12 @@ impl http_body::Body for Body {
         loop {
             if let Some(frame) = this.ready.pop_front() {
                 return this.hand_out(frame);
+            }
+            if let Some(scrubbing) = this.scrubbing.as_mut().filter(|scrubbing| scrubbing.has_more()) {
+                match scrubbing.go_on(&mut this.ready) {
+                    Ok(()) => continue,
+                    Err(failure) => return this.fail(failure),
+                }
             }
             if matches!(this.source, Source::Ended) && this.scrubbing.is_none() {
                 this.end(None);

@@ -14,7 +14,7 @@ use super::record::Record;
 use super::scrubbing::Scrubbing;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
-use super::upgrade::{self, Upgrade};
+use super::upgrade::{self, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{head, reply};
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
@@ -31,11 +31,25 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     let snapshot = session.gateway.snapshot();
     let (parts, incoming) = request.into_parts();
     let mut record = Box::new(Record::begin(&session, &parts));
+    let is_head = parts.method == Method::HEAD;
     let mut exchange = Exchange { session: &session, snapshot: &snapshot, incoming: Some(incoming) };
     match exchange.run(parts, &mut record).await {
-        Ok(response) => response.map(|body| body.recorded(record)),
-        Err(stop) => stopped(&stop, &mut record),
+        Ok(Answered::Http(response)) => response.map(|body| body.recorded(record)),
+        Ok(Answered::Socket(response, socket)) => {
+            socket.go_on(record);
+            response
+        }
+        // Over HTTP/2 hyper would send the text, and the agent reset the stream.
+        Err(stop) if is_head => exchange.stopped(&stop, &mut record).map(|_| Body::own("")),
+        Err(stop) => exchange.stopped(&stop, &mut record),
     }
+}
+
+/// What an agent is answered.
+enum Answered {
+    Http(Response<Body>),
+    /// A 101, and what the connection becomes.
+    Socket(Response<Body>, Socket),
 }
 
 struct Exchange<'a> {
@@ -51,20 +65,27 @@ struct Decided {
     ruling: Ruling,
     plan: Option<Plan>,
     upgrade: Option<Upgrade>,
-    /// What the answer is scrubbed of.
-    needles: Option<Arc<Needles>>,
 }
 
 impl Exchange<'_> {
-    async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Response<Body>, Stop> {
+    async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
         let decided = self.decide(&mut parts, record)?;
         self.edit(&mut parts, &decided, record)?;
         record.allowed(&decided.ruling);
+        // Read after the key was, so that one that is replaced meanwhile is among them.
+        let needles = self.snapshot.needles(&decided.origin);
         let request = self.outgoing(parts);
         let method = request.method().clone();
-        let answer = self.send(request, &decided).await?;
-        let response = self.incoming(answer, decided.upgrade, &decided.origin, record)?;
-        Ok(self.scrub(response, &method, decided.needles)?)
+        let answer = match (self.send(request, &decided).await?, decided.upgrade) {
+            (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
+                let (response, socket) = upgrade.join(self.session, decided.origin, response, needles)?;
+                record.answered(response.status().as_u16(), None);
+                return Ok(Answered::Socket(response, socket));
+            }
+            (answer, _) => answer,
+        };
+        let response = self.incoming(answer, record)?;
+        Ok(Answered::Http(self.scrub(response, &method, needles)?))
     }
 
     /// Everything that can deny a request, in the order of the contract (design 5.10).
@@ -76,18 +97,21 @@ impl Exchange<'_> {
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
         let (mut ruling, inspection) = self.destination(&origin, record)?;
-        if let Some(inspection) = &inspection {
-            let path = NormalPath::parse(parts.uri.path());
-            ruling = worst(ruling, inspection.request(&parts.method, &path))?;
-            record.audited(inspection.audited(&parts.method, &path));
+        let path = NormalPath::parse(parts.uri.path());
+        ruling = worst(ruling, inspection.request(&parts.method, &path))?;
+        if let Some(audited) = inspection.audited(&parts.method, &path) {
+            record.audited(&audited);
         }
         let (plan, said) = self.credential(parts, &origin)?;
         if let Some(said) = said {
             ruling = worst(ruling, said)?;
         }
-        let upgrade = upgrade::asked(parts, inspection.as_deref())?;
-        let needles = self.snapshot.needles(&origin);
-        Ok(Decided { origin, ruling, plan, upgrade, needles })
+        let mut upgrade = None;
+        if upgrade::is_asked(parts)? {
+            ruling = worst(ruling, inspection.upgrade())?;
+            upgrade = Some(Upgrade::of(parts)?);
+        }
+        Ok(Decided { origin, ruling, plan, upgrade })
     }
 
     /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
@@ -105,7 +129,7 @@ impl Exchange<'_> {
         if decided.upgrade.is_some() {
             upgrade::ask(&mut parts.headers);
         }
-        if decided.needles.is_some() {
+        if self.snapshot.needles(&decided.origin).is_some() {
             scrub::ask_for_plain(&mut parts.headers);
         }
         let Some(plan) = &decided.plan else { return Ok(()) };
@@ -131,24 +155,24 @@ impl Exchange<'_> {
     }
 
     /// What policy says of the destination now, which may differ from when the connection was made.
-    fn destination(
-        &self,
-        origin: &Origin,
-        record: &mut Record,
-    ) -> Result<(Ruling, Option<Arc<Inspection>>), Stop> {
+    fn destination(&self, origin: &Origin, record: &mut Record) -> Result<(Ruling, Arc<Inspection>), Stop> {
         let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
         let (name, address) = (origin.host.name(), origin.host.ip());
         let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
+        let was_reported = matches!(self.session.naming, Naming::Fixed(_));
+        decided.audited.iter().filter(|_| !was_reported).for_each(|ruling| record.audited(ruling));
         match decided.action {
-            Action::Inspect(inspection) => Ok((decided.decision, Some(inspection))),
+            Action::Inspect(inspection) => Ok((decided.decision, inspection)),
             // The connection was made for what is denied now.
             Action::Deny { .. } => {
                 record.barred();
                 Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into())
             }
-            // A tunnel through here is a request that nobody inspects: what a reverse listener is for, and Audit alone.
-            Action::Tunnel { .. } if !matches!(self.session.naming, Naming::Fixed(_)) => {
-                Ok((decided.decision, None))
+            // Where every request is read anyway, Tunnel means Inspect.
+            Action::Tunnel { .. } if !was_reported => {
+                let audit_only = self.snapshot.policy().audit_only();
+                let inspection = Inspection::unrestricted(&decided.decision, audit_only);
+                Ok((decided.decision, Arc::new(inspection)))
             }
             Action::Tunnel { .. } => {
                 let ruling = Ruling::builtin(
@@ -186,13 +210,7 @@ impl Exchange<'_> {
     }
 
     /// The answer as it goes to the agent.
-    fn incoming(
-        &self,
-        answer: Answer,
-        upgrade: Option<Upgrade>,
-        origin: &Origin,
-        record: &mut Record,
-    ) -> Result<Response<Body>, Failure> {
+    fn incoming(&self, answer: Answer, record: &mut Record) -> Result<Response<Body>, Failure> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let mut response = match answer {
             Answer::H1(response) => {
@@ -200,18 +218,13 @@ impl Exchange<'_> {
                 response.map(|body| Body::h1(body, idle))
             }
             Answer::H2(response) => response.map(|body| Body::h2(body, idle)),
-            Answer::Upgrade(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                let upgrade = upgrade.ok_or_else(unasked)?;
-                record.answered(response.status().as_u16(), None);
-                return upgrade.join(self.session, self.snapshot, origin, response);
-            }
             Answer::Upgrade(response) => {
                 readable(&response)?;
                 response.map(|body| Body::h2(body, idle))
             }
         };
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(unasked());
+        if switches(&response) {
+            return Err(Failure::new(Class::Framing, "the upstream switched protocols unasked"));
         }
         head::strip(response.headers_mut());
         response.extensions_mut().remove::<hyper::ext::ReasonPhrase>();
@@ -240,20 +253,24 @@ impl Exchange<'_> {
         let scrubbing = Scrubbing::of(response.headers_mut(), needles, limits)?;
         Ok(response.map(|body| body.scrubbed(scrubbing)))
     }
-}
 
-/// Says why the request goes no further. What of its body still comes is read when the connection closes.
-fn stopped(stop: &Stop, record: &mut Record) -> Response<Body> {
-    match stop {
-        Stop::Denied(refusal) => {
-            let event = record.denied(refusal);
-            reply::denied(refusal, &record.destination(), event)
-        }
-        Stop::Failed(failure) => {
-            let event = record.failed(failure);
-            reply::failed(failure, &record.destination(), event)
+    /// Says why the request goes no further. What of its body still comes is read when the connection closes.
+    fn stopped(&self, stop: &Stop, record: &mut Record) -> Response<Body> {
+        match stop {
+            Stop::Denied(refusal) => {
+                let event = record.denied(refusal);
+                reply::denied(refusal, &record.destination(), event)
+            }
+            Stop::Failed(failure) => {
+                let event = record.failed(failure);
+                reply::failed(failure, &record.destination(), event, self.session.doomed.is_some())
+            }
         }
     }
+}
+
+fn switches<B>(response: &Response<B>) -> bool {
+    response.status() == StatusCode::SWITCHING_PROTOCOLS
 }
 
 /// The verdict that counts of two: a denial ends the exchange, and what Audit would deny is said rather than Allow.
@@ -270,8 +287,4 @@ fn readable<B>(response: &Response<B>) -> Result<(), Failure> {
     check_response(response.status(), response.headers()).map_err(|violation| {
         Failure::new(Class::Framing, format!("the upstream's answer: {}", violation.reason()))
     })
-}
-
-fn unasked() -> Failure {
-    Failure::new(Class::Framing, "the upstream switched protocols unasked")
 }

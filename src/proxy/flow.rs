@@ -1,6 +1,6 @@
 //! The way of one connection: what is it, who is it for, and what may it do? Every way in meets here.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use super::error::{Refusal, Stop};
 use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
-use super::snapshot::Snapshot;
+use super::snapshot::{Interception, Snapshot};
 use super::sniff::{Bounds, Sniffed, Unclear, sniff};
 use super::upstream::{Origin, Speaks};
 use super::{Gateway, intercept, listener, reply, tunnel};
@@ -63,6 +63,18 @@ impl Flow {
         })
     }
 
+    /// Whether the tunnel that was made of this flow may stay under the snapshot in force now.
+    pub(crate) fn may_stay(&self, protocol: Protocol, peer: Option<SocketAddr>) -> bool {
+        let snapshot = self.gateway.snapshot();
+        let is_tunnelled = match self.decide(&snapshot, protocol).action {
+            Action::Tunnel { .. } => true,
+            Action::Inspect(_) => matches!(snapshot.interception, Interception::Passthrough(_)),
+            Action::Deny { .. } => false,
+        };
+        let keeps = |(host, peer)| snapshot.upstreams.keeps(snapshot.policy(), &host, peer);
+        is_tunnelled && self.host().zip(peer).is_none_or(keeps)
+    }
+
     /// Serves the connection to its end; `taken` are bytes that were read of it before.
     pub(crate) async fn run(self, mut stream: TcpStream, taken: Bytes) -> Closed {
         self.gateway.ledger.ready().await;
@@ -106,13 +118,14 @@ impl Flow {
         self.report_audited(&decided);
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
-            Action::Tunnel { allow_ech }
-                if hello.ech && !allow_ech && !self.snapshot.policy().audit_only() =>
-            {
+            Action::Tunnel { allow_ech: false } if hello.ech => {
                 let ruling = Ruling::builtin(
                     "ech",
                     "the name is hidden by Encrypted Client Hello, and the rule does not allow that",
                 );
+                if self.snapshot.policy().audit_only() {
+                    return self.tunnel(&ruling.into_would_deny(), Protocol::Tls, stream, None).await;
+                }
                 self.reset(&ruling, stream.into_parts().1)
             }
             Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Tls, stream, None).await,

@@ -4,6 +4,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{Request, Version};
 
+use super::body::RequestBody;
 use super::upstream::{Origin, Speaks};
 
 /// Fields of one hop (RFC 9110, section 7.6.1), in either direction.
@@ -29,14 +30,20 @@ pub(crate) fn is_left_behind(name: &HeaderName) -> bool {
 }
 
 /// Addresses a request to its upstream: origin-form and `Host` over HTTP/1.1, pseudo-fields over HTTP/2.
-pub(crate) fn address<B>(request: &mut Request<B>, origin: &Origin, speaks: Speaks) {
+pub(crate) fn address(request: &mut Request<RequestBody>, origin: &Origin, speaks: Speaks) {
     let authority = origin.authority();
     let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let mut uri = http::uri::Parts::default();
     uri.path_and_query = Some(path);
     request.headers_mut().remove(header::HOST);
+    request.headers_mut().remove(header::TRANSFER_ENCODING);
     match speaks {
         Speaks::H1 => {
+            join_cookies(request.headers_mut());
+            if request.body().is_unmeasured() {
+                // Unasked, hyper leaves the body of a GET out.
+                request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
             if let Ok(host) = HeaderValue::from_str(&authority) {
                 request.headers_mut().insert(header::HOST, host);
             }
@@ -50,6 +57,16 @@ pub(crate) fn address<B>(request: &mut Request<B>, origin: &Origin, speaks: Spea
     }
     if let Ok(uri) = Uri::from_parts(uri) {
         *request.uri_mut() = uri;
+    }
+}
+
+/// HTTP/2 may split cookies over several fields, HTTP/1.1 may not (RFC 9113, section 8.2.3).
+fn join_cookies(head: &mut HeaderMap) {
+    let crumbs: Vec<&[u8]> = head.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if crumbs.len() > 1
+        && let Ok(cookie) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]))
+    {
+        head.insert(header::COOKIE, cookie);
     }
 }
 
@@ -92,6 +109,16 @@ mod tests {
             assert!(stripped(name), "{name}");
         }
         assert!(!stripped("x-api-key"));
+    }
+
+    #[test]
+    fn cookies_that_came_in_pieces_go_on_as_one() {
+        let mut head = HeaderMap::new();
+        head.append(header::COOKIE, HeaderValue::from_static("a=1"));
+        head.append(header::COOKIE, HeaderValue::from_static("b=2"));
+        join_cookies(&mut head);
+        let cookies: Vec<_> = head.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+        assert_eq!(cookies, [b"a=1; b=2"]);
     }
 
     #[test]

@@ -59,6 +59,11 @@ impl Gateway {
     pub fn replace(&self, snapshot: Snapshot) {
         let before = self.snapshot.swap(Arc::new(snapshot));
         before.upstreams.retire();
+        self.decide_again();
+    }
+
+    /// Decides again about what is open.
+    pub fn decide_again(&self) {
         self.generation.send_modify(|generation| *generation += 1);
     }
 

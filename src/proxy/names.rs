@@ -58,11 +58,8 @@ fn parse(text: &str) -> Result<Authority, Stop> {
 }
 
 fn agree(origin: &Origin, claim: &Authority) -> Result<(), Stop> {
-    let default = if origin.tls { 443 } else { 80 };
     // A Host without a port is common on every port; one with another port names another server.
-    let port_agrees = claim.port.is_none_or(|port| port == origin.port)
-        || (claim.port == Some(default) && origin.port == default);
-    if claim.host == origin.host && port_agrees {
+    if claim.host == origin.host && claim.port.is_none_or(|port| port == origin.port) {
         return Ok(());
     }
     let reason = format!("the request is for {} and its connection for {}", Shown(claim), origin.authority());

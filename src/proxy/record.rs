@@ -105,10 +105,8 @@ impl Record {
     }
 
     /// What an Audit policy beside the enforced ones would have said.
-    pub(crate) fn audited(&mut self, ruling: Option<Ruling>) {
-        if let Some(ruling) = ruling {
-            self.emit_decision(fresh_id(), Kind::Policy, &ruling);
-        }
+    pub(crate) fn audited(&self, ruling: &Ruling) {
+        self.emit_decision(fresh_id(), Kind::Policy, ruling);
     }
 
     /// The request carries a real key from here on.
@@ -170,6 +168,13 @@ impl Record {
             }
             self.failure = Some(failure.message.clone().into());
         }
+        self.end();
+    }
+
+    /// What the connection became has ended, after so many bytes for the agent; well, or for this reason.
+    pub(crate) fn socket_ended(mut self: Box<Self>, received: u64, reason: Option<&'static str>) {
+        self.received = received;
+        self.failure = reason.map(Cow::Borrowed);
         self.end();
     }
 

@@ -20,12 +20,12 @@ pub(crate) fn denied(refusal: &Refusal, destination: &str, event: Id) -> Respons
     response
 }
 
-/// An upstream that could not be used.
-pub(crate) fn failed(failure: &Failure, destination: &str, event: Id) -> Response<Body> {
+/// An upstream that could not be used. `close`: nothing else will ever be said on the connection.
+pub(crate) fn failed(failure: &Failure, destination: &str, event: Id, close: bool) -> Response<Body> {
     let (status, _) = failure.class.shows();
     let text =
         format!("[postern] No answer from the upstream\nDestination: {destination}\nReason: {failure}\n");
-    let mut response = plain(status, text, false);
+    let mut response = plain(status, text, close);
     insert_event(response.headers_mut(), event);
     response
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::{HeaderMap, header};
 use http_body::Frame;
 
@@ -15,6 +15,9 @@ use crate::wire::coding::{self, Decoder, Wrote};
 /// One answer's way through decoder and scrubber.
 pub(crate) struct Scrubbing {
     decoder: Option<Decoder>,
+    /// What came encoded and has not been decoded yet.
+    coded: Bytes,
+    has_more: bool,
     scrubber: Scrubber,
     needles: Arc<Needles>,
     scrubbed: Vec<Bytes>,
@@ -36,7 +39,8 @@ impl Scrubbing {
         }
         needles.scrub_head(head);
         let scrubber = Scrubber::new(Arc::clone(&needles));
-        Ok(Self { decoder, scrubber, needles, scrubbed: Vec::new(), trailers: None })
+        let (coded, scrubbed) = (Bytes::new(), Vec::new());
+        Ok(Self { decoder, coded, has_more: false, scrubber, needles, scrubbed, trailers: None })
     }
 
     /// Whether the answer is as long as the upstream said.
@@ -44,13 +48,18 @@ impl Scrubbing {
         self.decoder.is_none()
     }
 
+    /// Takes a frame in; while there [is more](Self::has_more) to it, [`Self::go_on`] before the next one.
     pub(crate) fn frame(
         &mut self,
         frame: Frame<Bytes>,
         out: &mut VecDeque<Frame<Bytes>>,
     ) -> Result<(), Failure> {
         match frame.into_data() {
-            Ok(data) => self.data(data, out),
+            Ok(data) if self.decoder.is_none() => self.scrub(data, out),
+            Ok(data) => {
+                self.coded = data;
+                self.go_on(out)
+            }
             Err(frame) => {
                 if let Ok(mut trailers) = frame.into_trailers() {
                     self.needles.scrub_head(&mut trailers);
@@ -61,6 +70,22 @@ impl Scrubbing {
         }
     }
 
+    /// Whether what was taken in decodes to more than has been given out.
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Decodes a bounded piece of what was taken in: few bytes can stand for gigabytes, which are never held.
+    pub(crate) fn go_on(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
+        let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        let (mut rest, mut plain) = (&self.coded[..], Vec::new());
+        let wrote = decoder.write(&mut rest, &mut plain).map_err(|_| unreadable())?;
+        let used = self.coded.len() - rest.len();
+        self.coded.advance(used);
+        self.has_more = wrote == Wrote::Full;
+        self.scrub(plain.into(), out)
+    }
+
     /// The answer has ended: all that was held back follows, trailers last.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
         if let Some(mut decoder) = self.decoder.take() {
@@ -69,21 +94,6 @@ impl Scrubbing {
         self.scrubber.finish(&mut self.scrubbed).map_err(|_| unreadable())?;
         self.release(out);
         out.extend(self.trailers.take().map(Frame::trailers));
-        Ok(())
-    }
-
-    fn data(&mut self, data: Bytes, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
-        let Some(mut decoder) = self.decoder.take() else { return self.scrub(data, out) };
-        let mut rest = &data[..];
-        loop {
-            let mut plain = Vec::new();
-            let wrote = decoder.write(&mut rest, &mut plain).map_err(|_| unreadable())?;
-            self.scrub(plain.into(), out)?;
-            if wrote == Wrote::All {
-                break;
-            }
-        }
-        self.decoder = Some(decoder);
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Session {
     pub(crate) continuation: Mutex<Option<Continuation>>,
 }
 
-type Continuation = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Continuation = Pin<Box<dyn Future<Output = Closed> + Send>>;
 
 /// How the destination of a request is known.
 pub(crate) enum Naming {
@@ -94,27 +94,19 @@ impl Activity {
         self.last.store(now, Ordering::Relaxed);
     }
 
-    /// Resolves once nothing has moved for this long.
-    pub(crate) async fn still_for(&self, limit: Duration) {
-        loop {
-            let due = self.due(limit);
-            if Instant::now() >= due {
-                return;
-            }
-            tokio::time::sleep_until(due).await;
-        }
-    }
-
     /// Resolves once the connection has been still for too long: `first` before any request, `then` between two,
-    /// `within` in the middle of one. Answers whether that is where it stopped.
-    async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> bool {
+    /// `within` in the middle of one. Answers which of them it was.
+    async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> Closed {
         loop {
-            let is_busy = self.is_busy();
             let idle = if self.any.load(Ordering::Relaxed) { then } else { first };
-            let due = self.due(if is_busy { within } else { idle });
-            let now = Instant::now();
+            let (limit, closed) = match (self.is_busy(), self.any.load(Ordering::Relaxed)) {
+                (true, _) => (within, Closed::StreamIdle),
+                (false, true) => (then, Closed::KeepAlive),
+                (false, false) => (first, Closed::HeadTimeout),
+            };
+            let (now, due) = (Instant::now(), self.due(limit));
             if now >= due {
-                return is_busy;
+                return closed;
             }
             // In the middle of an exchange, the end of which begins another span.
             tokio::time::sleep_until(due.min(now + idle)).await;
@@ -168,15 +160,14 @@ where
         .with_upgrades();
     let connection = pin!(connection);
     let ended = to_its_end(&session, settings, connection, UpgradeableConnection::graceful_shutdown).await;
-    match found.take() {
-        Some(End::HeadTimeout) => return Closed::HeadTimeout,
-        Some(End::Violation(violation, event)) => return session.violated(&violation, event),
-        None => {}
+    // Taken in any case: it holds the session, and the session it.
+    let continuation = session.continuation();
+    match (found.take(), continuation) {
+        (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
+        (Some(End::Violation(violation, event)), _) => session.violated(&violation, event),
+        (None, Some(continuation)) => continuation.await,
+        (None, None) => ended,
     }
-    if let Some(continuation) = session.continuation() {
-        continuation.await;
-    }
-    ended
 }
 
 impl Session {
@@ -293,24 +284,19 @@ where
     let (activity, timeouts) = (&session.activity, &settings.timeouts);
     // Longer than any wait that has an answer of its own.
     let within = timeouts.stream_idle.max(timeouts.upstream_head) + timeouts.connect;
-    let is_stuck = tokio::select! {
+    let closed = tokio::select! {
         biased;
         result = connection.as_mut() => return session.why(result.is_err()),
-        is_stuck = activity.still_too_long(timeouts.agent_head, timeouts.keep_alive, within) => is_stuck,
-        () = session.gateway.drain.stopping() => false,
+        closed = activity.still_too_long(timeouts.agent_head, timeouts.keep_alive, within) => closed,
+        () = session.gateway.drain.stopping() => Closed::Draining,
     };
-    if is_stuck {
-        return Closed::StreamIdle;
+    if closed == Closed::StreamIdle {
+        return closed;
     }
     tell(connection.as_mut());
     activity.moved();
-    let why = match (session.gateway.drain.is_stopping(), activity.any.load(Ordering::Relaxed)) {
-        (true, _) => Closed::Draining,
-        (false, true) => Closed::KeepAlive,
-        (false, false) => Closed::HeadTimeout,
-    };
     tokio::select! {
-        _ = connection => why,
-        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => why,
+        _ = connection => closed,
+        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => closed,
     }
 }

@@ -86,9 +86,9 @@ impl Snapshot {
         &self.policy
     }
 
-    /// Says whether the policy's age still lets it be followed.
-    pub fn set_expired(&self, expired: bool) {
-        self.expired.store(expired, Ordering::Relaxed);
+    /// Says whether the policy's age still lets it be followed. Answers whether that is new.
+    pub fn set_expired(&self, expired: bool) -> bool {
+        self.expired.swap(expired, Ordering::Relaxed) != expired
     }
 
     /// Drops idle upstream connections that have waited too long.
@@ -132,7 +132,7 @@ impl Snapshot {
     /// What bounds the decoding of an answer.
     pub(crate) fn coding_limits(&self) -> coding::Limits {
         coding::Limits {
-            // Only what streams through is decoded here, so nothing but the chunk is held.
+            // What is decoded here streams through, a chunk at a time.
             decoded_bytes: u64::MAX,
             zstd_window_bytes: self.settings.limits.zstd_window_bytes as u64,
             ..coding::Limits::default()

@@ -1,7 +1,5 @@
 //! Looks at the first bytes of a connection, and takes none of them away.
 
-use std::io;
-
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
@@ -60,16 +58,11 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
         }
         bytes.reserve(4 << 10);
         match timeout_at(bounds.deadline, stream.read_buf(&mut bytes)).await {
-            Ok(Ok(0)) => return (bytes.freeze(), Err(Unclear::Closed)),
+            Ok(Ok(0) | Err(_)) => return (bytes.freeze(), Err(Unclear::Closed)),
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => return (bytes.freeze(), Err(closed(&error))),
             Err(_) => return (bytes.freeze(), Err(Unclear::Timeout)),
         }
     }
-}
-
-fn closed(_error: &io::Error) -> Unclear {
-    Unclear::Closed
 }
 
 /// `None`: more bytes are needed.

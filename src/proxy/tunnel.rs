@@ -1,7 +1,8 @@
 //! Bytes that nobody reads, both ways, counted; a tunnel that policy no longer allows is closed.
 
+use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::flow::Flow;
@@ -16,7 +18,7 @@ use super::listener;
 use super::rewind::Rewind;
 use crate::event::{self, Decision, Direction, Event, Kind, Payload, Verdict};
 use crate::ledger::fresh_id;
-use crate::policy::destination::{Action, Protocol};
+use crate::policy::destination::Protocol;
 use crate::telemetry::label::Closed;
 
 /// A buffer for each direction: below it copying costs more, above it memory does.
@@ -30,36 +32,22 @@ pub(crate) async fn run(
     agent: Rewind<TcpStream>,
     upstream: TcpStream,
 ) -> Closed {
-    let counts = Arc::new(Counts::new());
+    let counts = Counts::new();
     let mut report = Report {
         flow,
         destination,
         counts: Arc::clone(&counts),
         reason: Some("the gateway cut it when it stopped"),
     };
+    let peer = upstream.peer_addr().ok();
     let mut agent = Counted { stream: agent, counts: Arc::clone(&counts), sent: true };
     let mut upstream = Counted { stream: upstream, counts: Arc::clone(&counts), sent: false };
-    let mut replaced = flow.gateway.replaced();
-    let idle = flow.snapshot.settings.timeouts.stream_idle;
-    let (closed, reason) = {
-        let copy = tokio::io::copy_bidirectional_with_sizes(&mut agent, &mut upstream, BUFFER, BUFFER);
-        tokio::pin!(copy);
-        loop {
-            tokio::select! {
-                done = &mut copy => break match done {
-                    Ok(_) => (Closed::Finished, None),
-                    Err(_) => (Closed::AgentGone, Some("one side broke off")),
-                },
-                () = counts.idle_for(idle) => break (Closed::StreamIdle, Some("nothing flowed for too long")),
-                _ = replaced.changed() => {
-                    let decided = flow.decide(&flow.gateway.snapshot(), protocol);
-                    if matches!(decided.action, Action::Deny { .. }) {
-                        break (Closed::PolicyChanged, Some("policy has changed: the destination is denied"));
-                    }
-                }
-            }
-        }
+    let copy = async {
+        tokio::io::copy_bidirectional_with_sizes(&mut agent, &mut upstream, BUFFER, BUFFER).await.map(|_| ())
     };
+    let idle = flow.snapshot.settings.timeouts.stream_idle;
+    let is_allowed = || flow.may_stay(protocol, peer);
+    let (closed, reason) = counts.until_over(copy, idle, flow.gateway.replaced(), is_allowed).await;
     if closed != Closed::Finished {
         listener::reset(upstream.stream);
         listener::reset(agent.stream.into_parts().1);
@@ -97,15 +85,47 @@ impl Drop for Report<'_> {
     }
 }
 
-struct Counts {
-    begun: Instant,
+/// What has flowed, each way.
+#[derive(Default)]
+pub(crate) struct Counts {
     sent: AtomicU64,
     received: AtomicU64,
 }
 
 impl Counts {
-    fn new() -> Self {
-        Self { begun: Instant::now(), sent: AtomicU64::new(0), received: AtomicU64::new(0) }
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// How many bytes have come for the agent.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the end of a copy, for silence in it, or for a policy that does not allow it. Answers why it is over,
+    /// in words where it did not end by itself.
+    pub(crate) async fn until_over(
+        &self,
+        copy: impl Future<Output = io::Result<()>>,
+        idle: Duration,
+        mut replaced: watch::Receiver<u64>,
+        is_allowed: impl Fn() -> bool,
+    ) -> (Closed, Option<&'static str>) {
+        let mut copy = pin!(copy);
+        // Policy may have changed since it let this begin.
+        replaced.mark_changed();
+        loop {
+            tokio::select! {
+                done = &mut copy => return match done {
+                    Ok(()) => (Closed::Finished, None),
+                    Err(_) => (Closed::AgentGone, Some("one side broke off")),
+                },
+                () = self.idle_for(idle) => return (Closed::StreamIdle, Some("nothing flowed for too long")),
+                _ = replaced.changed() => if !is_allowed() {
+                    return (Closed::PolicyChanged, Some("policy has changed: the destination is denied"));
+                }
+            }
+        }
     }
 
     fn total(&self) -> u64 {
@@ -115,7 +135,7 @@ impl Counts {
     /// Resolves when not a byte has flowed for this long, give or take one span.
     async fn idle_for(&self, limit: Duration) {
         let mut seen = self.total();
-        let mut due = self.begun.max(Instant::now()) + limit;
+        let mut due = Instant::now() + limit;
         loop {
             tokio::time::sleep_until(due).await;
             let now = self.total();
@@ -129,11 +149,11 @@ impl Counts {
 }
 
 /// A stream whose received bytes are counted.
-struct Counted<S> {
-    stream: S,
-    counts: Arc<Counts>,
+pub(crate) struct Counted<S> {
+    pub(crate) stream: S,
+    pub(crate) counts: Arc<Counts>,
     /// Whether what is read here is on its way out.
-    sent: bool,
+    pub(crate) sent: bool,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {

@@ -17,13 +17,15 @@ use super::body::Body;
 use super::error::{Class, Failure, Stop};
 use super::head;
 use super::names::framing;
-use super::session::{Activity, Session};
+use super::record::Record;
+use super::session::Session;
 use super::snapshot::Snapshot;
+use super::tunnel::{Counted, Counts};
 use super::upstream::Origin;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
-use crate::policy::inspection::Inspection;
+use crate::telemetry::label::Closed;
 
 /// What one direction copies at a time.
 const BUFFER: usize = 16 << 10;
@@ -35,30 +37,26 @@ pub(crate) struct Upgrade {
     accept: String,
 }
 
-/// The WebSocket that the request asks for, if it asks for one.
+/// Whether the request asks for a WebSocket.
 ///
 /// `Upgrade: h2c` is passed over, as RFC 9110 (section 7.8) lets a server do: the request goes on over HTTP/1.1.
 /// `CONNECT` inside a connection, and any other protocol, is refused.
-pub(crate) fn asked(parts: &mut Parts, inspection: Option<&Inspection>) -> Result<Option<Upgrade>, Stop> {
-    let refused = |why: &str| Err(Ruling::builtin("upgrade", why).into());
+pub(crate) fn is_asked(parts: &Parts) -> Result<bool, Stop> {
     if parts.method == http::Method::CONNECT {
-        return refused("a connection inside a connection is not to be had");
+        return Err(refused("a connection inside a connection is not to be had"));
     }
-    let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(None) };
+    let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(false) };
     if protocol.as_bytes().eq_ignore_ascii_case(b"h2c") {
-        return Ok(None);
+        return Ok(false);
     }
     if !protocol.as_bytes().eq_ignore_ascii_case(b"websocket") {
-        return refused("of all protocols, only WebSocket can be upgraded to");
+        return Err(refused("of all protocols, only WebSocket can be upgraded to"));
     }
-    if let Some(ruling) = inspection.map(Inspection::upgrade).filter(Ruling::denies) {
-        return Err(ruling.into());
-    }
-    let accept = accept_for(&parts.headers)?;
-    match parts.extensions.remove::<OnUpgrade>() {
-        Some(agent) => Ok(Some(Upgrade { agent, accept })),
-        None => refused("this connection cannot be upgraded"),
-    }
+    Ok(true)
+}
+
+fn refused(why: &str) -> Stop {
+    Ruling::builtin("upgrade", why).into()
 }
 
 /// Writes the wish into a head that was stripped of it.
@@ -68,17 +66,25 @@ pub(crate) fn ask(head: &mut HeaderMap) {
 }
 
 impl Upgrade {
-    /// Verifies the upstream's 101 and joins the two connections; the agent's session ends with them.
+    /// The WebSocket that a request asks for.
+    pub(crate) fn of(parts: &mut Parts) -> Result<Self, Stop> {
+        let accept = accept_for(&parts.headers)?;
+        match parts.extensions.remove::<OnUpgrade>() {
+            Some(agent) => Ok(Self { agent, accept }),
+            None => Err(refused("this connection cannot be upgraded")),
+        }
+    }
+
+    /// Verifies the upstream's 101 and answers with it; the socket goes on once hyper is done with the connection.
     pub(crate) fn join(
         self,
         session: &Arc<Session>,
-        snapshot: &Snapshot,
-        origin: &Origin,
+        origin: Origin,
         mut response: Response<Incoming>,
-    ) -> Result<Response<Body>, Failure> {
+        needles: Option<Arc<Needles>>,
+    ) -> Result<(Response<Body>, Socket), Failure> {
         verify(response.headers(), &self.accept)?;
         let upstream = hyper::upgrade::on(&mut response);
-        let needles = snapshot.needles(origin);
         let mut head = std::mem::take(response.headers_mut());
         head::strip(&mut head);
         if let Some(needles) = &needles {
@@ -86,12 +92,47 @@ impl Upgrade {
         }
         ask(&mut head);
         session.activity.upgraded.store(true, Ordering::Relaxed);
-        let joined = joined(Arc::clone(session), origin.clone(), self.agent, upstream, needles);
-        session.continue_with(Box::pin(joined));
         let mut answer = Response::new(Body::own(""));
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         *answer.headers_mut() = head;
-        Ok(answer)
+        Ok((answer, Socket { session: Arc::clone(session), origin, agent: self.agent, upstream, needles }))
+    }
+}
+
+/// Two connections that become one WebSocket.
+pub(crate) struct Socket {
+    session: Arc<Session>,
+    origin: Origin,
+    agent: OnUpgrade,
+    upstream: OnUpgrade,
+    needles: Option<Arc<Needles>>,
+}
+
+impl Socket {
+    /// Makes this what the session goes on with.
+    pub(crate) fn go_on(self, record: Box<Record>) {
+        let session = Arc::clone(&self.session);
+        session.continue_with(Box::pin(self.run(record)));
+    }
+
+    /// Copies between the two, until either breaks off, both have ended, or policy no longer allows it.
+    async fn run(self, record: Box<Record>) -> Closed {
+        let Self { session, origin, agent, upstream, needles } = self;
+        let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return Closed::AgentGone };
+        let gateway = &session.gateway;
+        let counts = Counts::new();
+        let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
+        let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
+        let (mut from_agent, mut to_agent) = tokio::io::split(agent);
+        let (mut from_upstream, mut to_upstream) = tokio::io::split(upstream);
+        let out = copy(&mut from_agent, &mut to_upstream, None);
+        let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new));
+        let both = async { tokio::try_join!(out, back).map(|_| ()) };
+        let idle = gateway.snapshot().settings.timeouts.stream_idle;
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin);
+        let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
+        record.socket_ended(counts.received(), reason);
+        closed
     }
 }
 
@@ -120,40 +161,8 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
     Err(Failure::new(Class::Framing, "the upstream switched protocols without having understood the request"))
 }
 
-/// Copies between the two, until either ends, nothing flows any more, or policy no longer allows it.
-async fn joined(
-    session: Arc<Session>,
-    origin: Origin,
-    agent: OnUpgrade,
-    upstream: OnUpgrade,
-    needles: Option<Arc<Needles>>,
-) {
-    let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return };
-    let (mut from_agent, mut to_agent) = tokio::io::split(TokioIo::new(agent));
-    let (mut from_upstream, mut to_upstream) = tokio::io::split(TokioIo::new(upstream));
-    let mut replaced = session.gateway.replaced();
-    let activity = &session.activity;
-    let out = copy(&mut from_agent, &mut to_upstream, None, activity);
-    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new), activity);
-    let both = async { tokio::try_join!(out, back) };
-    let idle = session.gateway.snapshot().settings.timeouts.stream_idle;
-    tokio::pin!(both);
-    loop {
-        tokio::select! {
-            _ = &mut both => return,
-            () = activity.still_for(idle) => return,
-            _ = replaced.changed() => if !is_still_allowed(&session, &origin) { return },
-        }
-    }
-}
-
 /// Copies one direction to its end; what comes from the upstream is scrubbed of real keys, length for length.
-async fn copy<R, W>(
-    from: &mut R,
-    to: &mut W,
-    mut scrubber: Option<Scrubber>,
-    activity: &Activity,
-) -> io::Result<()>
+async fn copy<R, W>(from: &mut R, to: &mut W, mut scrubber: Option<Scrubber>) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -171,20 +180,19 @@ where
             to.write_all(&chunk).await?;
         }
         to.flush().await?;
-        activity.moved();
         if ended {
             return to.shutdown().await;
         }
     }
 }
 
-fn is_still_allowed(session: &Session, origin: &Origin) -> bool {
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
-    match session.gateway.snapshot().destination(&flow).action {
-        Action::Inspect(inspection) => inspection.upgrade_allowed(),
-        Action::Tunnel { .. } => true,
+    match snapshot.destination(&flow).action {
+        Action::Inspect(inspection) => !inspection.upgrade().denies(),
+        Action::Tunnel { .. } => snapshot.policy().audit_only(),
         Action::Deny { .. } => false,
     }
 }

@@ -268,3 +268,31 @@ fn a_second_request_behind_a_refused_one_is_judged_by_itself() {
     assert_eq!(connection.read_answer().status, 200);
     assert_eq!(test.upstream.requests().len(), 1);
 }
+
+#[test]
+fn a_refusal_of_head_over_h2_is_a_head_alone() {
+    let endpoints =
+        "{name: api, hosts: [api.example.com], action: Inspect, endpoints: [{methods: [POST], path: /echo}]}";
+    let test = inspected_with(|setup| setup.destinations(&[endpoints]));
+    let agent = test.gateway.agent();
+    let connection = agent.h2("api.example.com");
+
+    let answer = connection.request("HEAD", "https://api.example.com/echo", &[], b"").unwrap();
+
+    assert_eq!((answer.status, answer.complete), (403, true), "{answer:?}");
+    assert!(answer.body.is_empty(), "{}", answer.text());
+    assert_eq!(answer.header("x-postern-rule"), Some("postern/builtin/endpoint"));
+}
+
+#[test]
+fn a_connection_that_was_ended_for_a_502_is_closed_after_it() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gateway = Setup::new(&upstreams).host("api.example.com", gone).destinations(&[INSPECT_API]).start();
+    let mut connection = gateway.agent().tls("api.example.com");
+
+    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+
+    assert_eq!(connection.read_answer().status, 502);
+    assert_eq!(connection.ending(), Ending::Closed(Vec::new()), "the next connection may find it there");
+}

@@ -1,6 +1,6 @@
 //! A new policy takes effect whole, or not at all.
 
-use super::{halting, inspected};
+use super::{INSPECT_API, halting, inspected};
 use crate::support::setup::policy;
 use crate::support::upstream::{Gate, Step};
 use crate::support::{Ending, Pki, Setup, Upstream};
@@ -107,4 +107,34 @@ fn an_open_tunnel_is_closed_where_it_is_now_denied() {
     assert!(matches!(denied.ending(), Ending::Closed(rest) | Ending::Cut(rest) if rest.is_empty()));
     allowed.send("GET /echo HTTP/1.1\r\nHost: other.example.com\r\n\r\n");
     assert_eq!(allowed.read_answer().status, 200);
+}
+
+#[test]
+fn an_open_tunnel_is_closed_where_its_destination_is_now_inspected() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let upstream = Upstream::tls(&upstreams, &["api.example.com"]);
+    let gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .destinations(&["{name: api, hosts: [api.example.com], action: Tunnel}"])
+        .start();
+    let mut tunnelled = gateway.agent().trusting(upstreams.roots()).tls("api.example.com");
+
+    gateway.reload_policy(&policy(&[INSPECT_API]), "success");
+
+    assert!(matches!(tunnelled.ending(), Ending::Closed(rest) | Ending::Cut(rest) if rest.is_empty()));
+}
+
+#[test]
+fn an_open_tunnel_is_closed_where_its_address_is_now_denied() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let upstream = Upstream::tls(&upstreams, &["api.example.com"]);
+    let tunnel = "{name: api, hosts: [api.example.com], action: Tunnel}";
+    let gateway =
+        Setup::new(&upstreams).host("api.example.com", upstream.address()).destinations(&[tunnel]).start();
+    let mut tunnelled = gateway.agent().trusting(upstreams.roots()).tls("api.example.com");
+
+    gateway
+        .reload_policy(&policy(&[tunnel, "{name: nowhere, cidrs: [127.0.0.0/8], action: Deny}"]), "success");
+
+    assert!(matches!(tunnelled.ending(), Ending::Closed(rest) | Ending::Cut(rest) if rest.is_empty()));
 }

@@ -1,6 +1,7 @@
 //! The reverse way in: a local port that stands for one upstream.
 
 use super::{INSPECT_API, inspected_with};
+use crate::support::setup::policy;
 
 const UPSTREAM: &str = "https://api.example.com";
 
@@ -70,4 +71,37 @@ fn both_ways_in_can_be_open_at_once() {
 
     assert_eq!(connection.read_answer().status, 200);
     assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
+}
+
+#[test]
+fn a_tunnel_rule_allows_no_upgrade_there() {
+    let test = inspected_with(|setup| {
+        let destination = "{name: api, hosts: [api.example.com], action: Tunnel}";
+        setup.reverse(UPSTREAM).destinations(&[destination])
+    });
+    let mut connection = test.gateway.reverse();
+
+    connection.send(
+        "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    );
+
+    connection.read_answer().assert_refused(403, "postern/builtin/upgrade");
+    assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn what_an_audit_policy_would_deny_is_said_there_too() {
+    let trial = policy(&["{name: none, hosts: [api.example.com], action: Deny}"])
+        .replace("name: test", "name: trial")
+        .replace("podSelector", "enforcement: Audit\n  podSelector");
+    let test = inspected_with(|setup| {
+        setup.reverse(UPSTREAM).policy(&format!("{}---\n{trial}", policy(&[INSPECT_API])))
+    });
+    let mut connection = test.gateway.reverse();
+
+    connection.send("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+    assert_eq!(connection.read_answer().status, 200);
+    assert_eq!(test.gateway.wait_for("Policy", "WouldDeny")["decision"]["rule"], "agents/trial/none");
 }

@@ -191,3 +191,15 @@ fn an_idle_stream_is_ended_after_its_bound() {
 
     assert_eq!((answer.status, answer.complete), (200, false), "{answer:?}");
 }
+
+#[test]
+fn a_get_with_a_chunked_body_keeps_it() {
+    let test = inspected();
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    connection.send(
+        "GET /echo HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nquery\r\n0\r\n\r\n",
+    );
+
+    assert_eq!(connection.read_answer().json()["body"], "query");
+}

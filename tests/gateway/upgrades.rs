@@ -1,15 +1,15 @@
 //! WebSocket passes where a rule says so, after everything else was decided; every other upgrade is refused at once.
 
-use super::{Inspected, inspected, inspected_with};
-use crate::support::Connection;
-use crate::support::upstream::accept_key;
+use super::{INSPECT_API, Inspected, inspected, inspected_with};
+use crate::support::setup::policy;
+use crate::support::upstream::{RawUpstream, accept_key};
+use crate::support::{Connection, Ending, Gateway, Pki, Setup};
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+const ALLOWED: &str = "{name: api, hosts: [api.example.com], action: Inspect, upgrade: Allow}";
 
 fn with_upgrade() -> Inspected {
-    inspected_with(|setup| {
-        setup.destinations(&["{name: api, hosts: [api.example.com], action: Inspect, upgrade: Allow}"])
-    })
+    inspected_with(|setup| setup.destinations(&[ALLOWED]))
 }
 
 fn ask(connection: &mut Connection, path: &str, protocol: &str) {
@@ -104,4 +104,62 @@ fn connect_inside_a_connection_is_refused() {
     let answer = connection.read_answer();
     assert!((400..500).contains(&answer.status), "{answer:?}");
     assert!(test.upstream.requests().is_empty());
+}
+
+/// An upstream that takes the WebSocket and waits for its end.
+fn patient() -> (RawUpstream, Gateway) {
+    let upstreams = Pki::new("Upstream Test CA");
+    let identity = upstreams.leaf(&["api.example.com"]);
+    let upstream = RawUpstream::start(Some(&identity), |connection, heard| {
+        connection.read_until(b"\r\n\r\n");
+        let accept = accept_key(KEY);
+        connection.send(format!(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Accept: {accept}\r\n\r\n"
+        ));
+        while connection.try_read().is_some() {}
+        heard.push(b"the end".to_vec());
+    });
+    let setup = Setup::new(&upstreams).host("api.example.com", upstream.address());
+    let gateway = setup.set("/timeouts/streamIdle", "2s").destinations(&[ALLOWED]).start();
+    (upstream, gateway)
+}
+
+#[test]
+fn an_agent_that_breaks_off_a_websocket_ends_it_upstream() {
+    let (upstream, gateway) = patient();
+    let mut connection = gateway.agent().tls("api.example.com");
+    ask(&mut connection, "/ws", "websocket");
+    assert_eq!(connection.read_head().status, 101);
+
+    // Without the closing alert of TLS: the process was killed.
+    drop(connection);
+
+    upstream.heard().wait_for("the end upstream", |said| said == b"the end");
+    assert!(gateway.wait_for("Response", "Allow")["destination"]["reason"].is_string());
+}
+
+#[test]
+fn a_websocket_in_silence_is_ended_after_its_bound() {
+    let (upstream, gateway) = patient();
+    let mut connection = gateway.agent().tls("api.example.com");
+    ask(&mut connection, "/ws", "websocket");
+    assert_eq!(connection.read_head().status, 101);
+
+    assert!(matches!(connection.ending(), Ending::Closed(said) | Ending::Cut(said) if said.is_empty()));
+    upstream.heard().wait_for("the end upstream", |said| said == b"the end");
+}
+
+#[test]
+fn what_audit_alone_denies_of_an_upgrade_goes_through_and_is_said() {
+    let test = inspected_with(|setup| {
+        let inspected = policy(&[INSPECT_API]).replace("podSelector", "enforcement: Audit\n  podSelector");
+        setup.policy(&inspected)
+    });
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    ask(&mut connection, "/ws", "websocket");
+
+    assert_eq!(connection.read_head().status, 101);
+    assert_eq!(test.gateway.wait_for("Request", "WouldDeny")["decision"]["rule"], "postern/builtin/upgrade");
 }

@@ -23,7 +23,7 @@ use crate::credential::Store;
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
-use crate::policy::age::Freshness;
+use crate::policy::age::{Age, Freshness};
 use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::proxy::listener::{self, Password, Way};
@@ -179,7 +179,9 @@ impl Look {
         }
         let snapshot = gateway.snapshot();
         self.condition.facts().credentials = problems(&snapshot.credentials.refresh().problems);
-        snapshot.set_expired(self.condition.age().freshness == Freshness::Expired);
+        if snapshot.set_expired(self.condition.age().freshness == Freshness::Expired) {
+            gateway.decide_again();
+        }
         snapshot.sweep();
     }
 
@@ -280,7 +282,11 @@ fn build(checked: Checked, drain: &Drain, before: Option<&Snapshot>) -> Result<S
         proxy_credentials,
         own: addresses::own(),
     };
-    Ok(Snapshot::new(parts, drain.clone()))
+    let snapshot = Snapshot::new(parts, drain.clone());
+    let now = SystemTime::now();
+    let age = Age::at(now, now, snapshot.policy().synced_at());
+    snapshot.set_expired(age.freshness == Freshness::Expired);
+    Ok(snapshot)
 }
 
 /// The leaves of a CA: those that are cached, where it is the one before.

@@ -53,13 +53,8 @@ impl Dialer {
     /// A TCP connection to the route, through the corporate proxy where there is one.
     pub(crate) async fn tcp(&self, policy: &Policy, route: Route<'_>) -> Result<TcpStream, Stop> {
         let deadline = Instant::now() + self.timeout;
-        let fixed = match route.host {
-            Host::Name(name) => self.hosts.get(name).copied(),
-            Host::Ip(_) => None,
-        };
-        if fixed.is_none()
-            && let Some(proxy) = self.proxy.as_ref().filter(|proxy| proxy.serves(route.host))
-        {
+        let fixed = self.fixed(route.host);
+        if let Some(proxy) = self.proxy_for(route.host) {
             if let Host::Ip(ip) = route.host {
                 self.judge(policy, *ip, route.port)?;
             }
@@ -97,6 +92,26 @@ impl Dialer {
                 Err(Failure::new(Class::ConnectTimeout, "the upstream's TLS handshake took too long").into())
             }
         }
+    }
+
+    /// Whether a connection that was made before this policy may stay: its address is judged again. Which one it is
+    /// behind the corporate proxy nobody here knows.
+    pub(crate) fn keeps(&self, policy: &Policy, host: &Host, peer: SocketAddr) -> bool {
+        let ip = match (host, self.proxy_for(host)) {
+            (Host::Name(_), Some(_)) => return true,
+            (Host::Ip(ip), Some(_)) => *ip,
+            (Host::Name(_) | Host::Ip(_), None) => peer.ip(),
+        };
+        self.judge(policy, ip, peer.port()).is_ok()
+    }
+
+    fn fixed(&self, host: &Host) -> Option<(IpAddr, Option<u16>)> {
+        host.name().and_then(|name| self.hosts.get(name)).copied()
+    }
+
+    /// The corporate proxy, unless the host is one of its exceptions or has an address of its own.
+    fn proxy_for(&self, host: &Host) -> Option<&CorporateProxy> {
+        self.proxy.as_ref().filter(|proxy| self.fixed(host).is_none() && proxy.serves(host))
     }
 
     fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Result<(), Ruling> {

@@ -9,6 +9,7 @@ mod through_proxy;
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -78,7 +79,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Bounds {
     pub(crate) header_bytes: usize,
     pub(crate) header_count: usize,
-    /// For the connection, the request and the head of its answer together.
+    /// From the request's last byte to the head of its answer.
     pub(crate) head: Duration,
     pub(crate) idle: Duration,
 }
@@ -135,7 +136,7 @@ impl Upstreams {
         let (stream, speaks) = self.connect(policy, origin, h2).await?;
         let key = Key { origin: origin.clone(), user: User::Nobody };
         match speaks {
-            Speaks::H2 => drop(self.pool.share(key, self.h2(stream).await?)),
+            Speaks::H2 => self.pool.share(key, self.h2(stream).await?),
             Speaks::H1 => self.pool.give_back(key, self.h1(stream).await?),
         }
         Ok(h2 && speaks == Speaks::H2)
@@ -151,10 +152,13 @@ impl Upstreams {
     ) -> Result<Answer, Stop> {
         let progress = request.body().progress();
         let exchange = async {
-            if speaks == Speaks::H2 || self.spoken.get(&key.origin) == Some(Spoken::OnlyH2) {
-                self.send_h2(policy, key, request).await
-            } else {
-                self.send_h1(policy, key, request).await
+            match (self.spoken.get(&key.origin), speaks) {
+                (Some(Spoken::OnlyH2), _) | (Some(Spoken::H1 | Spoken::H2) | None, Speaks::H2) => {
+                    self.send_h2(policy, key, request).await
+                }
+                (Some(Spoken::OnlyH1), _) | (Some(Spoken::H1 | Spoken::H2) | None, Speaks::H1) => {
+                    self.send_h1(policy, key, request).await
+                }
             }
         };
         tokio::select! {
@@ -217,7 +221,8 @@ impl Upstreams {
                 self.h1(stream).await?.send(request).await.map(|answer| self.h1_answer(answer, key))
             }
             Speaks::H2 => {
-                let mut connection = self.pool.share(key, self.h2(stream).await?);
+                let mut connection = self.h2(stream).await?;
+                self.pool.share(key, connection.clone());
                 connection.send(request).await.map(Answer::H2)
             }
         };
@@ -253,6 +258,11 @@ impl Upstreams {
     /// A connection whose bytes nobody reads here.
     pub(crate) async fn tunnel(&self, policy: &Policy, host: &Host, port: u16) -> Result<TcpStream, Stop> {
         self.dialer.tcp(policy, Route { host, port }).await
+    }
+
+    /// Whether a tunnel that was made may stay open, as far as its address goes.
+    pub(crate) fn keeps(&self, policy: &Policy, host: &Host, peer: SocketAddr) -> bool {
+        self.dialer.keeps(policy, host, peer)
     }
 
     /// Drops idle connections that have waited too long.

@@ -8,7 +8,7 @@ use super::{Origin, h1, h2};
 
 /// Idle HTTP/1.1 connections that are kept for one key.
 const IDLE_PER_KEY: usize = 64;
-/// Idle HTTP/1.1 connections that are kept in all.
+/// Idle HTTP/1.1 connections, and HTTP/2 connections, that are kept in all.
 const IDLE: usize = 1_024;
 
 /// What a connection may be reused for: one origin, and one credential once one has been sent on it.
@@ -43,7 +43,8 @@ struct Shared {
 struct State {
     idle: HashMap<Key, Vec<(h1::Connection, Instant)>>,
     count: usize,
-    multiplexed: HashMap<Key, h2::Connection>,
+    /// With when it was last asked for: what still flows on one that is dropped flows on.
+    multiplexed: HashMap<Key, (h2::Connection, Instant)>,
     closed: bool,
 }
 
@@ -79,36 +80,30 @@ impl Pool {
     /// The HTTP/2 connection for the key, if one stands.
     pub(crate) fn shared(&self, key: &Key) -> Option<h2::Connection> {
         let mut state = self.state();
-        if let Some(found) = state.multiplexed.get(key) {
-            if found.is_open() {
-                return Some(found.clone());
-            }
-            state.multiplexed.remove(key);
-        }
         // One that nobody has used yet becomes this user's.
-        let connection = state.multiplexed.remove(&key.unused()).filter(h2::Connection::is_open)?;
-        state.multiplexed.insert(key.clone(), connection.clone());
+        let (connection, _) = [key, &key.unused()]
+            .into_iter()
+            .find_map(|key| state.multiplexed.remove(key).filter(|(connection, _)| connection.is_open()))?;
+        state.multiplexed.insert(key.clone(), (connection.clone(), Instant::now()));
         Some(connection)
     }
 
-    /// Shares an HTTP/2 connection, unless another one came first: that one is answered.
-    pub(crate) fn share(&self, key: Key, connection: h2::Connection) -> h2::Connection {
+    /// Shares an HTTP/2 connection, unless another one came first.
+    pub(crate) fn share(&self, key: Key, connection: h2::Connection) {
         let mut state = self.state();
-        if state.closed {
-            return connection;
+        if state.multiplexed.len() >= IDLE {
+            state.sweep(self.0.idle_for);
         }
-        let entry = state.multiplexed.entry(key).or_insert_with(|| connection.clone());
-        if !entry.is_open() {
-            *entry = connection;
+        let is_taken = state.multiplexed.get(&key).is_some_and(|(first, _)| first.is_open());
+        if !state.closed && !is_taken && state.multiplexed.len() < IDLE {
+            state.multiplexed.insert(key, (connection, Instant::now()));
         }
-        entry.clone()
     }
 
     /// Drops what has been idle for too long. Called now and then.
     pub(crate) fn sweep(&self) {
         let mut state = self.state();
         state.sweep(self.0.idle_for);
-        state.multiplexed.retain(|_, connection| connection.is_open());
     }
 
     /// Drops every idle connection and keeps none from now on.
@@ -156,5 +151,6 @@ impl State {
             !list.is_empty()
         });
         self.count = self.idle.values().map(Vec::len).sum();
+        self.multiplexed.retain(|_, (connection, asked)| connection.is_open() && asked.elapsed() < idle_for);
     }
 }

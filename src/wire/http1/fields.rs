@@ -190,7 +190,8 @@ pub fn nominates_hop_by_hop(value: &[u8]) -> bool {
 }
 
 /// What a trailer may not say (RFC 9110, section 6.5.1): framing, routing, authentication, how content is read.
-const NOT_IN_TRAILERS: [&[u8]; 26] = [
+const NOT_IN_TRAILERS: [&[u8]; 27] = [
+    b"api-key",
     b"authorization",
     b"cache-control",
     b"connection",
