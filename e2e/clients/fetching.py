@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import partial
 
 from report import Client, output
 from stage import KEYS, UPSTREAM_CA
@@ -28,10 +29,10 @@ def clients(tools):
 
 def run(tools, stage):
     for name, number, command, http in clients(tools):
-        yield examine(Client(name, number), Fetch(stage, command), http)
+        yield Client(name, number, partial(examine, Fetch(stage, command), http))
 
 
-def examine(client, fetch, http):
+def examine(fetch, http, client):
     """An allowed destination in all its ways, then each way to be refused."""
     seen = fetch("https://packages.example.com/public/data")
     fits = seen.status == 200 and INTACT in seen.text and seen.issuer.startswith("Postern")
@@ -63,7 +64,6 @@ def examine(client, fetch, http):
     client.check("placeholder elsewhere: reason shown", denied(seen, "postern/builtin/placeholder"), seen)
     seen = fetch("https://api.example.com/public/data", "GET", 0, "authorization:Bearer another-key")
     client.check("another key: reason shown", denied(seen, "postern/builtin/credential"), seen)
-    return client
 
 
 def denied(seen, rule):

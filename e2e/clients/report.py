@@ -4,10 +4,10 @@ import subprocess
 
 
 class Client:
-    """One client's checks."""
+    """One client's checks; `examine` is called with the client to make them."""
 
-    def __init__(self, name, version):
-        self.name, self.version, self.checks = name, version, []
+    def __init__(self, name, version, examine):
+        self.name, self.version, self.examine, self.checks = name, version, examine, []
 
     def check(self, expected, holds, saw):
         """`expected` in words; `saw` is anything that explains a difference."""

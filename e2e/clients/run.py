@@ -1,20 +1,26 @@
 """Runs real clients through the built gateway, and says for each what was expected and what was seen.
 
-python3 e2e/clients/run.py [--postern PATH] [--verbose] [--keep]
+python3 e2e/clients/run.py [--postern PATH] [--only WORD] [--verbose] [--keep]
 """
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import agents
+import behind_run
+import command_line
 import fetching
+import gateway
 import install
+import sdks
 from stage import Stage
 
-SUITES = [fetching]
+SUITES = [fetching, command_line, sdks, behind_run, agents, gateway]
 
 
 def main():
@@ -27,7 +33,9 @@ def main():
     directory = Path(tempfile.mkdtemp(prefix="postern-clients-"))
     try:
         with Stage(tools, directory) as stage:
-            checks = [check for suite in SUITES for check in examine(suite, tools, stage, arguments.verbose)]
+            clients = [client for suite in SUITES for client in suite.run(tools, stage)]
+            chosen = [client for client in clients if arguments.only.lower() in client.name.lower()]
+            checks = [check for client in chosen for check in examine(client, arguments.verbose)]
     finally:
         if arguments.keep:
             print(f"what was logged is in {directory}")
@@ -38,16 +46,20 @@ def main():
     sys.exit(1 if failed or not checks else 0)
 
 
-def examine(suite, tools, stage, verbose):
-    for client in suite.run(tools, stage):
-        print(*client.lines(verbose), sep="\n", flush=True)
-        yield from client.checks
+def examine(client, verbose):
+    try:
+        client.examine(client)
+    except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
+        client.check("the checks come to their end", False, repr(error))
+    print(*client.lines(verbose), sep="\n", flush=True)
+    return client.checks
 
 
 def parse():
     parser = argparse.ArgumentParser(description="Runs real clients through the built gateway.")
     parser.add_argument("--postern", type=Path, default=install.ROOT / "target/debug/postern")
     parser.add_argument("--verbose", action="store_true", help="every check, not the differences alone")
+    parser.add_argument("--only", default="", metavar="WORD", help="the clients alone whose name has this word")
     parser.add_argument("--keep", action="store_true", help="keep the logs of gateway and upstream")
     return parser.parse_args()
 

@@ -22,7 +22,7 @@ PATIENCE = 30
 
 
 class Stage:
-    """Starts everything in a directory; leaving it ends what was started."""
+    """Starts everything in a directory, the gateway last; leaving it ends what was started."""
 
     def __init__(self, tools, directory):
         self.tools, self.directory = tools, directory
@@ -68,6 +68,12 @@ class Stage:
         with self.log.open() as log:
             log.seek(mark)
             return [json.loads(line) for line in log]
+
+    def stop_gateway(self):
+        """Its exit status."""
+        gateway = self.processes.pop()
+        gateway.terminate()
+        return gateway.wait(PATIENCE)
 
     def _make_authorities(self):
         upstream, key = self.roots("upstream"), self.directory / "upstream-key.pem"

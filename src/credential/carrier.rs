@@ -113,11 +113,17 @@ pub(super) enum Breadth {
     All,
 }
 
+/// A header in the words of a reason. One name is never written: Claude Code takes every refusal that has it for a
+/// bad key of its own, and shows that instead.
+pub(super) fn in_words(name: &HeaderName) -> String {
+    if name == "x-api-key" { "the API key header".to_owned() } else { format!("the header {name}") }
+}
+
 /// The first carrier of a key that is none of the `accepted` placeholders; the text names the carrier only.
 pub(super) fn foreign_key(parts: &Parts, accepted: &[&str], breadth: Breadth) -> Option<String> {
     let header = parts.headers.iter().find(|(name, value)| is_foreign_header(name, value, accepted, breadth));
     if let Some((name, _)) = header {
-        return Some(name.to_string());
+        return Some(in_words(name));
     }
     if breadth == Breadth::All && parts.uri.authority().is_some_and(|it| it.as_str().contains('@')) {
         return Some("the user of the URL".to_owned());

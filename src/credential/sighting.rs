@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, header};
 use memchr::memmem;
 
 use super::authorization::Authorization;
-use super::carrier::{KEY_HEADERS, Parameter};
+use super::carrier::{KEY_HEADERS, Parameter, in_words};
 use super::percent;
 use super::placement::is_exactly;
 use crate::policy::credential::Credential;
@@ -17,7 +17,7 @@ use crate::policy::credential::Credential;
 #[derive(Default)]
 pub(super) struct Sightings<'a> {
     /// In a place where a placeholder is replaced. Credentials that share a placeholder are seen as the first.
-    pub(super) placed: Vec<(&'a Arc<Credential>, &'static str)>,
+    pub(super) placed: Vec<(&'a Arc<Credential>, String)>,
     /// The first that stands anywhere else.
     pub(super) stray: Option<(&'a Arc<Credential>, String)>,
 }
@@ -58,21 +58,21 @@ impl Look<'_> {
         let bytes = value.as_bytes();
         let is_placed = if name == header::AUTHORIZATION {
             self.authorization(&Authorization::read(bytes))
-        } else if let Some(place) = KEY_HEADERS.into_iter().find(|known| name == known) {
-            self.place(place, |placeholder| is_exactly(value, placeholder))
+        } else if KEY_HEADERS.iter().any(|known| name == known) {
+            self.place(&in_words(name), |placeholder| is_exactly(value, placeholder))
         } else {
             self.inside_basic(name, bytes);
             false
         };
         if !is_placed {
-            self.anywhere(bytes, || format!("the header {name}"));
+            self.anywhere(bytes, || in_words(name));
             self.anywhere(name.as_str().as_bytes(), || "the name of a header".to_owned());
         }
     }
 
     fn authorization(&mut self, found: &Authorization<'_>) -> bool {
-        let is_placed = self.place("authorization", |placeholder| found.holds(placeholder));
-        let inside = || "authorization, inside Basic".to_owned();
+        let is_placed = self.place("the header authorization", |placeholder| found.holds(placeholder));
+        let inside = || "the header authorization, inside Basic".to_owned();
         if is_placed {
             // Beside the one that is replaced, another may stand in the other half.
             for credential in self.all {
@@ -85,11 +85,11 @@ impl Look<'_> {
     }
 
     /// Notes the placeholders for which `holds`; says whether there is one.
-    fn place(&mut self, place: &'static str, holds: impl Fn(&str) -> bool) -> bool {
+    fn place(&mut self, place: &str, holds: impl Fn(&str) -> bool) -> bool {
         let found =
             self.all.iter().filter(|credential| is_usable(credential) && holds(&credential.placeholder));
         let before = self.seen.placed.len();
-        self.seen.placed.extend(found.map(|credential| (credential, place)));
+        self.seen.placed.extend(found.map(|credential| (credential, place.to_owned())));
         self.seen.placed.len() > before
     }
 

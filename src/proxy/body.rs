@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use super::error::{Class, Failure};
 use super::head;
 use super::record::Record;
 use super::scrubbing::Scrubbing;
+use super::session::Activity;
 use super::upstream::H1Body;
 use crate::wire::http1::fit_for_trailers;
 
@@ -26,33 +26,49 @@ pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
     progress: Progress,
     silence: Silence,
+    activity: Option<Arc<Activity>>,
 }
 
-/// Whether the whole of a request's body has gone on; clones share it.
+/// When the whole of a request's body had gone on, if it has; clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Progress(Arc<AtomicBool>);
+pub(crate) struct Progress(Arc<OnceLock<Instant>>);
 
 impl Progress {
     pub(crate) fn is_finished(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.get().is_some()
+    }
+
+    /// Resolves this long after the last byte.
+    pub(crate) async fn finished_for(&self, limit: Duration) {
+        loop {
+            match self.0.get() {
+                Some(finished) => return tokio::time::sleep_until(*finished + limit).await,
+                None => tokio::time::sleep(limit).await,
+            }
+        }
     }
 
     fn finish(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.get_or_init(Instant::now);
     }
 }
 
 impl RequestBody {
-    /// `idle` is how long the agent may say nothing.
-    pub(crate) fn new(incoming: Incoming, idle: Duration) -> Self {
-        Self { incoming: Some(incoming), progress: Progress::default(), silence: Silence::new(idle) }
+    /// `idle` is how long the agent may say nothing; `activity` hears of what it says.
+    pub(crate) fn new(incoming: Incoming, idle: Duration, activity: &Arc<Activity>) -> Self {
+        Self {
+            incoming: Some(incoming),
+            progress: Progress::default(),
+            silence: Silence::new(idle),
+            activity: Some(Arc::clone(activity)),
+        }
     }
 
     /// A body without a byte.
     pub(crate) fn empty() -> Self {
         let progress = Progress::default();
         progress.finish();
-        Self { incoming: None, progress, silence: Silence::new(Duration::MAX) }
+        Self { incoming: None, progress, silence: Silence::new(Duration::MAX), activity: None }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -77,6 +93,9 @@ impl http_body::Body for RequestBody {
         match Pin::new(incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.silence.broken();
+                if let Some(activity) = &self.activity {
+                    activity.moved();
+                }
                 if self.is_end_stream() {
                     self.progress.finish();
                 }

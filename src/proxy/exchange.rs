@@ -201,7 +201,9 @@ impl Exchange<'_> {
     fn outgoing(&mut self, parts: Parts) -> Request<RequestBody> {
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let body = match self.incoming.take() {
-            Some(incoming) if !incoming.is_end_stream() => RequestBody::new(incoming, idle),
+            Some(incoming) if !incoming.is_end_stream() => {
+                RequestBody::new(incoming, idle, &self.session.activity)
+            }
             Some(_) | None => RequestBody::empty(),
         };
         Request::from_parts(parts, body)

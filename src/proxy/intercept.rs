@@ -12,6 +12,7 @@ use http::StatusCode;
 
 use super::error::{Refusal, Stop};
 use super::flow::Flow;
+use super::readahead::ReadAhead;
 use super::rewind::Rewind;
 use super::session::{Naming, serve};
 use super::snapshot::Interception;
@@ -104,7 +105,9 @@ impl Ending {
         };
         self.flow.gateway.metrics.leaves_minted(self.leaves.minted());
         let limit = self.flow.snapshot.settings.timeouts.agent_head;
-        let tls = match tokio::time::timeout(limit, TlsAcceptor::from(config).accept(stream)).await {
+        let tls = match tokio::time::timeout(limit, TlsAcceptor::from(config).accept(ReadAhead::new(stream)))
+            .await
+        {
             Ok(Ok(tls)) => tls,
             Ok(Err(error)) => return self.not_accepted(&error),
             Err(_) => return Closed::AgentTls,
@@ -164,7 +167,7 @@ fn offers(hello: &ClientHello, protocol: &[u8]) -> bool {
     hello.alpn.iter().any(|offered| offered == protocol)
 }
 
-fn speaks(tls: &TlsStream<Rewind<TcpStream>>) -> Speaks {
+fn speaks(tls: &TlsStream<ReadAhead<Rewind<TcpStream>>>) -> Speaks {
     match tls.get_ref().1.alpn_protocol() {
         Some(b"h2") => Speaks::H2,
         Some(_) | None => Speaks::H1,

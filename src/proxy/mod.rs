@@ -10,6 +10,7 @@ mod head;
 mod intercept;
 pub(crate) mod listener;
 mod names;
+mod readahead;
 mod record;
 mod reply;
 mod rewind;

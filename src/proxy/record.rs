@@ -148,6 +148,7 @@ impl Record {
         self.http.status = Some(status);
         self.encoding = encoding;
         self.head = Some(Instant::now());
+        self.session.activity.moved();
     }
 
     /// Bytes of the answer go to the agent.
@@ -156,6 +157,7 @@ impl Record {
             self.first_byte = Some(Instant::now());
         }
         self.received += bytes as u64;
+        self.session.activity.moved();
     }
 
     /// The answer's body has ended, well or badly.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::server::conn::http1::UpgradeableConnection;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -55,6 +56,7 @@ pub(crate) enum Naming {
 pub(crate) struct Activity {
     epoch: Instant,
     in_flight: AtomicUsize,
+    /// When something moved last, in milliseconds after the epoch.
     last: AtomicU64,
     /// The bytes are no longer HTTP.
     pub(crate) upgraded: AtomicBool,
@@ -76,6 +78,7 @@ impl Activity {
     }
 
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        self.moved();
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.any.store(true, Ordering::Relaxed);
         Busy(Arc::clone(self))
@@ -85,31 +88,36 @@ impl Activity {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until the connection has been idle for too long: `first` before any request, `then` between two.
-    async fn idle_too_long(&self, first: Duration, then: Duration) -> Closed {
+    /// Something was sent or received.
+    pub(crate) fn moved(&self) {
+        let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(now, Ordering::Relaxed);
+    }
+
+    /// Resolves once the connection has been still for too long: `first` before any request, `then` between two,
+    /// `within` in the middle of one. Answers whether that is where it stopped.
+    async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> bool {
         loop {
-            let (limit, closed) = if self.any.load(Ordering::Relaxed) {
-                (then, Closed::KeepAlive)
-            } else {
-                (first, Closed::HeadTimeout)
-            };
-            let due = self.epoch + Duration::from_millis(self.last.load(Ordering::Relaxed)) + limit;
+            let is_busy = self.is_busy();
+            let idle = if self.any.load(Ordering::Relaxed) { then } else { first };
+            let due = self.due(if is_busy { within } else { idle });
             let now = Instant::now();
-            if self.is_busy() {
-                tokio::time::sleep_until(now + limit).await;
-            } else if now >= due {
-                return closed;
-            } else {
-                tokio::time::sleep_until(due).await;
+            if now >= due {
+                return is_busy;
             }
+            // In the middle of an exchange, the end of which begins another span.
+            tokio::time::sleep_until(due.min(now + idle)).await;
         }
+    }
+
+    fn due(&self, limit: Duration) -> Instant {
+        self.epoch + Duration::from_millis(self.last.load(Ordering::Relaxed)) + limit
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let now = u64::try_from(self.0.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.0.last.store(now, Ordering::Relaxed);
+        self.0.moved();
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -147,28 +155,27 @@ where
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(framed), service)
         .with_upgrades();
-    let mut connection = pin!(connection);
-    let closed = tokio::select! {
-        biased;
-        result = connection.as_mut() => session.closed(result.is_err()),
-        closed = session.is_over(settings) => {
-            connection.as_mut().graceful_shutdown();
-            // What is under way ends first, and how it ends is its own affair.
-            let _ = connection.await;
-            closed
-        }
-    };
+    let connection = pin!(connection);
+    let ended = to_its_end(&session, settings, connection, UpgradeableConnection::graceful_shutdown).await;
     // Taken in any case: it holds the session, and the session it.
     let continuation = session.continuation();
     match (found.take(), continuation) {
         (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
         (Some(End::Violation(violation, event)), _) => session.violated(&violation, event),
         (None, Some(continuation)) => continuation.await,
-        (None, None) => closed,
+        (None, None) => ended,
     }
 }
 
 impl Session {
+    fn why(&self, is_error: bool) -> Closed {
+        match (self.gateway.drain.is_stopping(), is_error) {
+            (true, _) => Closed::Draining,
+            (false, true) => Closed::AgentGone,
+            (false, false) => Closed::Finished,
+        }
+    }
+
     /// An HTTP/1.1 session; see [`Session::speaking`] and [`Session::doomed`].
     pub(crate) fn new(
         gateway: Arc<Gateway>,
@@ -206,24 +213,6 @@ impl Session {
 
     fn continuation(&self) -> Option<Continuation> {
         self.continuation.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Waits until nothing new is to be begun: the connection is idle, or the process stops.
-    async fn is_over(&self, settings: &Settings) -> Closed {
-        let timeouts = &settings.timeouts;
-        tokio::select! {
-            closed = self.activity.idle_too_long(timeouts.agent_head, timeouts.keep_alive) => closed,
-            () = self.gateway.drain.stopping() => Closed::Draining,
-        }
-    }
-
-    /// Why a connection is over that hyper ended.
-    fn closed(&self, is_error: bool) -> Closed {
-        match (self.gateway.drain.is_stopping(), is_error) {
-            (true, _) => Closed::Draining,
-            (false, true) => Closed::AgentGone,
-            (false, false) => Closed::Finished,
-        }
     }
 
     /// A connection that the framer ended: its event.
@@ -274,15 +263,38 @@ where
         .keep_alive_interval(PING)
         .keep_alive_timeout(PONG)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
+    let connection = pin!(connection);
+    to_its_end(&session, settings, connection, http2::Connection::graceful_shutdown).await
+}
+
+/// Drives a connection: it is told to end when it is idle or the process stops, and dropped where it does not, or where
+/// nothing moves in the middle of an exchange. Answers why it ended.
+async fn to_its_end<C>(
+    session: &Session,
+    settings: &Settings,
+    mut connection: Pin<&mut C>,
+    tell: fn(Pin<&mut C>),
+) -> Closed
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let (activity, timeouts) = (&session.activity, &settings.timeouts);
+    // Longer than any wait that has an answer of its own.
+    let within = timeouts.stream_idle.max(timeouts.upstream_head) + timeouts.connect;
+    let is_stuck = tokio::select! {
+        biased;
+        result = connection.as_mut() => return session.why(result.is_err()),
+        is_stuck = activity.still_too_long(timeouts.agent_head, timeouts.keep_alive, within) => is_stuck,
+        () = session.gateway.drain.stopping() => false,
+    };
+    if is_stuck {
+        return Closed::StreamIdle;
+    }
+    tell(connection.as_mut());
+    activity.moved();
     tokio::select! {
         biased;
-        result = connection.as_mut() => session.closed(result.is_err()),
-        closed = session.is_over(settings) => {
-            connection.as_mut().graceful_shutdown();
-            // A peer that never answers the GOAWAY must not keep the task.
-            let _ = tokio::time::timeout(settings.timeouts.stream_idle, connection).await;
-            closed
-        }
+        result = connection => session.why(result.is_err()),
+        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => Closed::KeepAlive,
     }
 }

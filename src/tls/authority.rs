@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::string::Ia5String;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
@@ -88,6 +90,17 @@ impl Authority {
     /// The issuing certificate, its issuer and so on, the root last.
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.chain.certificates
+    }
+
+    /// PEM of the root: what agents are to trust.
+    pub fn root_pem(&self) -> String {
+        let der = self.chain.certificates.last().map(|root| root.as_ref()).unwrap_or_default();
+        let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+        for line in STANDARD.encode(der).as_bytes().chunks(64) {
+            pem.extend(line.iter().map(|byte| char::from(*byte)));
+            pem.push('\n');
+        }
+        pem + "-----END CERTIFICATE-----\n"
     }
 
     /// When the first certificate of the chain becomes, and the first of it ceases to be, valid.
@@ -357,6 +370,7 @@ mod tests {
         assert_eq!(leaf.certified.cert[1..], [issuing.der(), middle.der()]);
         let leaf = load(&root).mint(&host("a.test"), SystemTime::now()).unwrap();
         assert_eq!(leaf.certified.cert.len(), 1);
+        assert_eq!(load(&issuing).root_pem(), root.pem());
     }
 
     #[test]
@@ -366,6 +380,7 @@ mod tests {
             GeneralSubtree::DnsName(".below.test".to_owned()),
             GeneralSubtree::IpAddress(CidrSubnet::V4([192, 0, 2, 1], [255; 4])),
         ]);
+        assert!(authority.caveats().iter().any(|caveat| caveat.contains("permits addresses")));
         for permitted in ["example.com", "a.example.com", "x.below.test", "192.0.2.1"] {
             assert!(authority.permits(&host(permitted)), "{permitted}");
             assert!(is_accepted(&authority, permitted), "{permitted}");
@@ -448,8 +463,7 @@ mod tests {
     }
 
     fn pem(label: &str, der: &[u8]) -> String {
-        use base64::Engine as _;
-        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        let text = STANDARD.encode(der);
         format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
     }
 

@@ -109,8 +109,12 @@ impl Link {
             Err(_) => return Err(AuthorityError::BrokenConstraints { subject }),
         };
         let identifier = identifier(&x509);
+        let mut caveats = caveats(&x509, &subject, identifier.is_some());
+        if constraints.as_ref().is_some_and(Constraints::permit_networks) {
+            caveats.push(format!("`{subject}` permits addresses: Bun refuses leaves for them"));
+        }
         Ok(Self {
-            caveats: caveats(&x509, &subject, identifier.is_some()),
+            caveats,
             subject,
             subject_der: x509.subject().as_raw().to_vec(),
             issuer: x509.issuer().to_string(),

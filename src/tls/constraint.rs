@@ -39,6 +39,11 @@ impl Constraints {
         permitted && !self.excluded.iter().any(|subtree| subtree.covers(host))
     }
 
+    /// Whether some addresses are permitted.
+    pub(super) fn permit_networks(&self) -> bool {
+        self.permitted.iter().any(|subtree| matches!(subtree, Subtree::Network(_)))
+    }
+
     /// Hosts that the permitted subtrees cover, one for each.
     pub(super) fn examples(&self) -> impl Iterator<Item = Host> {
         self.permitted.iter().filter_map(|subtree| match subtree {

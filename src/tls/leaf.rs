@@ -17,8 +17,9 @@ use crate::policy::name::Host;
 #[derive(Debug)]
 pub struct Leaves {
     authority: Arc<Authority>,
+    capacity: usize,
     cache: Cache<Host, Arc<Entry>>,
-    minted: AtomicU64,
+    minted: Arc<AtomicU64>,
 }
 
 /// One host's leaf behind both offers of protocols.
@@ -34,7 +35,13 @@ struct Entry {
 impl Leaves {
     /// A cache of at most about `capacity` hosts.
     pub fn new(authority: Arc<Authority>, capacity: usize) -> Self {
-        Self { authority, cache: Cache::new(capacity), minted: AtomicU64::new(0) }
+        Self { authority, capacity, cache: Cache::new(capacity), minted: Arc::default() }
+    }
+
+    /// An empty cache for another CA, which goes on counting where this one is.
+    #[must_use]
+    pub fn succeeded_by(&self, authority: Arc<Authority>) -> Self {
+        Self { minted: Arc::clone(&self.minted), ..Self::new(authority, self.capacity) }
     }
 
     /// The CA behind the leaves.
@@ -50,7 +57,7 @@ impl Leaves {
         self.server_config_at(host, h2, SystemTime::now())
     }
 
-    /// How many leaves were minted so far.
+    /// How many leaves were minted so far, predecessors' included.
     pub fn minted(&self) -> u64 {
         self.minted.load(Ordering::Relaxed)
     }
@@ -63,11 +70,15 @@ impl Leaves {
     ) -> Result<Arc<ServerConfig>, MintError> {
         let mut entry = self.entry(host, now)?;
         if !entry.is_fresh(now) {
-            // Of callers that see the same stale entry, one removes it; none removes its successor.
-            self.cache.remove_if(host, |entry| !entry.is_fresh(now));
-            entry = self.entry(host, now)?;
+            entry = self.entry_anew(host, now)?;
         }
         Ok(Arc::clone(if h2 { &entry.http2 } else { &entry.http1 }))
+    }
+
+    /// Of callers that saw the same stale entry, one removes it, and none its successor.
+    fn entry_anew(&self, host: &Host, now: SystemTime) -> Result<Arc<Entry>, MintError> {
+        self.cache.remove_if(host, |entry| !entry.is_fresh(now));
+        self.entry(host, now)
     }
 
     fn entry(&self, host: &Host, now: SystemTime) -> Result<Arc<Entry>, MintError> {
@@ -218,6 +229,39 @@ mod tests {
         assert_eq!(leaves.minted(), 2);
         ask(now);
         assert_eq!(leaves.minted(), 3, "the clock was set back");
+    }
+
+    #[test]
+    fn a_stale_leaf_is_minted_again_once_for_all_who_saw_it() {
+        let leaves = leaves(&TestCa::root("Root"));
+        let later = SystemTime::now() + 22 * HOUR;
+        leaves.server_config(&host("a.test"), true).unwrap();
+        let successors = [(); 2].map(|()| leaves.entry_anew(&host("a.test"), later).unwrap());
+        assert!(Arc::ptr_eq(&successors[0], &successors[1]));
+        assert_eq!(leaves.minted(), 2);
+    }
+
+    #[test]
+    fn another_ca_begins_with_nothing_cached_and_goes_on_counting() {
+        let (first, second) = (TestCa::root("First"), TestCa::root("Second"));
+        let leaves = leaves(&first);
+        leaves.server_config(&host("a.test"), true).unwrap();
+        let authority = Authority::load(&second.pem(), &second.key_pem(), SystemTime::now()).unwrap();
+        let next = leaves.succeeded_by(Arc::new(authority));
+        let config = next.server_config(&host("a.test"), true).unwrap();
+        assert!(handshake(Arc::new(client(second.der(), &[])), config, "a.test").is_ok());
+        assert_eq!((leaves.minted(), next.minted()), (2, 2));
+    }
+
+    #[test]
+    fn without_room_every_leaf_is_minted_anew() {
+        let ca = TestCa::root("Root");
+        let authority = Authority::load(&ca.pem(), &ca.key_pem(), SystemTime::now()).unwrap();
+        let leaves = Leaves::new(Arc::new(authority), 0);
+        for _ in 0..3 {
+            leaves.server_config(&host("a.test"), true).unwrap();
+        }
+        assert_eq!(leaves.minted(), 3);
     }
 
     #[test]

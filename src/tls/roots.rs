@@ -80,7 +80,10 @@ impl UpstreamTls {
         for (name, host) in &settings.hosts {
             match load_host(name, host, trust.clone()) {
                 Ok((host, offers)) => {
-                    hosts.insert(host, offers);
+                    if hosts.insert(host, offers).is_some() {
+                        problems
+                            .push(Problem::at(entry(name), "this host stands here twice, in two spellings"));
+                    }
                 }
                 Err(found) => problems.extend(found),
             }
@@ -110,8 +113,12 @@ impl UpstreamTls {
     }
 }
 
+fn entry(name: &str) -> String {
+    format!("upstream.tls[{name}]")
+}
+
 fn load_host(name: &str, settings: &HostTls, mut trust: Trust) -> Result<(Host, Offers), Vec<Problem>> {
-    let path = format!("upstream.tls.{name}");
+    let path = entry(name);
     let mut problems = Vec::new();
     let host = Host::parse(name).map_err(|error| {
         problems.push(Problem::at(&path, format!("expected a host name or an address: {error}")))
@@ -322,7 +329,7 @@ mod tests {
         };
         let problems = UpstreamTls::load(&settings, &[issuing.der(), root.der()]).unwrap_err();
         let said: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
-        assert_eq!(said, ["upstream.roots[0]", "upstream.tls.a.test.roots[0]"]);
+        assert_eq!(said, ["upstream.roots[0]", "upstream.tls[a.test].roots[0]"]);
         assert!(problems.iter().all(|problem| problem.message.contains("Postern's own CA")), "{problems:?}");
     }
 
@@ -343,16 +350,19 @@ mod tests {
             ("c.test", with(Some(&certificate), Some("/nonexistent/k.pem".into()))),
             ("d.test", with(Some(&certificate), Some(files.write("other.pem", &ca.key_pem())))),
             ("e.test", with(Some(&certificate), Some(certificate.clone()))),
+            ("f.test", HostTls::default()),
+            ("F.test", HostTls::default()),
         ];
         let hosts = hosts.into_iter().map(|(name, host)| (name.to_owned(), host)).collect();
         let problems = UpstreamTls::load(&TlsSettings { roots: vec![], hosts }, &[]).unwrap_err();
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let expected = [
-            ("upstream.tls.a.test.key: ", "missing"),
-            ("upstream.tls.b.test.certificate: ", "missing"),
-            ("upstream.tls.c.test.key: ", "cannot be read"),
-            ("upstream.tls.d.test.key: ", "cannot be used with the certificate"),
-            ("upstream.tls.e.test.key: ", "holds no private key"),
+            ("upstream.tls[a.test].key: ", "missing"),
+            ("upstream.tls[b.test].certificate: ", "missing"),
+            ("upstream.tls[c.test].key: ", "cannot be read"),
+            ("upstream.tls[d.test].key: ", "cannot be used with the certificate"),
+            ("upstream.tls[e.test].key: ", "holds no private key"),
+            ("upstream.tls[f.test]: ", "twice"),
         ];
         assert_eq!(said.len(), expected.len(), "{said:#?}");
         for (said, (path, word)) in said.iter().zip(expected) {

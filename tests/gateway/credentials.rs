@@ -146,6 +146,20 @@ fn where_a_key_is_required_no_other_passes() {
 }
 
 #[test]
+fn no_reason_says_x_api_key_which_claude_code_shows_as_a_bad_key_of_its_own() {
+    let test = with_credential(", require: true");
+    let (other, api) = ("https://other.example.com/", "https://api.example.com/");
+
+    for (url, key) in [(api, "sk-another"), (other, "sk-placeholder-api"), (api, "a-sk-placeholder-api")] {
+        let answer = test.gateway.agent().request("GET", url, &[("X-Api-Key", key)], b"");
+
+        assert_eq!(answer.status, 403, "{answer:?}");
+        assert!(answer.text().contains("the API key header"), "{answer:?}");
+        assert!(!answer.text().to_lowercase().contains("x-api-key"), "{answer:?}");
+    }
+}
+
+#[test]
 fn a_rotated_key_is_used_without_a_restart() {
     let test = with_credential("");
     let headers = [("X-Api-Key", "sk-placeholder-api")];

@@ -2,8 +2,8 @@
 
 use super::{INSPECT_API, behind, inspected, inspected_with};
 use crate::support::setup::policy;
-use crate::support::upstream::Reply;
-use crate::support::{Ending, Upstream};
+use crate::support::upstream::{RawUpstream, Reply};
+use crate::support::{Connection, Ending, Upstream};
 
 #[test]
 fn an_agent_that_says_nothing_is_closed() {
@@ -179,4 +179,63 @@ fn an_h2_connection_upstream_that_nobody_uses_is_closed() {
     crate::support::journal::poll("the end of the idle connection", || {
         test.upstream.links().iter().all(|link| link.ended).then_some(())
     });
+}
+
+#[test]
+fn an_upstream_that_never_shakes_hands_is_a_gateway_timeout() {
+    let mute = RawUpstream::start(None, |connection, _| {
+        let _ = connection.ending();
+    });
+    let proxy = format!("http://{}", mute.address());
+    let directly = inspected_with(|setup| {
+        setup.host("api.example.com", mute.address()).set("/timeouts/connect", "300ms")
+    });
+    let through_a_proxy = inspected_with(|setup| {
+        let setup = setup.set("/upstream/hosts", serde_json::json!({})).set("/upstream/proxy", proxy);
+        setup.set("/timeouts/connect", "300ms")
+    });
+
+    for test in [directly, through_a_proxy] {
+        let answer = test.gateway.agent().get("https://api.example.com/echo");
+        assert_eq!(answer.status, 504, "{answer:?}");
+        test.gateway.wait_for_metric("postern_upstream_errors_total", &[("class", "connect_timeout")], 1.0);
+    }
+}
+
+#[test]
+fn what_ends_a_connection_is_counted() {
+    let test = inspected_with(|setup| {
+        setup
+            .set("/timeouts/agentHead", "300ms")
+            .set("/timeouts/sniff", "300ms")
+            .set("/limits/headerCount", 8)
+    });
+    let agent = test.gateway.agent();
+    let tunnel = || agent.connect("api.example.com:443").unwrap();
+    let say = |mut connection: Connection, text: &str| {
+        connection.send(text);
+        let _ = connection.ending();
+    };
+
+    drop(agent.open());
+    say(agent.open(), "CONNECT api.exa");
+    say(tunnel(), "");
+    say(tunnel(), "\x16\x03\x01\0\x05\x02\0\0\x01\0");
+    say(tunnel(), "SSH-2.0-OpenSSH_9.2\r\n");
+    say(agent.tls("api.example.com"), "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    say(agent.tls("api.example.com"), &format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(9)));
+    say(agent.tls("api.example.com"), "GET / HTTP/1.1\r\nHo");
+
+    for (reason, count) in [
+        ("silent", 1.0),
+        ("head_timeout", 2.0),
+        ("sniff_timeout", 1.0),
+        ("garbage", 1.0),
+        ("denied", 1.0),
+        ("framing", 1.0),
+        ("limit", 1.0),
+    ] {
+        test.gateway.wait_for_metric("postern_connections_closed_total", &[("reason", reason)], count);
+    }
+    assert!(test.upstream.requests().is_empty());
 }

@@ -23,7 +23,7 @@ impl Relay {
             for agent in listener.incoming().map_while(Result::ok) {
                 let heads = Arc::clone(&heads);
                 // A connection that breaks off is the test's own affair.
-                thread::spawn(move || drop(relay(agent, upstream, &heads)));
+                thread::spawn(move || drop(relay(&agent, upstream, &heads)));
             }
         });
         Self { address, asked }
@@ -35,7 +35,7 @@ impl Relay {
     }
 }
 
-fn relay(agent: TcpStream, upstream: SocketAddr, heads: &Journal<String>) -> io::Result<()> {
+fn relay(agent: &TcpStream, upstream: SocketAddr, heads: &Journal<String>) -> io::Result<()> {
     // A buffer of one byte reads nothing that belongs to the tunnel.
     let mut reader = BufReader::with_capacity(1, agent.try_clone()?);
     let mut head = String::new();
@@ -44,12 +44,12 @@ fn relay(agent: TcpStream, upstream: SocketAddr, heads: &Journal<String>) -> io:
     }
     heads.push(head);
     let upstream = TcpStream::connect(upstream)?;
-    (&agent).write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+    (&*agent).write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
     let (mut back, mut to) = (upstream.try_clone()?, agent.try_clone()?);
     thread::spawn(move || {
         let _ = io::copy(&mut back, &mut to);
         let _ = to.shutdown(Shutdown::Write);
     });
-    io::copy(&mut (&agent), &mut (&upstream))?;
+    io::copy(&mut (&*agent), &mut (&upstream))?;
     upstream.shutdown(Shutdown::Write)
 }

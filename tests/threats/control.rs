@@ -23,7 +23,8 @@ fn an_invalid_policy_opens_nothing() {
         &policy(&["{name: all, hosts: ['**'], action: Allow}"]),
         &policy(&["{name: all, hosts: ['**'], action: Inspect, tools: []}"]),
         &format!("{}---\n{}", policy(&["{name: all, hosts: ['**'], action: Tunnel}"]), "kind: Nonsense\n"),
-        &policy(&["{name: all, hosts: ['**'], action: Inspect}"]).replace("spec:", "spec:\n  failurePolicy: Open"),
+        &policy(&["{name: all, hosts: ['**'], action: Inspect}"])
+            .replace("spec:", "spec:\n  failurePolicy: Open"),
     ] {
         test.gateway.reload_policy(broken, "failure");
         assert_eq!(test.gateway.status()["policy"]["revision"], good, "{broken:?}");
@@ -33,7 +34,12 @@ fn an_invalid_policy_opens_nothing() {
     std::fs::remove_file(test.gateway.path().join("policy.yaml")).unwrap();
     test.gateway.signal("HUP");
     test.gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "failure")], 10.0);
-    test.gateway.agent().connect("evil.example.com:443").err().unwrap().assert_refused(403, "postern/builtin/default-deny");
+    test.gateway
+        .agent()
+        .connect("evil.example.com:443")
+        .err()
+        .unwrap()
+        .assert_refused(403, "postern/builtin/default-deny");
     assert!(test.gateway.log().contains("policy.yaml"), "{}", test.gateway.log());
     assert!(test.gateway.status().to_string().contains("policy.yaml"), "{}", test.gateway.status());
 
@@ -73,7 +79,9 @@ fn an_open_tunnel_ends_with_its_permission() {
     let (first, second) = (echoing(), echoing());
     let rule = |name: &str, server: &RawUpstream| {
         let port = server.address().port();
-        format!("{{name: {name}, hosts: [{name}.example.com], ports: [{port}], action: Tunnel, protocol: Opaque}}")
+        format!(
+            "{{name: {name}, hosts: [{name}.example.com], ports: [{port}], action: Tunnel, protocol: Opaque}}"
+        )
     };
     let (denied_rule, kept_rule) = (rule("denied", &first), rule("kept", &second));
     let gateway = Setup::new(&Pki::new("Upstream Test CA"))
@@ -105,17 +113,26 @@ fn an_open_tunnel_ends_with_its_permission() {
 /// H13: an open WebSocket ends where its host is denied or may no longer be upgraded; another goes on.
 #[test]
 fn an_open_websocket_ends_with_its_permission() {
-    for taken_away in ["", "{name: api, hosts: [api.example.com], action: Inspect}", "{name: api, hosts: [api.example.com], action: Deny}"] {
+    for taken_away in [
+        "",
+        "{name: api, hosts: [api.example.com], action: Inspect}",
+        "{name: api, hosts: [api.example.com], action: Deny}",
+    ] {
         let upstreams = Pki::new("Upstream Test CA");
-        let (api, other) =
-            (Upstream::tls(&upstreams, &["api.example.com"]), Upstream::tls(&upstreams, &["other.example.com"]));
-        let rule = |name: &str| format!("{{name: {name}, hosts: [{name}.example.com], action: Inspect, upgrade: Allow}}");
+        let (api, other) = (
+            Upstream::tls(&upstreams, &["api.example.com"]),
+            Upstream::tls(&upstreams, &["other.example.com"]),
+        );
+        let rule = |name: &str| {
+            format!("{{name: {name}, hosts: [{name}.example.com], action: Inspect, upgrade: Allow}}")
+        };
         let gateway = Setup::new(&upstreams)
             .host("api.example.com", api.address())
             .host("other.example.com", other.address())
             .destinations(&[&rule("api"), &rule("other")])
             .start();
-        let (mut closed, mut kept) = (websocket(&gateway, "api.example.com"), websocket(&gateway, "other.example.com"));
+        let (mut closed, mut kept) =
+            (websocket(&gateway, "api.example.com"), websocket(&gateway, "other.example.com"));
 
         let rules: Vec<&str> = [taken_away].into_iter().filter(|rule| !rule.is_empty()).collect();
         let other_rule = rule("other");

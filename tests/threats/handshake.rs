@@ -99,7 +99,7 @@ fn a_client_hello_without_end_is_refused() {
     assert_eq!(connection.ending(), Ending::Cut(Vec::new()));
     assert_eq!(
         denials(&test.gateway, 1),
-        [("api.example.com".to_owned(), "postern/builtin/unparseable".to_owned())]
+        [("api.example.com".to_owned(), "postern/builtin/bound".to_owned())]
     );
     assert!(test.upstream.links().is_empty());
     assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);

@@ -79,7 +79,10 @@ fn a_101_comes_in_one_piece() {
     let first = connection.try_read().unwrap();
 
     let head = String::from_utf8_lossy(&first).to_ascii_lowercase();
-    assert!(head.starts_with("http/1.1 101 ") && head.contains("\r\n\r\n"), "the first read has it whole: {head}");
+    assert!(
+        head.starts_with("http/1.1 101 ") && head.contains("\r\n\r\n"),
+        "the first read has it whole: {head}"
+    );
     assert!(head.contains("sec-websocket-protocol: chat\r\n"), "{head}");
     if !head.ends_with("hello") {
         connection.read_until(b"hello");
@@ -146,7 +149,9 @@ fn a_corporate_proxy_that_refuses_is_a_bad_gateway() {
             connection.send(answer);
         });
         let test = inspected_with(|setup| {
-            setup.set("/upstream/proxy", format!("http://{}", corporate.address())).set("/upstream/hosts", json!({}))
+            setup
+                .set("/upstream/proxy", format!("http://{}", corporate.address()))
+                .set("/upstream/hosts", json!({}))
         });
         let answer = test.gateway.agent().get("https://api.example.com/echo");
         assert_eq!(answer.status, 502, "{answer:?}");
@@ -214,6 +219,22 @@ fn a_stream_may_be_silent_longer_than_every_other_bound() {
     }
 }
 
+/// K12: an upload may take longer than the answer to it may: that bound counts from the request's last byte.
+#[test]
+fn an_upload_may_take_longer_than_its_answer() {
+    let test = inspected_with(|setup| setup.set("/timeouts/upstreamHead", "300ms"));
+    let agent = test.gateway.agent();
+    let mut upload = agent.tls("api.example.com");
+    upload.send("POST /echo HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 10\r\n\r\nfirst");
+    test.upstream.wait_for_request("the first half", |seen| seen.body == b"first");
+
+    // An answer in two parts is the clock: it takes longer than the bound.
+    assert!(agent.get("https://api.example.com/sse?events=2&interval=300").complete);
+    upload.send("-half");
+
+    assert_eq!(upload.read_answer().json()["body"], "first-half");
+}
+
 /// K13: 32 MiB pass in either direction, over both versions, and are not held.
 #[test]
 fn a_large_body_streams_and_is_not_held() {
@@ -232,7 +253,12 @@ fn a_large_body_streams_and_is_not_held() {
     let down_h2 = h2.get(&format!("https://api.example.com/bytes/{SIZE}"));
 
     assert_eq!((up.status, up_h2.status), (204, 204));
-    assert!(down.body == body && down_h2.body == body, "{} and {} bytes came", down.body.len(), down_h2.body.len());
+    assert!(
+        down.body == body && down_h2.body == body,
+        "{} and {} bytes came",
+        down.body.len(),
+        down_h2.body.len()
+    );
     let sent = test.upstream.requests().into_iter().filter(|seen| seen.body == body).count();
     assert_eq!(sent, 2);
     let grown = test.gateway.peak_memory() - before;

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
-use crate::gateway::{halting_with, inspected, inspected_with};
-use crate::support::frames::{CONTINUATION, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, block, get};
+use crate::gateway::{behind, halting_with, inspected, inspected_with};
+use crate::support::frames::{
+    CONTINUATION, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, block, get,
+};
 use crate::support::journal::poll;
-use crate::support::upstream::{Gate, RawUpstream, Step};
+use crate::support::upstream::{Gate, RawUpstream, Reply, Seen, Step};
 use crate::support::{Connection, Ending, Gateway, Pki, Setup, Upstream};
 
 /// The error of a stream that was not looked at (RFC 9113, section 7).
@@ -145,7 +147,10 @@ fn connections_that_do_nothing_end_within_their_bounds() {
         ("nothing", agent.open()),
         ("half of CONNECT", half(agent.open(), b"CONNECT api.example")),
         ("CONNECT alone", agent.connect("api.example.com:443").unwrap()),
-        ("half a ClientHello", half(agent.connect("api.example.com:443").unwrap(), b"\x16\x03\x01\x02\0\x01\0")),
+        (
+            "half a ClientHello",
+            half(agent.connect("api.example.com:443").unwrap(), b"\x16\x03\x01\x02\0\x01\0"),
+        ),
         ("half a word", half(agent.connect("api.example.com:443").unwrap(), b"GE")),
         ("a handshake alone", agent.tls("api.example.com")),
         ("half a head", half(agent.tls("api.example.com"), b"GET / HTTP/1.1\r\nHo")),
@@ -163,13 +168,16 @@ fn connections_that_do_nothing_end_within_their_bounds() {
 
     gate.open();
     used.read_until(b"last");
-    poll("every connection's end", || (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(()));
+    poll("every connection's end", || {
+        (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(())
+    });
 }
 
 /// J6: an h2 connection without a request ends too, whether it never made one or has made its last.
 #[test]
 fn an_idle_h2_connection_ends_within_its_bound() {
-    let test = inspected_with(|setup| setup.set("/timeouts/agentHead", "300ms").set("/timeouts/keepAlive", "300ms"));
+    let test =
+        inspected_with(|setup| setup.set("/timeouts/agentHead", "300ms").set("/timeouts/keepAlive", "300ms"));
 
     let mut silent = raw_h2(&test.gateway);
     assert!(silent.find(GOAWAY, 0).is_some());
@@ -179,7 +187,9 @@ fn an_idle_h2_connection_ends_within_its_bound() {
     assert!(done.find(GOAWAY, 0).is_some());
     drop((silent, done));
 
-    poll("every connection's end", || (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(()));
+    poll("every connection's end", || {
+        (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(())
+    });
     test.gateway.wait_for_metric("postern_requests_total", &[("verdict", "Allow")], 1.0);
 }
 
@@ -223,21 +233,43 @@ fn a_tunnel_or_websocket_on_which_nothing_flows_ends() {
 /// J6: an agent that stops writing its body, or stops reading its answer, does not hold its upstream for ever.
 #[test]
 fn an_agent_that_stops_in_the_middle_is_let_go() {
-    let test = inspected_with(|setup| setup.set("/timeouts/streamIdle", "300ms"));
-    let mut writing = test.gateway.agent().tls("api.example.com");
+    let chunk = Step::Data(vec![b'x'; 1 << 20].into());
+    let script =
+        move |seen: &Seen| (seen.path() == "/long").then(|| Reply::streaming(vec![chunk.clone(); 64]));
+    let test = behind(Upstream::build().script(script), |setup| {
+        let bounds = ["streamIdle", "upstreamHead", "connect"];
+        bounds.iter().fold(setup, |setup, name| setup.set(&format!("/timeouts/{name}"), "1s"))
+    });
+    let agent = test.gateway.agent();
+    let mut writing = agent.tls("api.example.com");
     writing.send("POST /echo HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 10\r\n\r\nhalf");
-    let mut reading = test.gateway.agent().tls("api.example.com");
-    reading.send("GET /bytes/50000000 HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    let mut reading = agent.tls("api.example.com");
+    reading.send("GET /long HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    assert_eq!(reading.read_head().status, 200);
+    // A client that reads nothing more, and gives its stream no window.
+    let mut frames = raw_h2(&test.gateway);
+    frames.request(1, &get("api.example.com", "/long"));
 
     let (Ending::Closed(said) | Ending::Cut(said)) = writing.ending();
     assert!(!said.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&said));
-    poll("the end of both exchanges", || {
-        let ended = test.gateway.events().into_iter().filter(|event| event["kind"] == "Response");
-        (ended.count() >= 2).then_some(())
+    poll("the end of what nobody reads", || {
+        let events = test.gateway.events().into_iter();
+        let cut = events.filter(|event| {
+            event["kind"] == "Response"
+                && event["http"]["path"] == "/long"
+                && event["destination"]["reason"].is_string()
+        });
+        (cut.count() == 2).then_some(())
+    });
+    poll("every connection's end", || {
+        (test.gateway.metric("postern_connections_open", &[]) == 0.0).then_some(())
     });
 
-    // The twin: one that reads slowly, but reads, gets all of it.
-    assert_eq!(test.gateway.agent().get("https://api.example.com/slow?ms=100").text(), "at last");
+    assert_eq!(
+        agent.get("https://api.example.com/long").body.len(),
+        64 << 20,
+        "the twin: one that reads gets all"
+    );
 }
 
 fn raw_h2(gateway: &Gateway) -> Frames {

@@ -1,5 +1,6 @@
 //! Attacks by the numbers of the threat list, each with a benign twin that must pass; and the check that none is forgotten.
 
+mod answers;
 mod control;
 mod credentials;
 mod framing;

@@ -33,7 +33,7 @@ fn way_out(surroundings: Surroundings) -> Finding {
     }
     Finding::not_enforced(
         "way out",
-        "`postern run` is cooperative: it sets proxy variables, and a program that ignores them, or speaks UDP, goes around the gateway",
+        "`postern run` is cooperative: it sets proxy variables, and a program that ignores them (Java, Node before 22.21), or speaks UDP, goes around the gateway",
     )
     .remedy(
         "run what is not trusted in a container or network namespace whose only way out is the gateway; a redirect that leaves no way around is for pods of Kubernetes, and not in this build",

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+#[cfg(target_os = "linux")]
+use rustix::process::DumpableBehavior;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
@@ -28,6 +30,7 @@ use crate::proxy::listener::{self, Password, Way};
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
+use crate::tls::authority::Authority;
 use crate::tls::gate::{self, Evidence, Surroundings};
 use crate::tls::leaf::Leaves;
 
@@ -54,6 +57,7 @@ impl Running {
         watched: Watched,
         sinks: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Vec<Problem>> {
+        hide_memory();
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
@@ -187,7 +191,7 @@ impl Look {
         self.watched = watched;
         let built = read.and_then(|checked| {
             let evidence = checked.gate.evidence.clone();
-            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot().credentials))?, evidence))
+            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot()))?, evidence))
         });
         match built {
             Ok((snapshot, evidence)) => {
@@ -235,16 +239,25 @@ fn show(condition: &Condition) {
     });
 }
 
+/// Keeps memory, which holds every key, out of core files and from other processes of the same user, an agent that
+/// `postern run` started among them.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "a core file of this process would hold keys");
+    }
+}
+
 fn problems(found: &[Problem]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snapshot, Vec<Problem>> {
+fn build(checked: Checked, drain: &Drain, before: Option<&Snapshot>) -> Result<Snapshot, Vec<Problem>> {
     let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
-            Interception::On(Arc::new(Leaves::new(authority, settings.limits.leaf_cache)))
+            Interception::On(leaves(authority, settings.limits.leaf_cache, before))
         }
         gate::Interception::Off => Interception::Off,
         gate::Interception::Passthrough { reason } => Interception::Passthrough(reason),
@@ -257,7 +270,7 @@ fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snap
     let directory = settings.credentials.as_deref();
     let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
     let credentials = Arc::new(match before {
-        Some(before) => credentials.after(before),
+        Some(before) => credentials.after(&before.credentials),
         None => credentials,
     });
     let parts = snapshot::Parts {
@@ -274,6 +287,19 @@ fn build(checked: Checked, drain: &Drain, before: Option<&Store>) -> Result<Snap
     let age = Age::at(now, now, snapshot.policy().synced_at());
     snapshot.set_expired(age.freshness == Freshness::Expired);
     Ok(snapshot)
+}
+
+/// The leaves of a CA: those that are cached, where it is the one before.
+fn leaves(authority: Arc<Authority>, capacity: usize, before: Option<&Snapshot>) -> Arc<Leaves> {
+    match before.map(|before| &before.interception) {
+        Some(Interception::On(leaves)) if leaves.authority().fingerprint() == authority.fingerprint() => {
+            Arc::clone(leaves)
+        }
+        Some(Interception::On(leaves)) => Arc::new(leaves.succeeded_by(authority)),
+        Some(Interception::Off | Interception::Passthrough(_)) | None => {
+            Arc::new(Leaves::new(authority, capacity))
+        }
+    }
 }
 
 fn one_line(file: &Path) -> Result<String, Problem> {

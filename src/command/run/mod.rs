@@ -62,6 +62,8 @@ pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) -> anyhow::Result<ExitCode> {
+    // First of all: a signal that comes before the command has started is for the command.
+    let signals = Signals::listen()?;
     let place = PrivateDirectory::make()?;
     let chosen = Chosen::choose(args.policy.as_deref(), &place)?;
     say(&chosen.announcement());
@@ -86,7 +88,6 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     let snapshot = running.gateway.snapshot();
     snapshot.credentials.problems().iter().for_each(|problem| say(&problem.to_string()));
     let variables = prepared.variables(&running, snapshot.policy())?;
-    let signals = Signals::listen()?;
     let code = match child::start(&args.command, variables) {
         Ok(child) => child::wait(child, signals).await?,
         Err(error) => {

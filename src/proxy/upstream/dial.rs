@@ -18,6 +18,7 @@ use crate::policy::address::Reserved;
 use crate::policy::destination::Ruling;
 use crate::policy::name::{DnsName, Host};
 use crate::proxy::error::{Class, Failure, Stop};
+use crate::proxy::readahead::ReadAhead;
 use crate::tls::roots::{Alpn, UpstreamTls};
 
 /// How long an address has to answer before the next one is tried beside it (RFC 8305, section 5).
@@ -75,7 +76,7 @@ impl Dialer {
         origin: &Origin,
         alpn: Alpn,
         tcp: TcpStream,
-    ) -> Result<TlsStream<Socket>, Stop> {
+    ) -> Result<TlsStream<ReadAhead<Socket>>, Stop> {
         let name = match &origin.host {
             Host::Name(name) => ServerName::try_from(name.as_str().to_owned()).map_err(|_| {
                 Failure::new(Class::Untrusted, "the upstream's name cannot stand in a certificate")
@@ -83,7 +84,7 @@ impl Dialer {
             Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
         };
         let config = self.tls.client_config(&origin.host, alpn);
-        let handshake = TlsConnector::from(config).connect(name, Socket::new(tcp));
+        let handshake = TlsConnector::from(config).connect(name, ReadAhead::new(Socket::new(tcp)));
         match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok(tls)) => Ok(tls),
             Ok(Err(error)) => Err(Failure::handshake(&error).into()),

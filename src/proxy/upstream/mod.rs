@@ -33,6 +33,7 @@ use h1::Unsent;
 use super::body::RequestBody;
 use super::error::{Class, Failure, Stop};
 use super::head;
+use super::readahead::ReadAhead;
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
@@ -78,7 +79,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Bounds {
     pub(crate) header_bytes: usize,
     pub(crate) header_count: usize,
-    /// From the request's decision to the response's head.
+    /// For the connection, the request and the head of its answer together.
     pub(crate) head: Duration,
     pub(crate) idle: Duration,
 }
@@ -149,6 +150,7 @@ impl Upstreams {
         speaks: Speaks,
         request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
+        let progress = request.body().progress();
         let exchange = async {
             match (self.spoken.get(&key.origin), speaks) {
                 (Some(Spoken::OnlyH2), _) | (Some(Spoken::H1 | Spoken::H2) | None, Speaks::H2) => {
@@ -159,9 +161,11 @@ impl Upstreams {
                 }
             }
         };
-        match tokio::time::timeout(self.bounds.head, exchange).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into()),
+        tokio::select! {
+            answer = exchange => answer,
+            () = progress.finished_for(self.bounds.head) => {
+                Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into())
+            }
         }
     }
 
@@ -319,7 +323,7 @@ impl Upstreams {
 /// A connection to an upstream, in the clear or inside verified TLS.
 pub(crate) enum Stream {
     Plain(Socket),
-    Tls(Box<TlsStream<Socket>>),
+    Tls(Box<TlsStream<ReadAhead<Socket>>>),
 }
 
 impl AsyncRead for Stream {

@@ -1,0 +1,61 @@
+"""The providers' SDKs, Python and Node: an answer, a streamed tool turn, and each way to be refused."""
+
+import json
+from functools import partial
+
+from report import Client, output
+from stage import KEYS
+
+DONE, COMMAND = "The tool has run.", "echo postern-tool-ran"
+ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant-postern-anthropic"}
+OPENAI = {"OPENAI_API_KEY": "sk-postern-openai"}
+
+
+def run(tools, stage):
+    python, node = partial(program, tools.python, tools), partial(program, tools.node, tools)
+    anthropic, openai = partial(examine, stage, ANTHROPIC), partial(examine, stage, OPENAI)
+    yield Client("anthropic (Python)", tools.python_version("anthropic"), partial(anthropic, python("anthropic_sdk.py")))
+    yield Client("openai (Python)", tools.python_version("openai"), partial(openai, python("openai_sdk.py")))
+    name = "@anthropic-ai/sdk"
+    yield Client(f"{name} (Node)", tools.node_version(name), partial(anthropic, node("anthropic_sdk.mjs")))
+    yield Client("openai (Node)", tools.node_version("openai"), partial(openai, node("openai_sdk.mjs")))
+
+
+def program(interpreter, tools, name):
+    return [interpreter, tools.programs / name]
+
+
+def examine(stage, placeholder, command, client):
+    """`placeholder` is the one variable that the SDK takes its key from."""
+    mark = stage.mark()
+
+    def ask(scenario):
+        _, printed, errors = output([*command, scenario], env=stage.environment() | placeholder)
+        return json.loads(printed) if printed else {"error": errors}
+
+    said = ask("answer")
+    client.check("answer intact", said.get("text") == DONE, said)
+    said = ask("stream")
+    client.check("streamed tool turn", said.get("text") == DONE and COMMAND in "".join(said.get("tool", [])), said)
+    (variable,) = placeholder
+    requests = stage.seen_since(mark)
+    keys = {carried(request["headers"]) for request in requests}
+    client.check("key swapped upstream", keys == {KEYS[variable]} and len(requests) == 3, keys)
+
+    mark = stage.mark()
+    refusals = {
+        "models": ("denied endpoint", "Rule: postern/builtin/endpoint"),
+        "another": ("another key", "Rule: postern/builtin/credential"),
+        "forbidden": ("denied host", "Rule: "),
+    }
+    for scenario, (what, shown) in refusals.items():
+        said = ask(scenario)
+        client.check(f"{what}: reason shown", shown in said.get("error", ""), said)
+    said = ask("unnamed")
+    client.check("unnamed host: CONNECT 403", "403" in said.get("error", ""), said)
+    client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))
+
+
+def carried(headers):
+    """The key of a request, in whichever header the SDK writes it."""
+    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
