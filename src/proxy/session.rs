@@ -95,15 +95,18 @@ impl Activity {
     }
 
     /// Resolves once the connection has been still for too long: `first` before any request, `then` between two,
-    /// `within` in the middle of one. Answers whether that is where it stopped.
-    async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> bool {
+    /// `within` in the middle of one. Answers which of them it was.
+    async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> Closed {
         loop {
-            let is_busy = self.is_busy();
             let idle = if self.any.load(Ordering::Relaxed) { then } else { first };
-            let due = self.due(if is_busy { within } else { idle });
-            let now = Instant::now();
+            let (limit, closed) = match (self.is_busy(), self.any.load(Ordering::Relaxed)) {
+                (true, _) => (within, Closed::StreamIdle),
+                (false, true) => (then, Closed::KeepAlive),
+                (false, false) => (first, Closed::HeadTimeout),
+            };
+            let (now, due) = (Instant::now(), self.due(limit));
             if now >= due {
-                return is_busy;
+                return closed;
             }
             // In the middle of an exchange, the end of which begins another span.
             tokio::time::sleep_until(due.min(now + idle)).await;
@@ -281,20 +284,19 @@ where
     let (activity, timeouts) = (&session.activity, &settings.timeouts);
     // Longer than any wait that has an answer of its own.
     let within = timeouts.stream_idle.max(timeouts.upstream_head) + timeouts.connect;
-    let is_stuck = tokio::select! {
+    let closed = tokio::select! {
         biased;
         result = connection.as_mut() => return session.why(result.is_err()),
-        is_stuck = activity.still_too_long(timeouts.agent_head, timeouts.keep_alive, within) => is_stuck,
-        () = session.gateway.drain.stopping() => false,
+        closed = activity.still_too_long(timeouts.agent_head, timeouts.keep_alive, within) => closed,
+        () = session.gateway.drain.stopping() => Closed::Draining,
     };
-    if is_stuck {
-        return Closed::StreamIdle;
+    if closed == Closed::StreamIdle {
+        return closed;
     }
     tell(connection.as_mut());
     activity.moved();
     tokio::select! {
-        biased;
-        result = connection => session.why(result.is_err()),
-        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => Closed::KeepAlive,
+        _ = connection => closed,
+        _ = activity.still_too_long(timeouts.agent_head, timeouts.agent_head, within) => closed,
     }
 }

@@ -148,10 +148,10 @@ fn where_a_key_is_required_no_other_passes() {
 #[test]
 fn no_reason_says_x_api_key_which_claude_code_shows_as_a_bad_key_of_its_own() {
     let test = with_credential(", require: true");
-    let (other, api) = ("https://other.example.com/", "https://api.example.com/");
 
-    for (url, key) in [(api, "sk-another"), (other, "sk-placeholder-api"), (api, "a-sk-placeholder-api")] {
-        let answer = test.gateway.agent().request("GET", url, &[("X-Api-Key", key)], b"");
+    for key in ["sk-another", "in-front-of-sk-placeholder-api"] {
+        let headers = [("X-Api-Key", key)];
+        let answer = test.gateway.agent().request("GET", "https://api.example.com/", &headers, b"");
 
         assert_eq!(answer.status, 403, "{answer:?}");
         assert!(answer.text().contains("the API key header"), "{answer:?}");

@@ -137,51 +137,6 @@ fn a_body_of_32_mib_passes() {
 }
 
 #[test]
-fn an_answer_that_decodes_to_far_more_is_never_held_whole() {
-    let test = behind(
-        Upstream::build().script(|_| Some(Reply::of(200, bomb()).header("content-encoding", "zstd"))),
-        |setup| {
-            let credential = "  credentials:\n    - {name: api, hosts: [api.example.com], \
-                              secretKeyRef: {name: keys, key: api}}\n";
-            setup
-                .policy(&(policy(&[INSPECT_API]) + credential))
-                .credential("api", "sk-canary-0123456789abcdef")
-        },
-    );
-    let mut connection = test.gateway.agent().tls("api.example.com");
-
-    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
-    assert_eq!(connection.read_head().status, 200);
-    assert!(connection.read_chunk().iter().all(|byte| *byte == b'x'));
-
-    let peak = test.gateway.peak_memory() >> 20;
-    assert!(peak < 128, "{peak} MiB for an answer of 8 KiB");
-}
-
-/// A zstd frame of 2,048 blocks of one byte repeated 131,072 times (RFC 8878, section 3.1.1.2): 256 MiB.
-fn bomb() -> Vec<u8> {
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x68];
-    for block in 1..=2048_u32 {
-        let header = u32::from(block == 2048) | 1 << 1 | 131_072 << 3;
-        frame.extend(&header.to_le_bytes()[..3]);
-        frame.push(b'x');
-    }
-    frame
-}
-
-#[test]
-fn an_h2_connection_upstream_that_nobody_uses_is_closed() {
-    let test = inspected_with(|setup| setup.set("/timeouts/keepAlive", "1s"));
-    let agent = test.gateway.agent();
-    assert_eq!(agent.h2("api.example.com").get("https://api.example.com/echo").status, 200);
-    assert_eq!(test.upstream.links()[0].alpn.as_deref(), Some("h2"));
-
-    crate::support::journal::poll("the end of the idle connection", || {
-        test.upstream.links().iter().all(|link| link.ended).then_some(())
-    });
-}
-
-#[test]
 fn an_upstream_that_never_shakes_hands_is_a_gateway_timeout() {
     let mute = RawUpstream::start(None, |connection, _| {
         let _ = connection.ending();
@@ -238,4 +193,49 @@ fn what_ends_a_connection_is_counted() {
         test.gateway.wait_for_metric("postern_connections_closed_total", &[("reason", reason)], count);
     }
     assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
+fn an_answer_that_decodes_to_far_more_is_never_held_whole() {
+    let test = behind(
+        Upstream::build().script(|_| Some(Reply::of(200, bomb()).header("content-encoding", "zstd"))),
+        |setup| {
+            let credential = "  credentials:\n    - {name: api, hosts: [api.example.com], \
+                              secretKeyRef: {name: keys, key: api}}\n";
+            setup
+                .policy(&(policy(&[INSPECT_API]) + credential))
+                .credential("api", "sk-canary-0123456789abcdef")
+        },
+    );
+    let mut connection = test.gateway.agent().tls("api.example.com");
+
+    connection.send("GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    assert_eq!(connection.read_head().status, 200);
+    assert!(connection.read_chunk().iter().all(|byte| *byte == b'x'));
+
+    let peak = test.gateway.peak_memory() >> 20;
+    assert!(peak < 128, "{peak} MiB for an answer of 8 KiB");
+}
+
+/// A zstd frame of 2,048 blocks of one byte repeated 131,072 times (RFC 8878, section 3.1.1.2): 256 MiB.
+fn bomb() -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x68];
+    for block in 1..=2048_u32 {
+        let header = u32::from(block == 2048) | 1 << 1 | 131_072 << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.push(b'x');
+    }
+    frame
+}
+
+#[test]
+fn an_h2_connection_upstream_that_nobody_uses_is_closed() {
+    let test = inspected_with(|setup| setup.set("/timeouts/keepAlive", "1s"));
+    let agent = test.gateway.agent();
+    assert_eq!(agent.h2("api.example.com").get("https://api.example.com/echo").status, 200);
+    assert_eq!(test.upstream.links()[0].alpn.as_deref(), Some("h2"));
+
+    crate::support::journal::poll("the end of the idle connection", || {
+        test.upstream.links().iter().all(|link| link.ended).then_some(())
+    });
 }

@@ -79,7 +79,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Bounds {
     pub(crate) header_bytes: usize,
     pub(crate) header_count: usize,
-    /// For the connection, the request and the head of its answer together.
+    /// From the request's last byte to the head of its answer.
     pub(crate) head: Duration,
     pub(crate) idle: Duration,
 }
