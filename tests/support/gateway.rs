@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -130,6 +131,13 @@ impl Gateway {
     pub(crate) fn wait_for_metric(&self, name: &str, labels: &[(&str, &str)], at_least: f64) {
         let what = format!("{name}{labels:?} >= {at_least}");
         poll(&what, || (self.metric(name, labels) >= at_least).then_some(()));
+    }
+
+    /// Lets the kernel write a core file of the process, as far as this user may.
+    pub(crate) fn permit_core_files(&self) {
+        let pid = Some(Pid::from_child(&self.child));
+        let hard = getrlimit(Resource::Core).maximum;
+        prlimit(pid, Resource::Core, Rlimit { current: hard, maximum: hard }).unwrap();
     }
 
     /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).
