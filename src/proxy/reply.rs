@@ -16,6 +16,10 @@ pub(crate) fn denied(refusal: &Refusal, destination: &str, event: Id) -> Respons
     if let Ok(rule) = HeaderValue::from_str(refusal.ruling.rule.as_str()) {
         head.insert("x-postern-rule", rule);
     }
+    if refusal.status == StatusCode::UPGRADE_REQUIRED {
+        // What is spoken here instead (RFC 9110, section 15.5.22).
+        head.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+    }
     insert_event(head, event);
     response
 }

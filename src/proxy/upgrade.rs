@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::body::Body;
-use super::error::{Class, Failure, Stop};
+use super::error::{Class, Failure, Refusal, Stop};
 use super::head;
 use super::names::framing;
 use super::record::Record;
@@ -57,6 +57,14 @@ pub(crate) fn is_asked(parts: &Parts) -> Result<bool, Stop> {
 
 fn refused(why: &str) -> Stop {
     Ruling::builtin("upgrade", why).into()
+}
+
+/// A WebSocket that no rule allows: 426, at which clients fall back to plain requests at once (design 6.5).
+pub(crate) fn not_served(stop: Stop) -> Stop {
+    match stop {
+        Stop::Denied(refusal) => Stop::Denied(Refusal { status: StatusCode::UPGRADE_REQUIRED, ..refusal }),
+        Stop::Failed(failure) => Stop::Failed(failure),
+    }
 }
 
 /// Writes the wish into a head that was stripped of it.

@@ -86,7 +86,7 @@ fn a_tunnel_rule_allows_no_upgrade_there() {
          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
     );
 
-    connection.read_answer().assert_refused(403, "postern/builtin/upgrade");
+    connection.read_answer().assert_refused(426, "postern/builtin/upgrade");
     assert!(test.upstream.requests().is_empty());
 }
 

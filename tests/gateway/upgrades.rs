@@ -40,7 +40,7 @@ fn a_websocket_without_such_a_rule_is_refused_at_once() {
 
     ask(&mut connection, "/ws", "websocket");
 
-    connection.read_answer().assert_refused(403, "postern/builtin/upgrade");
+    connection.read_answer().assert_refused(426, "postern/builtin/upgrade");
     assert!(test.upstream.requests().is_empty());
 }
 

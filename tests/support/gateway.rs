@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -21,6 +23,7 @@ pub(crate) struct Gateway {
     events: Arc<Journal<Value>>,
     strays: Arc<Journal<String>>,
     log: Arc<Journal<String>>,
+    readers: Vec<JoinHandle<()>>,
     listeners: Vec<(String, SocketAddr)>,
 }
 
@@ -31,7 +34,7 @@ impl Gateway {
         let (events, strays) = (Arc::new(Journal::new()), Arc::new(Journal::new()));
         let log = Arc::new(Journal::new());
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        read_lines(stdout, {
+        let events_reader = read_lines(stdout, {
             let (events, strays) = (Arc::clone(&events), Arc::clone(&strays));
             move |line| {
                 let _ = match serde_json::from_str(&line) {
@@ -40,13 +43,15 @@ impl Gateway {
                 };
             }
         });
-        read_lines(stderr, {
+        let log_reader = read_lines(stderr, {
             let log = Arc::clone(&log);
             move |line| {
                 let _ = log.push(line);
             }
         });
-        let mut gateway = Self { child, directory, authority, events, strays, log, listeners: Vec::new() };
+        let readers = vec![events_reader, log_reader];
+        let listeners = Vec::new();
+        let mut gateway = Self { child, directory, authority, events, strays, log, readers, listeners };
         gateway.listeners = poll("the gateway's status", || gateway.read_listeners());
         gateway
     }
@@ -132,6 +137,13 @@ impl Gateway {
         poll(&what, || (self.metric(name, labels) >= at_least).then_some(()));
     }
 
+    /// Lets the kernel write a core file of the process, as far as this user may.
+    pub(crate) fn permit_core_files(&self) {
+        let pid = Some(Pid::from_child(&self.child));
+        let hard = getrlimit(Resource::Core).maximum;
+        prlimit(pid, Resource::Core, Rlimit { current: hard, maximum: hard }).unwrap();
+    }
+
     /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
@@ -168,10 +180,12 @@ impl Gateway {
         self.wait_for_exit()
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and until all that it said has been read.
     pub(crate) fn wait_for_exit(&mut self) -> ExitStatus {
         let child = &mut self.child;
-        poll("the gateway's end", || child.try_wait().unwrap())
+        let status = poll("the gateway's end", || child.try_wait().unwrap());
+        self.readers.drain(..).for_each(|reader| reader.join().unwrap());
+        status
     }
 
     fn read_listeners(&mut self) -> Option<Vec<(String, SocketAddr)>> {
@@ -203,6 +217,7 @@ impl Drop for Gateway {
         // It may have ended already, which is what some tests wait for.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.readers.drain(..).for_each(|reader| drop(reader.join()));
         if std::thread::panicking() {
             eprintln!("--- the gateway's log\n{}\n--- its events", self.log());
             self.events().iter().for_each(|event| eprintln!("{event}"));
@@ -212,6 +227,6 @@ impl Drop for Gateway {
     }
 }
 
-fn read_lines(from: impl Read + Send + 'static, take: impl Fn(String) + Send + 'static) {
-    std::thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).for_each(take));
+fn read_lines(from: impl Read + Send + 'static, take: impl Fn(String) + Send + 'static) -> JoinHandle<()> {
+    std::thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).for_each(take))
 }

@@ -37,7 +37,7 @@ fn one_bundle_of_roots_serves_both_kinds_of_hosts() {
     assert_eq!(both.get("https://files.example.com/echo").status, 200);
 }
 
-/// K1: what is sent beside the leaf lets a client that holds the root alone build the chain, under an intermediate too.
+/// K1: what is sent beside the leaf lets a client that holds the root alone build the chain.
 #[test]
 fn the_chain_ends_at_the_root_that_the_agent_holds() {
     let test = inspected();

@@ -135,28 +135,37 @@ impl Dialer {
     }
 }
 
-/// Asks the system's resolver.
+/// Where names stand that no DNS server knows, `hostAliases` of a pod among them.
+const HOSTS: &str = "/etc/hosts";
+
+/// Asks the hosts file, then the system's resolver. The name is complete: resolv.conf's search domains, which could
+/// lead it elsewhere, stay out of it by the dot at its end.
 pub(super) async fn resolve(name: &str, port: u16, deadline: Instant) -> Result<Vec<SocketAddr>, Failure> {
-    // With a trailing dot resolv.conf's search domains stay out of it; without it /etc/hosts is read too.
-    let absolute = format!("{name}.");
-    for spelling in [absolute.as_str(), name] {
-        match timeout_at(deadline, tokio::net::lookup_host((spelling, port))).await {
-            Ok(Ok(found)) => {
-                let found: Vec<_> = found.take(ADDRESSES).collect();
-                if !found.is_empty() {
-                    return Ok(found);
-                }
-            }
-            Ok(Err(_)) => {}
-            Err(_) => {
-                return Err(Failure::new(
-                    Class::ConnectTimeout,
-                    "the upstream's name was not resolved in time",
-                ));
-            }
-        }
+    let hosts = tokio::fs::read_to_string(HOSTS).await.unwrap_or_default();
+    let known: Vec<_> = listed(&hosts, name).map(|ip| SocketAddr::new(ip, port)).take(ADDRESSES).collect();
+    if !known.is_empty() {
+        return Ok(known);
     }
-    Err(Failure::new(Class::Resolve, "the upstream's name cannot be resolved"))
+    let absolute = format!("{name}.");
+    match timeout_at(deadline, tokio::net::lookup_host((absolute.as_str(), port))).await {
+        Ok(found) => {
+            let found: Vec<_> = found.into_iter().flatten().take(ADDRESSES).collect();
+            if found.is_empty() {
+                return Err(Failure::new(Class::Resolve, "the upstream's name cannot be resolved"));
+            }
+            Ok(found)
+        }
+        Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream's name was not resolved in time")),
+    }
+}
+
+/// The addresses of a name in a hosts file (hosts(5)): an address, then names, then perhaps a comment.
+fn listed<'a>(hosts: &'a str, name: &'a str) -> impl Iterator<Item = IpAddr> + 'a {
+    hosts.lines().filter_map(move |line| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        let ip = words.next()?.parse().ok()?;
+        words.any(|word| word.eq_ignore_ascii_case(name)).then_some(ip)
+    })
 }
 
 /// Connects to the first address that answers; a silent one does not hold up the next for long.
@@ -194,5 +203,18 @@ async fn single(address: SocketAddr, deadline: Instant) -> Result<TcpStream, Fai
         }
         Ok(Err(error)) => Err(Failure::connect(&error)),
         Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream did not accept in time")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hosts_file_answers_for_the_names_it_lists() {
+        let hosts = "127.0.0.1 localhost\n# 192.0.2.9 model.corp\n192.0.2.1\tdb Model.Corp # ours\n2001:db8::1 model.corp\nbad model.corp\n";
+        let found: Vec<String> = listed(hosts, "model.corp").map(|ip| ip.to_string()).collect();
+        assert_eq!(found, ["192.0.2.1", "2001:db8::1"]);
+        assert_eq!(listed(hosts, "corp").count(), 0);
     }
 }
