@@ -37,9 +37,9 @@ pub(crate) fn cold(number: usize) -> String {
 }
 
 impl Gateway {
-    /// Starts it with its files in `directory`, where the authorities are already.
-    pub(crate) fn start(directory: &Path, upstream: SocketAddr) -> Self {
-        std::fs::write(directory.join("settings.yaml"), settings(upstream)).unwrap();
+    /// Starts it with its files in `directory`, where the authorities are already. So many cold names have an address.
+    pub(crate) fn start(directory: &Path, upstream: SocketAddr, names: usize) -> Self {
+        std::fs::write(directory.join("settings.yaml"), settings(upstream, names)).unwrap();
         std::fs::write(directory.join("policy.yaml"), POLICY).unwrap();
         let mut child = Command::new(executable())
             .args(["gateway", "--config", "settings.yaml"])
@@ -119,14 +119,14 @@ fn explicit(status: &[u8]) -> Option<SocketAddr> {
     status["listeners"][0]["address"].as_str()?.parse().ok()
 }
 
-fn settings(upstream: SocketAddr) -> String {
+fn settings(upstream: SocketAddr, names: usize) -> String {
     let mut text = format!(
         "listeners: {{explicit: {{address: \"127.0.0.1:0\"}}}}\n\
          admin: {{address: \"127.0.0.1:0\", socket: status.sock}}\n\
          policy: {{path: policy.yaml}}\n\
          upstream:\n  roots: [{UPSTREAM_CA}]\n  allowAddresses: [127.0.0.0/8]\n  hosts:\n"
     );
-    for name in [API, PLAIN, TUNNEL].into_iter().map(str::to_owned).chain((0..COLD).map(cold)) {
+    for name in [API, PLAIN, TUNNEL].into_iter().map(str::to_owned).chain((0..names).map(cold)) {
         writeln!(text, "    {name}: \"{upstream}\"").unwrap();
     }
     text

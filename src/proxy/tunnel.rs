@@ -1,6 +1,6 @@
 //! Bytes that nobody reads, both ways, counted; a tunnel that policy no longer allows is closed.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -42,9 +43,7 @@ pub(crate) async fn run(
     let peer = upstream.peer_addr().ok();
     let mut agent = Counted { stream: agent, counts: Arc::clone(&counts), sent: true };
     let mut upstream = Counted { stream: upstream, counts: Arc::clone(&counts), sent: false };
-    let copy = async {
-        tokio::io::copy_bidirectional_with_sizes(&mut agent, &mut upstream, BUFFER, BUFFER).await.map(|_| ())
-    };
+    let copy = copy(&mut agent, &mut upstream);
     let idle = flow.snapshot.settings.timeouts.stream_idle;
     let is_allowed = || flow.may_stay(protocol, peer);
     let (closed, reason) = counts.until_over(copy, idle, flow.gateway.replaced(), is_allowed).await;
@@ -54,6 +53,38 @@ pub(crate) async fn run(
     }
     report.reason = reason;
     closed
+}
+
+/// Copies both ways until both sides have ended.
+async fn copy<A, B>(a: A, b: B) -> io::Result<()>
+where
+    A: AsyncRead + AsyncWrite,
+    B: AsyncRead + AsyncWrite,
+{
+    let ((from_a, to_a), (from_b, to_b)) = (tokio::io::split(a), tokio::io::split(b));
+    tokio::try_join!(copy_one_way(from_a, to_b), copy_one_way(from_b, to_a)).map(|_| ())
+}
+
+/// Copies until the end, and passes the end on. While nothing comes, no buffer is held.
+async fn copy_one_way<A>(mut from: A, mut to: impl AsyncWrite + Unpin) -> io::Result<()>
+where
+    A: AsyncRead + Unpin,
+{
+    let mut buffer = BytesMut::new();
+    loop {
+        let reading = poll_fn(|cx| {
+            buffer.reserve(BUFFER);
+            let read = tokio_util::io::poll_read_buf(Pin::new(&mut from), cx, &mut buffer);
+            if read.is_pending() {
+                buffer = BytesMut::new();
+            }
+            read
+        });
+        if reading.await? == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all_buf(&mut buffer).await?;
+    }
 }
 
 /// The bytes of each direction: the name and these are all that is known of a tunnel. Said when it is dropped, so
