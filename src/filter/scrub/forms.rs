@@ -58,11 +58,12 @@ impl Form {
         Self { upper, lower }
     }
 
-    /// The first byte, which no case changes: a visible ASCII character's hex begins with 2 to 7.
+    /// How many bytes it has; every case of it has as many.
     pub(super) fn length(&self) -> usize {
         self.upper.len()
     }
 
+    /// The first byte, which no case changes: a visible ASCII character's hex begins with 2 to 7.
     pub(super) fn first(&self) -> Option<u8> {
         self.upper.first().copied()
     }
