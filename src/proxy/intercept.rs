@@ -105,10 +105,10 @@ impl Ending {
         };
         self.flow.gateway.metrics.leaves_minted(self.leaves.minted());
         let limit = self.flow.snapshot.settings.timeouts.agent_head;
-        let tls = match tokio::time::timeout(limit, TlsAcceptor::from(config).accept(ReadAhead::new(stream)))
-            .await
-        {
-            Ok(Ok(tls)) => tls,
+        // Boxed: what a handshake needs is let go after it, and what stays is not moved again.
+        let handshake = Box::pin(TlsAcceptor::from(config).accept(ReadAhead::new(stream)));
+        let tls = match tokio::time::timeout(limit, handshake).await {
+            Ok(Ok(tls)) => Box::new(tls),
             Ok(Err(error)) => return self.not_accepted(&error),
             Err(_) => return Closed::AgentTls,
         };

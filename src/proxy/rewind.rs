@@ -36,6 +36,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
         let n = self.before.len().min(buf.remaining());
         buf.put_slice(&self.before[..n]);
         self.before.advance(n);
+        if self.before.is_empty() {
+            // Even an empty slice keeps its buffer.
+            self.before = Bytes::new();
+        }
         Poll::Ready(Ok(()))
     }
 }

@@ -148,8 +148,9 @@ where
     let service = {
         let session = Arc::clone(&session);
         service_fn(move |request: http::Request<Incoming>| {
-            let session = Arc::clone(&session);
-            async move { Ok::<_, Infallible>(exchange(session, request).await) }
+            // Boxed: hyper keeps room for it as long as the connection, which is idle for most of its life.
+            let exchange = Box::pin(exchange(Arc::clone(&session), request));
+            async move { Ok::<_, Infallible>(exchange.await) }
         })
     };
     let connection = http1::Builder::new()
