@@ -1,7 +1,13 @@
 //! REDIRECTS: makes a network namespace a room with one door, through the gateway, and proves that it is one.
 //!
-//! [`plan`] says what is programmed and why, [`nft`] says it in the syntax of `nft`.
+//! [`plan`] says what is programmed and why; [`nft`] and [`iptables`] say it in the syntax of those programs.
 
+mod error;
+pub mod iptables;
+pub mod netlink;
 pub mod nft;
+mod owners;
 pub mod plan;
 pub mod rule;
+
+pub use error::RedirectError;
