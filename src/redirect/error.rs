@@ -30,6 +30,16 @@ pub enum RedirectError {
         "{0}, so the gateway could be passed by: this pod cannot be shared with another sidecar that intercepts (Istio, Linkerd), so take that one out"
     )]
     Foreign(ForeignOwner),
+    #[error("{0} is not there: install iptables in the image, or use --backend Nftables")]
+    NoPrograms(&'static str),
+    #[error("{program} fails: {said}")]
+    Program { program: String, said: String },
+    #[error(
+        "IPv6 would stay open, since ip6tables can neither redirect nor reject it ({0}): load ip6table_filter on the node, or switch IPv6 off in the pod"
+    )]
+    Ipv6Open(Box<Self>),
+    #[error("{source}; and what was programmed cannot be taken back ({removal}): remove the pod")]
+    Remains { source: Box<Self>, removal: Box<Self> },
     #[error("{}", differing(.0))]
     Differs(Vec<String>),
 }

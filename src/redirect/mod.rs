@@ -2,12 +2,15 @@
 //!
 //! [`plan`] says what is programmed and why; [`nft`] and [`iptables`] say it in the syntax of those programs.
 
+pub mod apply;
 mod error;
 pub mod iptables;
-pub mod netlink;
+mod netlink;
 pub mod nft;
 mod owners;
 pub mod plan;
+mod restore;
 pub mod rule;
+mod saved;
 
 pub use error::RedirectError;

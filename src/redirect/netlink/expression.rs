@@ -202,7 +202,8 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
             Some(Expression::Payload { header, offset: data.number(3)?, length: data.number(4)? })
         }
         "bitwise" => {
-            (ours(1)?, ours(2)?);
+            ours(1)?;
+            ours(2)?;
             // NFTA_BITWISE_OP: 0 is mask and xor, the only one in older kernels.
             (data.number(6).unwrap_or(0) == 0).then_some(())?;
             value(5)?.iter().all(|byte| *byte == 0).then_some(())?;

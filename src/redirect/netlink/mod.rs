@@ -20,13 +20,13 @@ use socket::Refused;
 
 /// What nf_tables holds now.
 #[derive(Debug)]
-pub struct State(listing::Ruleset);
+pub(super) struct State(listing::Ruleset);
 
 /// Reads what is in force.
 ///
 /// # Errors
 /// The capability or nf_tables is missing, or the rules cannot be read.
-pub fn read() -> Result<State, RedirectError> {
+pub(super) fn read() -> Result<State, RedirectError> {
     listing::read(TABLE).map(State).map_err(|source| match kind(&source) {
         Failure::NotPermitted => RedirectError::NotPermitted,
         Failure::Missing => RedirectError::NoNftables,
@@ -38,7 +38,7 @@ pub fn read() -> Result<State, RedirectError> {
 ///
 /// # Errors
 /// The capability is missing, or the kernel lacks what the plan needs; nothing has changed then.
-pub fn program(plan: &Plan) -> Result<(), RedirectError> {
+pub(super) fn program(plan: &Plan) -> Result<(), RedirectError> {
     socket::carry_out(&Batch::program(plan)).map_err(refusal)
 }
 
@@ -46,28 +46,28 @@ pub fn program(plan: &Plan) -> Result<(), RedirectError> {
 ///
 /// # Errors
 /// The capability or nf_tables is missing.
-pub fn remove() -> Result<(), RedirectError> {
+pub(super) fn remove() -> Result<(), RedirectError> {
     socket::carry_out(&Batch::remove()).map_err(refusal)
 }
 
 impl State {
     /// Whether there is a table of ours.
-    pub fn is_programmed(&self) -> bool {
+    pub(super) fn is_programmed(&self) -> bool {
         comparison::is_programmed(&self.0)
     }
 
     /// Whether our tables are those of a kernel that cannot redirect IPv6.
-    pub fn is_without_ipv6(&self) -> bool {
+    pub(super) fn is_without_ipv6(&self) -> bool {
         comparison::is_without_ipv6(&self.0)
     }
 
     /// Everything in which our tables differ from a plan, in a sentence each.
-    pub fn differences(&self, plan: &Plan) -> Vec<String> {
+    pub(super) fn differences(&self, plan: &Plan) -> Vec<String> {
         comparison::differences(plan, &self.0)
     }
 
     /// A rule of another's that looks at who owns a socket, in a table that sees outgoing packets.
-    pub fn foreign_owner(&self) -> Option<ForeignOwner> {
+    pub(super) fn foreign_owner(&self) -> Option<ForeignOwner> {
         foreign::owner(&self.0)
     }
 }
