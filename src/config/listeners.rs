@@ -114,7 +114,7 @@ fn overlap(a: IpAddr, b: IpAddr) -> bool {
 
 impl Transparent {
     fn read(field: &Field<'_>) -> Self {
-        field.section(|s| Self { port: s.field("port").number_or(TRANSPARENT_PORT, false) })
+        field.section(|s| Self { port: s.field("port").port_or(TRANSPARENT_PORT) })
     }
 
     /// Both loopbacks.
