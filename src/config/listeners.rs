@@ -5,7 +5,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use ipnet::IpNet;
+
+use super::dns::Dns;
 use super::section::Field;
+use crate::policy::address::{POOL, POOL_V6};
 use crate::policy::name::{Authority, Host};
 
 /// The port of the explicit proxy where none is configured.
@@ -20,6 +24,8 @@ pub const STATUS_SOCKET: &str = "/run/postern/status.sock";
 pub struct Listeners {
     pub explicit: Option<Explicit>,
     pub reverse: Vec<Reverse>,
+    /// No way in by itself: it gives names the addresses that transparent connections are made to.
+    pub dns: Option<Dns>,
 }
 
 /// The explicit proxy: CONNECT and absolute-form requests.
@@ -61,7 +67,7 @@ impl Listeners {
         let by_default = !field.is_written();
         field.section(|s| {
             s.refuse_unsupported("transparent");
-            s.refuse_unsupported("dns");
+            let dns = s.field("dns");
             let (explicit, reverse) = (s.field("explicit"), s.field("reverse"));
             let wanted = explicit.is_written() || by_default;
             if !wanted && (!reverse.is_written() || reverse.is_empty_list()) {
@@ -70,8 +76,17 @@ impl Listeners {
                      or leave `listeners` out",
                 );
             }
-            Self { explicit: wanted.then(|| Explicit::read(&explicit)), reverse: reverse.list(Reverse::read) }
+            Self {
+                explicit: wanted.then(|| Explicit::read(&explicit)),
+                reverse: reverse.list(Reverse::read),
+                dns: dns.is_written().then(|| Dns::read(&dns)),
+            }
         })
+    }
+
+    /// The addresses that stand for names, and are never dialled.
+    pub fn pools(&self) -> [IpNet; 2] {
+        [IpNet::V4(self.dns.as_ref().map_or(POOL, |dns| dns.pool)), IpNet::V6(POOL_V6)]
     }
 
     /// Says which addresses are given twice; port 0 is never the same port.
@@ -79,6 +94,7 @@ impl Listeners {
         let reverse = self.reverse.iter().enumerate();
         let named = std::iter::once(("admin.address".to_owned(), admin.address))
             .chain(self.explicit.iter().map(|e| ("listeners.explicit.address".to_owned(), e.address)))
+            .chain(self.dns.iter().flat_map(Dns::addresses).map(|at| ("listeners.dns.port".to_owned(), at)))
             .chain(reverse.map(|(i, r)| (format!("listeners.reverse[{i}].address"), r.address)));
         let mut taken = BTreeMap::<u16, Vec<(String, IpAddr)>>::new();
         for (name, address) in named.filter(|(_, address)| address.port() != 0) {

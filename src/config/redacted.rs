@@ -54,7 +54,8 @@ fn listeners(listeners: &Listeners) -> Value {
         .iter()
         .map(|reverse| json!({"address": reverse.address, "upstream": reverse.upstream.to_string()}))
         .collect::<Vec<_>>();
-    compact(json!({"explicit": explicit, "reverse": reverse}))
+    let dns = listeners.dns.as_ref().map(|dns| json!({"port": dns.port, "pool": dns.pool.to_string()}));
+    compact(json!({"explicit": explicit, "reverse": reverse, "dns": dns}))
 }
 
 fn pod(map: &PodMap) -> Value {

@@ -3,6 +3,7 @@
 mod addresses;
 mod condition;
 pub(crate) mod running;
+mod search;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -10,20 +10,24 @@ use rustix::process::DumpableBehavior;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
-use super::addresses;
 use super::condition::{Condition, Facts};
+use super::{addresses, search};
 use crate::admin::status::Listener;
 use crate::admin::{self, Inspect};
+use crate::bind;
 use crate::command::check::{self, Checked};
 use crate::command::surroundings;
+use crate::config::dns::Dns;
 use crate::config::listeners::{Listeners, STATUS_SOCKET};
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::Store;
+use crate::dns::{self, Names, Resolver, Sockets};
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::{Age, Freshness};
+use crate::policy::name::DnsName;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::proxy::listener::{self, Password, Way};
@@ -78,6 +82,7 @@ impl Running {
                 .ways
                 .iter()
                 .map(|(_, _, shown)| shown.clone())
+                .chain(bound.dns.iter().flat_map(|dns| dns.sockets.addresses()).map(shown_dns))
                 .chain([shown("admin", &bound.admin, None)])
                 .collect(),
             facts: Mutex::new(Facts {
@@ -122,6 +127,9 @@ impl Running {
             let accepting = listener::accept(Arc::clone(&self.gateway), listener, way, Arc::clone(&places));
             self.gateway.drain.spawn(accepting);
         }
+        if let Some(dns) = bound.dns {
+            self.answer_names(dns);
+        }
         let inspect: Arc<dyn Inspect> = self.condition.clone();
         admin::serve(bound.admin, Arc::clone(&inspect), &self.gateway.drain);
         if let Some(path) = socket(settings) {
@@ -129,6 +137,15 @@ impl Running {
                 .map_err(|error| vec![Problem::at("admin.socket", error.to_string())])?;
         }
         Ok(())
+    }
+
+    fn answer_names(&self, bound: BoundDns) {
+        let Gateway { metrics, ledger, drain, .. } = &*self.gateway;
+        let gateway = Arc::clone(&self.gateway);
+        let judge = Box::new(move |name: &DnsName| gateway.snapshot().answers(name));
+        let (metrics, ledger) = (Arc::clone(metrics), ledger.clone());
+        let resolver = Resolver::new(bound.names, judge, search::domains(), metrics, ledger);
+        dns::serve(&Arc::new(resolver), bound.sockets, drain);
     }
 
     /// The lifecycle in the events, with the evidence of the interception gate.
@@ -254,7 +271,12 @@ fn problems(found: &[Problem]) -> Vec<String> {
 
 /// The snapshot of what was read.
 fn build(checked: Checked, drain: &Drain, before: Option<&Snapshot>) -> Result<Snapshot, Vec<Problem>> {
-    let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
+    let Checked { mut settings, policy, gate, upstream_tls, surroundings: _ } = checked;
+    if let Some(before) = before {
+        // They stay as they were bound, so that what is shown is true and the pool in use is never dialled.
+        settings.listeners = before.settings.listeners.clone();
+        settings.admin = before.settings.admin.clone();
+    }
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
             Interception::On(leaves(authority, settings.limits.leaf_cache, before))
@@ -316,11 +338,18 @@ fn socket(settings: &Settings) -> Option<&Path> {
 /// Sockets that are bound, and not served yet.
 struct Bound {
     ways: Vec<(TcpListener, Way, Listener)>,
+    dns: Option<BoundDns>,
     admin: TcpListener,
 }
 
+/// The resolver's sockets, and the names that it gives addresses.
+struct BoundDns {
+    sockets: Sockets,
+    names: Arc<Names>,
+}
+
 async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
-    let Listeners { explicit, reverse } = &settings.listeners;
+    let Listeners { explicit, reverse, dns } = &settings.listeners;
     let mut ways = Vec::new();
     if let Some(explicit) = explicit {
         let password = match &explicit.password_file {
@@ -339,12 +368,26 @@ async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
         let shown = shown("reverse", &listener, Some(reverse.upstream.to_string()));
         ways.push((listener, Way::Reverse(reverse.upstream.clone()), shown));
     }
+    let dns = match dns {
+        Some(dns) => Some(bind_dns(dns).await?),
+        None => None,
+    };
     let admin = bind_one(settings.admin.address, "admin.address").await?;
-    Ok(Bound { ways, admin })
+    Ok(Bound { ways, dns, admin })
 }
 
 async fn bind_one(address: SocketAddr, field: &str) -> Result<TcpListener, Vec<Problem>> {
-    listener::bind(address).await.map_err(|message| vec![Problem::at(field, message)])
+    bind::tcp(address).await.map_err(|message| vec![Problem::at(field, message)])
+}
+
+async fn bind_dns(settings: &Dns) -> Result<BoundDns, Vec<Problem>> {
+    let bound = dns::bind(settings.port).await;
+    let sockets = bound.map_err(|message| vec![Problem::at("listeners.dns.port", message)])?;
+    Ok(BoundDns { sockets, names: Arc::new(Names::new(settings.pool)) })
+}
+
+fn shown_dns(address: &SocketAddr) -> Listener {
+    Listener { mode: "dns".to_owned(), address: address.to_string(), upstream: None }
 }
 
 fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> Listener {
