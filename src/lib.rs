@@ -1,7 +1,8 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
 //! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`event`], [`policy`], [`wire`], [`filter`].
-//! What touches the world: [`credential`], [`tls`], [`config`], [`ledger`], [`telemetry`], [`admin`], [`drain`], [`dns`], [`proxy`].
+//! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
+//! [`drain`], [`dns`], [`proxy`].
 //! [`command`] is where parts are joined, one file a subcommand.
 
 pub mod cli;
@@ -20,6 +21,7 @@ pub mod tls;
 
 pub mod dns;
 pub mod proxy;
+pub mod redirect;
 
 pub mod admin;
 mod bind;
