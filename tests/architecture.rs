@@ -28,6 +28,10 @@ const PURE: &[&str] = &[
     "problem",
     "credential/percent",
     "credential/secret",
+    "dns/answer",
+    "dns/places",
+    "dns/rate",
+    "dns/table",
     "redirect/rule",
     "redirect/plan",
     "redirect/nft",
@@ -72,6 +76,7 @@ const RULES: &[Rule] = &[
         modules: PURE,
         forbidden: &[
             "crate::proxy",
+            "crate::bind",
             "crate::tls",
             "crate::redirect",
             "crate::config",
@@ -101,6 +106,8 @@ const RULES: &[Rule] = &[
     Rule {
         modules: &[
             "proxy",
+            "dns",
+            "bind",
             "tls",
             "config",
             "ledger",
@@ -115,7 +122,18 @@ const RULES: &[Rule] = &[
         reason: "parts are joined in command/, and no Kubernetes client is in the agent's pod",
     },
     Rule {
-        modules: &["tls", "config", "ledger", "telemetry", "admin", "credential", "drain", "redirect"],
+        modules: &[
+            "dns",
+            "bind",
+            "tls",
+            "config",
+            "ledger",
+            "telemetry",
+            "admin",
+            "credential",
+            "drain",
+            "redirect",
+        ],
         forbidden: &["crate::proxy"],
         permitted: &[],
         reason: "what moves bytes asks the others; they do not know it",
@@ -129,6 +147,8 @@ const RULES: &[Rule] = &[
     Rule {
         modules: &[
             "proxy",
+            "dns",
+            "bind",
             "tls",
             "config",
             "ledger",

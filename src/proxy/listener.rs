@@ -1,7 +1,5 @@
 //! The ways in: sockets that listen, and what is done with each connection that comes.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::session::{Naming, Session, serve};
 use super::upstream::Origin;
-use super::{Gateway, connect};
+use super::{Gateway, connect, transparent};
 use crate::config::listeners::Origin as ReverseOrigin;
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
@@ -23,25 +21,12 @@ pub(crate) type Password = zeroize::Zeroizing<Vec<u8>>;
 /// What a listener does with a connection.
 #[derive(Clone)]
 pub(crate) enum Way {
+    /// The kernel brings connections that were dialled to somewhere else.
+    Transparent,
     /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
     Reverse(ReverseOrigin),
-}
-
-/// Binds an address. An address in use is said with the remedy.
-pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is said as the system says it")]
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => format!(
-            "{address} is in use by another process: stop that one, or give this listener another port"
-        ),
-        io::ErrorKind::PermissionDenied => {
-            format!("{address} may not be bound: choose a port of 1024 or above")
-        }
-        io::ErrorKind::AddrNotAvailable => format!("{address} is no address of this machine"),
-        _ => format!("{address} cannot be bound: {error}"),
-    })
 }
 
 /// Accepts until the process stops. `places` bounds the connections of all listeners together.
@@ -51,8 +36,8 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
             accepted = listener.accept() => accepted,
             () = gateway.drain.stopping() => return,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: those in use have to end first.
                 tracing::error!(%error, "a connection could not be accepted");
@@ -60,6 +45,9 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
                 continue;
             }
         };
+        if matches!(way, Way::Transparent) && transparent::is_canary(&gateway, &stream, peer) {
+            continue;
+        }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             gateway.metrics.limit_reached(Limit::Connections);
             gateway.metrics.connection_closed(Closed::Limit);
@@ -82,6 +70,7 @@ async fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) {
     let _open = gateway.metrics.connection_opened();
     let metrics = Arc::clone(&gateway.metrics);
     let closed = match way {
+        Way::Transparent => transparent::serve(gateway, stream).await,
         Way::Explicit { password } => connect::serve_explicit(gateway, password.as_deref(), stream).await,
         Way::Reverse(origin) => serve_reverse(gateway, &origin, stream).await,
     };

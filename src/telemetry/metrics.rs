@@ -9,7 +9,7 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, TextEncoder};
 
 use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
-use super::label::{Closed, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
+use super::label::{Closed, DnsAnswer, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
 use crate::event::{Action, Verdict};
 
 /// Every metric of the process, in a registry of its own.
@@ -24,11 +24,12 @@ pub struct Metrics {
     durations: Durations,
     upstream_errors: Counters<UpstreamError>,
     credentials: Named,
+    dns: Dns,
     policy: Policy,
     leaves: IntCounter,
     leaves_seen: AtomicU64,
     leaf_rejected: IntCounter,
-    interception: IntGaugeVec,
+    intercepting: Intercepting,
     buffered: IntGauge,
     events: IntCounter,
     events_dropped: Counters<Dropped>,
@@ -80,18 +81,13 @@ impl Metrics {
                 .collect::<Result<_, _>>()?,
             open: gauge(r, "postern_connections_open", "Connections of agents that are open.")?,
             closed: Counters::new(r, "postern_connections_closed_total", "Why connections ended.", "reason")?,
-            limits: Counters::new(
-                r,
-                "postern_limit_refusals_total",
-                "What was refused over a bound.",
-                "limit",
-            )?,
+            limits: Counters::new(r, "postern_limit_refusals_total", "Refusals over a bound.", "limit")?,
             requests: Counters::within(&requests, &["none", "none"])?,
             durations: Durations::new(r)?,
             upstream_errors: Counters::new(
                 r,
                 "postern_upstream_errors_total",
-                "How upstreams failed.",
+                "Upstream failures.",
                 "class",
             )?,
             credentials: Named::new(
@@ -100,16 +96,12 @@ impl Metrics {
                 "Real keys put in.",
                 "credential",
             )?,
+            dns: Dns::new(r)?,
             policy: Policy::new(r)?,
             leaves: counter(r, "postern_leaf_certificates_minted_total", "Leaf certificates made.")?,
             leaves_seen: AtomicU64::new(0),
             leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
-            interception: gauges(
-                r,
-                "postern_interception_info",
-                "What becomes of Inspect rules.",
-                &["mode"],
-            )?,
+            intercepting: Intercepting::new(r)?,
             buffered: gauge(r, "postern_buffered_bytes", "Bytes of bodies that are held in memory.")?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
             events_dropped: Counters::new(
@@ -170,6 +162,16 @@ impl Metrics {
         self.credentials.inc(credential);
     }
 
+    /// A question to the resolver was answered, or dropped.
+    pub fn dns_question(&self, answer: DnsAnswer) {
+        self.dns.questions.add(answer, 1);
+    }
+
+    /// So many names have a synthetic address.
+    pub fn dns_names(&self, count: usize) {
+        self.dns.names.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
     /// A policy came into force; its age counts from `synced_at`. The one before is no longer shown.
     pub fn policy_in_force(&self, revision: &str, synced_at: SystemTime) {
         self.policy.enter(revision, synced_at);
@@ -194,8 +196,14 @@ impl Metrics {
     /// What is done with destinations that say Inspect.
     pub fn interception(&self, mode: Interception) {
         for other in Interception::ALL {
-            self.interception.with_label_values(&[other.word()]).set(i64::from(*other == mode));
+            self.intercepting.info.with_label_values(&[other.word()]).set(i64::from(*other == mode));
         }
+    }
+
+    /// The gateway tried its own redirect. Before the first trial, and without a transparent listener, nothing is
+    /// said.
+    pub fn interception_proven(&self, holds: bool) {
+        self.intercepting.proven.with_label_values::<&str>(&[]).set(i64::from(holds));
     }
 
     /// Bytes of a body were taken into memory (positive) or let go (negative).
@@ -229,6 +237,23 @@ impl Metrics {
     }
 }
 
+/// What becomes of Inspect rules, and of the redirect.
+#[derive(Debug)]
+struct Intercepting {
+    info: IntGaugeVec,
+    proven: IntGaugeVec,
+}
+
+impl Intercepting {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        let proven = "Whether the redirect was shown to hold.";
+        Ok(Self {
+            info: gauges(r, "postern_interception_info", "What becomes of Inspect rules.", &["mode"])?,
+            proven: gauges(r, "postern_interception_proven", proven, &[])?,
+        })
+    }
+}
+
 /// Where the time of exchanges goes.
 #[derive(Debug)]
 struct Durations {
@@ -259,6 +284,21 @@ impl Durations {
                 histogram.observe(time.as_secs_f64());
             }
         }
+    }
+}
+
+/// What the resolver does.
+#[derive(Debug)]
+struct Dns {
+    questions: Counters<DnsAnswer>,
+    names: IntGauge,
+}
+
+impl Dns {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        let questions =
+            Counters::new(r, "postern_dns_questions_total", "Questions to the resolver.", "answer")?;
+        Ok(Self { questions, names: gauge(r, "postern_dns_names", "Names that an address stands for.")? })
     }
 }
 
@@ -400,6 +440,7 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         metrics.policy_in_force("r", SystemTime::UNIX_EPOCH);
         metrics.interception(Interception::Off);
+        metrics.interception_proven(true);
         let text = metrics.encode();
         let exposed: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
