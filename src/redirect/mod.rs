@@ -7,7 +7,7 @@ mod error;
 pub mod iptables;
 mod netlink;
 pub mod nft;
-mod owners;
+pub mod owners;
 pub mod plan;
 mod restore;
 pub mod rule;

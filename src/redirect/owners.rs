@@ -4,16 +4,16 @@ use std::fmt;
 
 /// Such a rule, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ForeignOwner {
+pub struct ForeignOwner {
     /// The table as its tool names it.
-    pub(super) table: String,
-    pub(super) chain: String,
-    pub(super) owned: Owned,
+    pub table: String,
+    pub chain: String,
+    pub owned: Owned,
 }
 
 /// Whom the rule asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owned {
+pub enum Owned {
     Uid(u32),
     /// A group, several UIDs, or what cannot be read.
     Somebody,
