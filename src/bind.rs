@@ -1,8 +1,9 @@
 //! Binds sockets to addresses, and says in words why one cannot be bound.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use rustix::io::Errno;
 use tokio::net::{TcpListener, UdpSocket};
 
 /// Binds and listens. An address in use is said with the remedy.
@@ -15,8 +16,23 @@ pub(crate) async fn udp(address: SocketAddr) -> Result<UdpSocket, String> {
     UdpSocket::bind(address).await.map_err(|error| because(address, &error))
 }
 
-/// Why an address is not bound.
-pub(crate) fn because(address: SocketAddr, error: &io::Error) -> String {
+/// Binds a port on both loopbacks and listens, on the second one only where the kernel has IPv6.
+pub(crate) async fn tcp_loopbacks(port: u16) -> Result<Vec<TcpListener>, String> {
+    let v4 = tcp((Ipv4Addr::LOCALHOST, port).into()).await?;
+    let port = v4.local_addr().map_or(port, |address| address.port());
+    if has_ipv6() { Ok(vec![v4, tcp((Ipv6Addr::LOCALHOST, port).into()).await?]) } else { Ok(vec![v4]) }
+}
+
+/// Whether there is a [::1]. Only its absence excuses its not being bound: what somebody else holds is said.
+pub(crate) fn has_ipv6() -> bool {
+    let any_port = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    !std::net::UdpSocket::bind(any_port).is_err_and(|error| {
+        let absent = [Errno::ADDRNOTAVAIL, Errno::AFNOSUPPORT];
+        Errno::from_io_error(&error).is_some_and(|errno| absent.contains(&errno))
+    })
+}
+
+fn because(address: SocketAddr, error: &io::Error) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is said as the system says it")]
     match error.kind() {
         io::ErrorKind::AddrInUse => format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use ipnet::IpNet;
@@ -12,6 +12,8 @@ use super::section::Field;
 use crate::policy::address::{POOL, POOL_V6};
 use crate::policy::name::{Authority, Host};
 
+/// The port that the kernel redirects TCP to where none is configured.
+pub const TRANSPARENT_PORT: u16 = 15_001;
 /// The port of the explicit proxy where none is configured.
 pub const EXPLICIT_PORT: u16 = 15_002;
 /// The port of `/healthz`, `/readyz` and `/metrics` where none is configured.
@@ -22,10 +24,17 @@ pub const STATUS_SOCKET: &str = "/run/postern/status.sock";
 /// The ways in. At least one is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners {
+    pub transparent: Option<Transparent>,
     pub explicit: Option<Explicit>,
     pub reverse: Vec<Reverse>,
     /// No way in by itself: it gives names the addresses that transparent connections are made to.
     pub dns: Option<Dns>,
+}
+
+/// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and [::1].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transparent {
+    pub port: u16,
 }
 
 /// The explicit proxy: CONNECT and absolute-form requests.
@@ -66,17 +75,19 @@ impl Listeners {
     pub(super) fn read(field: &Field<'_>) -> Self {
         let by_default = !field.is_written();
         field.section(|s| {
-            s.refuse_unsupported("transparent");
             let dns = s.field("dns");
             let (explicit, reverse) = (s.field("explicit"), s.field("reverse"));
+            let transparent = s.field("transparent");
             let wanted = explicit.is_written() || by_default;
-            if !wanted && (!reverse.is_written() || reverse.is_empty_list()) {
+            let others = transparent.is_written() || (reverse.is_written() && !reverse.is_empty_list());
+            if !wanted && !others {
                 field.reject(
                     "lists no listener: write `explicit: {}` for the proxy on its default port, \
                      or leave `listeners` out",
                 );
             }
             Self {
+                transparent: transparent.is_written().then(|| Transparent::read(&transparent)),
                 explicit: wanted.then(|| Explicit::read(&explicit)),
                 reverse: reverse.list(Reverse::read),
                 dns: dns.is_written().then(|| Dns::read(&dns)),
@@ -92,7 +103,9 @@ impl Listeners {
     /// Says which addresses are given twice; port 0 is never the same port.
     pub(super) fn reject_shared(&self, admin: &Admin, field: &Field<'_>) {
         let reverse = self.reverse.iter().enumerate();
+        let transparent = self.transparent.iter().flat_map(Transparent::addresses);
         let named = std::iter::once(("admin.address".to_owned(), admin.address))
+            .chain(transparent.map(|address| ("listeners.transparent.port".to_owned(), address)))
             .chain(self.explicit.iter().map(|e| ("listeners.explicit.address".to_owned(), e.address)))
             .chain(self.dns.iter().flat_map(Dns::addresses).map(|at| ("listeners.dns.port".to_owned(), at)))
             .chain(reverse.map(|(i, r)| (format!("listeners.reverse[{i}].address"), r.address)));
@@ -110,6 +123,17 @@ impl Listeners {
 /// Whether two sockets on one port would be in each other's way.
 fn overlap(a: IpAddr, b: IpAddr) -> bool {
     a == b || ((a.is_unspecified() || b.is_unspecified()) && a.is_ipv4() == b.is_ipv4())
+}
+
+impl Transparent {
+    fn read(field: &Field<'_>) -> Self {
+        field.section(|s| Self { port: s.field("port").port_or(TRANSPARENT_PORT) })
+    }
+
+    /// Both loopbacks.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        [(Ipv4Addr::LOCALHOST, self.port).into(), (Ipv6Addr::LOCALHOST, self.port).into()]
+    }
 }
 
 impl Explicit {

@@ -2,10 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use rustix::io::Errno;
 use tokio::net::{TcpListener, UdpSocket};
 
-use crate::bind::{tcp, udp};
+use crate::bind::{has_ipv6, tcp, udp};
 
 /// How often another port is tried where any will do: one that is free for UDP may be in use for TCP.
 const ATTEMPTS: usize = 16;
@@ -55,15 +54,6 @@ async fn bind_all(port: u16) -> Result<Sockets, String> {
         sockets.addresses.push(address);
     }
     Ok(sockets)
-}
-
-/// Whether there is a [::1]. Only its absence excuses its not being bound: what somebody else holds is said.
-fn has_ipv6() -> bool {
-    let any_port = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
-    !std::net::UdpSocket::bind(any_port).is_err_and(|error| {
-        let absent = [Errno::ADDRNOTAVAIL, Errno::AFNOSUPPORT];
-        Errno::from_io_error(&error).is_some_and(|errno| absent.contains(&errno))
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::session::{Naming, Session, serve};
 use super::upstream::Origin;
-use super::{Gateway, connect};
+use super::{Gateway, connect, transparent};
 use crate::config::listeners::Origin as ReverseOrigin;
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
@@ -21,6 +21,8 @@ pub(crate) type Password = zeroize::Zeroizing<Vec<u8>>;
 /// What a listener does with a connection.
 #[derive(Clone)]
 pub(crate) enum Way {
+    /// The kernel brings connections that were dialled to somewhere else.
+    Transparent,
     /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
@@ -34,8 +36,8 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
             accepted = listener.accept() => accepted,
             () = gateway.drain.stopping() => return,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: those in use have to end first.
                 tracing::error!(%error, "a connection could not be accepted");
@@ -43,6 +45,9 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
                 continue;
             }
         };
+        if matches!(way, Way::Transparent) && transparent::is_canary(&gateway, &stream, peer) {
+            continue;
+        }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             gateway.metrics.limit_reached(Limit::Connections);
             gateway.metrics.connection_closed(Closed::Limit);
@@ -65,6 +70,7 @@ async fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) {
     let _open = gateway.metrics.connection_opened();
     let metrics = Arc::clone(&gateway.metrics);
     let closed = match way {
+        Way::Transparent => transparent::serve(gateway, stream).await,
         Way::Explicit { password } => connect::serve_explicit(gateway, password.as_deref(), stream).await,
         Way::Reverse(origin) => serve_reverse(gateway, &origin, stream).await,
     };
