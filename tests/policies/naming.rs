@@ -43,7 +43,7 @@ fn a_name_is_answered_where_a_host_rule_names_it_on_any_port_to_any_end() {
 #[test]
 fn every_name_is_answered_where_only_audit_policies_select_the_pod() {
     let recorded = audit(&namespaced("p", "- {name: look, hosts: [look.example], action: Inspect}"));
-    assert_eq!(answers(&policy(&[recorded.clone()]), "other.example"), "yes");
+    assert_eq!(answers(&policy(std::slice::from_ref(&recorded)), "other.example"), "yes");
     let beside = namespaced("q", "- {name: pass, hosts: [pass.example], action: Tunnel}");
     let policy = policy(&[recorded, beside]);
     assert_eq!(answers(&policy, "pass.example"), "yes");
