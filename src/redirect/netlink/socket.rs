@@ -41,7 +41,7 @@ pub(super) fn carry_out(batch: &Batch) -> Result<(), Refused> {
     let unasked = |source| Refused { at: None, source };
     let socket = open().map_err(unasked)?;
     socket.send(batch.bytes()).map_err(unasked)?;
-    // Errors come in the order of the messages and before the one answer that was asked for, so the first message decides.
+    // Errors come before the one answer that was asked for, so the first message decides.
     let mut buffer = vec![0; ANSWER_BYTES];
     let length = (&socket).read(&mut buffer).map_err(unasked)?;
     let first = Messages(buffer.get(..length).unwrap_or_default()).next();
