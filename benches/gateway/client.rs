@@ -1,6 +1,6 @@
 //! An agent: direct or by CONNECT through the gateway, over HTTP/1.1 or h2.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -25,11 +25,20 @@ const QUESTION: usize = 2_000;
 /// What agents send where there is no credential.
 const KEY: &str = "sk-bench-of-the-agents-own-0123456789";
 
+/// Of the range for documentation (RFC 5737): nobody is there.
+const SOMEBODY: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 443);
+const RESOLVER: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 53), 53);
+
 /// How the upstream is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Direct,
+    /// By CONNECT.
     Gateway,
+    /// To the address of somebody else, which the kernel redirects to the gateway.
+    Redirected,
+    /// The same, to the address that the resolver gives for the name, which is asked for each time.
+    Resolved,
 }
 
 #[derive(Clone)]
@@ -77,6 +86,8 @@ impl Client {
         let stream = match way {
             Way::Direct => TcpStream::connect(self.upstream).await.unwrap(),
             Way::Gateway => self.tunnel(name).await,
+            Way::Redirected => TcpStream::connect(SOMEBODY).await.unwrap(),
+            Way::Resolved => TcpStream::connect((resolve(name).await, 443)).await.unwrap(),
         };
         stream.set_nodelay(true).unwrap();
         connector.connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await.unwrap()
@@ -98,6 +109,23 @@ impl Client {
     pub(crate) fn question(&self) -> Body {
         Body::text(self.question.clone())
     }
+}
+
+/// Asks for the IPv4 address of a name (RFC 1035, section 4): the answer's last four bytes.
+async fn resolve(name: &str) -> Ipv4Addr {
+    let mut question = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0".to_vec();
+    for label in name.split('.') {
+        question.push(u8::try_from(label.len()).unwrap());
+        question.extend(label.bytes());
+    }
+    question.extend(b"\0\0\x01\0\x01");
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
+    socket.connect(RESOLVER).await.unwrap();
+    socket.send(&question).await.unwrap();
+    let mut answer = [0; 512];
+    let length = socket.recv(&mut answer).await.unwrap();
+    assert_eq!(answer[6..8], [0, 1], "no answer for {name}");
+    Ipv4Addr::from(<[u8; 4]>::try_from(&answer[length - 4..length]).unwrap())
 }
 
 impl Sender {

@@ -40,8 +40,13 @@ impl Gateway {
     /// Starts it with its files in `directory`, where the authorities are already. So many cold names have an address.
     pub(crate) fn start(directory: &Path, upstream: SocketAddr, names: usize) -> Self {
         std::fs::write(directory.join("settings.yaml"), settings(upstream, names)).unwrap();
+        Self::with_settings(directory, &mut Command::new(executable()))
+    }
+
+    /// Starts it with the settings that are in `directory`.
+    pub(crate) fn with_settings(directory: &Path, command: &mut Command) -> Self {
         std::fs::write(directory.join("policy.yaml"), POLICY).unwrap();
-        let mut child = Command::new(executable())
+        let mut child = command
             .args(["gateway", "--config", "settings.yaml"])
             .current_dir(directory)
             .env("POSTERN_INTERCEPT", "1")
@@ -88,7 +93,7 @@ impl Drop for Gateway {
     }
 }
 
-fn executable() -> PathBuf {
+pub(crate) fn executable() -> PathBuf {
     env!("CARGO_BIN_EXE_postern").into()
 }
 
@@ -116,10 +121,11 @@ fn status(socket: &Path) -> Vec<u8> {
 
 fn explicit(status: &[u8]) -> Option<SocketAddr> {
     let status: serde_json::Value = serde_json::from_slice(status).ok()?;
-    status["listeners"][0]["address"].as_str()?.parse().ok()
+    let explicit = status["listeners"].as_array()?.iter().find(|listener| listener["mode"] == "explicit")?;
+    explicit["address"].as_str()?.parse().ok()
 }
 
-fn settings(upstream: SocketAddr, names: usize) -> String {
+pub(crate) fn settings(upstream: SocketAddr, names: usize) -> String {
     let mut text = format!(
         "listeners: {{explicit: {{address: \"127.0.0.1:0\"}}}}\n\
          admin: {{address: \"127.0.0.1:0\", socket: status.sock}}\n\

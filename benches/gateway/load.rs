@@ -183,7 +183,7 @@ impl Worker {
     }
 }
 
-async fn read(mut body: Incoming, mut each: impl FnMut(&[u8])) {
+pub(crate) async fn read(mut body: Incoming, mut each: impl FnMut(&[u8])) {
     while let Some(frame) = body.frame().await {
         if let Some(data) = frame.unwrap().data_ref() {
             each(data);

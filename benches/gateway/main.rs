@@ -1,4 +1,4 @@
-//! The built executable beside direct TLS, in turns in one run: ratios and CPU time, and no pass or fail.
+//! The built executable beside direct TLS, or redirected beside CONNECT, in turns in one run: ratios and CPU time.
 //!
 //! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
 
@@ -14,6 +14,7 @@ mod client;
 mod gateway;
 mod load;
 mod pki;
+mod redirect;
 mod upstream;
 
 use std::sync::Arc;
@@ -34,20 +35,31 @@ const HELD: usize = 1_000;
 /// How long the gateway has to settle before its memory is read.
 const SETTLE: Duration = Duration::from_secs(1);
 
-const LOADS: [(&str, Unit, Load); 12] = [
-    ("h1, 1 connection", Unit::Latency, Load::Requests { connections: 1, streams: 1 }),
-    ("h1, 32 connections", Unit::Rate, Load::Requests { connections: 32, streams: 1 }),
-    ("h2, 2 x 16 streams", Unit::Rate, Load::Requests { connections: 2, streams: 16 }),
-    ("new connections", Unit::Rate, Load::Connections { cold: false }),
-    ("cold names", Unit::Rate, Load::Connections { cold: true }),
-    ("events", Unit::Rate, Load::Events { name: PLAIN }),
-    ("events, scrubbed", Unit::Rate, Load::Events { name: API }),
-    ("down", Unit::Bytes, Load::Down { name: PLAIN }),
-    ("down, scrubbed", Unit::Bytes, Load::Down { name: API }),
-    ("up", Unit::Bytes, Load::Up { name: PLAIN }),
-    ("down, tunnelled", Unit::Bytes, Load::Down { name: TUNNEL }),
-    ("up, tunnelled", Unit::Bytes, Load::Up { name: TUNNEL }),
-];
+const BESIDE_DIRECT: Comparison = Comparison {
+    names: ["direct", "gateway"],
+    ways: [Way::Direct, Way::Gateway],
+    loads: &[
+        ("h1, 1 connection", Unit::Latency, Load::Requests { connections: 1, streams: 1 }),
+        ("h1, 32 connections", Unit::Rate, Load::Requests { connections: 32, streams: 1 }),
+        ("h2, 2 x 16 streams", Unit::Rate, Load::Requests { connections: 2, streams: 16 }),
+        ("new connections", Unit::Rate, Load::Connections { cold: false }),
+        ("cold names", Unit::Rate, Load::Connections { cold: true }),
+        ("events", Unit::Rate, Load::Events { name: PLAIN }),
+        ("events, scrubbed", Unit::Rate, Load::Events { name: API }),
+        ("down", Unit::Bytes, Load::Down { name: PLAIN }),
+        ("down, scrubbed", Unit::Bytes, Load::Down { name: API }),
+        ("up", Unit::Bytes, Load::Up { name: PLAIN }),
+        ("down, tunnelled", Unit::Bytes, Load::Down { name: TUNNEL }),
+        ("up, tunnelled", Unit::Bytes, Load::Up { name: TUNNEL }),
+    ],
+};
+
+/// Two ways to the same upstream, and what is done over both.
+pub(crate) struct Comparison {
+    names: [&'static str; 2],
+    ways: [Way; 2],
+    loads: &'static [(&'static str, Unit, Load)],
+}
 
 /// What is shown of a sample, and what CPU time is shown for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +72,16 @@ enum Unit {
     Bytes,
 }
 
-/// One load in all rounds: direct and through the gateway.
+/// One load in all rounds, over the first way and the second.
 type Row = Vec<(Sample, Sample)>;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(run());
+    if std::env::args().any(|argument| argument == "--redirect") {
+        runtime.block_on(redirect::run());
+    } else {
+        runtime.block_on(run());
+    }
 }
 
 async fn run() {
@@ -76,7 +92,8 @@ async fn run() {
     let memory = memory(&Client::new(upstream, fresh.address, &pki), &fresh).await;
     drop(fresh);
     let gateway = Gateway::start(directory.path(), upstream, COLD);
-    show(&rounds(&Client::new(upstream, gateway.address, &pki), &gateway).await);
+    let client = Client::new(upstream, gateway.address, &pki);
+    show(&BESIDE_DIRECT, &rounds(&BESIDE_DIRECT, &client, &gateway).await);
     println!("\n{memory}");
 }
 
@@ -96,55 +113,54 @@ async fn memory(client: &Arc<Client>, gateway: &Gateway) -> String {
     )
 }
 
-async fn rounds(client: &Arc<Client>, gateway: &Gateway) -> Vec<Row> {
-    let mut rows: Vec<Row> = LOADS.iter().map(|_| Vec::new()).collect();
+async fn rounds(comparison: &Comparison, client: &Arc<Client>, gateway: &Gateway) -> Vec<Row> {
+    let Comparison { ways: [first, second], loads, .. } = *comparison;
+    let mut rows: Vec<Row> = loads.iter().map(|_| Vec::new()).collect();
     let cold = Arc::new(Cold::default());
     for round in 0..ROUNDS {
-        for (row, (_, _, load)) in rows.iter_mut().zip(LOADS) {
+        for (row, (_, _, load)) in rows.iter_mut().zip(loads) {
             let window = if matches!(load, Load::Connections { cold: true }) { COLD_WINDOW } else { WINDOW };
-            let measure = |way| load::measure((client, gateway), (load, way), window, &cold);
+            let measure = |way| load::measure((client, gateway), (*load, way), window, &cold);
             // Which of the two is first changes from round to round.
             row.push(if round % 2 == 0 {
-                (measure(Way::Direct).await, measure(Way::Gateway).await)
+                (measure(first).await, measure(second).await)
             } else {
-                let through = measure(Way::Gateway).await;
-                (measure(Way::Direct).await, through)
+                let through = measure(second).await;
+                (measure(first).await, through)
             });
         }
     }
     rows
 }
 
-fn show(rows: &[Row]) {
+fn show(comparison: &Comparison, rows: &[Row]) {
+    let [first, second] = comparison.names;
     println!(
-        "\n{ROUNDS} rounds; medians. The ratio is gateway / direct of one round, median (lowest-highest)."
+        "\n{ROUNDS} rounds; medians. The ratios are {second} / {first} of one round, median (lowest-highest)."
     );
     println!("CPU is the gateway's, for each item (µs) or GB (ms); core is how much of one it used.\n");
     println!(
-        "{:<20}{:>10}{:>10} {:<8}{:>20}{:>10}{:>7}",
-        "", "direct", "gateway", "", "ratio", "CPU", "core"
+        "{:<20}{first:>10}{second:>10} {:<8}{:>20}{:>10}{:>7}{:>20}",
+        "", "", "ratio", "CPU", "core", "ratio of CPU"
     );
-    for ((name, unit, _), row) in LOADS.iter().zip(rows) {
+    for ((name, unit, _), row) in comparison.loads.iter().zip(rows) {
         let value = |sample: &Sample| unit.value(sample);
-        let ratio = Spread::of(row.iter().map(|(direct, through)| value(through) / value(direct)));
+        let ratio = Spread::of(row.iter().map(|(first, second)| value(second) / value(first)));
+        let cpu = Spread::of(row.iter().map(|(first, second)| unit.cpu(second) / unit.cpu(first)));
         println!(
-            "{name:<20}{:>10.0}{:>10.0} {:<8}{:>7.2} ({:.2}-{:.2}){:>10.1}{:>7.2}",
-            Spread::of(row.iter().map(|(direct, _)| value(direct))).median,
-            Spread::of(row.iter().map(|(_, through)| value(through))).median,
+            "{name:<20}{:>10.0}{:>10.0} {:<8}{:>20}{:>10.1}{:>7.2}{:>20}",
+            Spread::of(row.iter().map(|(first, _)| value(first))).median,
+            Spread::of(row.iter().map(|(_, second)| value(second))).median,
             unit.word(),
-            ratio.median,
-            ratio.lowest,
-            ratio.highest,
-            Spread::of(row.iter().map(|(_, through)| unit.cpu(through))).median,
-            Spread::of(row.iter().map(|(_, through)| through.cpu.div_duration_f64(through.elapsed))).median,
+            ratio.shown(),
+            Spread::of(row.iter().map(|(_, second)| unit.cpu(second))).median,
+            Spread::of(row.iter().map(|(_, second)| second.cpu.div_duration_f64(second.elapsed))).median,
+            if cpu.highest.is_finite() { cpu.shown() } else { String::new() },
         );
     }
     let p99 = |sample: &Sample| quantile(&sample.latencies, 0.99);
-    let tail = Spread::of(rows[0].iter().map(|(direct, through)| p99(through) / p99(direct)));
-    println!(
-        "{:<20}{:>10}{:>10} {:<8}{:>7.2} ({:.2}-{:.2})",
-        "  p99 of the first", "", "", "", tail.median, tail.lowest, tail.highest
-    );
+    let tail = Spread::of(rows[0].iter().map(|(first, second)| p99(second) / p99(first)));
+    println!("{:<20}{:>10}{:>10} {:<8}{:>20}", "  p99 of the first", "", "", "", tail.shown());
 }
 
 impl Unit {
@@ -191,5 +207,9 @@ impl Spread {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         Self { lowest: values[0], median: values[values.len() / 2], highest: values[values.len() - 1] }
+    }
+
+    fn shown(&self) -> String {
+        format!("{:.2} ({:.2}-{:.2})", self.median, self.lowest, self.highest)
     }
 }

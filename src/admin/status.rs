@@ -44,6 +44,9 @@ pub struct Interception {
     /// Why it is not as the settings ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the newest trial of the redirect showed, where the transparent listener is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
 }
 
 /// Which policy is in force.
@@ -114,6 +117,7 @@ pub(crate) mod tests {
                 fingerprint: Some("sha256:ab12".to_owned()),
                 not_after: Some("2027-11-22T00:00:00.000Z".to_owned()),
                 reason: None,
+                proof: None,
             },
             policy: Policy {
                 revision: "sha256:0123456789abcdef".to_owned(),
@@ -142,6 +146,7 @@ pub(crate) mod tests {
             fingerprint: None,
             not_after: None,
             reason: Some("interception.mode is Off".to_owned()),
+            proof: None,
         };
         status.not_ready("the policy is expired");
         let json = serde_json::to_string(&status).unwrap();

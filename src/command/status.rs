@@ -98,6 +98,7 @@ fn people(status: &Status) -> String {
     page.maybe("CA ", interception.fingerprint.as_deref());
     page.maybe("valid until ", interception.not_after.as_deref());
     page.maybe("", interception.reason.as_deref());
+    page.maybe("redirect: ", interception.proof.as_deref());
 
     let policy = &status.policy;
     page.line("policy", &policy.revision);

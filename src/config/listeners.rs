@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::section::Field;
 use crate::policy::name::{Authority, Host};
 
+/// The port that the kernel redirects TCP to where none is configured.
+pub const TRANSPARENT_PORT: u16 = 15_001;
 /// The port of the explicit proxy where none is configured.
 pub const EXPLICIT_PORT: u16 = 15_002;
 /// The port of `/healthz`, `/readyz` and `/metrics` where none is configured.
@@ -18,8 +20,15 @@ pub const STATUS_SOCKET: &str = "/run/postern/status.sock";
 /// The ways in. At least one is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners {
+    pub transparent: Option<Transparent>,
     pub explicit: Option<Explicit>,
     pub reverse: Vec<Reverse>,
+}
+
+/// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and [::1].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transparent {
+    pub port: u16,
 }
 
 /// The explicit proxy: CONNECT and absolute-form requests.
@@ -60,24 +69,31 @@ impl Listeners {
     pub(super) fn read(field: &Field<'_>) -> Self {
         let by_default = !field.is_written();
         field.section(|s| {
-            s.refuse_unsupported("transparent");
             s.refuse_unsupported("dns");
             let (explicit, reverse) = (s.field("explicit"), s.field("reverse"));
+            let transparent = s.field("transparent");
             let wanted = explicit.is_written() || by_default;
-            if !wanted && (!reverse.is_written() || reverse.is_empty_list()) {
+            let others = transparent.is_written() || (reverse.is_written() && !reverse.is_empty_list());
+            if !wanted && !others {
                 field.reject(
                     "lists no listener: write `explicit: {}` for the proxy on its default port, \
                      or leave `listeners` out",
                 );
             }
-            Self { explicit: wanted.then(|| Explicit::read(&explicit)), reverse: reverse.list(Reverse::read) }
+            Self {
+                transparent: transparent.is_written().then(|| Transparent::read(&transparent)),
+                explicit: wanted.then(|| Explicit::read(&explicit)),
+                reverse: reverse.list(Reverse::read),
+            }
         })
     }
 
     /// Says which addresses are given twice; port 0 is never the same port.
     pub(super) fn reject_shared(&self, admin: &Admin, field: &Field<'_>) {
         let reverse = self.reverse.iter().enumerate();
+        let transparent = self.transparent.iter().flat_map(Transparent::addresses);
         let named = std::iter::once(("admin.address".to_owned(), admin.address))
+            .chain(transparent.map(|address| ("listeners.transparent.port".to_owned(), address)))
             .chain(self.explicit.iter().map(|e| ("listeners.explicit.address".to_owned(), e.address)))
             .chain(reverse.map(|(i, r)| (format!("listeners.reverse[{i}].address"), r.address)));
         let mut taken = BTreeMap::<u16, Vec<(String, IpAddr)>>::new();
@@ -94,6 +110,17 @@ impl Listeners {
 /// Whether two sockets on one port would be in each other's way.
 fn overlap(a: IpAddr, b: IpAddr) -> bool {
     a == b || ((a.is_unspecified() || b.is_unspecified()) && a.is_ipv4() == b.is_ipv4())
+}
+
+impl Transparent {
+    fn read(field: &Field<'_>) -> Self {
+        field.section(|s| Self { port: s.field("port").port_or(TRANSPARENT_PORT) })
+    }
+
+    /// Both loopbacks.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        [(Ipv4Addr::LOCALHOST, self.port).into(), (Ipv6Addr::LOCALHOST, self.port).into()]
+    }
 }
 
 impl Explicit {

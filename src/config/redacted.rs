@@ -54,7 +54,8 @@ fn listeners(listeners: &Listeners) -> Value {
         .iter()
         .map(|reverse| json!({"address": reverse.address, "upstream": reverse.upstream.to_string()}))
         .collect::<Vec<_>>();
-    compact(json!({"explicit": explicit, "reverse": reverse}))
+    let transparent = listeners.transparent.as_ref().map(|transparent| json!({"port": transparent.port}));
+    compact(json!({"transparent": transparent, "explicit": explicit, "reverse": reverse}))
 }
 
 fn pod(map: &PodMap) -> Value {

@@ -293,6 +293,14 @@ impl<'n> Field<'n> {
         default
     }
 
+    /// Reads a port; 0 lets the system choose one.
+    pub(super) fn port_or(&self, default: u16) -> u16 {
+        match self.node.map(|node| &node.value) {
+            Some(Value::Unsigned(0)) => 0,
+            _ => self.number_or(default, false),
+        }
+    }
+
     fn expected(&self, what: &str, found: &Value) {
         let scalar = !matches!(found, Value::List(_) | Value::Map(_));
         let hint = if scalar && what == "text" { "; put it in quotes" } else { "" };

@@ -243,11 +243,9 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
 
     #[test]
     fn what_this_build_lacks_is_refused_as_such() {
-        let problems = refused(
-            "listeners: {explicit: {}, transparent: {port: 15001}, dns: {port: 15053}}\nledger: {path: x}",
-        );
-        assert_eq!(problems.len(), 3, "{problems:#?}");
-        for (problem, key) in problems.iter().zip(["listeners.transparent", "listeners.dns", "ledger"]) {
+        let problems = refused("listeners: {explicit: {}, dns: {port: 15053}}\nledger: {path: x}");
+        assert_eq!(problems.len(), 2, "{problems:#?}");
+        for (problem, key) in problems.iter().zip(["listeners.dns", "ledger"]) {
             assert!(
                 problem.ends_with(&format!("{key}: not supported yet by this build; remove it")),
                 "{problem}"

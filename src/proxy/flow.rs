@@ -36,6 +36,9 @@ pub(crate) struct Flow {
     /// The address that CONNECT gave, or that was dialled: evidence, and authority only where there is no name.
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
+    /// The name that the dialled address was handed out for by the resolver: it names a flow in which nothing else
+    /// does.
+    alias: Option<DnsName>,
 }
 
 impl Flow {
@@ -45,7 +48,12 @@ impl Flow {
             Host::Ip(ip) => (None, Some(*ip)),
         };
         let id = fresh_id();
-        Self { gateway: Arc::clone(gateway), snapshot: gateway.snapshot(), id, mode, name, address, port }
+        let (gateway, snapshot) = (Arc::clone(gateway), gateway.snapshot());
+        Self { gateway, snapshot, id, mode, name, address, port, alias: None }
+    }
+
+    pub(crate) fn with_alias(self, alias: Option<DnsName>) -> Self {
+        Self { alias, ..self }
     }
 
     /// What the flow is for, as far as it is known.
@@ -78,9 +86,11 @@ impl Flow {
     /// Serves the connection to its end; `taken` are bytes that were read of it before.
     pub(crate) async fn run(self, mut stream: TcpStream, taken: Bytes) -> Closed {
         self.gateway.ledger.ready().await;
-        let outlook = self.snapshot.outlook(self.name.as_ref(), self.address, self.port);
+        let name = self.name.as_ref().or(self.alias.as_ref());
+        let outlook = self.snapshot.outlook(name, self.address, self.port);
         if outlook.named && !outlook.sniff {
-            return self.unseen(Rewind::new(taken, stream)).await;
+            // Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
+            return self.opaque(Rewind::new(taken, stream)).await;
         }
         let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
         match sniffed {
@@ -114,6 +124,7 @@ impl Flow {
         if let Err(ruling) = self.named_by(hello.server_name.as_deref()) {
             return self.reset(&ruling, stream.into_parts().1);
         }
+        self.go_by_alias();
         let decided = self.decide(&self.snapshot, Protocol::Tls);
         self.report_audited(&decided);
         match &decided.action {
@@ -156,12 +167,20 @@ impl Flow {
         }
     }
 
+    /// Nothing in the bytes has named the flow.
+    fn go_by_alias(&mut self) {
+        if self.name.is_none() {
+            self.name = self.alias.take();
+        }
+    }
+
     async fn http(mut self, speaks: Speaks, host: Option<&str>, stream: Rewind<TcpStream>) -> Closed {
         if self.name.is_none()
             && let Some(Ok(Authority { host: Host::Name(name), .. })) = host.map(Authority::parse)
         {
             self.name = Some(name);
         }
+        self.go_by_alias();
         let decided = self.decide(&self.snapshot, Protocol::Http);
         self.report_audited(&decided);
         let doomed = match &decided.action {
@@ -182,7 +201,8 @@ impl Flow {
         if closed == Closed::Denied { closed } else { ended }
     }
 
-    async fn opaque(self, stream: Rewind<TcpStream>) -> Closed {
+    async fn opaque(mut self, stream: Rewind<TcpStream>) -> Closed {
+        self.go_by_alias();
         let decided = self.decide(&self.snapshot, Protocol::Opaque);
         self.report_audited(&decided);
         match decided.action {
@@ -191,12 +211,8 @@ impl Flow {
         }
     }
 
-    /// Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
-    async fn unseen(self, stream: Rewind<TcpStream>) -> Closed {
-        self.opaque(stream).await
-    }
-
-    async fn unclear(self, unclear: Unclear, mut stream: TcpStream) -> Closed {
+    async fn unclear(mut self, unclear: Unclear, mut stream: TcpStream) -> Closed {
+        self.go_by_alias();
         let (ruling, closed) = match unclear {
             Unclear::Timeout => return Closed::SniffTimeout,
             Unclear::Closed => return Closed::Silent,

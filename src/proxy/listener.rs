@@ -1,7 +1,7 @@
 //! The ways in: sockets that listen, and what is done with each connection that comes.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::session::{Naming, Session, serve};
 use super::upstream::Origin;
-use super::{Gateway, connect};
+use super::{Gateway, connect, transparent};
 use crate::config::listeners::Origin as ReverseOrigin;
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
@@ -23,6 +23,8 @@ pub(crate) type Password = zeroize::Zeroizing<Vec<u8>>;
 /// What a listener does with a connection.
 #[derive(Clone)]
 pub(crate) enum Way {
+    /// The kernel brings connections that were dialled to somewhere else.
+    Transparent,
     /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
@@ -44,6 +46,18 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
     })
 }
 
+/// Binds a port on both loopbacks, the second one only where the kernel has IPv6.
+pub(crate) async fn bind_loopbacks(port: u16) -> Result<Vec<TcpListener>, String> {
+    let v4 = bind((Ipv4Addr::LOCALHOST, port).into()).await?;
+    let port = v4.local_addr().map_or(port, |address| address.port());
+    let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+    if has_ipv6_loopback().await { Ok(vec![v4, bind(v6).await?]) } else { Ok(vec![v4]) }
+}
+
+async fn has_ipv6_loopback() -> bool {
+    TcpListener::bind(SocketAddr::from((Ipv6Addr::LOCALHOST, 0))).await.is_ok()
+}
+
 /// Accepts until the process stops. `places` bounds the connections of all listeners together.
 pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, places: Arc<Semaphore>) {
     loop {
@@ -51,8 +65,8 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
             accepted = listener.accept() => accepted,
             () = gateway.drain.stopping() => return,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: those in use have to end first.
                 tracing::error!(%error, "a connection could not be accepted");
@@ -60,6 +74,9 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
                 continue;
             }
         };
+        if matches!(way, Way::Transparent) && transparent::is_canary(&gateway, &stream, peer) {
+            continue;
+        }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             gateway.metrics.limit_reached(Limit::Connections);
             gateway.metrics.connection_closed(Closed::Limit);
@@ -82,6 +99,7 @@ async fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) {
     let _open = gateway.metrics.connection_opened();
     let metrics = Arc::clone(&gateway.metrics);
     let closed = match way {
+        Way::Transparent => transparent::serve(gateway, stream).await,
         Way::Explicit { password } => connect::serve_explicit(gateway, password.as_deref(), stream).await,
         Way::Reverse(origin) => serve_reverse(gateway, &origin, stream).await,
     };

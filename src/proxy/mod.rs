@@ -1,6 +1,7 @@
 //! Moves bytes: from an agent's connection to its upstream and back, as policy decides.
 
 mod body;
+pub(crate) mod canary;
 mod connect;
 mod error;
 mod exchange;
@@ -18,6 +19,7 @@ mod scrubbing;
 mod session;
 pub mod snapshot;
 mod sniff;
+mod transparent;
 mod tunnel;
 mod upgrade;
 mod upstream;
@@ -32,6 +34,7 @@ use crate::ledger::Ledger;
 use crate::telemetry::label::{Closed, Limit};
 use crate::telemetry::metrics::Metrics;
 use crate::wire::http1::{Bound, Violation};
+use canary::Canaries;
 use snapshot::Snapshot;
 
 /// What every connection shares.
@@ -42,12 +45,14 @@ pub struct Gateway {
     pub ledger: Ledger,
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
+    pub(crate) canaries: Canaries,
 }
 
 impl Gateway {
     pub fn new(snapshot: Snapshot, ledger: Ledger, metrics: Arc<Metrics>, drain: Drain) -> Arc<Self> {
         let generation = watch::Sender::new(0);
-        Arc::new(Self { snapshot: ArcSwap::from_pointee(snapshot), generation, ledger, metrics, drain })
+        let snapshot = ArcSwap::from_pointee(snapshot);
+        Arc::new(Self { snapshot, generation, ledger, metrics, drain, canaries: Canaries::default() })
     }
 
     /// The snapshot in force. An exchange keeps the one it began with.

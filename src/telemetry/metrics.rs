@@ -28,7 +28,7 @@ pub struct Metrics {
     leaves: IntCounter,
     leaves_seen: AtomicU64,
     leaf_rejected: IntCounter,
-    interception: IntGaugeVec,
+    intercepting: Intercepting,
     buffered: IntGauge,
     events: IntCounter,
     events_dropped: Counters<Dropped>,
@@ -104,12 +104,7 @@ impl Metrics {
             leaves: counter(r, "postern_leaf_certificates_minted_total", "Leaf certificates made.")?,
             leaves_seen: AtomicU64::new(0),
             leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
-            interception: gauges(
-                r,
-                "postern_interception_info",
-                "What becomes of Inspect rules.",
-                &["mode"],
-            )?,
+            intercepting: Intercepting::new(r)?,
             buffered: gauge(r, "postern_buffered_bytes", "Bytes of bodies that are held in memory.")?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
             events_dropped: Counters::new(
@@ -194,8 +189,14 @@ impl Metrics {
     /// What is done with destinations that say Inspect.
     pub fn interception(&self, mode: Interception) {
         for other in Interception::ALL {
-            self.interception.with_label_values(&[other.word()]).set(i64::from(*other == mode));
+            self.intercepting.info.with_label_values(&[other.word()]).set(i64::from(*other == mode));
         }
+    }
+
+    /// The gateway tried its own redirect. Before the first trial, and without a transparent listener, nothing is
+    /// said.
+    pub fn interception_proven(&self, holds: bool) {
+        self.intercepting.proven.with_label_values::<&str>(&[]).set(i64::from(holds));
     }
 
     /// Bytes of a body were taken into memory (positive) or let go (negative).
@@ -226,6 +227,23 @@ impl Metrics {
             tracing::error!(%error, "cannot print the metrics");
         }
         text
+    }
+}
+
+/// What becomes of Inspect rules, and of the redirect.
+#[derive(Debug)]
+struct Intercepting {
+    info: IntGaugeVec,
+    proven: IntGaugeVec,
+}
+
+impl Intercepting {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        let proven = "Whether the redirect was shown to hold.";
+        Ok(Self {
+            info: gauges(r, "postern_interception_info", "What becomes of Inspect rules.", &["mode"])?,
+            proven: gauges(r, "postern_interception_proven", proven, &[])?,
+        })
     }
 }
 
@@ -400,6 +418,7 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         metrics.policy_in_force("r", SystemTime::UNIX_EPOCH);
         metrics.interception(Interception::Off);
+        metrics.interception_proven(true);
         let text = metrics.encode();
         let exposed: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();

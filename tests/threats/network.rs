@@ -8,7 +8,7 @@ use serde_json::json;
 use super::denials;
 use crate::gateway::{inspected, inspected_with};
 use crate::support::upstream::RawUpstream;
-use crate::support::{Answer, Ending, Gateway, Pki, Setup, Upstream};
+use crate::support::{Answer, Connection, Ending, Gateway, Pki, Setup, Upstream};
 
 /// Every spelling of cloud metadata and link-local that a broad rule would cover.
 const RESERVED: [&str; 8] = [
@@ -62,6 +62,28 @@ fn an_address_is_reached_only_by_its_own_literal() {
     connection.send(format!("GET /echo HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"));
     assert_eq!((connection.read_answer().status, connection.issuer().as_str()), (200, "Postern Test CA"));
     assert_eq!(upstream.requests().len(), 1);
+}
+
+/// A16: the transparent listener stands for no destination: a connection made to it, and not redirected, would lead
+/// to itself for ever.
+#[test]
+fn a_connection_to_the_transparent_listener_itself_leads_nowhere() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let gateway = Setup::new(&upstreams)
+        .set("/listeners/transparent", json!({"port": 0}))
+        .destinations(&["{name: all, hosts: [\"**\"], action: Inspect}"])
+        .start();
+    let listener = gateway.address("transparent");
+
+    let mut connection = Connection::open(listener);
+    // The twin: the same port by name through the explicit way in is a destination, and a forbidden one.
+    let answer = gateway.agent().get(&format!("http://{listener}/"));
+
+    assert_eq!(connection.ending(), Ending::Cut(Vec::new()));
+    answer.assert_refused(403, "postern/builtin/default-deny");
+    let event = gateway.wait_for("Connection", "Deny");
+    assert_eq!(event["decision"]["rule"], "postern/builtin/denied-address");
+    assert_eq!(event["destination"]["port"], listener.port());
 }
 
 /// A7: resolvers over HTTPS and TLS are hosts and ports like any other: no rule, no way, not even under `**`.

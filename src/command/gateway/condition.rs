@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use super::proving::Proving;
 use crate::admin::status::{Connections, Events, Interception, Listener, Policy, PolicyState};
 use crate::admin::{Inspect, Status};
 use crate::ledger::timestamp;
@@ -16,6 +17,8 @@ pub(super) struct Condition {
     pub(super) started_at: SystemTime,
     pub(super) listeners: Vec<Listener>,
     pub(super) facts: Mutex<Facts>,
+    /// Where the transparent listener is on.
+    pub(super) proving: Option<Arc<Proving>>,
 }
 
 /// What changes while the gateway runs.
@@ -51,6 +54,7 @@ impl Condition {
             fingerprint: evidence.authority.as_ref().map(|authority| authority.fingerprint.clone()),
             not_after: evidence.authority.as_ref().map(|authority| authority.not_after.clone()),
             reason: evidence.reason.clone(),
+            proof: self.proving.as_ref().and_then(|proving| proving.newest()).map(|proof| proof.to_string()),
         }
     }
 
@@ -85,6 +89,15 @@ impl Condition {
         if let Some(error) = &status.policy.last_error {
             let reason = format!("the newest files are not in force: {error}");
             status.not_ready(reason);
+        }
+        match self.proving.as_ref().map(|proving| proving.newest()) {
+            None => {}
+            Some(None) => status.not_ready("interception is not proven yet"),
+            Some(Some(proof)) if proof.holds() => {}
+            Some(Some(proof)) => status.not_ready(format!(
+                "interception is not proven: {proof}; see that `postern redirect` ran in this network namespace, \
+                 with the user ID of this process, and that nothing changed its rules"
+            )),
         }
         if status.policy.policies == 0 {
             status.reasons.push("no policy selects this pod: everything is denied".into());

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod condition;
+mod proving;
 pub(crate) mod running;
 
 use std::path::Path;

@@ -86,6 +86,7 @@ impl Running {
                 reload_error: None,
                 credentials,
             }),
+            proving: settings.listeners.transparent.as_ref().map(|_| Arc::default()),
         });
         let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
         running.announce("the gateway has started");
@@ -100,9 +101,12 @@ impl Running {
         &self.condition.listeners
     }
 
-    /// Reads all files again, soon.
+    /// Reads all files again and tries the redirect again, soon.
     pub(crate) fn reload(&self) {
         self.reload.notify_one();
+        if let Some(proving) = &self.condition.proving {
+            proving.ask();
+        }
     }
 
     /// Stops accepting, lets what is under way end within the grace, flushes events. Answers whether all ended.
@@ -121,6 +125,9 @@ impl Running {
         for (listener, way, _) in bound.ways {
             let accepting = listener::accept(Arc::clone(&self.gateway), listener, way, Arc::clone(&places));
             self.gateway.drain.spawn(accepting);
+        }
+        if let Some(proving) = &self.condition.proving {
+            self.gateway.drain.spawn(Arc::clone(proving).run(Arc::clone(&self.gateway)));
         }
         let inspect: Arc<dyn Inspect> = self.condition.clone();
         admin::serve(bound.admin, Arc::clone(&inspect), &self.gateway.drain);
@@ -320,8 +327,17 @@ struct Bound {
 }
 
 async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
-    let Listeners { explicit, reverse } = &settings.listeners;
+    let Listeners { transparent, explicit, reverse } = &settings.listeners;
     let mut ways = Vec::new();
+    if let Some(transparent) = transparent {
+        for listener in listener::bind_loopbacks(transparent.port)
+            .await
+            .map_err(|message| vec![Problem::at("listeners.transparent", message)])?
+        {
+            let shown = shown("transparent", &listener, None);
+            ways.push((listener, Way::Transparent, shown));
+        }
+    }
     if let Some(explicit) = explicit {
         let password = match &explicit.password_file {
             Some(file) => {
