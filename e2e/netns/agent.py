@@ -61,11 +61,18 @@ class Running:
 
     def __init__(self, process):
         self.process = process
-        self.said = json.loads(process.stdout.readline() or "null")
+        self.said = self.next()
+
+    def next(self):
+        """The next line that it prints."""
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a program ended before its time: {self.process.args[-4:]}")
+        return json.loads(line)
 
     def end(self):
         seen, _ = self.process.communicate(timeout=PATIENCE)
-        return json.loads(seen)
+        return json.loads(seen.splitlines()[-1])
 
     def __enter__(self):
         return self

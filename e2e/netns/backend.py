@@ -3,47 +3,52 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway import UID
-
-PROGRAMS = ["iptables-restore", "ip6tables-restore", "iptables-save", "ip6tables-save", "iptables", "ip6tables"]
+PROGRAMS = [f"{family}{action}" for family in ("iptables", "ip6tables") for action in ("", "-save", "-restore")]
 
 
 @dataclass(frozen=True)
 class Backend:
-    """`programs` is a directory with the programs of one variant, before all others; none for netlink."""
+    """`multi` is the program that is all of one variant of iptables, by the name it is called; none for netlink."""
 
     name: str
     variant: str = ""
     multi: str = ""
-    uid: int = UID
 
     @property
     def weakens(self):
         """Rules are edited in nft's syntax, so the attacks are shown to bite there alone."""
         return self.name == "Nftables"
 
-    def environment(self, directory=None):
-        return dict(os.environ)
+    def environment(self, directory):
+        """In which the variant's programs come before all others; they are linked in `directory`."""
+        if not self.multi:
+            return dict(os.environ)
+        links = Path(directory, self.multi)
+        if not links.exists():
+            links.mkdir()
+            for program in PROGRAMS:
+                (links / program).symlink_to(shutil.which(self.multi))
+        return os.environ | {"PATH": f"{links}:{os.environ['PATH']}"}
+
+    def is_here(self):
+        """Whether program and kernel have the variant."""
+        if not self.multi:
+            return True
+        if not (program := shutil.which(self.multi)):
+            return False
+        listed = ["unshare", "--net", program, "iptables", "-t", "nat", "-S"]
+        return subprocess.run(listed, capture_output=True, check=False).returncode == 0
 
     def __str__(self):
-        return f"{self.name} {self.variant}".strip()
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
+
+EVERY = [Backend("Nftables"), Backend("Iptables", "nft", "xtables-nft-multi"), Backend("Iptables", "legacy", "xtables-legacy-multi")]
 
 
 def chosen(name):
-    every = [Backend("Nftables"), Backend("Iptables", "nft", "xtables-nft-multi"), Backend("Iptables", "legacy", "xtables-legacy-multi")]
-    return [each for each in every if name in (None, each.name) and is_here(each)]
-
-
-def is_here(each):
-    """Whether the kernel has what the variant needs."""
-    if not each.multi:
-        return True
-    program = shutil.which(each.multi)
-    return program and subprocess.run(["unshare", "--net", program, "iptables", "-t", "nat", "-S"], capture_output=True, check=False).returncode == 0
-
-
-del tempfile, Path
+    """Those of a name, or all, that this machine has."""
+    return [each for each in EVERY if name in (None, each.name) and each.is_here()]

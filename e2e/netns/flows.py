@@ -7,10 +7,10 @@ from agent import BOTH
 from attack import NONE
 from frames import TCP, UDP
 from gateway import UID
-from outside import BARE_PORT, FAMILIES
+from outside import ACCOMPLICE_PORT, FAMILIES
 from plan import Instead
 from report import Subject
-from topology import BARE, EPHEMERAL, UPSTREAM
+from topology import ACCOMPLICE, EPHEMERAL, UPSTREAM
 from twin import inspected
 
 ESTABLISHED = Instead(r"ct direction reply ct state established accept", "ct state established accept")
@@ -59,12 +59,12 @@ def datagrams(stage, identity, family):
 def connections(stage, identity, family):
     """A connection of the gateway's UID is gone without a word, as when its peer vanished."""
     with stage.topology.inside("pod"), owned(family, socket.SOCK_STREAM) as gone:
-        gone.connect((BARE[family], BARE_PORT))
+        gone.connect((ACCOMPLICE[family], ACCOMPLICE_PORT))
         # What the server says first is taken, so that nothing under way meets a closed port.
         gone.recv(64)
         port = gone.getsockname()[1]
         gone.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
-    arguments = ["tcp", family, BARE[family], BARE_PORT, port - NEAR, port + NEAR]
+    arguments = ["tcp", family, ACCOMPLICE[family], ACCOMPLICE_PORT, port - NEAR, port + NEAR]
     return run(stage, identity, arguments, is_opening)
 
 
@@ -73,7 +73,7 @@ def run(stage, identity, arguments, counts):
 
 
 def is_opening(frame):
-    return frame.protocol == TCP and frame.ports[1] == BARE_PORT and frame.payload[13] & SYN_ACK == SYN
+    return frame.protocol == TCP and frame.ports[1] == ACCOMPLICE_PORT and frame.payload[13] & SYN_ACK == SYN
 
 
 def owned(family, kind):

@@ -30,13 +30,18 @@ class Gateway:
         if ready:
             self.demand(self.is_ready, "it is ready")
 
+    def refused_start(self):
+        """Exit status and standard error of a start that must fail."""
+        done = subprocess.run(self.command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return done.returncode, done.stderr
+
     def kill(self):
         """SIGKILL: no socket is closed in good order."""
         self.process.kill()
         self.process.wait(PATIENCE)
 
     def stop(self):
-        if self.process and self.process.poll() is None:
+        if self.is_alive():
             self.process.terminate()
             try:
                 self.process.wait(PATIENCE)
@@ -46,6 +51,9 @@ class Gateway:
     def prove_again(self):
         """A reload makes it prove interception now rather than within the minute."""
         self.process.send_signal(signal.SIGHUP)
+
+    def is_alive(self):
+        return self.process is not None and self.process.poll() is None
 
     def is_ready(self):
         return self.ask("/readyz")[0] == 200
@@ -80,7 +88,7 @@ class Gateway:
     def becomes(self, holds):
         """Whether a condition comes to hold before the deadline or the process's end."""
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and self.process.poll() is None:
+        while time.monotonic() < deadline and self.is_alive():
             if holds():
                 return True
             # The admin port tells nobody when it changes; asking again a little later is all there is.

@@ -97,14 +97,15 @@ def end(dialling):
             return repr(error)
 
 
-def dialled(stage, kind, family, port):
+def dialled(stage, kind, family, port, says=b"", patience=PATIENCE):
     """What a port of the pod says to the accomplice, or the error."""
     with stage.topology.inside("accomplice"):
         dialling = socket.socket(FAMILIES[family], KINDS[kind])
     with dialling:
-        dialling.settimeout(PATIENCE)
+        dialling.settimeout(patience)
         try:
             dialling.connect((POD[family], port))
+            dialling.sendall(says)
             return dialling.recv(64).decode(errors="replace")
         except OSError as error:
             return repr(error)
@@ -130,13 +131,13 @@ def borrowed(stage, subject):
     stage.plan.program()
     subject.unit, subject.within = "requests with the key", keys_upstream(stage, subject)
     subject.check("no key goes out for the accomplice", not subject.within, subject.within)
-    mark = len(stage.upstream.requests)
+    mark = len(stage.outside.requests)
     inspected(stage, subject)
-    subject.check("twin: the agent's own request has the key", with_key(stage, mark), stage.upstream.requests[mark:])
+    subject.check("twin: the agent's own request has the key", with_key(stage, mark), stage.outside.requests[mark:])
 
 
 def keys_upstream(stage, subject):
-    mark = len(stage.upstream.requests)
+    mark = len(stage.outside.requests)
     try:
         proxied(stage, POD[4])
     except OSError:
@@ -145,7 +146,7 @@ def keys_upstream(stage, subject):
 
 
 def with_key(stage, mark):
-    return sum(request.get("authorization") == f"bearer {KEY}" for request in stage.upstream.requests[mark:])
+    return sum(request.get("authorization") == f"bearer {KEY}" for request in stage.outside.requests[mark:])
 
 
 def proxied(stage, address):

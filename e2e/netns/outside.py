@@ -4,18 +4,20 @@ import socket
 import ssl
 import threading
 
-from topology import BARE, UPSTREAM
+from topology import ACCOMPLICE, BARE, UPSTREAM
 
+UPSTREAM_CA = "Stand-in Upstream CA"
 INTACT = "as the upstream wrote it"
-BARE_PORT = 7000
+BARE_PORT, ACCOMPLICE_PORT = 7000, 6000
 GREETING = "SSH-2.0-upstream\r\n"
 SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 PATIENCE = 10
 
 
-class Upstream:
-    """HTTPS, HTTP, an ssh-like and a PostgreSQL-like service, one without a name, and the resolver that the gateway asks."""
+class Outside:
+    """HTTPS, HTTP, an ssh-like and a PostgreSQL-like service, one without a name, and the resolver that the gateway asks;
+    and one port where the accomplice greets."""
 
     def __init__(self, topology, certificate, key):
         self.requests, self.questions, self.unnamed = [], [], []
@@ -29,6 +31,9 @@ class Upstream:
                 for port in (BARE_PORT, 443, 7443):
                     serve(listener(BARE[family], port), self._bare)
                 answer(datagrams(UPSTREAM[family], 53), self._resolve)
+        with topology.inside("accomplice"):
+            for family in (4, 6):
+                serve(listener(ACCOMPLICE[family], ACCOMPLICE_PORT), greet)
 
     def _https(self, connection):
         with self.tls.wrap_socket(connection, server_side=True) as secured:

@@ -4,6 +4,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from gateway import UID
 from topology import run
 
 INBOUND = [8080]
@@ -14,19 +15,20 @@ class Plan:
 
     def __init__(self, topology, postern, settings, backend):
         self.topology, self.backend = topology, backend
-        self.redirect = [postern, "redirect", "--config", settings]
-        self.redirect += ["--uid", backend.uid, "--inbound-ports", ",".join(map(str, INBOUND))]
+        self.environment = backend.environment(settings.parent)
+        declared = ",".join(map(str, INBOUND))
+        self.redirect = [postern, "redirect", "--config", settings, "--uid", UID, "--inbound-ports", declared]
 
     def program(self):
-        run(*self.command(), env=self.backend.environment())
+        run(*self.command(), env=self.environment)
 
     def verify(self):
         """Whether the product finds its own rules, and what it says otherwise."""
-        done = subprocess.run(self.command("--verify"), env=self.backend.environment(), capture_output=True, text=True, check=False)
+        done = subprocess.run(self.command("--verify"), env=self.environment, capture_output=True, text=True, check=False)
         return done.returncode == 0, done.stdout + done.stderr
 
     def remove(self):
-        run(*self.command("--remove"), env=self.backend.environment())
+        run(*self.command("--remove"), env=self.environment)
 
     def weaken(self, edits):
         """Puts the same plan with some lines edited in the place of the product's."""
@@ -43,8 +45,9 @@ class Plan:
     def ruleset(self):
         return run(*self.topology.command("pod", "nft", "list", "ruleset"))
 
-    def command(self, *more):
-        return self.topology.command("pod", *self.redirect, "--backend", self.backend.name, *more)
+    def command(self, *more, before=()):
+        """The redirect in the pod; `before` is a command that it is started by."""
+        return self.topology.command("pod", *before, *self.redirect, "--backend", self.backend.name, *more)
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,18 @@ class First:
     def __call__(self, text):
         head = rf"(chain {self.chain} \{{\s*type [^\n]*\n)"
         return changed(*re.subn(head, rf"\1    {self.rule}\n", text), self.chain)
+
+
+@dataclass(frozen=True)
+class WithoutChain:
+    """Takes a whole chain away, or with `emptied` its rules alone."""
+
+    chain: str
+    emptied: bool = False
+
+    def __call__(self, text):
+        block = rf"(  chain {self.chain} \{{\n.*\n)(?:    .*\n)*(  \}}\n)"
+        return changed(*re.subn(block, r"\1\2" if self.emptied else "", text), self.chain)
 
 
 def changed(text, count, pattern):

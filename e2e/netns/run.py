@@ -13,14 +13,19 @@ import time
 from pathlib import Path
 
 import backend
+import dead
 import flows
 import inbound
 import leaving
+import names
+import proof
+import refusals
+import sockets
 from report import table
 from stage import Stage
 
 ROOT = Path(__file__).resolve().parents[2]
-SUITES = [leaving, flows, inbound]
+SUITES = [names, proof, leaving, sockets, flows, inbound, dead, refusals]
 NEEDED = ["ip", "nft", "setpriv", "openssl"]
 
 
@@ -53,6 +58,7 @@ def examine(stage, subject, verbose):
         subject.examine(stage, subject)
     except (OSError, RuntimeError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
         subject.check("the checks come to their end", False, repr(error))
+        stage.restore()
     print(*subject.lines(verbose), sep="\n", flush=True)
     return subject
 

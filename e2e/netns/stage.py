@@ -5,17 +5,16 @@ import os
 import shutil
 from pathlib import Path
 
-from agent import BOTH, Agents
+from agent import Agents
 from capture import Capture
 from gateway import PORTS, UID, Gateway
-from outside import Upstream
+from outside import UPSTREAM_CA, Outside
 from plan import Plan
 from topology import UPSTREAM, Topology, run
 
 HERE = Path(__file__).resolve().parent
-UPSTREAM_CA = "Stand-in Upstream CA"
-# `resolved` is asked for at the upstream's resolver, so that the gateway has a query of its own to inherit.
-STATIC = {"api": 443, "git": 22, "db": 5432}
+STATIC = ["api", "plain", "git", "db"]
+# Asked for at the upstream's resolver, as a name without a static address is.
 NAMES = [*STATIC, "resolved"]
 
 
@@ -51,7 +50,7 @@ class Stage:
         for programs in ("attacks", "twins"):
             shutil.copytree(HERE / programs, self.directory / programs)
         self._make_authorities()
-        self.upstream = Upstream(self.topology, self.directory / "leaf.pem", self.directory / "leaf-key.pem")
+        self.outside = Outside(self.topology, self.directory / "leaf.pem", self.directory / "leaf-key.pem")
         self._write_settings()
         self.capture = Capture(self.topology, UID)
         self.agents = Agents(self.topology, self.directory)
@@ -60,8 +59,11 @@ class Stage:
         self.plan.program()
         self.gateway.start()
 
-    def identities(self):
-        return BOTH
+    def restore(self):
+        """As every subject finds it, after one that broke off."""
+        self.plan.program()
+        if not self.gateway.is_alive():
+            self.gateway.start()
 
     def _make_authorities(self):
         authority, key = self.directory / "upstream.pem", self.directory / "upstream-key.pem"
@@ -71,7 +73,8 @@ class Stage:
         certificate, key = self.directory / "leaf.pem", self.directory / "leaf-key.pem"
         run("openssl", "req", "-x509", "-out", certificate, "-keyout", key, "-subj", "/CN=stand-in", *EC, *leaf, *LEAF)
         run(self.postern, "ca", "init", "--directory", self.directory / "ca")
-        os.chown(self.directory / "ca/ca-key.pem", UID, UID)
+        for made in ("ca", "ca/ca-key.pem"):
+            os.chown(self.directory / made, UID, UID)
         roots = [(self.directory / name).read_text() for name in ("ca/ca-cert.pem", "upstream.pem")]
         (self.directory / "roots.pem").write_text("".join(roots))
 
@@ -84,13 +87,14 @@ class Stage:
             "listeners": {
                 "transparent": {"port": PORTS["transparent"]},
                 "dns": {"port": PORTS["dns"], "pool": "198.18.0.0/15"},
-                "explicit": {"address": f"127.0.0.1:{PORTS['explicit']}"},
+                # Where a careless user would have it: the plan alone keeps others away.
+                "explicit": {"address": f"0.0.0.0:{PORTS['explicit']}"},
             },
             "admin": {"address": f"0.0.0.0:{PORTS['admin']}", "socket": "state/status.sock"},
             "interception": {"mode": "Required", "caCertificate": "ca/ca-cert.pem", "caKey": "ca/ca-key.pem"},
             "policy": {"path": "policy.yaml"},
             "upstream": {
-                "hosts": {f"{name}.example.com": f"{UPSTREAM[4]}:{port}" for name, port in STATIC.items()},
+                "hosts": {f"{name}.example.com": UPSTREAM[4] for name in STATIC},
                 "roots": ["upstream.pem"],
             },
         }))
