@@ -1,7 +1,8 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
 //! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`event`], [`policy`], [`wire`], [`filter`].
-//! What touches the world: [`credential`], [`tls`], [`config`], [`ledger`], [`telemetry`], [`admin`], [`drain`], [`proxy`].
+//! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
+//! [`drain`], [`dns`], [`proxy`].
 //! [`command`] is where parts are joined, one file a subcommand.
 
 pub mod cli;
@@ -18,9 +19,12 @@ pub mod wire;
 pub mod credential;
 pub mod tls;
 
+pub mod dns;
 pub mod proxy;
+pub mod redirect;
 
 pub mod admin;
+mod bind;
 pub mod config;
 pub mod drain;
 pub mod ledger;

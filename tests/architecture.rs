@@ -19,8 +19,23 @@ struct Rule {
     reason: &'static str,
 }
 
-const PURE: &[&str] =
-    &["yaml", "policy", "wire", "filter", "event", "problem", "credential/percent", "credential/secret"];
+const PURE: &[&str] = &[
+    "yaml",
+    "policy",
+    "wire",
+    "filter",
+    "event",
+    "problem",
+    "credential/percent",
+    "credential/secret",
+    "dns/answer",
+    "dns/places",
+    "dns/rate",
+    "dns/table",
+    "redirect/rule",
+    "redirect/plan",
+    "redirect/nft",
+];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.
 const KEYS: &[&str] = &[
@@ -61,7 +76,9 @@ const RULES: &[Rule] = &[
         modules: PURE,
         forbidden: &[
             "crate::proxy",
+            "crate::bind",
             "crate::tls",
+            "crate::redirect",
             "crate::config",
             "crate::credential",
             "crate::ledger",
@@ -87,13 +104,36 @@ const RULES: &[Rule] = &[
         reason: "framing knows bytes, not rules",
     },
     Rule {
-        modules: &["proxy", "tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
+        modules: &[
+            "proxy",
+            "dns",
+            "bind",
+            "tls",
+            "config",
+            "ledger",
+            "telemetry",
+            "admin",
+            "credential",
+            "drain",
+            "redirect",
+        ],
         forbidden: &["crate::command", "crate::cli", "kube", "k8s_openapi"],
         permitted: &[],
         reason: "parts are joined in command/, and no Kubernetes client is in the agent's pod",
     },
     Rule {
-        modules: &["tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
+        modules: &[
+            "dns",
+            "bind",
+            "tls",
+            "config",
+            "ledger",
+            "telemetry",
+            "admin",
+            "credential",
+            "drain",
+            "redirect",
+        ],
         forbidden: &["crate::proxy"],
         permitted: &[],
         reason: "what moves bytes asks the others; they do not know it",
@@ -105,7 +145,19 @@ const RULES: &[Rule] = &[
         reason: "cli.rs holds clap types and the defaults that help shows, nothing else",
     },
     Rule {
-        modules: &["proxy", "tls", "config", "ledger", "telemetry", "admin", "credential", "drain"],
+        modules: &[
+            "proxy",
+            "dns",
+            "bind",
+            "tls",
+            "config",
+            "ledger",
+            "telemetry",
+            "admin",
+            "credential",
+            "drain",
+            "redirect",
+        ],
         forbidden: &["anyhow", "std::process::exit"],
         permitted: &[],
         reason: "errors are typed outside command/, and main returns the exit code",

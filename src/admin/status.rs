@@ -75,11 +75,11 @@ pub enum PolicyState {
     Expired,
 }
 
-/// One listener: a way in, or the admin port.
+/// One listener: a way in, the resolver, or the admin port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listener {
-    /// `transparent`, `explicit`, `reverse` or `admin`.
+    /// `transparent`, `explicit`, `reverse`, `dns` or `admin`.
     pub mode: String,
     pub address: String,
     /// What a reverse listener stands for.

@@ -5,7 +5,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use ipnet::IpNet;
+
+use super::dns::Dns;
 use super::section::Field;
+use crate::policy::address::{POOL, POOL_V6};
 use crate::policy::name::{Authority, Host};
 
 /// The port that the kernel redirects TCP to where none is configured.
@@ -23,6 +27,8 @@ pub struct Listeners {
     pub transparent: Option<Transparent>,
     pub explicit: Option<Explicit>,
     pub reverse: Vec<Reverse>,
+    /// No way in by itself: it gives names the addresses that transparent connections are made to.
+    pub dns: Option<Dns>,
 }
 
 /// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and [::1].
@@ -69,7 +75,7 @@ impl Listeners {
     pub(super) fn read(field: &Field<'_>) -> Self {
         let by_default = !field.is_written();
         field.section(|s| {
-            s.refuse_unsupported("dns");
+            let dns = s.field("dns");
             let (explicit, reverse) = (s.field("explicit"), s.field("reverse"));
             let transparent = s.field("transparent");
             let wanted = explicit.is_written() || by_default;
@@ -84,8 +90,14 @@ impl Listeners {
                 transparent: transparent.is_written().then(|| Transparent::read(&transparent)),
                 explicit: wanted.then(|| Explicit::read(&explicit)),
                 reverse: reverse.list(Reverse::read),
+                dns: dns.is_written().then(|| Dns::read(&dns)),
             }
         })
+    }
+
+    /// The addresses that stand for names, and are never dialled.
+    pub fn pools(&self) -> [IpNet; 2] {
+        [IpNet::V4(self.dns.as_ref().map_or(POOL, |dns| dns.pool)), IpNet::V6(POOL_V6)]
     }
 
     /// Says which addresses are given twice; port 0 is never the same port.
@@ -95,6 +107,7 @@ impl Listeners {
         let named = std::iter::once(("admin.address".to_owned(), admin.address))
             .chain(transparent.map(|address| ("listeners.transparent.port".to_owned(), address)))
             .chain(self.explicit.iter().map(|e| ("listeners.explicit.address".to_owned(), e.address)))
+            .chain(self.dns.iter().flat_map(Dns::addresses).map(|at| ("listeners.dns.port".to_owned(), at)))
             .chain(reverse.map(|(i, r)| (format!("listeners.reverse[{i}].address"), r.address)));
         let mut taken = BTreeMap::<u16, Vec<(String, IpAddr)>>::new();
         for (name, address) in named.filter(|(_, address)| address.port() != 0) {

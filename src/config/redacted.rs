@@ -55,7 +55,8 @@ fn listeners(listeners: &Listeners) -> Value {
         .map(|reverse| json!({"address": reverse.address, "upstream": reverse.upstream.to_string()}))
         .collect::<Vec<_>>();
     let transparent = listeners.transparent.as_ref().map(|transparent| json!({"port": transparent.port}));
-    compact(json!({"transparent": transparent, "explicit": explicit, "reverse": reverse}))
+    let dns = listeners.dns.as_ref().map(|dns| json!({"port": dns.port, "pool": dns.pool.to_string()}));
+    compact(json!({"transparent": transparent, "explicit": explicit, "reverse": reverse, "dns": dns}))
 }
 
 fn pod(map: &PodMap) -> Value {

@@ -273,6 +273,19 @@ impl<'n> Field<'n> {
         }
     }
 
+    /// Reads a port; 0 lets the system choose one.
+    pub(super) fn port_or(&self, default: u16) -> u16 {
+        match self.node.map(|node| &node.value) {
+            None => return default,
+            Some(Value::Unsigned(number)) => match u16::try_from(*number) {
+                Ok(port) => return port,
+                Err(_) => self.reject(format!("{number} is no port; expected a number from 0 to 65535")),
+            },
+            Some(other) => self.expected("a port", other),
+        }
+        default
+    }
+
     /// Reads a count or, where `unit` is true, a size that may carry a unit; above zero and within `T`.
     pub(super) fn number_or<T: TryFrom<u64>>(&self, default: T, unit: bool) -> T {
         let number = match self.node.map(|node| &node.value) {
@@ -291,14 +304,6 @@ impl<'n> Field<'n> {
             Err(_) => self.reject(format!("{number} is too large")),
         }
         default
-    }
-
-    /// Reads a port; 0 lets the system choose one.
-    pub(super) fn port_or(&self, default: u16) -> u16 {
-        match self.node.map(|node| &node.value) {
-            Some(Value::Unsigned(0)) => 0,
-            _ => self.number_or(default, false),
-        }
     }
 
     fn expected(&self, what: &str, found: &Value) {

@@ -176,6 +176,7 @@ listeners:
   reverse:
     - {{address: "127.0.0.1:15003", upstream: "https://api.anthropic.com"}}
     - {{address: "[::1]:15004", upstream: "http://127.0.0.1:8080/"}}
+  dns: {{port: 0, pool: 100.64.0.0/20}}
 admin: {{address: "[::1]:15090", socket: status.sock}}
 interception: {{mode: Off, caCertificate: c.pem, caKey: /k.pem, caApproval: "{approval}", onError: Passthrough}}
 policy: {{path: /etc/postern/policy, labels: /etc/podinfo/labels, annotations: {{a/b: c}}, workload: {{namespace: agents, pod: p}}}}
@@ -199,6 +200,8 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
         let upstreams: Vec<_> =
             settings.listeners.reverse.iter().map(|reverse| reverse.upstream.to_string()).collect();
         assert_eq!(upstreams, ["https://api.anthropic.com:443", "http://127.0.0.1:8080"]);
+        let dns = settings.listeners.dns.unwrap();
+        assert_eq!((dns.port, dns.pool.to_string().as_str()), (0, "100.64.0.0/20"));
         assert_eq!(settings.admin.socket.unwrap(), Path::new("/etc/postern/status.sock"));
         assert_eq!(settings.interception.mode, Mode::Off);
         assert_eq!(settings.interception.key.as_deref(), Some(Path::new("/k.pem")));
@@ -243,9 +246,9 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
 
     #[test]
     fn what_this_build_lacks_is_refused_as_such() {
-        let problems = refused("listeners: {explicit: {}, dns: {port: 15053}}\nledger: {path: x}");
-        assert_eq!(problems.len(), 2, "{problems:#?}");
-        for (problem, key) in problems.iter().zip(["listeners.dns", "ledger"]) {
+        let problems = refused("listeners: {explicit: {}}\nledger: {path: x}");
+        assert_eq!(problems.len(), 1, "{problems:#?}");
+        for (problem, key) in problems.iter().zip(["ledger"]) {
             assert!(
                 problem.ends_with(&format!("{key}: not supported yet by this build; remove it")),
                 "{problem}"
@@ -280,6 +283,18 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
                 "expected a URL",
             ),
             ("admin: {address: \"127.0.0.1:15002\"}", "share port 15002"),
+            ("listeners: {dns: {}}", "lists no listener"),
+            ("listeners: {explicit: {}, dns: {port: 70000}}", "70000 is no port"),
+            ("listeners: {explicit: {}, dns: {port: \"53\"}}", "expected a port, found text"),
+            ("listeners: {explicit: {}, dns: {pool: \"fd00::/64\"}}", "is IPv6; write an IPv4 network"),
+            ("listeners: {explicit: {}, dns: {pool: 198.18.0.0/30}}", "too small"),
+            ("listeners: {explicit: {}, dns: {pool: 198.18.0.1/15}}", "did you mean 198.18.0.0/15?"),
+            ("listeners: {explicit: {}, dns: {pool: 126.0.0.0/7}}", "overlaps 127.0.0.0/8"),
+            ("listeners: {explicit: {}, dns: {port: 15002}}", "share port 15002"),
+            (
+                "listeners: {explicit: {}, dns: {address: \"127.0.0.1:53\"}}",
+                "unknown key; expected one of: port, pool",
+            ),
             ("interception: {mode: On}", "expected Required or Off"),
             ("interception: {caApproval: \"sha256:12\"}", "64 hex digits"),
             ("upstream: {proxy: \"https://proxy.example\"}", "not supported yet"),
@@ -346,13 +361,15 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
     #[test]
     fn what_is_shown_reads_back_as_the_same_settings() {
         let settings = accepted(
-            "upstream: {proxy: \"http://p.example:1\", hosts: {a.example: \"[::1]:5\"}, roots: [r.pem]}\nshutdown: {grace: 90s}",
+            "upstream: {proxy: \"http://p.example:1\", hosts: {a.example: \"[::1]:5\"}, roots: [r.pem]}\nshutdown: {grace: 90s}\n\
+             listeners: {explicit: {}, dns: {}}",
         );
         let shown = settings.redacted();
         let again = parse(&shown.to_string()).unwrap();
         assert_eq!(again.redacted(), shown);
         assert_eq!(again.upstream.hosts.values().next().unwrap().ip, "::1".parse::<IpAddr>().unwrap());
         assert_eq!(shown["shutdown"]["grace"], "90s");
+        assert_eq!(shown["listeners"]["dns"], serde_json::json!({"port": 15_053, "pool": "198.18.0.0/15"}));
     }
 
     #[test]

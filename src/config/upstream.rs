@@ -185,7 +185,7 @@ fn name_key(key: &str, field: &Field<'_>) -> Option<DnsName> {
 }
 
 /// Reads a network in CIDR form, or one address; bits beyond the prefix are a likely mistake and refused.
-fn network(text: &str) -> Result<IpNet, String> {
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Ok(IpNet::from(ip));
     }

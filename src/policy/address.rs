@@ -40,7 +40,10 @@ const BUILT_IN: &[IpNet] = &[
 ];
 
 /// The pool of synthetic addresses where none is configured (design section 2, `listeners.dns.pool`).
-const DEFAULT_POOL: IpNet = v4(198, 18, 0, 0, 15);
+pub const POOL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
+/// The pool of synthetic addresses for pods without IPv4, of the unique local range (RFC 4193).
+pub const POOL_V6: Ipv6Net =
+    Ipv6Net::new_assert(Ipv6Addr::new(0xfd70, 0x6f73, 0x7465, 0x726e, 0, 0, 0, 0), 64);
 
 const NAT64: IpNet = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 const NAT64_LOCAL: IpNet = v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48);
@@ -68,7 +71,7 @@ impl Reserved {
             ranges: BUILT_IN.iter().chain(deny).copied().collect(),
             allow: allow.to_vec(),
             own: own.collect(),
-            pools: vec![DEFAULT_POOL],
+            pools: vec![IpNet::V4(POOL), IpNet::V6(POOL_V6)],
         }
     }
 

@@ -17,6 +17,7 @@ mod selector;
 
 pub mod destination;
 pub mod inspection;
+mod naming;
 pub mod outlook;
 pub mod ruling;
 

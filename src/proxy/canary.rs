@@ -15,9 +15,8 @@ use tokio::net::{TcpSocket, UdpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Of the ranges for documentation (RFC 5737, RFC 3849), to which nothing real is ever sent.
-const CANARY_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const CANARY_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+use crate::redirect::plan::{CANARY_V4, CANARY_V6};
+
 /// Beside the canary: where the gateway may send, it may send there.
 const BESIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 /// Nobody serves it (IANA, "tcpmux"), and no rule is likely to treat it apart.

@@ -1,7 +1,5 @@
 //! The ways in: sockets that listen, and what is done with each connection that comes.
 
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,33 +27,6 @@ pub(crate) enum Way {
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
     Reverse(ReverseOrigin),
-}
-
-/// Binds an address. An address in use is said with the remedy.
-pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is said as the system says it")]
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => format!(
-            "{address} is in use by another process: stop that one, or give this listener another port"
-        ),
-        io::ErrorKind::PermissionDenied => {
-            format!("{address} may not be bound: choose a port of 1024 or above")
-        }
-        io::ErrorKind::AddrNotAvailable => format!("{address} is no address of this machine"),
-        _ => format!("{address} cannot be bound: {error}"),
-    })
-}
-
-/// Binds a port on both loopbacks, the second one only where the kernel has IPv6.
-pub(crate) async fn bind_loopbacks(port: u16) -> Result<Vec<TcpListener>, String> {
-    let v4 = bind((Ipv4Addr::LOCALHOST, port).into()).await?;
-    let port = v4.local_addr().map_or(port, |address| address.port());
-    let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
-    if has_ipv6_loopback().await { Ok(vec![v4, bind(v6).await?]) } else { Ok(vec![v4]) }
-}
-
-async fn has_ipv6_loopback() -> bool {
-    TcpListener::bind(SocketAddr::from((Ipv6Addr::LOCALHOST, 0))).await.is_ok()
 }
 
 /// Accepts until the process stops. `places` bounds the connections of all listeners together.

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
+use crate::dns::Names;
 use crate::drain::Drain;
 use crate::ledger::Ledger;
 use crate::telemetry::label::{Closed, Limit};
@@ -46,13 +47,21 @@ pub struct Gateway {
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
     pub(crate) canaries: Canaries,
+    /// The names that the resolver gave addresses, where there is one.
+    pub(crate) names: Option<Arc<Names>>,
 }
 
 impl Gateway {
-    pub fn new(snapshot: Snapshot, ledger: Ledger, metrics: Arc<Metrics>, drain: Drain) -> Arc<Self> {
+    pub fn new(
+        snapshot: Snapshot,
+        ledger: Ledger,
+        metrics: Arc<Metrics>,
+        drain: Drain,
+        names: Option<Arc<Names>>,
+    ) -> Arc<Self> {
         let generation = watch::Sender::new(0);
         let snapshot = ArcSwap::from_pointee(snapshot);
-        Arc::new(Self { snapshot, generation, ledger, metrics, drain, canaries: Canaries::default() })
+        Arc::new(Self { snapshot, generation, ledger, metrics, drain, canaries: Canaries::default(), names })
     }
 
     /// The snapshot in force. An exchange keeps the one it began with.

@@ -57,7 +57,8 @@ impl Snapshot {
         let settings = parts.settings;
         let upstream = &settings.upstream;
         let dialer = Dialer {
-            reserved: Reserved::new(&upstream.deny_addresses, &upstream.allow_addresses, &parts.own),
+            reserved: Reserved::new(&upstream.deny_addresses, &upstream.allow_addresses, &parts.own)
+                .with_pools(&settings.listeners.pools()),
             hosts: upstream.hosts.iter().map(|(name, at)| (name.clone(), (at.ip, at.port))).collect(),
             tls: parts.tls,
             proxy: upstream
@@ -119,6 +120,17 @@ impl Snapshot {
             };
         }
         self.policy.outlook(name, address, port)
+    }
+
+    /// Whether the resolver answers a name; none once the policy has expired.
+    ///
+    /// # Errors
+    /// The denial, where it does not.
+    pub fn answers(&self, name: &DnsName) -> Result<(), Ruling> {
+        if self.expired.load(Ordering::Relaxed) {
+            return Err(Ruling::builtin("expired", EXPIRED));
+        }
+        self.policy.answers(name)
     }
 
     /// What the answers of an origin are scrubbed of; nothing where no key goes there.

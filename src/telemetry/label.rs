@@ -117,6 +117,24 @@ labels! {
         Protocol = "protocol",
     }
 
+    /// What became of a question to the resolver.
+    DnsAnswer {
+        /// The address that stands for the name.
+        Address = "address",
+        /// The name is answered, and has nothing of the type that was asked for.
+        NoData = "nodata",
+        /// No rule names it.
+        NxDomain = "nxdomain",
+        /// Every address is in use.
+        ServFail = "servfail",
+        /// An operation, class or EDNS version that is not served.
+        Refused = "refused",
+        /// It could not be read.
+        Malformed = "malformed",
+        /// Nothing was said: no question, too large, or too many.
+        Dropped = "dropped",
+    }
+
     /// Why an event was not written.
     Dropped {
         /// The queue to the writer was full.
@@ -190,5 +208,6 @@ mod tests {
         assert!(is_sound::<Closed>());
         assert!(is_sound::<Limit>());
         assert!(is_sound::<UpstreamError>());
+        assert!(is_sound::<DnsAnswer>());
     }
 }

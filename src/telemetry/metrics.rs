@@ -9,7 +9,7 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, TextEncoder};
 
 use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
-use super::label::{Closed, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
+use super::label::{Closed, DnsAnswer, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
 use crate::event::{Action, Verdict};
 
 /// Every metric of the process, in a registry of its own.
@@ -24,6 +24,7 @@ pub struct Metrics {
     durations: Durations,
     upstream_errors: Counters<UpstreamError>,
     credentials: Named,
+    dns: Dns,
     policy: Policy,
     leaves: IntCounter,
     leaves_seen: AtomicU64,
@@ -80,18 +81,13 @@ impl Metrics {
                 .collect::<Result<_, _>>()?,
             open: gauge(r, "postern_connections_open", "Connections of agents that are open.")?,
             closed: Counters::new(r, "postern_connections_closed_total", "Why connections ended.", "reason")?,
-            limits: Counters::new(
-                r,
-                "postern_limit_refusals_total",
-                "What was refused over a bound.",
-                "limit",
-            )?,
+            limits: Counters::new(r, "postern_limit_refusals_total", "Refusals over a bound.", "limit")?,
             requests: Counters::within(&requests, &["none", "none"])?,
             durations: Durations::new(r)?,
             upstream_errors: Counters::new(
                 r,
                 "postern_upstream_errors_total",
-                "How upstreams failed.",
+                "Upstream failures.",
                 "class",
             )?,
             credentials: Named::new(
@@ -100,6 +96,7 @@ impl Metrics {
                 "Real keys put in.",
                 "credential",
             )?,
+            dns: Dns::new(r)?,
             policy: Policy::new(r)?,
             leaves: counter(r, "postern_leaf_certificates_minted_total", "Leaf certificates made.")?,
             leaves_seen: AtomicU64::new(0),
@@ -163,6 +160,16 @@ impl Metrics {
     /// A request was given a real credential. Beyond 100 names the rest counts as `other`.
     pub fn credential_attached(&self, credential: &str) {
         self.credentials.inc(credential);
+    }
+
+    /// A question to the resolver was answered, or dropped.
+    pub fn dns_question(&self, answer: DnsAnswer) {
+        self.dns.questions.add(answer, 1);
+    }
+
+    /// So many names have a synthetic address.
+    pub fn dns_names(&self, count: usize) {
+        self.dns.names.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A policy came into force; its age counts from `synced_at`. The one before is no longer shown.
@@ -277,6 +284,21 @@ impl Durations {
                 histogram.observe(time.as_secs_f64());
             }
         }
+    }
+}
+
+/// What the resolver does.
+#[derive(Debug)]
+struct Dns {
+    questions: Counters<DnsAnswer>,
+    names: IntGauge,
+}
+
+impl Dns {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        let questions =
+            Counters::new(r, "postern_dns_questions_total", "Questions to the resolver.", "answer")?;
+        Ok(Self { questions, names: gauge(r, "postern_dns_names", "Names that an address stands for.")? })
     }
 }
 

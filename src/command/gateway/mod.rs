@@ -4,6 +4,8 @@ mod addresses;
 mod condition;
 mod proving;
 pub(crate) mod running;
+mod search;
+mod sockets;
 
 use std::path::Path;
 use std::process::ExitCode;

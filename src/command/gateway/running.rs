@@ -1,32 +1,33 @@
 //! A gateway in this process: its listeners, its admin sockets, and the look at its files each second.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 #[cfg(target_os = "linux")]
 use rustix::process::DumpableBehavior;
-use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
-use super::addresses;
 use super::condition::{Condition, Facts};
+use super::sockets::{Bound, BoundDns, bind};
+use super::{addresses, search};
 use crate::admin::status::Listener;
 use crate::admin::{self, Inspect};
 use crate::command::check::{self, Checked};
 use crate::command::surroundings;
-use crate::config::listeners::{Listeners, STATUS_SOCKET};
+use crate::config::listeners::STATUS_SOCKET;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::Store;
+use crate::dns::{self, Resolver};
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, Sink, fresh_id};
 use crate::policy::age::{Age, Freshness};
+use crate::policy::name::DnsName;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
-use crate::proxy::listener::{self, Password, Way};
+use crate::proxy::listener;
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::telemetry::label::{self, Reload};
 use crate::telemetry::metrics::Metrics;
@@ -70,16 +71,12 @@ impl Running {
         let snapshot = build(checked, &drain, None)?;
         let credentials = problems(&snapshot.credentials.problems());
         let bound = bind(&settings).await?;
-        let gateway = Gateway::new(snapshot, ledger, metrics, drain);
+        let names = bound.dns.as_ref().map(|dns| Arc::clone(&dns.names));
+        let gateway = Gateway::new(snapshot, ledger, metrics, drain, names);
         let condition = Arc::new(Condition {
             gateway: Arc::clone(&gateway),
             started_at: SystemTime::now(),
-            listeners: bound
-                .ways
-                .iter()
-                .map(|(_, _, shown)| shown.clone())
-                .chain([shown("admin", &bound.admin, None)])
-                .collect(),
+            listeners: bound.shown(),
             facts: Mutex::new(Facts {
                 evidence,
                 loaded_at: SystemTime::now(),
@@ -129,6 +126,9 @@ impl Running {
         if let Some(proving) = &self.condition.proving {
             self.gateway.drain.spawn(Arc::clone(proving).run(Arc::clone(&self.gateway)));
         }
+        if let Some(dns) = bound.dns {
+            self.answer_names(dns);
+        }
         let inspect: Arc<dyn Inspect> = self.condition.clone();
         admin::serve(bound.admin, Arc::clone(&inspect), &self.gateway.drain);
         if let Some(path) = socket(settings) {
@@ -136,6 +136,15 @@ impl Running {
                 .map_err(|error| vec![Problem::at("admin.socket", error.to_string())])?;
         }
         Ok(())
+    }
+
+    fn answer_names(&self, bound: BoundDns) {
+        let Gateway { metrics, ledger, drain, .. } = &*self.gateway;
+        let gateway = Arc::clone(&self.gateway);
+        let judge = Box::new(move |name: &DnsName| gateway.snapshot().answers(name));
+        let (metrics, ledger) = (Arc::clone(metrics), ledger.clone());
+        let resolver = Resolver::new(bound.names, judge, search::domains(), metrics, ledger);
+        dns::serve(&Arc::new(resolver), bound.sockets, drain);
     }
 
     /// The lifecycle in the events, with the evidence of the interception gate.
@@ -261,7 +270,12 @@ fn problems(found: &[Problem]) -> Vec<String> {
 
 /// The snapshot of what was read.
 fn build(checked: Checked, drain: &Drain, before: Option<&Snapshot>) -> Result<Snapshot, Vec<Problem>> {
-    let Checked { settings, policy, gate, upstream_tls, surroundings: _ } = checked;
+    let Checked { mut settings, policy, gate, upstream_tls, surroundings: _ } = checked;
+    if let Some(before) = before {
+        // They stay as they were bound, so that what is shown is true and the pool in use is never dialled.
+        settings.listeners = before.settings.listeners.clone();
+        settings.admin = before.settings.admin.clone();
+    }
     let interception = match gate.interception {
         gate::Interception::On(authority) => {
             Interception::On(leaves(authority, settings.limits.leaf_cache, before))
@@ -309,7 +323,7 @@ fn leaves(authority: Arc<Authority>, capacity: usize, before: Option<&Snapshot>)
     }
 }
 
-fn one_line(file: &Path) -> Result<String, Problem> {
+pub(super) fn one_line(file: &Path) -> Result<String, Problem> {
     let text = source::read_text(file, PASSWORD)?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
@@ -318,52 +332,4 @@ fn one_line(file: &Path) -> Result<String, Problem> {
 fn socket(settings: &Settings) -> Option<&Path> {
     let usual = Path::new(STATUS_SOCKET);
     settings.admin.socket.as_deref().or_else(|| usual.parent().is_some_and(Path::is_dir).then_some(usual))
-}
-
-/// Sockets that are bound, and not served yet.
-struct Bound {
-    ways: Vec<(TcpListener, Way, Listener)>,
-    admin: TcpListener,
-}
-
-async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
-    let Listeners { transparent, explicit, reverse } = &settings.listeners;
-    let mut ways = Vec::new();
-    if let Some(transparent) = transparent {
-        for listener in listener::bind_loopbacks(transparent.port)
-            .await
-            .map_err(|message| vec![Problem::at("listeners.transparent", message)])?
-        {
-            let shown = shown("transparent", &listener, None);
-            ways.push((listener, Way::Transparent, shown));
-        }
-    }
-    if let Some(explicit) = explicit {
-        let password = match &explicit.password_file {
-            Some(file) => {
-                let line = one_line(file).map_err(|problem| vec![problem])?;
-                Some(Arc::new(Password::new(line.into_bytes())))
-            }
-            None => None,
-        };
-        let listener = bind_one(explicit.address, "listeners.explicit").await?;
-        let shown = shown("explicit", &listener, None);
-        ways.push((listener, Way::Explicit { password }, shown));
-    }
-    for (i, reverse) in reverse.iter().enumerate() {
-        let listener = bind_one(reverse.address, &format!("listeners.reverse[{i}]")).await?;
-        let shown = shown("reverse", &listener, Some(reverse.upstream.to_string()));
-        ways.push((listener, Way::Reverse(reverse.upstream.clone()), shown));
-    }
-    let admin = bind_one(settings.admin.address, "admin.address").await?;
-    Ok(Bound { ways, admin })
-}
-
-async fn bind_one(address: SocketAddr, field: &str) -> Result<TcpListener, Vec<Problem>> {
-    listener::bind(address).await.map_err(|message| vec![Problem::at(field, message)])
-}
-
-fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> Listener {
-    let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
-    Listener { mode: mode.to_owned(), address, upstream }
 }

@@ -1,0 +1,69 @@
+//! The resolver's settings: its port, and the pool of addresses that stand for names.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use ipnet::{IpNet, Ipv4Net};
+
+use super::section::Field;
+use super::upstream::network;
+use crate::policy::address::POOL;
+
+/// The port of the resolver where none is configured, for UDP and TCP.
+pub const DNS_PORT: u16 = 15_053;
+
+/// The longest prefix of a pool: six addresses besides its first and last.
+const LONGEST_PREFIX: u8 = 29;
+
+/// What can be no pool, because the kernel treats it in a way of its own: a connection to it would not come back here.
+const SPECIAL: [Ipv4Net; 4] = [
+    Ipv4Net::new_assert(Ipv4Addr::new(0, 0, 0, 0), 8),
+    Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8),
+    Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16),
+    Ipv4Net::new_assert(Ipv4Addr::new(224, 0, 0, 0), 3),
+];
+
+/// The gateway's resolver, on 127.0.0.1 and [::1].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dns {
+    /// For UDP and TCP; 0 lets the system choose.
+    pub port: u16,
+    /// The IPv4 addresses that stand for names.
+    pub pool: Ipv4Net,
+}
+
+impl Dns {
+    pub(super) fn read(field: &Field<'_>) -> Self {
+        field.section(|s| Self {
+            port: s.field("port").port_or(DNS_PORT),
+            pool: s.field("pool").parsed(pool).unwrap_or(POOL),
+        })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        [(Ipv4Addr::LOCALHOST, self.port).into(), (Ipv6Addr::LOCALHOST, self.port).into()]
+    }
+}
+
+/// Reads a pool: an IPv4 network of ordinary addresses with room for names.
+fn pool(text: &str) -> Result<Ipv4Net, String> {
+    let pool = match network(text)? {
+        IpNet::V4(pool) => pool,
+        IpNet::V6(_) => {
+            return Err(format!(
+                "{text} is IPv6; write an IPv4 network like {POOL}, the one for IPv6 is fixed"
+            ));
+        }
+    };
+    if pool.prefix_len() > LONGEST_PREFIX {
+        return Err(format!("{text} is too small: a pool needs a prefix of /{LONGEST_PREFIX} or shorter"));
+    }
+    let overlaps =
+        |special: &&Ipv4Net| special.contains(&pool.network()) || pool.contains(&special.network());
+    match SPECIAL.iter().find(overlaps) {
+        Some(special) => {
+            Err(format!("{text} overlaps {special}, which has a meaning of its own; use {POOL}"))
+        }
+        None => Ok(pool),
+    }
+}

@@ -1,0 +1,157 @@
+//! One resolver: policy and the table of names behind it, and what is said of each question in events and metrics.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::answer::{Outcome, Source, answer};
+use super::places::Places;
+use super::rate::Rate;
+use super::route;
+use super::table::{Names, Synthetic};
+use crate::event::{Action, Destination, Event, Kind};
+use crate::ledger::{Ledger, fresh_id};
+use crate::policy::destination::Ruling;
+use crate::policy::name::DnsName;
+use crate::telemetry::Metrics;
+use crate::telemetry::label::DnsAnswer;
+
+/// Says whether policy lets a name be answered.
+pub type Judge = dyn Fn(&DnsName) -> Result<(), Ruling> + Send + Sync;
+
+/// A name that is refused has one event in this time.
+const ONCE: Duration = Duration::from_secs(60);
+/// So many names have one; what is refused beside them is in the metrics alone.
+const REPORTED: usize = 1_024;
+/// Where questions go.
+const PORT: u16 = 53;
+
+/// What answers questions, whichever socket they come by.
+pub struct Resolver {
+    names: Arc<Names>,
+    judge: Box<Judge>,
+    /// The search domains of resolv.conf: clients try names below them that nobody meant.
+    search: Vec<DnsName>,
+    metrics: Arc<Metrics>,
+    ledger: Ledger,
+    rate: Mutex<Rate>,
+    reported: Mutex<Places>,
+    ipv6_only: AtomicBool,
+}
+
+impl Resolver {
+    pub fn new(
+        names: Arc<Names>,
+        judge: Box<Judge>,
+        search: Vec<DnsName>,
+        metrics: Arc<Metrics>,
+        ledger: Ledger,
+    ) -> Self {
+        let resolver = Self {
+            names,
+            judge,
+            search,
+            metrics,
+            ledger,
+            rate: Mutex::default(),
+            reported: Mutex::new(Places::new(REPORTED, ONCE)),
+            ipv6_only: AtomicBool::new(false),
+        };
+        resolver.look();
+        resolver
+    }
+
+    /// Answers the bytes of a question, or says nothing.
+    pub(super) fn answer(&self, question: &[u8]) -> Option<Vec<u8>> {
+        if !locked(&self.rate).take(Instant::now()) {
+            self.dropped();
+            return None;
+        }
+        let Some(answer) = answer(question, self) else {
+            self.dropped();
+            return None;
+        };
+        self.metrics.dns_question(label(&answer.outcome));
+        if let Outcome::Denied(name, ruling) = &answer.outcome {
+            self.report(name, ruling);
+        }
+        Some(answer.bytes)
+    }
+
+    /// A question was not answered.
+    pub(super) fn dropped(&self) {
+        self.metrics.dns_question(DnsAnswer::Dropped);
+    }
+
+    /// Looks at what changes by itself: the pod's routes, and names whose time has run out.
+    pub(super) fn look(&self) {
+        let [v4, v6] = self.names.pools().map(|pool| pool.network());
+        self.ipv6_only.store(!route::is_there(v4) && route::is_there(v6), Ordering::Relaxed);
+        self.count();
+    }
+
+    fn count(&self) {
+        self.metrics.dns_names(self.names.count(Instant::now()));
+    }
+
+    /// The event of a name that policy denies, once in a while.
+    fn report(&self, name: &DnsName, ruling: &Ruling) {
+        if is_expansion(name, &self.search) || !self.is_news(name) {
+            return;
+        }
+        let mut event = Event::new(fresh_id(), Kind::Connection, ruling.to_decision());
+        event.destination = Some(Arc::new(Destination {
+            host: name.to_string(),
+            port: PORT,
+            action: Action::Deny,
+            intercepted: false,
+            reason: None,
+        }));
+        self.ledger.emit(event);
+    }
+
+    fn is_news(&self, name: &DnsName) -> bool {
+        let (mut reported, now) = (locked(&self.reported), Instant::now());
+        !reported.is_held(name, now) && reported.hold(name, now).is_some()
+    }
+}
+
+impl Source for Resolver {
+    fn judge(&self, name: &DnsName) -> Result<(), Ruling> {
+        (self.judge)(name)
+    }
+
+    fn addresses(&self, name: &DnsName) -> Option<Synthetic> {
+        let addresses = self.names.address_of(name, Instant::now());
+        self.count();
+        addresses
+    }
+
+    fn is_ipv6_only(&self) -> bool {
+        self.ipv6_only.load(Ordering::Relaxed)
+    }
+}
+
+fn label(outcome: &Outcome) -> DnsAnswer {
+    match outcome {
+        Outcome::Address => DnsAnswer::Address,
+        Outcome::NoData => DnsAnswer::NoData,
+        Outcome::Denied(..) | Outcome::NoName => DnsAnswer::NxDomain,
+        Outcome::Full => DnsAnswer::ServFail,
+        Outcome::NotServed => DnsAnswer::Refused,
+        Outcome::Malformed => DnsAnswer::Malformed,
+    }
+}
+
+/// Whether a name is what a client makes of a complete one, `api.example.com` and the search domain `svc.cluster.local`,
+/// before it asks for that itself.
+fn is_expansion(name: &DnsName, search: &[DnsName]) -> bool {
+    let prefixes = search.iter().filter_map(|domain| {
+        name.as_str().strip_suffix(domain.as_str()).and_then(|prefix| prefix.strip_suffix('.'))
+    });
+    prefixes.min_by_key(|prefix| prefix.len()).is_some_and(|prefix| prefix.contains('.'))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,441 @@
+//! What is programmed, and why: the rules that leave a network namespace one door.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net};
+
+use super::rule::{Chain, Discovery, Hook, Kind, Match, Refusal, Rule, TableFamily, Transport, Verdict};
+
+/// The name of our tables in nf_tables.
+pub const TABLE: &str = "postern";
+/// The chain that sends flows to the gateway.
+pub const NAT_OUTPUT: &str = "nat_output";
+/// The chain that lets out the gateway alone.
+pub const FILTER_OUTPUT: &str = "filter_output";
+/// The chain that lets in what was declared.
+pub const FILTER_INPUT: &str = "filter_input";
+/// The chain that keeps loopback addresses inside.
+pub const POSTROUTING: &str = "postrouting";
+
+/// An address that is nowhere (RFC 5737), to which the gateway itself is redirected: it proves interception with it.
+pub const CANARY_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// The same in IPv6 (RFC 3849).
+pub const CANARY_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+
+/// NF_IP_PRI_NAT_DST: where destinations are rewritten.
+const PRIORITY_DSTNAT: i32 = -100;
+/// NF_IP_PRI_FILTER. In the output hook it comes after the rewriting of destinations, which its rules rely on.
+const PRIORITY_FILTER: i32 = 0;
+
+const DNS: u16 = 53;
+
+/// What a namespace is to look like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The gateway's UID, the only one that gets out.
+    uid: u32,
+    ports: Ports,
+    /// Declared ports of the pod, into which others may connect; the admin port is not among them.
+    inbound: BTreeSet<u16>,
+    ipv6: Ipv6,
+}
+
+/// The ports that the gateway listens on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ports {
+    pub transparent: u16,
+    pub dns: u16,
+    pub explicit: Option<u16>,
+    pub reverse: Vec<u16>,
+    pub admin: u16,
+}
+
+/// What becomes of IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ipv6 {
+    /// As IPv4.
+    Redirected,
+    /// The kernel cannot redirect it: nothing but the loopback speaks it, the gateway neither.
+    Rejected,
+}
+
+/// Why there is no such plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error(
+        "--uid 0 would let root out of the namespace: run the gateway under a UID of its own and name that one"
+    )]
+    Root,
+    #[error("--uid {0} is no user's: name the UID that the gateway runs under")]
+    ReservedUid(u32),
+    #[error("port 0 is no port that others can connect to: leave it out of --inbound-ports")]
+    InboundZero,
+    #[error("--inbound-ports lists {0} twice")]
+    InboundTwice(u16),
+    #[error(
+        "--inbound-ports lists {port}, which is the gateway's {listener} port: others must not reach it, so move one of the two"
+    )]
+    InboundOwn { port: u16, listener: &'static str },
+    #[error("--inbound-ports lists {0}, the gateway's admin port, which is open already: leave it out")]
+    InboundAdmin(u16),
+    #[error("the gateway's {0} port is 0, a new one at each start: give it a fixed port in the settings")]
+    MovingPort(&'static str),
+}
+
+impl Default for Ports {
+    /// The ports of a gateway whose settings name none.
+    fn default() -> Self {
+        Self { transparent: 15_001, dns: 15_053, explicit: Some(15_002), reverse: Vec::new(), admin: 15_090 }
+    }
+}
+
+impl Ports {
+    /// All of them with the names of their listeners.
+    fn named(&self) -> impl Iterator<Item = (&'static str, u16)> {
+        [("transparent", self.transparent), ("DNS", self.dns), ("admin", self.admin)]
+            .into_iter()
+            .chain(self.explicit.map(|port| ("explicit", port)))
+            .chain(self.reverse.iter().map(|port| ("reverse", *port)))
+    }
+
+    fn all(&self) -> BTreeSet<u16> {
+        self.named().map(|(_, port)| port).collect()
+    }
+}
+
+impl Plan {
+    /// A plan for this gateway, with these ports of the pod open to others.
+    ///
+    /// # Errors
+    /// The UID is root's or nobody's, or a port is 0, listed twice, or the gateway's own.
+    pub fn new(uid: u32, ports: Ports, inbound: &[u16]) -> Result<Self, PlanError> {
+        match uid {
+            0 => return Err(PlanError::Root),
+            // (uid_t)-1 is what the kernel takes for "no change".
+            u32::MAX => return Err(PlanError::ReservedUid(uid)),
+            _ => {}
+        }
+        if let Some((listener, _)) = ports.named().find(|(_, port)| *port == 0) {
+            return Err(PlanError::MovingPort(listener));
+        }
+        let mut declared = BTreeSet::new();
+        for &port in inbound {
+            refuse_inbound(port, &ports)?;
+            if !declared.insert(port) {
+                return Err(PlanError::InboundTwice(port));
+            }
+        }
+        Ok(Self { uid, ports, inbound: declared, ipv6: Ipv6::Redirected })
+    }
+
+    /// The same plan for a kernel that can or cannot redirect IPv6.
+    #[must_use]
+    pub fn with_ipv6(self, ipv6: Ipv6) -> Self {
+        Self { ipv6, ..self }
+    }
+
+    /// The gateway's UID.
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// The gateway's ports.
+    pub fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    /// What becomes of IPv6.
+    pub fn ipv6(&self) -> Ipv6 {
+        self.ipv6
+    }
+
+    /// Every port that others may connect to: the admin port and what was declared.
+    pub fn open_ports(&self) -> BTreeSet<u16> {
+        self.inbound.iter().copied().chain([self.ports.admin]).collect()
+    }
+
+    /// The chains, in the order in which an outgoing packet meets them, then the incoming one.
+    pub fn chains(&self) -> Vec<Chain> {
+        let chain = |name, kind, hook, priority, rules| Chain {
+            name,
+            table: TableFamily::Inet,
+            kind,
+            hook,
+            priority,
+            rules,
+        };
+        let nat = chain(NAT_OUTPUT, Kind::Nat, Hook::Output, PRIORITY_DSTNAT, self.nat_output());
+        // An inet table has nat for both families or none, so a kernel without IPv6 nat needs one of IPv4 alone.
+        let table = match self.ipv6 {
+            Ipv6::Redirected => TableFamily::Inet,
+            Ipv6::Rejected => TableFamily::Ip,
+        };
+        vec![
+            Chain { table, ..nat },
+            chain(FILTER_OUTPUT, Kind::Filter, Hook::Output, PRIORITY_FILTER, self.filter_output()),
+            chain(POSTROUTING, Kind::Filter, Hook::Postrouting, PRIORITY_FILTER, postrouting()),
+            chain(FILTER_INPUT, Kind::Filter, Hook::Input, PRIORITY_FILTER, self.filter_input()),
+        ]
+    }
+
+    /// Every port of TCP goes to the gateway, and DNS to its resolver, whatever server is meant. The kernel asks this
+    /// chain about the first packet of a flow alone and does the same to the rest.
+    fn nat_output(&self) -> Vec<Rule> {
+        let mut rules = self.exempt();
+        let inside = "True loopback is the pod's own affair; a loopback address on another device is not (threat A26).";
+        rules.extend(
+            self.loopbacks()
+                .into_iter()
+                .map(|net| rule(inside, vec![Match::ToLoopback, Match::To(net)], Verdict::Accept)),
+        );
+        let dns = "DNS to any server is answered by the gateway, which asks nobody for it (threats A6, A7).";
+        for transport in [Transport::Udp, Transport::Tcp] {
+            let to_dns = vec![Match::DestinationPort(transport, [DNS].into())];
+            rules.push(rule(dns, to_dns, Verdict::Redirect(self.ports.dns)));
+        }
+        rules.push(rule(
+            "Every port of TCP, not only those that are usual (threats A1, A2).",
+            vec![Match::Transport(Transport::Tcp)],
+            Verdict::Redirect(self.ports.transparent),
+        ));
+        rules
+    }
+
+    /// Who may send what. It never says a plain `established`: nat sees the first packet of a flow alone, so an agent
+    /// that binds the source port of one of the gateway's flows would inherit it (threat A21).
+    fn filter_output(&self) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        if self.ipv6 == Ipv6::Rejected {
+            rules.push(rule(
+                "IPv6 cannot be redirected here, so nobody sends it, the gateway neither (threat A3).",
+                vec![Match::ToElsewhere, Match::Ipv6],
+                Verdict::Reject(Refusal::AdminProhibited),
+            ));
+        }
+        rules.extend(self.answers_from_our_ports());
+        rules.push(rule(
+            "The gateway gets out; nobody else does, root neither (threat A11).",
+            vec![self.owner(), Match::NotTransport(Transport::Udp)],
+            Verdict::Accept,
+        ));
+        rules.extend(self.exempt());
+        rules.push(rule(
+            "What tracking cannot place belongs to no flow that a rule below could mean.",
+            vec![Match::Invalid],
+            Verdict::Drop,
+        ));
+        rules.push(rule("What stays inside.", vec![Match::ToLoopback], Verdict::Accept));
+        let rewritten = "What was redirected to the gateway, and is on its way there.";
+        rules.extend(self.loopback_addresses().into_iter().map(|address| {
+            rule(rewritten, vec![Match::DestinationRewritten, Match::To(address)], Verdict::Accept)
+        }));
+        rules.push(rule(
+            "Answers on flows that came in through a declared port; filter_input admits no others (threat A22).",
+            vec![Match::Reply, Match::Established],
+            Verdict::Accept,
+        ));
+        if self.ipv6 == Ipv6::Redirected {
+            rules.push(rule(
+                "IPv6 does not work without neighbour discovery. Reports of multicast groups carry what their sender \
+                 chooses, and are not in the list (threat A27).",
+                vec![Match::Discovery([Discovery::RouterSolicit, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert].into())],
+                Verdict::Accept,
+            ));
+        }
+        rules.push(
+            rule(
+                "All else: QUIC, so that clients fall back at once, other UDP, ICMP, multicast (threats A4, A5).",
+                Vec::new(),
+                Verdict::Reject(Refusal::PortUnreachable),
+            )
+            .counted(),
+        );
+        rules
+    }
+
+    /// Nobody answers in the gateway's place, on either loopback, also when it is dead: a squatter would read other
+    /// containers' plaintext, forge their DNS, and say that the gateway is ready (threat A24).
+    fn answers_from_our_ports(&self) -> [Rule; 4] {
+        let syn_ack = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::SynAck];
+        let dns = vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())];
+        let ours = |matches: &Vec<Match>| [matches.clone(), vec![self.owner()]].concat();
+        let gateway = "The gateway's ports answer where the gateway owns the socket.";
+        let squatter = "Nobody else answers there, also when the gateway is dead (threat A24).";
+        [
+            rule(gateway, ours(&syn_ack), Verdict::Accept),
+            rule(squatter, syn_ack, Verdict::Drop),
+            rule(gateway, ours(&dns), Verdict::Accept),
+            rule(squatter, dns, Verdict::Drop),
+        ]
+    }
+
+    /// Who may come in. An agent that listens while an accomplice dials has an exit (threat A22).
+    fn filter_input(&self) -> Vec<Rule> {
+        let mut rules = vec![rule("What stays inside.", vec![Match::FromLoopback], Verdict::Accept)];
+        let discovery = rule(
+            "IPv6 does not work without neighbour discovery.",
+            vec![Match::Discovery(
+                [Discovery::RouterAdvert, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert].into(),
+            )],
+            Verdict::Accept,
+        );
+        if self.ipv6 == Ipv6::Rejected {
+            rules.push(discovery.clone());
+            rules.push(rule("No answer could be sent.", vec![Match::Ipv6], Verdict::Drop));
+        }
+        rules.push(rule(
+            "Answers to the gateway, and the rest of flows that were admitted.",
+            vec![Match::EstablishedOrRelated],
+            Verdict::Accept,
+        ));
+        rules.push(rule(
+            "The gateway's admin port, for the kubelet's probes, and the ports that the pod declares.",
+            vec![Match::DestinationPort(Transport::Tcp, self.open_ports())],
+            Verdict::Accept,
+        ));
+        if self.ipv6 == Ipv6::Redirected {
+            rules.push(discovery);
+        }
+        rules.push(rule("All else.", Vec::new(), Verdict::Drop).counted());
+        rules
+    }
+
+    /// The gateway's own packets pass, one rule a family, but for the canary, which meets the very rules that an
+    /// agent's packets meet (the proof of interception). The owner is asked for, never "not the owner": packets
+    /// without a socket have none (threat A27).
+    fn exempt(&self) -> Vec<Rule> {
+        let reason = "The gateway gets out, but for the canaries of its proof, which go the agent's way.";
+        self.canaries()
+            .into_iter()
+            .map(|canary| rule(reason, vec![self.owner(), Match::NotTo(canary)], Verdict::Accept))
+            .collect()
+    }
+
+    fn owner(&self) -> Match {
+        Match::Owner(self.uid)
+    }
+
+    fn canaries(&self) -> Vec<IpAddr> {
+        self.redirected(CANARY_V4.into(), CANARY_V6.into())
+    }
+
+    fn loopbacks(&self) -> Vec<IpNet> {
+        self.redirected(loopback_v4(), host(Ipv6Addr::LOCALHOST))
+    }
+
+    /// Where the kernel redirects to.
+    fn loopback_addresses(&self) -> Vec<IpNet> {
+        self.redirected(host(Ipv4Addr::LOCALHOST), host(Ipv6Addr::LOCALHOST))
+    }
+
+    /// What is said of the families that are redirected.
+    fn redirected<T>(&self, v4: T, v6: T) -> Vec<T> {
+        match self.ipv6 {
+            Ipv6::Redirected => vec![v4, v6],
+            Ipv6::Rejected => vec![v4],
+        }
+    }
+}
+
+/// Loopback addresses never leave on another device, to which a socket can be bound (threat A26).
+fn postrouting() -> Vec<Rule> {
+    let reason = "A socket that is bound to a device carries loopback addresses out by it (threat A26).";
+    [loopback_v4(), host(Ipv6Addr::LOCALHOST)]
+        .into_iter()
+        .map(|net| rule(reason, vec![Match::ToElsewhere, Match::To(net)], Verdict::Drop).counted())
+        .collect()
+}
+
+fn refuse_inbound(port: u16, ports: &Ports) -> Result<(), PlanError> {
+    if port == 0 {
+        return Err(PlanError::InboundZero);
+    }
+    match ports.named().find(|(_, own)| *own == port) {
+        None => Ok(()),
+        Some(("admin", _)) => Err(PlanError::InboundAdmin(port)),
+        Some((listener, _)) => Err(PlanError::InboundOwn { port, listener }),
+    }
+}
+
+fn rule(reason: &'static str, matches: Vec<Match>, verdict: Verdict) -> Rule {
+    Rule { reason, matches, verdict, counted: false }
+}
+
+fn loopback_v4() -> IpNet {
+    Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8).into()
+}
+
+/// The range of one address.
+fn host(address: impl Into<IpAddr>) -> IpNet {
+    address.into().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redirect::rule::Family;
+
+    fn plan(inbound: &[u16]) -> Result<Plan, PlanError> {
+        Plan::new(61_234, Ports::default(), inbound)
+    }
+
+    fn rules(plan: &Plan) -> Vec<Rule> {
+        plan.chains().into_iter().flat_map(|chain| chain.rules).collect()
+    }
+
+    #[test]
+    fn a_plan_needs_a_uid_that_is_neither_roots_nor_reserved() {
+        assert_eq!(Plan::new(0, Ports::default(), &[]), Err(PlanError::Root));
+        assert_eq!(Plan::new(u32::MAX, Ports::default(), &[]), Err(PlanError::ReservedUid(u32::MAX)));
+        assert!(Plan::new(1, Ports::default(), &[]).is_ok());
+    }
+
+    #[test]
+    fn an_inbound_port_is_neither_zero_nor_listed_twice_nor_the_gateways() {
+        assert_eq!(plan(&[8080, 0]), Err(PlanError::InboundZero));
+        assert_eq!(plan(&[8080, 9090, 8080]), Err(PlanError::InboundTwice(8080)));
+        assert_eq!(plan(&[15_053]), Err(PlanError::InboundOwn { port: 15_053, listener: "DNS" }));
+        assert_eq!(plan(&[15_090]), Err(PlanError::InboundAdmin(15_090)));
+        assert_eq!(plan(&[9090, 8080]).unwrap().open_ports(), [8080, 9090, 15_090].into());
+    }
+
+    #[test]
+    fn the_gateways_ports_are_fixed() {
+        let ports = Ports { reverse: vec![15_003, 0], ..Ports::default() };
+        assert_eq!(Plan::new(1, ports, &[]), Err(PlanError::MovingPort("reverse")));
+    }
+
+    #[test]
+    fn no_rule_that_lets_out_asks_for_a_plain_established() {
+        let outgoing = |chain: &Chain| chain.hook == Hook::Output;
+        let chains = plan(&[8080]).unwrap().chains();
+        for rule in chains.iter().filter(|chain| outgoing(chain)).flat_map(|chain| &chain.rules) {
+            assert!(!rule.matches.contains(&Match::EstablishedOrRelated), "{rule:?}");
+            let established = rule.matches.contains(&Match::Established);
+            assert!(!established || rule.matches.contains(&Match::Reply), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn an_own_udp_packet_to_a_canary_reaches_the_final_reject() {
+        let filter = plan(&[]).unwrap().filter_output();
+        let exempt = filter.iter().filter(|rule| rule.matches.first() == Some(&Match::Owner(61_234)));
+        for rule in exempt {
+            let udp = rule.matches.contains(&Match::NotTransport(Transport::Udp));
+            let canary = rule.matches.iter().any(|one| matches!(one, Match::NotTo(_)));
+            assert!(udp || canary, "{rule:?}");
+        }
+        assert_eq!(filter.last().unwrap().verdict, Verdict::Reject(Refusal::PortUnreachable));
+    }
+
+    #[test]
+    fn where_ipv6_has_no_nat_it_is_refused_before_the_gateway_is_exempted() {
+        let plan = plan(&[]).unwrap().with_ipv6(Ipv6::Rejected);
+        let chains = plan.chains();
+        assert_eq!((chains[0].name, chains[0].table), (NAT_OUTPUT, TableFamily::Ip));
+        assert!(chains[0].rules.iter().all(|rule| rule.family() != Some(Family::V6)));
+        assert_eq!(chains[1].rules[0].verdict, Verdict::Reject(Refusal::AdminProhibited));
+        assert!(rules(&plan).iter().all(|rule| !rule.matches.contains(&Match::NotTo(CANARY_V6.into()))));
+    }
+}
