@@ -1,5 +1,6 @@
 """Inheriting the gateway's flows: what connection tracking knows of them helps nobody else (threat A21)."""
 
+import itertools
 import os
 import socket
 
@@ -19,6 +20,9 @@ RULE = "asking for the reply direction"
 TCP_REPAIR, SYN, SYN_ACK = 19, 0x02, 0x12
 # Ports on either side of the gateway's; TCP's whole range would be as many connections to the gateway.
 NEAR = 16
+# Outside the ephemeral range, where nobody else has bound any of them.
+PORTS = itertools.count(50000, 2 * NEAR + 1)
+ANY = {4: "0.0.0.0", 6: "::"}
 
 
 def subjects():
@@ -58,11 +62,12 @@ def datagrams(stage, identity, family):
 
 def connections(stage, identity, family):
     """A connection of the gateway's UID is gone without a word, as when its peer vanished."""
+    port = next(PORTS)
     with stage.topology.inside("pod"), owned(family, socket.SOCK_STREAM) as gone:
+        gone.bind((ANY[family], port))
         gone.connect((ACCOMPLICE[family], ACCOMPLICE_PORT))
         # What the server says first is taken, so that nothing under way meets a closed port.
         gone.recv(64)
-        port = gone.getsockname()[1]
         gone.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
     arguments = ["tcp", family, ACCOMPLICE[family], ACCOMPLICE_PORT, port - NEAR, port + NEAR]
     return run(stage, identity, arguments, is_opening)

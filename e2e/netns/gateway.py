@@ -25,6 +25,8 @@ class Gateway:
 
     def start(self, ready=True):
         """Returns once it is ready; with `ready=False` once it is started."""
+        if self.is_alive():
+            raise RuntimeError("the gateway runs already")
         with self.log.open("a") as log:
             self.process = subprocess.Popen(self.command, env=ENVIRONMENT, stdout=log, stderr=log)
         if ready:

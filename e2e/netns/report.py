@@ -6,7 +6,8 @@ class Subject:
 
     def __init__(self, name, examine, counts=False):
         self.name, self.examine, self.counts = name, examine, counts
-        self.checks, self.without, self.within, self.unit = [], 0, 0, "packets"
+        self.checks, self.notes = [], []
+        self.without, self.within, self.unit = 0, 0, "packets"
 
     def check(self, expected, holds, saw):
         """`expected` in words; `saw` is anything that explains a difference."""
@@ -17,6 +18,7 @@ class Subject:
         kept = len(self.checks) - len(failed)
         told = f"  {self.without} {self.unit} without, {self.within} with" if self.counts else ""
         yield f"{'FAIL' if failed else 'ok  '}  {self.name}  {kept}/{len(self.checks)}{told}"
+        yield from (f"      {note}" for note in self.notes)
         for expected, holds, saw in self.checks if verbose else failed:
             yield f"      {'ok:      ' if holds else 'expected:'} {expected}\n      saw:      {shortened(saw)}"
 

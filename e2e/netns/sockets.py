@@ -2,7 +2,9 @@
 
 from agent import BOTH
 from attack import elsewhere
+from gateway import UID
 from report import Subject
+from topology import ACCOMPLICE
 from twin import between_containers
 
 # Families that leave no host by themselves, or whose packets the plan's rules see.
@@ -19,12 +21,15 @@ def subjects():
 
 def families(stage, subject):
     for identity in BOTH:
-        seen, left = stage.capture.during(lambda: stage.agents.run(identity, "attacks/families"), elsewhere)
+        seen, left = stage.capture.during(lambda: stage.agents.run(identity, "attacks/families", UID, ACCOMPLICE[4]), elsewhere)
         opened = set(seen["opens"])
-        print(f"      {identity.name} opens: " + ", ".join(f"{name} ({' '.join(kinds)})" for name, kinds in sorted(seen["opens"].items())))
+        listed = ", ".join(" ".join([name, *kinds]) for name, kinds in sorted(seen["opens"].items()))
+        subject.notes.append(f"{identity.name} opens: {listed}")
         subject.check(f"{identity.name}: nothing opens that the plan does not see", opened <= INSIDE | RESIDUE, opened - INSIDE - RESIDUE)
         subject.check(f"{identity.name}: no packet socket", "PACKET" not in opened, opened)
-        subject.check(f"{identity.name}: none in a user namespace either", set(seen["user namespace"].values()) <= DENIED, seen["user namespace"])
+        privileged = seen["user namespace"]
+        denied = all(said.split(",")[0] in DENIED for said in privileged.values())
+        subject.check(f"{identity.name}: a user namespace gives nothing, not even by the gateway's UID", denied, privileged)
         subject.check(f"{identity.name}: nothing left", not left, list(map(str, left)))
     between_containers(stage, subject)
 

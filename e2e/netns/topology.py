@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Topology:
-    """Namespaces of this run alone; leaving it removes them and what was written for them."""
+    """Namespaces of this run alone; leaving it ends what still runs there and removes them."""
 
     def __init__(self):
         self.prefix = f"postern-{os.getpid()}"
@@ -50,6 +51,9 @@ class Topology:
 
     def __exit__(self, *_):
         for host in [*HOSTS, "wire"]:
+            left = subprocess.run(["ip", "netns", "pids", self.name(host)], capture_output=True, text=True, check=False)
+            for process in left.stdout.split():
+                os.kill(int(process), signal.SIGKILL)
             subprocess.run(["ip", "netns", "del", self.name(host)], capture_output=True, check=False)
         resolver = self._resolver()
         resolver.unlink(missing_ok=True)
