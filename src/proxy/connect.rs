@@ -122,7 +122,7 @@ async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: T
         return Closed::Framing;
     };
     let flow = Flow::new(&gateway, Mode::Explicit, &host, port);
-    let outlook = flow.snapshot.outlook(flow.name.as_ref(), flow.address, port);
+    let outlook = flow.outlook();
     if !outlook.named {
         refuse(&gateway, StatusCode::FORBIDDEN, &outlook.ruling, Some((&host, port)), &mut stream).await;
         return Closed::Denied;

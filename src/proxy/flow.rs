@@ -21,6 +21,7 @@ use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
 use crate::policy::name::{Authority, DnsName, Host};
+use crate::policy::outlook::Outlook;
 use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
 use crate::wire::http1;
@@ -36,8 +37,7 @@ pub(crate) struct Flow {
     /// The address that CONNECT gave, or that was dialled: evidence, and authority only where there is no name.
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
-    /// The name that the dialled address was handed out for by the resolver: it names a flow in which nothing else
-    /// does.
+    /// The name that the resolver gave the address out for: it names a flow in which nothing else does.
     alias: Option<DnsName>,
 }
 
@@ -47,13 +47,16 @@ impl Flow {
             Host::Name(name) => (Some(name.clone()), None),
             Host::Ip(ip) => (None, Some(*ip)),
         };
+        let names = gateway.names.as_deref();
+        let alias = names.zip(address).and_then(|(names, ip)| names.name_of(ip, Instant::now().into_std()));
         let id = fresh_id();
         let (gateway, snapshot) = (Arc::clone(gateway), gateway.snapshot());
-        Self { gateway, snapshot, id, mode, name, address, port, alias: None }
+        Self { gateway, snapshot, id, mode, name, address, port, alias }
     }
 
-    pub(crate) fn with_alias(self, alias: Option<DnsName>) -> Self {
-        Self { alias, ..self }
+    /// What can be said before the first byte.
+    pub(crate) fn outlook(&self) -> Outlook {
+        self.snapshot.outlook(self.name.as_ref().or(self.alias.as_ref()), self.address, self.port)
     }
 
     /// What the flow is for, as far as it is known.
@@ -86,8 +89,7 @@ impl Flow {
     /// Serves the connection to its end; `taken` are bytes that were read of it before.
     pub(crate) async fn run(self, mut stream: TcpStream, taken: Bytes) -> Closed {
         self.gateway.ledger.ready().await;
-        let name = self.name.as_ref().or(self.alias.as_ref());
-        let outlook = self.snapshot.outlook(name, self.address, self.port);
+        let outlook = self.outlook();
         if outlook.named && !outlook.sniff {
             // Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
             return self.opaque(Rewind::new(taken, stream)).await;

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use socket2::SockRef;
@@ -18,8 +17,7 @@ use crate::telemetry::label::{Closed, Mode};
 /// Serves a redirected connection to its end.
 pub(crate) async fn serve(gateway: Arc<Gateway>, stream: TcpStream) -> Closed {
     let Ok(to) = original_destination(&stream) else { return to_the_listener_itself(&gateway, stream) };
-    let alias = gateway.names.as_ref().and_then(|names| names.name_of(to.ip(), Instant::now()));
-    let flow = Flow::new(&gateway, Mode::Transparent, &Host::Ip(to.ip()), to.port()).with_alias(alias);
+    let flow = Flow::new(&gateway, Mode::Transparent, &Host::Ip(to.ip()), to.port());
     // The rest of the way is long; boxed, it is not moved again.
     Box::pin(flow.run(stream, Bytes::new())).await
 }

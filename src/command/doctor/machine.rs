@@ -11,7 +11,7 @@ const DANGEROUS: [(u32, &str); 6] =
 
 pub(super) fn look(surroundings: Surroundings) -> Vec<Finding> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    vec![kernel(surroundings), way_out(surroundings), privileges(&status), keys(&status)]
+    vec![kernel(surroundings), privileges(&status), keys(&status)]
 }
 
 fn kernel(surroundings: Surroundings) -> Finding {
@@ -20,24 +20,6 @@ fn kernel(surroundings: Surroundings) -> Finding {
     let os = std::env::consts::OS;
     let found = format!("{os} {} {}, {place}", release.trim(), std::env::consts::ARCH);
     if os == "linux" { Finding::ok("platform", found) } else { Finding::warn("platform", found) }
-}
-
-/// Without a redirect in the kernel, the gateway sees what is sent to it.
-fn way_out(surroundings: Surroundings) -> Finding {
-    if surroundings.kubernetes {
-        return Finding::not_enforced(
-            "way out",
-            "nothing in this pod redirects traffic into the gateway: an agent that ignores the proxy variables goes around it",
-        )
-        .remedy("run the gateway in a pod of its own, and let a NetworkPolicy open nothing else to the agent's pod");
-    }
-    Finding::not_enforced(
-        "way out",
-        "`postern run` is cooperative: it sets proxy variables, and a program that ignores them (Java, Node before 22.21), or speaks UDP, goes around the gateway",
-    )
-    .remedy(
-        "run what is not trusted in a container or network namespace whose only way out is the gateway; a redirect that leaves no way around is for pods of Kubernetes, and not in this build",
-    )
 }
 
 fn privileges(status: &str) -> Finding {
@@ -86,14 +68,5 @@ mod tests {
         assert!(finding.found.contains("NET_ADMIN, NET_RAW:"), "{}", finding.found);
         assert_eq!(privileges("CapEff:\t0000000000000400\n").state, State::Ok);
         assert_eq!(privileges("").state, State::Warn);
-    }
-
-    #[test]
-    fn nothing_is_called_enforced_without_a_redirect() {
-        for kubernetes in [false, true] {
-            let finding = way_out(Surroundings { intercept: true, kubernetes });
-            assert_eq!(finding.state, State::NotEnforced);
-            assert!(finding.remedy.is_some());
-        }
     }
 }

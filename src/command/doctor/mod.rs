@@ -1,6 +1,7 @@
 //! `postern doctor`: what is enforced here, what is not, and how to get it.
 
 mod machine;
+mod room;
 mod rules;
 mod trust;
 
@@ -51,6 +52,7 @@ pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode>
     });
     findings.extend(trust::environment());
     let settings = settings.and_then(|(_, settings)| settings.ok());
+    findings.extend(room::look(surroundings, settings.as_ref()));
     findings.extend(rules::look(settings.as_ref()));
     let broken = findings.iter().any(|finding| finding.state == State::Broken);
     output::print(output, &text(&findings), &findings)?;
