@@ -40,6 +40,7 @@ pub enum Command {
     Demo(DemoArgs),
     Doctor(DoctorArgs),
     Status(StatusArgs),
+    Redirect(RedirectArgs),
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]
     Policy(PolicyCommand),
@@ -95,6 +96,51 @@ pub struct StatusArgs {
     /// The gateway's status socket, `admin.socket` in its settings [default: /run/postern/status.sock].
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+}
+
+/// Makes the gateway the only way out of this network namespace, and verifies that it is (docs/redirect.md).
+///
+/// Needs the capability NET_ADMIN. Run again, it replaces what it programmed before.
+#[derive(Debug, Args)]
+pub struct RedirectArgs {
+    /// The UID that the gateway runs under, the only one that gets out.
+    #[arg(long, required_unless_present = "remove")]
+    pub uid: Option<u32>,
+    /// Ports of this pod that others may connect to, besides the gateway's admin port.
+    #[arg(long, value_name = "PORT", value_delimiter = ',')]
+    pub inbound_ports: Vec<u16>,
+    /// The gateway's settings, for its ports [default: 15001, 15002, 15053 and 15090].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What programs the rules. Auto is nf_tables, and iptables where the kernel has no nf_tables.
+    #[arg(long, value_enum, ignore_case = true, default_value_t = Backend::Auto)]
+    pub backend: Backend,
+    #[command(flatten)]
+    pub instead: RedirectInstead,
+}
+
+/// What `postern redirect` does instead of programming.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct RedirectInstead {
+    /// Print the rules in the syntax of `nft`, or with --backend Iptables of `iptables-restore`.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Say whether the rules are in force as they would be programmed.
+    #[arg(long)]
+    pub verify: bool,
+    /// Remove everything that was programmed, by either backend.
+    #[arg(long)]
+    pub remove: bool,
+}
+
+/// The backends of `postern redirect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum Backend {
+    Auto,
+    Nftables,
+    Iptables,
 }
 
 /// `postern policy`.

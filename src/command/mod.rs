@@ -14,6 +14,7 @@ mod gateway;
 pub mod output;
 mod policy_check;
 mod private_directory;
+mod redirect;
 mod run;
 mod status;
 mod surroundings;
@@ -27,6 +28,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(DemoArgs {}) => demo::run(output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Status(args) => status::run(args.socket.as_deref(), output),
+        Command::Redirect(args) => redirect::run(&args, output),
         Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),

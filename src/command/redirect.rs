@@ -1,0 +1,206 @@
+//! `postern redirect`: makes the gateway the only way out of this network namespace.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::output;
+use crate::cli::{Backend, Output, RedirectArgs};
+use crate::config::Settings;
+use crate::config::dns::DNS_PORT;
+use crate::problem::Problem;
+use crate::redirect::apply::{self, Choice, InForce, Ipv6InForce};
+use crate::redirect::plan::{Plan, Ports};
+use crate::redirect::rule::Family;
+use crate::redirect::{RedirectError, iptables, nft};
+
+/// Where administrators' programs are, whatever PATH says.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// What is in force, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    uid: u32,
+    transparent_port: u16,
+    dns_port: u16,
+    /// The admin port and what was declared.
+    open_ports: Vec<u16>,
+    #[serde(flatten)]
+    in_force: &'a InForce,
+}
+
+/// The rules as text, for programs.
+#[derive(Serialize)]
+struct Rules<'a> {
+    rules: &'a str,
+}
+
+/// What was removed.
+#[derive(Serialize)]
+struct Removed {
+    removed: Vec<apply::Backend>,
+}
+
+/// Programs the redirect, or does what is asked instead; exit status 1 where it is not in force afterwards.
+pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCode> {
+    let directories = directories();
+    if args.instead.remove {
+        return remove(&directories, output);
+    }
+    let ports = match &args.config {
+        None => Ports::default(),
+        Some(config) => match of_settings(config) {
+            Ok(ports) => ports,
+            Err(problems) => {
+                output::print_problems(output, &problems)?;
+                return Ok(ExitCode::FAILURE);
+            }
+        },
+    };
+    let uid = args.uid.context("--uid is missing")?;
+    let plan = Plan::new(uid, ports, &args.inbound_ports)?;
+    if args.instead.dry_run {
+        let text = text(&plan, args.backend);
+        output::print(output, &text, &Rules { rules: &text })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let choice = choice(args.backend);
+    let in_force = if args.instead.verify {
+        match apply::verify(&plan, choice, &directories) {
+            Err(RedirectError::Differs(differences)) => return differs(&differences, output),
+            verified => verified?,
+        }
+    } else {
+        apply::program(&plan, choice, &directories)?
+    };
+    for warning in &in_force.warnings {
+        writeln!(io::stderr(), "postern: warning: {warning}")?;
+    }
+    let report = Report::new(&plan, &in_force);
+    output::print(output, &report.text(), &report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn remove(directories: &[PathBuf], output: Output) -> anyhow::Result<ExitCode> {
+    let removed = Removed { removed: apply::remove(directories)? };
+    let text = match removed.removed.as_slice() {
+        [] => "nothing was programmed\n".to_owned(),
+        backends => backends.iter().fold(String::new(), |mut text, backend| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "removed from {}", named(*backend));
+            text
+        }),
+    };
+    output::print(output, &text, &removed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says everything in which the rules in force are not the plan.
+fn differs(differences: &[String], output: Output) -> anyhow::Result<ExitCode> {
+    let nothing = "nothing is programmed here: run `postern redirect` with NET_ADMIN".to_owned();
+    let said = if differences.is_empty() { &[nothing] } else { differences };
+    let problems: Vec<Problem> = said.iter().map(|difference| Problem::at("", difference.clone())).collect();
+    output::print_problems(output, &problems)?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// The ports of a gateway with these settings. Without a DNS listener questions go to the usual port, where nobody
+/// may answer them.
+fn of_settings(config: &Path) -> Result<Ports, Vec<Problem>> {
+    let settings = Settings::read(config)?;
+    let listeners = &settings.listeners;
+    let transparent = listeners.transparent.as_ref().ok_or_else(|| {
+        let message = "is not listed, and connections would be redirected to nobody: write `transparent: {}`";
+        vec![Problem::at("listeners.transparent", message).in_file(config.display().to_string())]
+    })?;
+    Ok(Ports {
+        transparent: transparent.port,
+        dns: listeners.dns.as_ref().map_or(DNS_PORT, |dns| dns.port),
+        explicit: listeners.explicit.as_ref().map(|explicit| explicit.address.port()),
+        reverse: listeners.reverse.iter().map(|reverse| reverse.address.port()).collect(),
+        admin: settings.admin.address.port(),
+    })
+}
+
+fn choice(backend: Backend) -> Choice {
+    match backend {
+        Backend::Auto => Choice::Auto,
+        Backend::Nftables => Choice::Nftables,
+        Backend::Iptables => Choice::Iptables,
+    }
+}
+
+/// The rules in the syntax of the backend.
+fn text(plan: &Plan, backend: Backend) -> String {
+    match backend {
+        Backend::Auto | Backend::Nftables => nft::text(plan),
+        Backend::Iptables => format!(
+            "# iptables-restore --noflush\n{}\n# ip6tables-restore --noflush\n{}",
+            iptables::text(plan, Family::V4, &[]),
+            iptables::text(plan, Family::V6, &[]),
+        ),
+    }
+}
+
+/// Where programs of iptables may be.
+fn directories() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // A relative or empty entry would be a place that depends on where this is started.
+    let of_path = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    of_path.chain(SYSTEM_DIRECTORIES.map(PathBuf::from)).collect()
+}
+
+fn named(backend: apply::Backend) -> &'static str {
+    match backend {
+        apply::Backend::Nftables => "nf_tables",
+        apply::Backend::Iptables => "iptables",
+    }
+}
+
+impl<'a> Report<'a> {
+    fn new(plan: &Plan, in_force: &'a InForce) -> Self {
+        Self {
+            uid: plan.uid(),
+            transparent_port: plan.ports().transparent,
+            dns_port: plan.ports().dns,
+            open_ports: plan.open_ports().into_iter().collect(),
+            in_force,
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { uid, transparent_port, dns_port, open_ports, in_force } = self;
+        let by = match &in_force.program {
+            Some(program) => format!("{} ({program})", named(in_force.backend)),
+            None => named(in_force.backend).to_owned(),
+        };
+        let ipv6 = match in_force.ipv6 {
+            Ipv6InForce::Redirected => "redirected as IPv4 is",
+            Ipv6InForce::Rejected => "rejected, the gateway's too: this kernel cannot redirect it",
+            Ipv6InForce::Absent => "not spoken here",
+        };
+        let open: Vec<String> = open_ports.iter().map(ToString::to_string).collect();
+        let mut text = format!(
+            "in force     by {by}, read back and compared\n\
+             gets out     UID {uid} alone\n\
+             TCP          to port {transparent_port}, DNS to port {dns_port}; all else is rejected\n\
+             IPv6         {ipv6}\n\
+             comes in     TCP to {}\n",
+            open.join(", "),
+        );
+        for chain in &in_force.chains {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "chain        {} in table {}: {} rules",
+                chain.chain, chain.table, chain.rules
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,345 @@
+//! The expressions of nf_tables that our rules are made of, as the kernel has them.
+//!
+//! Numbers and names are those of `linux/netfilter/nf_tables.h`.
+
+use std::collections::BTreeSet;
+
+use super::attribute::{Attributes, Writer};
+
+/// NFT_REG_1. Our rules load into this register and look at it, one value at a time.
+const REGISTER: u32 = 1;
+/// NFT_REG_VERDICT.
+const VERDICT_REGISTER: u32 = 0;
+
+/// NFTA_EXPR_NAME, NFTA_EXPR_DATA.
+const NAME: u16 = 1;
+const DATA: u16 = 2;
+/// NFTA_DATA_VALUE, NFTA_DATA_VERDICT.
+const VALUE: u16 = 1;
+const VERDICT: u16 = 2;
+
+/// NF_NAT_RANGE_PROTO_SPECIFIED: the port is given, the address is the kernel's choice.
+const PORT_GIVEN: u32 = 2;
+
+/// One step of a rule. What nf_tables can do and we never ask for is `Other`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Expression {
+    /// Loads a fact about the packet.
+    Meta(Meta),
+    /// Loads a fact that connection tracking knows.
+    Tracking(Tracking),
+    /// Loads bytes of a header.
+    Payload { header: Header, offset: u32, length: u32 },
+    /// Keeps the bits of what was loaded.
+    Mask(Vec<u8>),
+    /// Goes on where what was loaded equals this, or does not.
+    Compare { equal: bool, with: Vec<u8> },
+    /// Goes on where what was loaded is in a set.
+    Lookup(Set),
+    /// Counts.
+    Counter,
+    /// Loads a port.
+    Port(u16),
+    /// Rewrites the destination to the loopback address and the port that was loaded.
+    Redirect,
+    /// Refuses with this kind of answer and this code.
+    Reject { kind: u32, code: u8 },
+    /// Ends the chain.
+    Verdict(Code),
+    /// The `owner` match of iptables, which asks for these UIDs where it asks for one.
+    OwnerMatch { uids: Option<(u32, u32)> },
+    /// Anything else, by its name in the kernel.
+    Other(String),
+}
+
+/// Facts about a packet (`enum nft_meta_keys`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meta {
+    InputDevice = 6,
+    OutputDevice = 7,
+    SocketUid = 10,
+    SocketGid = 11,
+    NetworkProtocol = 15,
+    TransportProtocol = 16,
+}
+
+/// Facts about a flow (`enum nft_ct_keys`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tracking {
+    State = 0,
+    Direction = 1,
+    Status = 2,
+}
+
+/// Where a payload's offset counts from (`enum nft_payload_bases`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Header {
+    Network = 1,
+    Transport = 2,
+}
+
+/// The verdicts without a chain to jump to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Code {
+    Drop = 0,
+    Accept = 1,
+}
+
+/// An anonymous set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Set {
+    /// One to be made: its elements, all of one length.
+    Elements(BTreeSet<Vec<u8>>),
+    /// One in the kernel, by name.
+    Named(String),
+}
+
+/// How a set that is made in the same batch is referred to: the name that asks the kernel for one, and a number.
+pub(super) const ANONYMOUS: &str = "__set%d";
+
+impl Expression {
+    /// Writes it as an element of a rule; `set` is the number of the set that a lookup asks.
+    pub(super) fn write(&self, set: u32, list: &mut Writer) {
+        /// NFTA_LIST_ELEM.
+        const ELEMENT: u16 = 1;
+        list.nest(ELEMENT, |element| {
+            element.text(NAME, self.name()).nest(DATA, |data| self.write_data(set, data));
+        });
+    }
+
+    /// Its name in the kernel.
+    fn name(&self) -> &str {
+        match self {
+            Self::Meta(_) => "meta",
+            Self::Tracking(_) => "ct",
+            Self::Payload { .. } => "payload",
+            Self::Mask(_) => "bitwise",
+            Self::Compare { .. } => "cmp",
+            Self::Lookup(_) => "lookup",
+            Self::Counter => "counter",
+            Self::Port(_) | Self::Verdict(_) => "immediate",
+            Self::Redirect => "redir",
+            Self::Reject { .. } => "reject",
+            Self::OwnerMatch { .. } => "match",
+            Self::Other(name) => name,
+        }
+    }
+
+    fn write_data(&self, set: u32, data: &mut Writer) {
+        let value = |data: &mut Writer, kind, bytes: &[u8]| {
+            data.nest(kind, |value| {
+                value.bytes(VALUE, bytes);
+            });
+        };
+        match self {
+            Self::Meta(key) => {
+                data.number(1, REGISTER).number(2, *key as u32);
+            }
+            Self::Tracking(key) => {
+                data.number(1, REGISTER).number(2, *key as u32);
+            }
+            Self::Payload { header, offset, length } => {
+                data.number(1, REGISTER).number(2, *header as u32).number(3, *offset).number(4, *length);
+            }
+            Self::Mask(mask) => {
+                let length = u32::try_from(mask.len()).unwrap_or_default();
+                data.number(1, REGISTER).number(2, REGISTER).number(3, length);
+                value(data, 4, mask);
+                value(data, 5, &vec![0; mask.len()]);
+            }
+            Self::Compare { equal, with } => {
+                data.number(1, REGISTER).number(2, u32::from(!equal));
+                value(data, 3, with);
+            }
+            Self::Lookup(_) => {
+                data.text(1, ANONYMOUS).number(2, REGISTER).number(4, set);
+            }
+            Self::Port(port) => {
+                data.number(1, REGISTER);
+                value(data, 2, &port.to_be_bytes());
+            }
+            Self::Redirect => {
+                data.number(1, REGISTER).number(2, REGISTER).number(3, PORT_GIVEN);
+            }
+            Self::Reject { kind, code } => {
+                data.number(1, *kind).bytes(2, &[*code]);
+            }
+            Self::Verdict(code) => {
+                data.number(1, VERDICT_REGISTER).nest(2, |inner| {
+                    inner.nest(VERDICT, |verdict| {
+                        verdict.number(1, *code as u32);
+                    });
+                });
+            }
+            // These two are read, never written: we ask for neither.
+            Self::Counter | Self::OwnerMatch { .. } | Self::Other(_) => {}
+        }
+    }
+
+    /// Reads an element of a rule. What is not in exactly the form that we write is `Other`.
+    pub(super) fn read(element: Attributes<'_>) -> Self {
+        let name = element.text(NAME).unwrap_or_default();
+        let data = element.nest(DATA).unwrap_or(Attributes::new(&[]));
+        read_data(name, data).unwrap_or_else(|| Self::Other(name.to_owned()))
+    }
+}
+
+fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
+    let ours = |kind| data.number(kind).filter(|register| *register == REGISTER);
+    let value = |kind| data.nest(kind)?.bytes(VALUE).map(<[u8]>::to_vec);
+    match name {
+        "meta" => {
+            ours(1)?;
+            Meta::read(data.number(2)?).map(Expression::Meta)
+        }
+        "ct" => {
+            ours(1)?;
+            Tracking::read(data.number(2)?).map(Expression::Tracking)
+        }
+        "payload" => {
+            ours(1)?;
+            let header = Header::read(data.number(2)?)?;
+            Some(Expression::Payload { header, offset: data.number(3)?, length: data.number(4)? })
+        }
+        "bitwise" => {
+            ours(1)?;
+            ours(2)?;
+            // NFTA_BITWISE_OP: 0 is mask and xor, the only one in older kernels.
+            (data.number(6).unwrap_or(0) == 0).then_some(())?;
+            value(5)?.iter().all(|byte| *byte == 0).then_some(())?;
+            value(4).map(Expression::Mask)
+        }
+        "cmp" => {
+            ours(1)?;
+            let equal = [true, false].get(usize::try_from(data.number(2)?).ok()?).copied()?;
+            Some(Expression::Compare { equal, with: value(3)? })
+        }
+        "lookup" => {
+            ours(2)?;
+            let plain = data.bytes(3).is_none() && data.number(5).unwrap_or(0) == 0;
+            plain.then(|| data.text(1).map(|set| Expression::Lookup(Set::Named(set.to_owned()))))?
+        }
+        "counter" => Some(Expression::Counter),
+        "immediate" => read_immediate(data),
+        "redir" => {
+            ours(1)?;
+            let one_port = data.bytes(2).is_none_or(|_| ours(2).is_some());
+            (one_port && data.number(3) == Some(PORT_GIVEN)).then_some(Expression::Redirect)
+        }
+        "reject" => {
+            let code = data.bytes(2).and_then(|code| code.first().copied()).unwrap_or(0);
+            Some(Expression::Reject { kind: data.number(1)?, code })
+        }
+        "match" if data.text(1) == Some("owner") => {
+            Some(Expression::OwnerMatch { uids: data.bytes(3).and_then(owner_uids) })
+        }
+        _ => None,
+    }
+}
+
+fn read_immediate(data: Attributes<'_>) -> Option<Expression> {
+    let inner = data.nest(2)?;
+    match (data.number(1)?, inner.nest(VERDICT)) {
+        (VERDICT_REGISTER, Some(verdict)) => match verdict.number(1)? {
+            0 => Some(Expression::Verdict(Code::Drop)),
+            1 => Some(Expression::Verdict(Code::Accept)),
+            _ => None,
+        },
+        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(u16::from_be_bytes).map(Expression::Port),
+        _ => None,
+    }
+}
+
+/// The UIDs of `struct xt_owner_match_info`, where it asks for UIDs: two UIDs, two GIDs, and flags, of which the
+/// first is XT_OWNER_UID.
+fn owner_uids(info: &[u8]) -> Option<(u32, u32)> {
+    let number = |at: usize| info.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+    let asks = info.get(16)? & 1 == 1;
+    asks.then_some((number(0)?, number(4)?))
+}
+
+impl Meta {
+    fn read(key: u32) -> Option<Self> {
+        let all = [
+            Self::InputDevice,
+            Self::OutputDevice,
+            Self::SocketUid,
+            Self::SocketGid,
+            Self::NetworkProtocol,
+            Self::TransportProtocol,
+        ];
+        all.into_iter().find(|one| *one as u32 == key)
+    }
+}
+
+impl Tracking {
+    fn read(key: u32) -> Option<Self> {
+        [Self::State, Self::Direction, Self::Status].into_iter().find(|one| *one as u32 == key)
+    }
+}
+
+impl Header {
+    fn read(base: u32) -> Option<Self> {
+        [Self::Network, Self::Transport].into_iter().find(|one| *one as u32 == base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_back(expression: &Expression) -> Expression {
+        let mut list = Writer::default();
+        expression.write(7, &mut list);
+        let (_, element) = Attributes::new(list.as_bytes()).into_iter().next().unwrap();
+        Expression::read(Attributes::new(element))
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for expression in [
+            Expression::Meta(Meta::SocketUid),
+            Expression::Tracking(Tracking::Status),
+            Expression::Payload { header: Header::Transport, offset: 13, length: 1 },
+            Expression::Mask(vec![0x12]),
+            Expression::Compare { equal: false, with: vec![1, 2, 3, 4] },
+            Expression::Counter,
+            Expression::Port(15_001),
+            Expression::Redirect,
+            Expression::Reject { kind: 2, code: 1 },
+            Expression::Verdict(Code::Accept),
+            Expression::Verdict(Code::Drop),
+        ] {
+            assert_eq!(read_back(&expression), expression);
+        }
+    }
+
+    #[test]
+    fn a_lookup_is_read_with_the_name_of_its_set() {
+        let lookup = Expression::Lookup(Set::Elements([vec![1]].into()));
+        assert_eq!(read_back(&lookup), Expression::Lookup(Set::Named(ANONYMOUS.to_owned())));
+    }
+
+    #[test]
+    fn a_step_on_another_register_or_of_another_form_is_not_taken_for_ours() {
+        let read = |name: &str, fill: fn(&mut Writer)| {
+            let mut element = Writer::default();
+            element.text(NAME, name).nest(DATA, fill);
+            Expression::read(Attributes::new(element.as_bytes()))
+        };
+        let other = |name: &str| Expression::Other(name.to_owned());
+        assert_eq!(read("meta", |data| _ = data.number(1, 2).number(2, 10)), other("meta"));
+        assert_eq!(read("meta", |data| _ = data.number(3, 1).number(2, 3)), other("meta"));
+        assert_eq!(read("redir", |data| _ = data.number(1, 1).number(3, 6)), other("redir"));
+        assert_eq!(read("lookup", |data| _ = data.text(1, "x").number(2, 1).number(5, 1)), other("lookup"));
+        assert_eq!(read("tproxy", |_| ()), other("tproxy"));
+    }
+
+    #[test]
+    fn the_owner_match_of_iptables_is_read_with_its_uids() {
+        let info = [1337u32, 1337, 0, 0, 1].map(u32::to_ne_bytes).concat();
+        assert_eq!(owner_uids(&info), Some((1337, 1337)));
+        let of_group = [0u32, 0, 5, 5, 2].map(u32::to_ne_bytes).concat();
+        assert_eq!((owner_uids(&of_group), owner_uids(&[1, 2])), (None, None));
+    }
+}

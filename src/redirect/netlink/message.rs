@@ -1,0 +1,335 @@
+//! Messages of nf_tables: one batch that replaces our tables, and the requests that read rules back.
+//!
+//! Numbers and names are those of `linux/netlink.h`, `linux/netfilter/nfnetlink.h` and `nf_tables.h`.
+
+use std::collections::BTreeSet;
+
+use super::attribute::Writer;
+use super::compile;
+use super::expression::{ANONYMOUS, Expression, Set};
+use crate::redirect::plan::{Plan, TABLE};
+use crate::redirect::rule::{Chain, Hook, Rule, TableFamily};
+
+/// `struct nlmsghdr` and `struct nfgenmsg`.
+pub(super) const HEADER: usize = 16;
+pub(super) const FAMILY_HEADER: usize = 4;
+
+/// NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_CREATE, NLM_F_APPEND.
+const REQUEST: u16 = 0x1;
+const ACKNOWLEDGE: u16 = 0x4;
+const DUMP: u16 = 0x300;
+const CREATE: u16 = 0x400;
+const APPEND: u16 = 0x800;
+
+/// NFNL_SUBSYS_NFTABLES, NFNL_MSG_BATCH_BEGIN and _END.
+const SUBSYSTEM: u16 = 10;
+const BATCH_BEGIN: u16 = 0x10;
+const BATCH_END: u16 = 0x11;
+
+/// What is asked of nf_tables (`enum nf_tables_msg_types`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    NewTable = 0,
+    ListTables = 1,
+    DeleteTable = 2,
+    NewChain = 3,
+    ListChains = 4,
+    NewRule = 6,
+    ListRules = 7,
+    NewSet = 9,
+    NewElements = 12,
+    ListElements = 13,
+}
+
+/// Messages that the kernel carries out together or not at all.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    /// What each message does, for the error that names it. Their place is the message's number.
+    labels: Vec<String>,
+    /// Where in the bytes the last message begins.
+    last_at: usize,
+    sets: u32,
+}
+
+impl Batch {
+    /// Replaces whatever stands in our tables by a plan.
+    pub(super) fn program(plan: &Plan) -> Self {
+        let mut batch = Self::removal();
+        let chains = plan.chains();
+        for family in TableFamily::ALL {
+            let here: Vec<&Chain> = chains.iter().filter(|chain| chain.table == family).collect();
+            if !here.is_empty() {
+                batch.new_table(family);
+            }
+            here.iter().for_each(|chain| batch.new_chain(chain));
+        }
+        chains.iter().for_each(|chain| batch.rules(chain));
+        batch.end()
+    }
+
+    /// Removes our tables, where they are.
+    pub(super) fn remove() -> Self {
+        Self::removal().end()
+    }
+
+    /// What is sent, at once.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The number of the message whose answer says that all of it was done.
+    pub(super) fn last(&self) -> u32 {
+        // The last content message is the one before the end of the batch.
+        u32::try_from(self.labels.len().saturating_sub(2)).unwrap_or(u32::MAX)
+    }
+
+    /// What a message does.
+    pub(super) fn label(&self, number: u32) -> &str {
+        usize::try_from(number).ok().and_then(|at| self.labels.get(at)).map_or("the batch", String::as_str)
+    }
+
+    /// Each table is added before it is deleted, so that deleting cannot fail.
+    fn removal() -> Self {
+        let mut batch = Self::default();
+        batch.boundary(BATCH_BEGIN, "the batch");
+        for family in TableFamily::ALL {
+            batch.new_table(family);
+            let label = format!("the removal of table {} {TABLE}", family.word());
+            batch.operation(Operation::DeleteTable, family, label, |attributes| {
+                attributes.text(1, TABLE);
+            });
+        }
+        batch
+    }
+
+    fn end(mut self) -> Self {
+        // Only the last content message asks for an answer; what fails is answered unasked, and earlier.
+        self.acknowledge_last();
+        self.boundary(BATCH_END, "the end of the batch");
+        self
+    }
+
+    fn boundary(&mut self, kind: u16, label: &str) {
+        self.push(Head { kind, flags: 0, family: 0, resource: SUBSYSTEM }, label.to_owned(), |_| ());
+    }
+
+    fn new_table(&mut self, family: TableFamily) {
+        let label = format!("table {} {TABLE}", family.word());
+        self.operation(Operation::NewTable, family, label, |attributes| {
+            attributes.text(1, TABLE);
+        });
+    }
+
+    fn new_chain(&mut self, chain: &Chain) {
+        /// NF_ACCEPT, the policy.
+        const ACCEPT: u32 = 1;
+        let label = format!("chain {} ({} at hook {})", chain.name, chain.kind.word(), chain.hook.word());
+        self.operation(Operation::NewChain, chain.table, label, |attributes| {
+            attributes.text(1, TABLE).text(3, chain.name);
+            attributes.nest(4, |hook| {
+                hook.number(1, hook_number(chain.hook)).number(2, chain.priority.cast_unsigned());
+            });
+            attributes.number(5, ACCEPT).text(7, chain.kind.word());
+        });
+    }
+
+    fn rules(&mut self, chain: &Chain) {
+        for (rule, number) in chain.rules.iter().zip(1..) {
+            self.rule(chain, rule, number);
+        }
+    }
+
+    fn rule(&mut self, chain: &Chain, rule: &Rule, number: usize) {
+        let label = format!("rule {number} of chain {}", chain.name);
+        let steps = compile::expressions(rule, chain.table);
+        let sets: Vec<u32> = steps.iter().map(|step| self.set(step, chain.table, &label)).collect();
+        self.operation(Operation::NewRule, chain.table, label, |attributes| {
+            attributes.text(1, TABLE).text(2, chain.name);
+            attributes.nest(4, |list| {
+                steps.iter().zip(&sets).for_each(|(step, set)| step.write(*set, list));
+            });
+        });
+    }
+
+    /// Makes the set that a step looks into, and answers its number; 0 where it looks into none.
+    fn set(&mut self, step: &Expression, family: TableFamily, label: &str) -> u32 {
+        /// NFT_SET_ANONYMOUS and NFT_SET_CONSTANT.
+        const FLAGS: u32 = 0b11;
+        let Expression::Lookup(Set::Elements(elements)) = step else { return 0 };
+        self.sets += 1;
+        let id = self.sets;
+        let length = elements.first().map_or(0, Vec::len);
+        let label = format!("the set in {label}");
+        self.operation(Operation::NewSet, family, label.clone(), |attributes| {
+            attributes.text(1, TABLE).text(2, ANONYMOUS).number(3, FLAGS);
+            attributes.number(4, key_type(length)).number(5, u32::try_from(length).unwrap_or_default());
+            attributes.number(10, id);
+            attributes.nest(9, |description| {
+                description.number(1, u32::try_from(elements.len()).unwrap_or_default());
+            });
+        });
+        self.operation(Operation::NewElements, family, label, |attributes| {
+            attributes.text(1, TABLE).text(2, ANONYMOUS).number(4, id);
+            attributes.nest(3, |list| write_elements(elements, list));
+        });
+        id
+    }
+
+    fn operation(
+        &mut self,
+        operation: Operation,
+        family: TableFamily,
+        label: String,
+        fill: impl FnOnce(&mut Writer),
+    ) {
+        let flags = match operation {
+            Operation::NewRule => CREATE | APPEND,
+            Operation::NewTable | Operation::NewChain | Operation::NewSet | Operation::NewElements => CREATE,
+            Operation::DeleteTable
+            | Operation::ListTables
+            | Operation::ListChains
+            | Operation::ListRules
+            | Operation::ListElements => 0,
+        };
+        let head = Head { kind: operation.kind(), flags, family: family.number(), resource: 0 };
+        self.push(head, label, fill);
+    }
+
+    fn push(&mut self, head: Head, label: String, fill: impl FnOnce(&mut Writer)) {
+        let number = u32::try_from(self.labels.len()).unwrap_or(u32::MAX);
+        self.last_at = self.bytes.len();
+        self.bytes.extend(head.message(number, fill));
+        self.labels.push(label);
+    }
+
+    /// Asks for an answer to the message that was added last.
+    fn acknowledge_last(&mut self) {
+        // The flags follow length and kind; the bit is in the byte that the machine's order puts it in.
+        let at = self.last_at + 6;
+        let flags = self.bytes.get_mut(at..at + 2).into_iter().flatten();
+        flags.zip(ACKNOWLEDGE.to_ne_bytes()).for_each(|(byte, bit)| *byte |= bit);
+    }
+}
+
+/// A request for all of something; what is written into it narrows it.
+pub(super) fn dump(operation: Operation, family: u8, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    Head { kind: operation.kind(), flags: DUMP, family, resource: 0 }.message(0, fill)
+}
+
+/// What begins a message.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    kind: u16,
+    flags: u16,
+    family: u8,
+    /// The subsystem, of a batch.
+    resource: u16,
+}
+
+impl Head {
+    fn message(self, number: u32, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+        let mut attributes = Writer::default();
+        fill(&mut attributes);
+        let attributes = attributes.as_bytes();
+        let length = u32::try_from(HEADER + FAMILY_HEADER + attributes.len()).unwrap_or(u32::MAX);
+        let mut message = Vec::new();
+        message.extend(length.to_ne_bytes());
+        message.extend(self.kind.to_ne_bytes());
+        message.extend((self.flags | REQUEST).to_ne_bytes());
+        message.extend(number.to_ne_bytes());
+        // The port that asks: the kernel knows it.
+        message.extend([0; 4]);
+        // NFNETLINK_V0.
+        message.extend([self.family, 0]);
+        message.extend(self.resource.to_be_bytes());
+        message.extend(attributes);
+        message
+    }
+}
+
+impl Operation {
+    fn kind(self) -> u16 {
+        SUBSYSTEM << 8 | self as u16
+    }
+}
+
+fn write_elements(elements: &BTreeSet<Vec<u8>>, list: &mut Writer) {
+    for element in elements {
+        list.nest(1, |entry| {
+            entry.nest(1, |key| {
+                key.bytes(1, element);
+            });
+        });
+    }
+}
+
+/// The type by which `nft` shows a set's elements: ports have two bytes, types of ICMPv6 one.
+fn key_type(length: usize) -> u32 {
+    /// TYPE_INET_SERVICE and TYPE_ICMP6_TYPE.
+    const PORT: u32 = 13;
+    const ICMPV6_TYPE: u32 = 29;
+    if length == 2 { PORT } else { ICMPV6_TYPE }
+}
+
+/// The number of a hook (`enum nf_inet_hooks`).
+pub(super) fn hook_number(hook: Hook) -> u32 {
+    match hook {
+        Hook::Input => 1,
+        Hook::Output => 3,
+        Hook::Postrouting => 4,
+    }
+}
+
+impl TableFamily {
+    /// Its number (`enum` of NFPROTO).
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Self::Inet => 1,
+            Self::Ip => 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redirect::plan::Ports;
+
+    /// Kind, flags and number of each message.
+    fn messages(batch: &Batch) -> Vec<(u16, u16, u32)> {
+        let mut rest = batch.bytes();
+        let mut found = Vec::new();
+        while let Some((head, _)) = rest.split_first_chunk::<HEADER>() {
+            let number = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().unwrap());
+            let half = |at: usize| u16::from_ne_bytes(head[at..at + 2].try_into().unwrap());
+            found.push((half(4), half(6), number(8)));
+            rest = &rest[usize::try_from(number(0)).unwrap()..];
+        }
+        found
+    }
+
+    #[test]
+    fn a_batch_adds_each_table_before_it_deletes_it_and_asks_for_one_answer() {
+        let batch = Batch::remove();
+        let kinds: Vec<u16> = messages(&batch).iter().map(|(kind, ..)| *kind).collect();
+        assert_eq!(kinds, [0x10, 0xa00, 0xa02, 0xa00, 0xa02, 0x11]);
+        let answered: Vec<u32> = messages(&batch)
+            .iter()
+            .filter(|(_, flags, _)| flags & ACKNOWLEDGE != 0)
+            .map(|(.., number)| *number)
+            .collect();
+        assert_eq!(answered, [batch.last()]);
+        assert_eq!(batch.label(2), "the removal of table inet postern");
+    }
+
+    #[test]
+    fn a_set_is_made_before_the_rule_that_looks_into_it() {
+        let plan = Plan::new(7, Ports::default(), &[8080]).unwrap();
+        let batch = Batch::program(&plan);
+        let at = |label: &str| batch.labels.iter().position(|found| found == label).unwrap();
+        assert!(at("the set in rule 1 of chain filter_output") < at("rule 1 of chain filter_output"));
+        assert_eq!(batch.labels.len(), messages(&batch).len());
+        assert!(batch.bytes().len() < 32 * 1024, "{}", batch.bytes().len());
+    }
+}

@@ -1,0 +1,149 @@
+//! The socket to nf_tables in the kernel: sends a batch or a request, and reads the answer.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::message::{Batch, FAMILY_HEADER, HEADER};
+
+/// AF_NETLINK and NETLINK_NETFILTER.
+const NETLINK: i32 = 16;
+const NETFILTER: i32 = 12;
+
+/// NLMSG_ERROR (0 is success) and NLMSG_DONE.
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// NLM_F_DUMP_INTR: rules changed while they were read.
+const INTERRUPTED: u16 = 0x10;
+
+/// More than the kernel puts into one answer.
+const ANSWER_BYTES: usize = 64 * 1024;
+/// How often rules are read again that change while they are read.
+const ATTEMPTS: usize = 10;
+/// The kernel answers at once; this is for one that does not.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why a batch was not carried out. Nothing of it was.
+#[derive(Debug)]
+pub(super) struct Refused {
+    /// What the kernel stumbled over; nothing where it could not even be asked.
+    pub(super) at: Option<String>,
+    pub(super) source: io::Error,
+}
+
+/// One message of an answer: the family that it speaks of, and its attributes.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) family: u8,
+    pub(super) attributes: Vec<u8>,
+}
+
+/// Has a batch carried out.
+///
+/// # Errors
+/// The kernel's refusal, with what it was about.
+pub(super) fn carry_out(batch: &Batch) -> Result<(), Refused> {
+    let unasked = |source| Refused { at: None, source };
+    let socket = open().map_err(unasked)?;
+    socket.send(batch.bytes()).map_err(unasked)?;
+    // Errors come in the order of the messages and before the one answer that was asked for, so the first message decides.
+    let mut buffer = vec![0; ANSWER_BYTES];
+    let length = (&socket).read(&mut buffer).map_err(unasked)?;
+    let first = Messages(buffer.get(..length).unwrap_or_default()).next();
+    match first {
+        Some(Message { kind: ERROR, number, payload, .. }) => match failure(payload) {
+            None if number == batch.last() => Ok(()),
+            None => Err(unasked(unexpected())),
+            Some(source) => Err(Refused { at: Some(batch.label(number).to_owned()), source }),
+        },
+        _ => Err(unasked(unexpected())),
+    }
+}
+
+/// Everything that a request asks for, read without a change in between.
+///
+/// # Errors
+/// The kernel refuses, or the rules do not come to rest.
+pub(super) fn list(request: &[u8]) -> io::Result<Vec<Answer>> {
+    for _ in 0..ATTEMPTS {
+        if let Some(answers) = list_once(request)? {
+            return Ok(answers);
+        }
+    }
+    Err(io::Error::other("somebody keeps changing the rules while they are read"))
+}
+
+/// The answers; nothing where the rules changed meanwhile.
+fn list_once(request: &[u8]) -> io::Result<Option<Vec<Answer>>> {
+    let socket = open()?;
+    socket.send(request)?;
+    let mut answers = Vec::new();
+    let mut changed = false;
+    let mut buffer = vec![0; ANSWER_BYTES];
+    loop {
+        let length = (&socket).read(&mut buffer)?;
+        if length == 0 {
+            return Err(unexpected());
+        }
+        for message in Messages(buffer.get(..length).unwrap_or_default()) {
+            changed |= message.flags & INTERRUPTED != 0;
+            match (message.kind, message.payload.split_first_chunk::<FAMILY_HEADER>()) {
+                (DONE | ERROR, _) => {
+                    return match failure(message.payload) {
+                        None => Ok((!changed).then_some(answers)),
+                        Some(error) => Err(error),
+                    };
+                }
+                (_, Some(([family, ..], attributes))) => {
+                    answers.push(Answer { family: *family, attributes: attributes.to_vec() });
+                }
+                (_, None) => return Err(unexpected()),
+            }
+        }
+    }
+}
+
+fn open() -> io::Result<Socket> {
+    let socket = Socket::new(Domain::from(NETLINK), Type::RAW, Some(Protocol::from(NETFILTER)))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// What `struct nlmsgerr` begins with: 0, or an error number below it.
+fn failure(payload: &[u8]) -> Option<io::Error> {
+    let code = payload.first_chunk().copied().map_or(0, i32::from_ne_bytes);
+    (code != 0).then(|| io::Error::from_raw_os_error(code.saturating_neg()))
+}
+
+fn unexpected() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer cannot be read")
+}
+
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    number: u32,
+    payload: &'a [u8],
+}
+
+/// The messages of one answer. What has no right length ends them.
+struct Messages<'a>(&'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Message<'a>;
+
+    fn next(&mut self) -> Option<Message<'a>> {
+        let ([l0, l1, l2, l3, k0, k1, f0, f1, n0, n1, n2, n3, ..], _) =
+            self.0.split_first_chunk::<HEADER>()?;
+        let length = usize::try_from(u32::from_ne_bytes([*l0, *l1, *l2, *l3])).ok()?;
+        let payload = self.0.get(HEADER..length)?;
+        self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(Message {
+            kind: u16::from_ne_bytes([*k0, *k1]),
+            flags: u16::from_ne_bytes([*f0, *f1]),
+            number: u32::from_ne_bytes([*n0, *n1, *n2, *n3]),
+            payload,
+        })
+    }
+}
