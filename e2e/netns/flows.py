@@ -11,7 +11,7 @@ from gateway import UID
 from outside import ACCOMPLICE_PORT, FAMILIES
 from plan import Instead
 from report import Subject
-from topology import ACCOMPLICE, EPHEMERAL, UPSTREAM
+from topology import ACCOMPLICE, UPSTREAM
 from twin import inspected
 
 ESTABLISHED = Instead(r"ct direction reply ct state established accept", "ct state established accept")
@@ -20,8 +20,10 @@ RULE = "asking for the reply direction"
 TCP_REPAIR, SYN, SYN_ACK = 19, 0x02, 0x12
 # Ports on either side of the gateway's; TCP's whole range would be as many connections to the gateway.
 NEAR = 16
-# Outside the ephemeral range, where nobody else has bound any of them.
-PORTS = itertools.count(50000, 2 * NEAR + 1)
+# Outside the usual range, where nobody else has bound any of them.
+PORTS = itertools.count(20000, 2 * NEAR + 1)
+# The gateway's questions come from few ports, so that all of them are tried in a moment.
+RANGE, USUAL, FEW = "ipv4/ip_local_port_range", (32768, 60999), (61000, 62999)
 ANY = {4: "0.0.0.0", 6: "::"}
 
 
@@ -51,12 +53,14 @@ def swept(stage, sweep):
 
 def datagrams(stage, identity, family):
     """Three questions of the gateway's UID are answered; then every port is tried."""
+    stage.topology.write("pod", {RANGE: "{} {}".format(*FEW)})
     with stage.topology.inside("pod"):
         for _ in range(3):
             with owned(family, socket.SOCK_DGRAM) as asked:
                 asked.sendto(QUESTION, (UPSTREAM[family], 53))
                 asked.recv(512)
-    arguments = ["udp", family, UPSTREAM[family], 53, *EPHEMERAL]
+    stage.topology.write("pod", {RANGE: "{} {}".format(*USUAL)})
+    arguments = ["udp", family, UPSTREAM[family], 53, *FEW]
     return run(stage, identity, arguments, lambda frame: frame.protocol == UDP and b"swept" in frame.payload)
 
 

@@ -23,12 +23,10 @@ ACCOMPLICE = {4: "10.77.0.66", 6: "fd77::66"}
 LINK_LOCAL = {4: "169.254.169.254", 6: "fe80::66%eth0"}
 # Nothing speaks by itself: no duplicate address detection, no router discovery, no bridge that asks for memberships.
 QUIET = {"dad_transmits": 0, "accept_dad": 0, "accept_ra": 0, "router_solicitations": 0}
-EPHEMERAL = (40000, 41999)
-# Ping sockets for everybody, data in a SYN without a cookie, few ports, so that all of them are tried in a moment.
+# Ping sockets for everybody, data in a SYN without a cookie, segment routing.
 POD_SETTINGS = {
     "ipv4/ping_group_range": "0 2147483647",
     "ipv4/tcp_fastopen": 0x5,
-    "ipv4/ip_local_port_range": "{} {}".format(*EPHEMERAL),
     "ipv6/conf/all/seg6_enabled": 1,
 }
 CLONE_NEWNET = 0x40000000
