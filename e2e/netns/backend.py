@@ -11,9 +11,11 @@ PROGRAMS = [f"{family}{action}" for family in ("iptables", "ip6tables") for acti
 
 @dataclass(frozen=True)
 class Backend:
-    """`multi` is the program that is all of one variant of iptables, by the name it is called; none for netlink."""
+    """`multi` is the program that is all of one variant of iptables, by the name it is called; none for netlink.
+    `mark` stands in the listed rules of this backend alone."""
 
     name: str
+    mark: str
     variant: str = ""
     multi: str = ""
 
@@ -33,6 +35,12 @@ class Backend:
                 (links / program).symlink_to(shutil.which(self.multi))
         return os.environ | {"PATH": f"{links}:{os.environ['PATH']}"}
 
+    def listings(self):
+        """Commands that list rules which nft does not show."""
+        if self.variant != "legacy":
+            return []
+        return [["iptables-legacy-save"], ["ip6tables-legacy-save"]]
+
     def is_here(self):
         """Whether program and kernel have the variant."""
         if not self.multi:
@@ -46,7 +54,11 @@ class Backend:
         return f"{self.name} ({self.variant})" if self.variant else self.name
 
 
-EVERY = [Backend("Nftables"), Backend("Iptables", "nft", "xtables-nft-multi"), Backend("Iptables", "legacy", "xtables-legacy-multi")]
+EVERY = [
+    Backend("Nftables", "table inet postern"),
+    Backend("Iptables", "chain POSTERN_OUTPUT", "nft", "xtables-nft-multi"),
+    Backend("Iptables", ":POSTERN_OUTPUT", "legacy", "xtables-legacy-multi"),
+]
 
 
 def chosen(name):

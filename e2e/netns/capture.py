@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import frames
-from topology import POD, UPSTREAM
+from topology import ADDRESSES, HOSTS, POD, UPSTREAM
 
 SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING, ETH_P_ALL = 263, 6, 4, 3
 SO_RCVBUFFORCE = 33
@@ -27,8 +27,9 @@ class Capture:
             self.packets.bind(("pod", 0))
         with topology.inside("pod"):
             self.marker = owned_socket(uid)
-            link_local = ipaddress.ip_interface(own_link_local()).ip
-        self.own_groups = {frames.solicited_node(address) for address in (POD[6], link_local)}
+        self.own_groups = {frames.solicited_node(address) for address in (POD[6], *link_locals(topology, "pod"))}
+        known = [address for host in HOSTS for address in (*ADDRESSES[host], *link_locals(topology, host))]
+        self.neighbours = set(known)
         self.packets.settimeout(0.2)
 
     def close(self):
@@ -64,7 +65,7 @@ class Capture:
         return None if kind == PACKET_OUTGOING else frames.parse(raw)
 
     def _is_machinery(self, frame):
-        own = frame.is_neighbour_discovery() or frame.reports_only(self.own_groups)
+        own = frame.asks_only(self.neighbours) or frame.reports_only(self.own_groups)
         return own or frame.payload[8:].startswith(b"postern-marker-")
 
     def _demand_all_seen(self):
@@ -82,9 +83,7 @@ def owned_socket(uid):
         os.seteuid(0)
 
 
-def own_link_local():
-    for line in Path("/proc/thread-self/net/if_inet6").read_text().splitlines():
-        number, *_, name = line.split()
-        if name == "eth0" and number.startswith("fe80"):
-            return int(number, 16).to_bytes(16, "big")
-    raise RuntimeError("the pod has no link-local address")
+def link_locals(topology, host):
+    with topology.inside(host):
+        lines = [line.split() for line in Path("/proc/thread-self/net/if_inet6").read_text().splitlines()]
+    return [str(ipaddress.IPv6Address(int(number, 16))) for number, *_ in lines if number.startswith("fe80")]

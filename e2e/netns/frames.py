@@ -4,14 +4,16 @@ import ipaddress
 from dataclasses import dataclass
 
 ICMP, IGMP, TCP, UDP, ROUTING, ICMP6, HOP_BY_HOP, UDPLITE = 1, 2, 6, 17, 43, 58, 0, 136
-NAMES = {ICMP: "icmp", IGMP: "igmp", TCP: "tcp", UDP: "udp", ICMP6: "icmpv6", UDPLITE: "udplite"}
-NEIGHBOUR_DISCOVERY = range(133, 138)
+# Not a number of IP's: an ARP packet.
+ARP = -1
+NAMES = {ICMP: "icmp", IGMP: "igmp", TCP: "tcp", UDP: "udp", ICMP6: "icmpv6", UDPLITE: "udplite", ARP: "arp"}
+NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT = 135, 136
 MLD_REPORTS = {131, 132, 143}
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One IP packet; ports are None where there are none, `payload` is what follows the addresses."""
+    """One IP or ARP packet; ports are None where there are none, `payload` is what follows the addresses."""
 
     family: int
     protocol: int
@@ -25,8 +27,11 @@ class Frame:
             return None, None
         return int.from_bytes(self.payload[:2], "big"), int.from_bytes(self.payload[2:4], "big")
 
-    def is_neighbour_discovery(self):
-        return self.protocol == ICMP6 and self.payload[:1] and self.payload[0] in NEIGHBOUR_DISCOVERY
+    def asks_only(self, addresses):
+        """Whether it is the discovery of a neighbour, and one of these; an agent could choose any other."""
+        if self.protocol == ICMP6 and self.payload[:1] and self.payload[0] in (NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT):
+            return str(ipaddress.IPv6Address(self.payload[8:24])) in addresses
+        return self.protocol == ARP and self.destination in addresses
 
     def reports_only(self, groups):
         """Whether it is a multicast report of these groups and no other, as the kernel makes for its own addresses."""
@@ -48,8 +53,11 @@ class Frame:
 
 
 def parse(raw):
-    """The frame of an IP packet behind an Ethernet header, or None."""
+    """What is behind an Ethernet header, or None where it is neither IP nor ARP."""
     kind, packet = raw[12:14], raw[14:]
+    if kind == b"\x08\x06" and len(packet) >= 28:
+        source, target = [str(ipaddress.IPv4Address(packet[at : at + 4])) for at in (14, 24)]
+        return Frame(4, ARP, source, target, packet[28:])
     if kind == b"\x08\x00" and len(packet) >= 20:
         addresses = [str(ipaddress.IPv4Address(packet[at : at + 4])) for at in (12, 16)]
         return Frame(4, packet[9], *addresses, packet[(packet[0] & 15) * 4 :])

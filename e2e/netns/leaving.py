@@ -15,6 +15,8 @@ POSTROUTING = Without(r"oifname != .lo. ip6? daddr .*drop")
 OPEN = (REDIRECT, DNS, REJECT)
 PORTS = [443, 8443, 22, 9418, 1]
 SECOND = 1.0
+# On the link, and nobody's: whoever asks for it says it.
+NOBODY = {4: "10.77.0.{}", 6: "fd77::7365:6372:{}"}
 
 
 def subjects():
@@ -58,7 +60,9 @@ def datagrams():
     multicast = {4: "224.0.0.251", 6: "ff02::fb%eth0"}
     kinds = {
         "UDP": ("plain", ACCOMPLICE),
+        "UDP in fragments": ("large", ACCOMPLICE),
         "UDP-Lite": ("udplite", ACCOMPLICE),
+        "questions for a neighbour's address": ("neighbour", NOBODY),
         "multicast": ("plain", multicast),
         "broadcast": ("broadcast", {4: "10.77.0.255"}),
         "broadcast everywhere": ("broadcast", {4: "255.255.255.255"}),

@@ -42,8 +42,11 @@ class Plan:
         """Loads rules in nft's own syntax."""
         run(*self.topology.command("pod", "nft", "-f", "-"), input=text)
 
-    def ruleset(self):
-        return run(*self.topology.command("pod", "nft", "list", "ruleset"))
+    def rules(self):
+        """All rules of the pod, whoever made them, without counters and dates."""
+        listed = [["nft", "--stateless", "list", "ruleset"], *self.backend.listings()]
+        text = "".join(run(*self.topology.command("pod", *each)) for each in listed)
+        return re.sub(r"(?m)^#.*\n|\[\d+:\d+\]", "", text)
 
     def command(self, *more, before=()):
         """The redirect in the pod; `before` is a command that it is started by."""

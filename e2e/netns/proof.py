@@ -1,12 +1,14 @@
 """The gateway's own proof: ready only while the redirect is in force, and not when a rule of it is gone (issue 4 item 4)."""
 
-from plan import Without, WithoutChain
+from plan import Instead, Without, WithoutChain
 from report import Subject
 from twin import inspected
 
 TAMPERED = {
     "the redirect rule": [Without(r"l4proto tcp redirect")],
     "the final reject": [Without(r"^ +counter reject")],
+    "the redirect of IPv6": [Instead(r"meta l4proto tcp redirect", "meta nfproto ipv4 meta l4proto tcp redirect")],
+    "the final reject of IPv6": [Instead(r"^ +counter reject", "    meta nfproto ipv4 counter reject")],
     "the filter's rules": [WithoutChain("filter_output", emptied=True)],
     "the filter's chain": [WithoutChain("filter_output")],
 }

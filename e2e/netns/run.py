@@ -33,19 +33,19 @@ def main():
     arguments = parse()
     refuse_what_cannot_work(arguments)
     started = time.monotonic()
-    subjects = []
+    runs = []
     for each in backend.chosen(arguments.backend):
         directory = Path(tempfile.mkdtemp(prefix="postern-netns-"))
         try:
             with Stage(arguments.postern, each, directory) as stage:
                 print(f"--- {each}", flush=True)
-                subjects += [examine(stage, subject, arguments.verbose) for subject in chosen(arguments.only)]
+                runs.append((each, [examine(stage, subject, arguments.verbose) for subject in chosen(arguments.only)]))
         finally:
             if arguments.keep:
                 print(f"what was logged is in {directory}")
             else:
                 shutil.rmtree(directory)
-    tell(subjects, arguments.table, time.monotonic() - started)
+    tell(runs, arguments.table, time.monotonic() - started)
 
 
 def chosen(word):
@@ -63,12 +63,12 @@ def examine(stage, subject, verbose):
     return subject
 
 
-def tell(subjects, file, seconds):
-    lines = list(table([subject for subject in subjects]))
+def tell(runs, file, seconds):
+    lines = list(table(runs))
     print("", *lines, sep="\n")
     if file:
         file.write_text("\n".join(lines) + "\n")
-    checks = [check for subject in subjects for check in subject.checks]
+    checks = [check for _, subjects in runs for subject in subjects for check in subject.checks]
     failed = sum(not holds for _, holds, _ in checks)
     print(f"\n{len(checks) - failed} passed, {failed} failed in {seconds:.0f} s")
     sys.exit(1 if failed or not checks else 0)

@@ -23,11 +23,13 @@ ACCOMPLICE = {4: "10.77.0.66", 6: "fd77::66"}
 LINK_LOCAL = {4: "169.254.169.254", 6: "fe80::66%eth0"}
 # Nothing speaks by itself: no duplicate address detection, no router discovery, no bridge that asks for memberships.
 QUIET = {"dad_transmits": 0, "accept_dad": 0, "accept_ra": 0, "router_solicitations": 0}
-# Ping sockets for everybody, data in a SYN without a cookie, segment routing.
+# Ping sockets for everybody, data in a SYN without a cookie, segment routing; nothing is asked of a neighbour twice.
 POD_SETTINGS = {
     "ipv4/ping_group_range": "0 2147483647",
     "ipv4/tcp_fastopen": 0x5,
     "ipv6/conf/all/seg6_enabled": 1,
+    "ipv4/neigh/eth0/mcast_solicit": 1,
+    "ipv6/neigh/eth0/mcast_solicit": 1,
 }
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)

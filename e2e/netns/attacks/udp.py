@@ -1,6 +1,7 @@
 """Sends one datagram and waits for its refusal: udp.py KIND FAMILY ADDRESS PORT."""
 
 import json
+import os
 import socket
 import struct
 import sys
@@ -8,7 +9,7 @@ import sys
 from tried import DEVICE, FAMILIES, PATIENCE, destination, tried
 
 UDPLITE, IP_PKTINFO, IP_UNICAST_IF, IPV6_UNICAST_IF, IPV6_RTHDR = 136, 8, 50, 76, 57
-SECRET = b"secret" * 8
+SECRET, LARGE = b"secret" * 8, 200
 
 
 def send(kind, family, to):
@@ -20,7 +21,7 @@ def send(kind, family, to):
             datagrams.sendmsg([SECRET], ancillary, 0, to)
         else:
             datagrams.connect(to)
-            datagrams.send(SECRET)
+            datagrams.send(SECRET * LARGE if kind == "large" else SECRET)
         # Where the refusal is an ICMP message, it is the next thing that is read.
         return datagrams.recv(64)
 
@@ -52,4 +53,7 @@ def segments(via):
 
 
 kind, family, address, port = sys.argv[1:5]
+if kind == "neighbour":
+    # Each user asks for another: the kernel asks but once for one that does not answer.
+    address = address.format(115 + bool(os.getuid()))
 print(json.dumps(tried(send, kind, family, destination(family, address, int(port)))))
