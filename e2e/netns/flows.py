@@ -15,6 +15,7 @@ from topology import ACCOMPLICE, UPSTREAM
 from twin import inspected
 
 ESTABLISHED = Instead(r"ct direction reply ct state established accept", "ct state established accept")
+OWN = "own.example.com"
 QUESTION = b"\x10\x10\x01\x00\x00\x01" + bytes(6) + b"\x03own\x07example\x03com\x00\x00\x01\x00\x01"
 RULE = "asking for the reply direction"
 TCP_REPAIR, SYN, SYN_ACK = 19, 0x02, 0x12
@@ -22,8 +23,10 @@ TCP_REPAIR, SYN, SYN_ACK = 19, 0x02, 0x12
 NEAR = 16
 # Outside the usual range, where nobody else has bound any of them.
 PORTS = itertools.count(20000, 2 * NEAR + 1)
-# The gateway's questions come from few ports, so that all of them are tried in a moment.
-RANGE, USUAL, FEW = "ipv4/ip_local_port_range", (32768, 60999), (61000, 62999)
+# The gateway's questions come from few ports, so that all of them are tried in a moment; each time from others, since
+# what tracking knows of the agent's attempts holds for the gateway too.
+RANGE, USUAL, FEW = "ipv4/ip_local_port_range", "32768 60999", 1000
+RANGES = itertools.count(34000, FEW)
 ANY = {4: "0.0.0.0", 6: "::"}
 
 
@@ -53,14 +56,17 @@ def swept(stage, sweep):
 
 def datagrams(stage, identity, family):
     """Three questions of the gateway's UID are answered; then every port is tried."""
-    stage.topology.write("pod", {RANGE: "{} {}".format(*FEW)})
+    first, before = next(RANGES), stage.outside.questions.count(OWN)
+    stage.topology.write("pod", {RANGE: f"{first} {first + FEW - 1}"})
     with stage.topology.inside("pod"):
         for _ in range(3):
             with owned(family, socket.SOCK_DGRAM) as asked:
                 asked.sendto(QUESTION, (UPSTREAM[family], 53))
                 asked.recv(512)
-    stage.topology.write("pod", {RANGE: "{} {}".format(*USUAL)})
-    arguments = ["udp", family, UPSTREAM[family], 53, *FEW]
+    stage.topology.write("pod", {RANGE: USUAL})
+    if stage.outside.questions.count(OWN) != before + 3:
+        raise RuntimeError("the gateway's questions did not reach the resolver")
+    arguments = ["udp", family, UPSTREAM[family], 53, first, first + FEW - 1]
     return run(stage, identity, arguments, lambda frame: frame.protocol == UDP and b"swept" in frame.payload)
 
 
