@@ -36,7 +36,7 @@ pub(crate) fn has_ipv6_loopback() -> bool {
 }
 
 /// Why an address is not bound.
-pub(crate) fn because(address: SocketAddr, error: &io::Error) -> String {
+fn because(address: SocketAddr, error: &io::Error) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is said as the system says it")]
     match error.kind() {
         io::ErrorKind::AddrInUse => format!(

@@ -246,14 +246,13 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
 
     #[test]
     fn what_this_build_lacks_is_refused_as_such() {
-        let problems = refused("listeners: {explicit: {}}\nledger: {path: x}");
+        let problems = refused("ledger: {path: x}");
         assert_eq!(problems.len(), 1, "{problems:#?}");
-        for (problem, key) in problems.iter().zip(["ledger"]) {
-            assert!(
-                problem.ends_with(&format!("{key}: not supported yet by this build; remove it")),
-                "{problem}"
-            );
-        }
+        assert!(
+            problems[0].ends_with("ledger: not supported yet by this build; remove it"),
+            "{}",
+            problems[0]
+        );
     }
 
     #[test]
@@ -284,8 +283,8 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
             ),
             ("admin: {address: \"127.0.0.1:15002\"}", "share port 15002"),
             ("listeners: {dns: {}}", "lists no listener"),
-            ("listeners: {explicit: {}, dns: {port: 70000}}", "70000 is no port"),
-            ("listeners: {explicit: {}, dns: {port: \"53\"}}", "expected a port, found text"),
+            ("listeners: {explicit: {}, dns: {port: 70000}}", "70000 is too large"),
+            ("listeners: {explicit: {}, dns: {port: \"53\"}}", "expected a whole number, found text"),
             ("listeners: {explicit: {}, dns: {pool: \"fd00::/64\"}}", "is IPv6; write an IPv4 network"),
             ("listeners: {explicit: {}, dns: {pool: 198.18.0.0/30}}", "too small"),
             ("listeners: {explicit: {}, dns: {pool: 198.18.0.1/15}}", "did you mean 198.18.0.0/15?"),

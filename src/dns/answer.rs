@@ -180,3 +180,255 @@ fn is_unknown(name: &DnsName) -> bool {
     };
     UNKNOWN.iter().any(above)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use hickory_proto::op::ResponseCode as Code;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const V4: std::net::Ipv4Addr = std::net::Ipv4Addr::new(198, 18, 0, 1);
+    const V6: std::net::Ipv6Addr = std::net::Ipv6Addr::new(0xfd70, 0x6f73, 0x7465, 0x726e, 0, 0, 0, 1);
+
+    /// Knows names below `example`, and records what it is asked.
+    #[derive(Default)]
+    struct Example {
+        full: bool,
+        ipv6_only: bool,
+        judged: RefCell<Vec<String>>,
+    }
+
+    impl Source for Example {
+        fn judge(&self, name: &DnsName) -> Result<(), Ruling> {
+            self.judged.borrow_mut().push(name.to_string());
+            let answered = name.as_str().ends_with(".example");
+            if answered { Ok(()) } else { Err(Ruling::builtin("default-deny", "No rule names this host")) }
+        }
+
+        fn addresses(&self, _: &DnsName) -> Option<Synthetic> {
+            (!self.full).then_some(Synthetic { v4: V4, v6: V6 })
+        }
+
+        fn is_ipv6_only(&self) -> bool {
+            self.ipv6_only
+        }
+    }
+
+    fn question(name: &str, kind: RecordType) -> Message {
+        let mut message = Message::new(0x1234, MessageType::Query, OpCode::Query);
+        message.metadata.recursion_desired = true;
+        message.add_query(Query::query(Name::from_ascii(name).unwrap(), kind));
+        message
+    }
+
+    fn ask(message: &Message, source: &Example) -> (Message, Outcome) {
+        let asked = message.to_vec().unwrap();
+        let answer = answer(&asked, source).unwrap();
+        assert!(answer.bytes.len() <= MOST, "{} bytes", answer.bytes.len());
+        let read = Message::from_vec(&answer.bytes).unwrap();
+        assert_eq!((read.id, read.message_type), (message.id, MessageType::Response));
+        (read, answer.outcome)
+    }
+
+    fn says(name: &str, kind: RecordType) -> (Code, Outcome) {
+        let (message, outcome) = ask(&question(name, kind), &Example::default());
+        assert_eq!(message.queries, question(name, kind).queries);
+        (message.response_code, outcome)
+    }
+
+    #[test]
+    fn an_answered_name_has_one_address_for_a_minute() {
+        let (message, outcome) = ask(&question("api.example.", RecordType::A), &Example::default());
+        assert_eq!(outcome, Outcome::Address);
+        assert_eq!(message.response_code, Code::NoError);
+        assert!(message.recursion_desired && message.recursion_available);
+        assert!(!message.authoritative && !message.truncation && !message.authentic_data);
+        let [record] = &message.answers[..] else { panic!("{message}") };
+        assert_eq!((record.ttl, &record.data), (60, &RData::A(A(V4))));
+        assert_eq!(record.name, message.queries[0].name);
+        assert!(message.authorities.is_empty() && message.additionals.is_empty() && message.edns.is_none());
+    }
+
+    #[test]
+    fn an_answered_name_has_nothing_of_any_other_type() {
+        use RecordType::{
+            AAAA, ANY, AXFR, CNAME, HTTPS, MX, NS, NULL, PTR, SOA as Soa, SRV, SVCB, TXT, Unknown,
+        };
+        for kind in [AAAA, ANY, AXFR, CNAME, HTTPS, MX, NS, NULL, PTR, Soa, SRV, SVCB, TXT, Unknown(65_400)] {
+            let (message, outcome) = ask(&question("api.example.", kind), &Example::default());
+            assert_eq!((message.response_code, outcome), (Code::NoError, Outcome::NoData), "{kind}");
+            assert!(message.answers.is_empty());
+            let [soa] = &message.authorities[..] else { panic!("{kind}: {message}") };
+            let RData::SOA(data) = &soa.data else { panic!("{soa}") };
+            assert_eq!((soa.ttl, data.minimum), (5, 5), "nobody remembers it for long");
+            assert!(soa.name.zone_of(&message.queries[0].name));
+        }
+    }
+
+    #[test]
+    fn where_there_is_ipv6_alone_aaaa_has_the_address() {
+        let source = Example { ipv6_only: true, ..Example::default() };
+        let (message, _) = ask(&question("api.example.", RecordType::AAAA), &source);
+        assert_eq!(message.answers[0].data, RData::AAAA(AAAA(V6)));
+        let (_, outcome) = ask(&question("api.example.", RecordType::A), &source);
+        assert_eq!(outcome, Outcome::NoData);
+    }
+
+    #[test]
+    fn a_name_that_policy_denies_does_not_exist() {
+        for kind in [RecordType::A, RecordType::AAAA, RecordType::TXT] {
+            let (message, outcome) = ask(&question("api.other.", kind), &Example::default());
+            assert_eq!(message.response_code, Code::NXDomain);
+            assert_eq!(message.authorities.len(), 1);
+            let Outcome::Denied(name, ruling) = outcome else { panic!("{outcome:?}") };
+            assert_eq!((name.as_str(), ruling.rule.as_str()), ("api.other", "postern/builtin/default-deny"));
+        }
+    }
+
+    #[test]
+    fn what_no_rule_can_name_does_not_exist_and_policy_is_not_asked() {
+        let source = Example::default();
+        for name in [
+            "_dmarc.mail.example.",
+            "_443._https.api.example.",
+            "xn--a.example.",
+            "192.0.2.1.",
+            "localhost.",
+            "LOCALHOST.",
+            "db.localhost.",
+            "1.0.18.198.in-addr.arpa.",
+            "1.0.0.0.e.6.2.7.ip6.arpa.",
+        ] {
+            let (message, outcome) = ask(&question(name, RecordType::A), &source);
+            assert_eq!((message.response_code, outcome), (Code::NXDomain, Outcome::NoName), "{name}");
+        }
+        for label in [b"a.b".as_slice(), b"-a", b"a\0b", b"\xff\xfe", b"a b"] {
+            let mut message = question(".", RecordType::A);
+            message.queries[0].set_name(Name::from_labels([label, b"example"]).unwrap());
+            assert_eq!(ask(&message, &source).1, Outcome::NoName, "{label:x?}");
+        }
+        assert!(source.judged.borrow().is_empty());
+        assert!(matches!(says("notlocalhost.", RecordType::A), (Code::NXDomain, Outcome::Denied(..))));
+        assert_eq!(says(".", RecordType::NS), (Code::NoError, Outcome::NoData), "the root exists");
+    }
+
+    #[test]
+    fn the_question_is_repeated_byte_for_byte_and_judged_in_lower_case() {
+        let source = Example::default();
+        let asked = question("aPi.ExAmPle.", RecordType::A).to_vec().unwrap();
+        let answer = answer(&asked, &source).unwrap();
+        assert_eq!(answer.bytes[12..asked.len()], asked[12..]);
+        assert_eq!(*source.judged.borrow(), ["api.example"]);
+    }
+
+    #[test]
+    fn edns_is_answered_with_edns_and_the_longest_answer_still_fits_without() {
+        let label = "a".repeat(60);
+        let name = format!("{label}.{label}.{label}.{}.example.", "a".repeat(62));
+        for kind in [RecordType::A, RecordType::TXT] {
+            let mut message = question(&name, kind);
+            let mut edns = Edns::new();
+            edns.set_max_payload(4_096).set_dnssec_ok(true);
+            message.set_edns(edns);
+            let (read, _) = ask(&message, &Example::default());
+            let edns = read.edns.unwrap();
+            assert_eq!((edns.max_payload(), edns.version(), edns.flags().dnssec_ok), (1_232, 0, true));
+        }
+    }
+
+    #[test]
+    fn another_version_of_edns_is_refused() {
+        let mut message = question("api.example.", RecordType::A);
+        let mut edns = Edns::new();
+        edns.set_version(1);
+        message.set_edns(edns);
+        let (read, outcome) = ask(&message, &Example::default());
+        assert_eq!((u16::from(read.response_code), outcome), (16, Outcome::NotServed));
+        assert_eq!(read.edns.unwrap().version(), 0);
+    }
+
+    #[test]
+    fn a_full_table_fails_and_lies_to_nobody() {
+        let source = Example { full: true, ..Example::default() };
+        let (message, outcome) = ask(&question("api.example.", RecordType::A), &source);
+        assert_eq!((message.response_code, outcome), (Code::ServFail, Outcome::Full));
+        assert!(message.answers.is_empty() && message.authorities.is_empty());
+        let (_, outcome) = ask(&question("api.example.", RecordType::TXT), &source);
+        assert_eq!(outcome, Outcome::NoData);
+    }
+
+    #[test]
+    fn other_classes_and_operations_are_not_served() {
+        for class in [DNSClass::CH, DNSClass::ANY, DNSClass::Unknown(7)] {
+            let mut message = question("version.example.", RecordType::TXT);
+            message.queries[0].set_query_class(class);
+            let (read, outcome) = ask(&message, &Example::default());
+            assert_eq!((read.response_code, outcome), (Code::Refused, Outcome::NotServed), "{class}");
+        }
+        for operation in [OpCode::Status, OpCode::Notify, OpCode::Update, OpCode::Unknown(15)] {
+            let mut message = question("api.example.", RecordType::A);
+            message.metadata.op_code = operation;
+            let (read, outcome) = ask(&message, &Example::default());
+            assert_eq!((read.response_code, outcome), (Code::NotImp, Outcome::NotServed), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_response_and_half_a_header_get_no_answer() {
+        let whole = question("api.example.", RecordType::A).to_vec().unwrap();
+        for length in 0..12 {
+            assert!(answer(&whole[..length], &Example::default()).is_none());
+        }
+        let mut response = whole;
+        response[2] |= 0x80;
+        assert!(answer(&response, &Example::default()).is_none());
+    }
+
+    /// A header that counts these questions and records, and what follows it.
+    fn raw(counts: [u16; 4], rest: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x12, 0x34, 1, 0];
+        counts.iter().for_each(|count| bytes.extend_from_slice(&count.to_be_bytes()));
+        bytes.extend_from_slice(rest);
+        bytes
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_malformed() {
+        const QUESTION: &[u8] = b"\x03api\x07example\x00\x00\x01\x00\x01";
+        const OPT: &[u8] = b"\x00\x00\x29\x10\x00\x00\x00\x00\x00\x00\x00";
+        let with = |rest: &[u8]| [QUESTION, rest].concat();
+        for bytes in [
+            raw([0, 0, 0, 0], b""),
+            raw([2, 0, 0, 0], &with(QUESTION)),
+            raw([u16::MAX, 0, 0, 0], QUESTION),
+            raw([1, 0, 0, 0], &QUESTION[..QUESTION.len() - 1]),
+            raw([1, 0, 0, 0], b"\x03api\xc0\x02\x00\x01\x00\x01"),
+            raw([1, 0, 0, 0], b"\x40api\x00\x00\x01\x00\x01"),
+            raw([1, 1, 0, 0], &with(OPT)),
+            raw([1, 0, 1, 0], &with(OPT)),
+            raw([1, 0, 0, 1], QUESTION),
+            raw([1, 0, 0, u16::MAX], &with(OPT)),
+            raw([1, 0, 0, 2], &with(&[OPT, OPT].concat())),
+        ] {
+            let answer = answer(&bytes, &Example::default()).unwrap();
+            assert_eq!(answer.outcome, Outcome::Malformed, "{bytes:x?}");
+            assert_eq!(answer.bytes.len(), 12, "the header alone");
+            assert_eq!((answer.bytes[0], answer.bytes[3] & 15), (0x12, 1));
+        }
+        let sound = answer(&raw([1, 0, 0, 1], &with(OPT)), &Example::default()).unwrap();
+        assert_eq!(sound.outcome, Outcome::Address);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_an_answer_is_short_and_reads_as_a_response(bytes in prop::collection::vec(any::<u8>(), 0..96)) {
+            if let Some(answer) = answer(&bytes, &Example::default()) {
+                prop_assert!(answer.bytes.len() <= MOST);
+                prop_assert_eq!(Message::from_vec(&answer.bytes).unwrap().message_type, MessageType::Response);
+            }
+        }
+    }
+}

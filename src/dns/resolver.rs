@@ -155,3 +155,27 @@ fn is_expansion(name: &DnsName, search: &[DnsName]) -> bool {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_search_domain_was_put_behind_is_known_as_such() {
+        let search: Vec<DnsName> = ["agents.svc.cluster.local", "svc.cluster.local", "cluster.local"]
+            .iter()
+            .map(|domain| DnsName::parse(domain).unwrap())
+            .collect();
+        for (name, expansion) in [
+            ("api.example.com.agents.svc.cluster.local", true),
+            ("api.example.com.svc.cluster.local", true),
+            ("api.example.com.cluster.local", true),
+            ("db.agents.svc.cluster.local", false),
+            ("agents.svc.cluster.local", false),
+            ("api.example.com", false),
+            ("x.notcluster.local", false),
+        ] {
+            assert_eq!(is_expansion(&DnsName::parse(name).unwrap(), &search), expansion, "{name}");
+        }
+    }
+}

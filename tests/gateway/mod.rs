@@ -1,6 +1,7 @@
 //! `postern gateway`, from outside: what comes in, what goes out, and what is said of it.
 
 mod credentials;
+mod dns;
 mod drain;
 mod events;
 mod explicit;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::journal::{Journal, poll};
-use super::{Agent, Connection, PATIENCE, Pki};
+use super::{Agent, Connection, PATIENCE, Pki, Resolver};
 
 /// The process. Dropping it kills it, and shows its log where the test failed.
 pub(crate) struct Gateway {
@@ -66,7 +66,12 @@ impl Gateway {
         Connection::open(self.address("reverse"))
     }
 
-    /// Where a listener (`explicit`, `reverse`, `admin`) is bound.
+    /// The resolver, over IPv4.
+    pub(crate) fn resolver(&self) -> Resolver {
+        Resolver::at(self.address("dns"))
+    }
+
+    /// Where a listener (`explicit`, `reverse`, `dns`, `admin`) is bound.
     pub(crate) fn address(&self, mode: &str) -> SocketAddr {
         let listener = self.listeners.iter().find(|(name, _)| name == mode);
         listener.unwrap_or_else(|| panic!("no {mode} listener among {:?}", self.listeners)).1

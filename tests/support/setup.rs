@@ -76,6 +76,11 @@ impl Setup {
         self.set("/listeners/reverse", json!([{"address": "127.0.0.1:0", "upstream": upstream}]))
     }
 
+    /// The resolver, on a free port with the addresses of this pool.
+    pub(crate) fn resolver(self, pool: &str) -> Self {
+        self.set("/listeners/dns", json!({"port": 0, "pool": pool}))
+    }
+
     /// A credential's mounted file.
     pub(crate) fn credential(self, name: &str, value: &str) -> Self {
         std::fs::write(self.path().join("credentials").join(name), value).unwrap();
