@@ -72,8 +72,7 @@ pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<I
         Choice::Iptables => by_iptables(plan, directories)?,
         Choice::Auto => match by_nftables(plan) {
             Err(lacking @ (RedirectError::NoNftables | RedirectError::Lacking { .. })) => {
-                let programs = restore::find(directories);
-                if programs.is_empty() { Err(lacking) } else { by_iptables(plan, directories) }?
+                by_iptables(plan, directories).map_err(|error| neither(lacking, error))?
             }
             otherwise => otherwise?,
         },
@@ -155,6 +154,8 @@ fn by_iptables(plan: &Plan, directories: &[PathBuf]) -> Result<InForce, Redirect
 }
 
 fn by_programs(plan: &Plan, programs: &Programs) -> Result<InForce, RedirectError> {
+    // Programs that cannot even read are those of tables that this kernel does not have: nothing is there to take back.
+    programs.read()?;
     let programmed = programs.program(plan).and_then(|ipv6| {
         let state = programs.read()?;
         compared(state.differences(plan))?;
@@ -164,6 +165,14 @@ fn by_programs(plan: &Plan, programs: &Programs) -> Result<InForce, RedirectErro
     Ok(iptables_in_force(plan, programs, ipv6))
 }
 
+/// Why neither backend can be used; programs that are not installed are no news.
+fn neither(nftables: RedirectError, iptables: RedirectError) -> RedirectError {
+    if matches!(iptables, RedirectError::NoPrograms(_)) {
+        return nftables;
+    }
+    RedirectError::Neither { nftables: Box::new(nftables), iptables: Box::new(iptables) }
+}
+
 /// What was done; where it failed, after what stands has been removed.
 fn taken_back<T>(
     done: Result<T, RedirectError>,
@@ -171,7 +180,7 @@ fn taken_back<T>(
 ) -> Result<T, RedirectError> {
     done.map_err(|error| match (&error, remove()) {
         (RedirectError::NotPermitted, _) | (_, Ok(())) => error,
-        (_, Err(removal)) => RedirectError::Remains { source: Box::new(error), removal: Box::new(removal) },
+        (_, Err(removal)) => RedirectError::Remains { cause: Box::new(error), removal: Box::new(removal) },
     })
 }
 

@@ -28,6 +28,9 @@ const PRIORITY_DSTNAT: i32 = -100;
 /// NF_IP_PRI_FILTER. In the output hook it comes after the rewriting of destinations, which its rules rely on.
 const PRIORITY_FILTER: i32 = 0;
 
+/// The most ports of gateway and pod together: more than any pod declares, and few enough for one message.
+const MOST_PORTS: usize = 512;
+
 const DNS: u16 = 53;
 
 /// What a namespace is to look like.
@@ -79,6 +82,10 @@ pub enum PlanError {
     InboundOwn { port: u16, listener: &'static str },
     #[error("--inbound-ports lists {0}, the gateway's admin port, which is open already: leave it out")]
     InboundAdmin(u16),
+    #[error(
+        "{0} ports are more than a plan takes ({MOST_PORTS}): declare those alone that others connect to"
+    )]
+    TooManyPorts(usize),
     #[error("the gateway's {0} port is 0, a new one at each start: give it a fixed port in the settings")]
     MovingPort(&'static str),
 }
@@ -115,6 +122,10 @@ impl Plan {
             // (uid_t)-1 is what the kernel takes for "no change".
             u32::MAX => return Err(PlanError::ReservedUid(uid)),
             _ => {}
+        }
+        let number = ports.named().count() + inbound.len();
+        if number > MOST_PORTS {
+            return Err(PlanError::TooManyPorts(number));
         }
         if let Some((listener, _)) = ports.named().find(|(_, port)| *port == 0) {
             return Err(PlanError::MovingPort(listener));
@@ -398,6 +409,12 @@ mod tests {
         assert_eq!(plan(&[15_053]), Err(PlanError::InboundOwn { port: 15_053, listener: "DNS" }));
         assert_eq!(plan(&[15_090]), Err(PlanError::InboundAdmin(15_090)));
         assert_eq!(plan(&[9090, 8080]).unwrap().open_ports(), [8080, 9090, 15_090].into());
+    }
+
+    #[test]
+    fn the_ports_of_a_plan_are_bounded() {
+        let many: Vec<u16> = (20_000..21_000).collect();
+        assert_eq!(plan(&many), Err(PlanError::TooManyPorts(1_004)));
     }
 
     #[test]

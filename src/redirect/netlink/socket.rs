@@ -6,6 +6,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::message::{Batch, FAMILY_HEADER, HEADER};
+use super::ruleset::Answer;
 
 /// AF_NETLINK and NETLINK_NETFILTER.
 const NETLINK: i32 = 16;
@@ -30,13 +31,6 @@ pub(super) struct Refused {
     /// What the kernel stumbled over; nothing where it could not even be asked.
     pub(super) at: Option<String>,
     pub(super) source: io::Error,
-}
-
-/// One message of an answer: the family that it speaks of, and its attributes.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) family: u8,
-    pub(super) attributes: Vec<u8>,
 }
 
 /// Has a batch carried out.
