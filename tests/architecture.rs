@@ -151,6 +151,12 @@ const RULES: &[Rule] = &[
         reason: "what moves bytes asks the others; they do not know it",
     },
     Rule {
+        modules: &["dns"],
+        forbidden: &["lookup_host", "ToSocketAddrs", "TcpStream::connect", "crate::config"],
+        permitted: &[],
+        reason: "nobody is asked for an answer to the agent",
+    },
+    Rule {
         modules: &["cli"],
         forbidden: &["crate::command", "crate::proxy", "crate::policy", "crate::tls", "tokio", "std::fs"],
         permitted: &[],

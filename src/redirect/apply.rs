@@ -64,7 +64,7 @@ pub struct ChainInForce {
 ///
 /// # Errors
 /// Another's rules could let somebody past, the capability or a feature of the kernel is missing, or what stands
-/// afterwards is not the plan. Nothing of ours stands then, but where nothing was changed.
+/// afterwards is not the plan. What was programmed is taken back then; what nothing was changed in stands as before.
 pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<InForce, RedirectError> {
     let warnings = refuse_foreign(directories)?;
     let in_force = match choice {
@@ -78,10 +78,11 @@ pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<I
         },
     };
     // What the other backend held before would judge packets by another plan.
-    match in_force.backend {
-        Backend::Nftables => remove_from_iptables(directories).map(drop)?,
-        Backend::Iptables => remove_from_nftables().map(drop)?,
-    }
+    let replaced = match in_force.backend {
+        Backend::Nftables => remove_from_iptables(directories),
+        Backend::Iptables => remove_from_nftables(),
+    };
+    taken_back(replaced, || remove(directories).map(drop))?;
     Ok(InForce { warnings, ..in_force })
 }
 

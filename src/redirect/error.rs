@@ -5,13 +5,13 @@ use std::io;
 use super::owners::ForeignOwner;
 use super::plan::PlanError;
 
-/// What went wrong. Nothing of ours stands where programming failed, unless it says so.
+/// What went wrong. What was programmed before that was taken back, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum RedirectError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(
-        "packet filters are programmed with the capability NET_ADMIN: run it as root in the pod's init container with capabilities.add: [NET_ADMIN]"
+        "packet filters are programmed and read with the capability NET_ADMIN: run this as root in the pod's init container with capabilities.add: [NET_ADMIN]"
     )]
     NotPermitted,
     #[error(

@@ -194,7 +194,8 @@ impl Plan {
     /// chain about the first packet of a flow alone and does the same to the rest.
     fn nat_output(&self) -> Vec<Rule> {
         let mut rules = self.exempt();
-        let inside = "True loopback is the pod's own affair; a loopback address on another device is not (threat A26).";
+        let inside =
+            "Loopback is the pod's own affair; its addresses on another device are not (threat A26).";
         rules.extend(
             self.loopbacks()
                 .into_iter()
@@ -247,12 +248,11 @@ impl Plan {
             Verdict::Accept,
         ));
         if self.ipv6 == Ipv6::Redirected {
-            rules.push(rule(
-                "IPv6 does not work without neighbour discovery. Reports of multicast groups carry what their sender \
-                 chooses, and are not in the list (threat A27).",
-                vec![Match::Discovery([Discovery::RouterSolicit, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert].into())],
-                Verdict::Accept,
-            ));
+            rules.push(discovery(&[
+                Discovery::RouterSolicit,
+                Discovery::NeighbourSolicit,
+                Discovery::NeighbourAdvert,
+            ]));
         }
         rules.push(
             rule(
@@ -284,13 +284,8 @@ impl Plan {
     /// Who may come in. An agent that listens while an accomplice dials has an exit (threat A22).
     fn filter_input(&self) -> Vec<Rule> {
         let mut rules = vec![rule("What stays inside.", vec![Match::FromLoopback], Verdict::Accept)];
-        let discovery = rule(
-            "IPv6 does not work without neighbour discovery.",
-            vec![Match::Discovery(
-                [Discovery::RouterAdvert, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert].into(),
-            )],
-            Verdict::Accept,
-        );
+        let discovery =
+            discovery(&[Discovery::RouterAdvert, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert]);
         if self.ipv6 == Ipv6::Rejected {
             rules.push(discovery.clone());
             rules.push(rule("No answer could be sent.", vec![Match::Ipv6], Verdict::Drop));
@@ -347,6 +342,13 @@ impl Plan {
             Ipv6::Rejected => vec![v4],
         }
     }
+}
+
+/// IPv6 does not work without these messages. Reports of multicast groups are none of them: they carry what their
+/// sender chooses (threat A27).
+fn discovery(messages: &[Discovery]) -> Rule {
+    let messages = Match::Discovery(messages.iter().copied().collect());
+    rule("IPv6 does not work without neighbour discovery.", vec![messages], Verdict::Accept)
 }
 
 /// Loopback addresses never leave on another device, to which a socket can be bound (threat A26).

@@ -1,8 +1,8 @@
 //! `postern redirect`: what it refuses, what it prints, and, as root, what stands in a namespace of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::symlink;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Child, Command, Stdio};
 
 use super::{Place, Said};
@@ -29,7 +29,7 @@ impl Namespace {
         BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
         if line.is_empty() {
             holder.wait().unwrap();
-            eprintln!("left out: this needs root, to make a network namespace");
+            note("this needs root, to make a network namespace");
             return None;
         }
         Some(Self { place: Place::new(), holder })
@@ -41,7 +41,7 @@ impl Namespace {
             ["/usr/sbin", "/sbin"].iter().any(|d| fs::exists(format!("{d}/{program}")).unwrap())
         };
         if let Some(absent) = programs.iter().find(|program| !there(program)) {
-            eprintln!("left out: {absent} is not installed");
+            note(&format!("{absent} is not installed"));
             return None;
         }
         Self::new()
@@ -94,12 +94,32 @@ impl Namespace {
         said.stderr
     }
 
+    /// Puts a script in the place of each of these programs.
+    fn replace(&self, programs: &[&str], script: &str) {
+        for program in programs {
+            self.place.write(program, &format!("#!/bin/sh\n{script}\n"));
+            let executable = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(self.place.path().join(program), executable).unwrap();
+        }
+    }
+
+    /// Gives the namespace a device with an IPv6 address of its own.
+    fn speak_ipv6(&self) {
+        self.shell("ip link add rd-0 type veth peer name rd-1 && ip link set rd-1 up && ip link set rd-0 up");
+        self.shell("ip -6 address add 2001:db8:1::2/64 dev rd-0 nodad");
+    }
+
     /// Puts the legacy programs where they are found before the others.
     fn prefer_legacy(&self) {
         for program in ["iptables-restore", "iptables-save", "ip6tables-restore", "ip6tables-save"] {
             symlink("/usr/sbin/xtables-legacy-multi", self.place.path().join(program)).unwrap();
         }
     }
+}
+
+/// Says what is left out, and why.
+fn note(reason: &str) {
+    let _ = writeln!(io::stderr(), "left out: {reason}");
 }
 
 impl Drop for Namespace {
@@ -309,6 +329,48 @@ fn whatever_is_changed_in_iptables_is_seen_and_mended_by_programming_again() {
         assert!(deviation.contains(said), "{tampering}: {deviation}");
     }
     namespace.program(&["--backend", "Iptables"]);
+}
+
+#[test]
+fn where_ip6tables_has_no_nat_ipv6_is_rejected_whole() {
+    let Some(namespace) = Namespace::with(&["iptables", "ip6tables-nft-restore"]) else { return };
+    namespace.speak_ipv6();
+    let without_nat = "input=$(cat); case $input in *'*nat'*) echo 'no nat' >&2; exit 1;; esac\n\
+                       printf '%s\\n' \"$input\" | /usr/sbin/ip6tables-nft-restore \"$@\"";
+    namespace.replace(&["ip6tables-restore"], without_nat);
+    namespace.replace(&["ip6tables-save"], "exec /usr/sbin/ip6tables-nft-save");
+    for program in ["iptables-restore", "iptables-save"] {
+        symlink("/usr/sbin/xtables-nft-multi", namespace.place.path().join(program)).unwrap();
+    }
+    let said = namespace.redirect(&["--backend", "Iptables", "-o", "json"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!(said.json()["ipv6"], "Rejected");
+    let verified = namespace.redirect(&["--verify", "-o", "json"]);
+    assert_eq!(verified.json()["ipv6"], "Rejected", "{verified:?}");
+    let sent = namespace.run(&["bash", "-c", "echo > /dev/udp/2001:db8:1::3/9"]);
+    assert!(sent.stderr.contains("Operation not permitted"), "{sent:?}");
+}
+
+#[test]
+fn ipv6_that_can_be_neither_redirected_nor_rejected_is_refused_and_nothing_is_left() {
+    let Some(namespace) = Namespace::with(&["iptables", "ip6tables-restore"]) else { return };
+    let programs = ["", "-nft", "-legacy"].map(|variant| format!("ip6tables{variant}-restore"));
+    let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+    namespace.replace(&programs, "echo 'no filter either' >&2; exit 1");
+    for variant in ["-nft", "-legacy"] {
+        for (program, target) in [("iptables", "restore"), ("iptables", "save"), ("ip6tables", "save")] {
+            let name = format!("{program}{variant}-{target}");
+            symlink(format!("/usr/sbin/{name}"), namespace.place.path().join(&name)).unwrap();
+        }
+    }
+    let said = namespace.redirect(&["--backend", "Iptables", "-o", "json"]);
+    assert_eq!(said.json()["ipv6"], "Absent", "without a device that speaks it: {said:?}");
+    namespace.speak_ipv6();
+    let said = namespace.redirect(&["--backend", "Iptables"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+    assert!(said.stderr.contains("IPv6 would stay open"), "{said:?}");
+    assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+    assert!(!namespace.shell("iptables-nft-save; iptables-legacy-save; ip6tables-save").contains("POSTERN"));
 }
 
 #[test]

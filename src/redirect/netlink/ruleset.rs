@@ -107,3 +107,50 @@ fn name(answer: &Answer) -> Option<TableName> {
     let name = Attributes::new(&answer.attributes).text(1)?.to_owned();
     Some(TableName { family: answer.family, name })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redirect::netlink::attribute::Writer;
+
+    fn answer(fill: impl FnOnce(&mut Writer)) -> Answer {
+        let mut attributes = Writer::default();
+        fill(&mut attributes);
+        Answer { family: 1, attributes: attributes.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn a_table_says_whether_it_is_dormant() {
+        let dormant = |flags| {
+            let told = answer(|attributes| _ = attributes.text(1, "postern").number(2, flags));
+            table(&told).unwrap().dormant
+        };
+        assert_eq!([0, 1, 2, 3].map(dormant), [false, true, false, true]);
+    }
+
+    #[test]
+    fn a_chain_with_a_hook_is_a_base_chain() {
+        let told = answer(|attributes| {
+            attributes.text(1, "postern").text(3, "nat_output").number(5, 1).text(7, "nat");
+            attributes.nest(4, |hook| _ = hook.number(1, 3).number(2, (-100i32).cast_unsigned()));
+        });
+        let base = Base { kind: "nat".to_owned(), hook: 3, priority: -100, accepts: true };
+        assert_eq!(chain(&told).unwrap().base, Some(base));
+        let plain = answer(|attributes| _ = attributes.text(1, "postern").text(3, "x"));
+        assert_eq!(chain(&plain).unwrap().base, None);
+    }
+
+    #[test]
+    fn a_set_tells_its_elements() {
+        let told = answer(|attributes| {
+            attributes.nest(3, |list| {
+                for port in [53u16, 80] {
+                    list.nest(1, |element| {
+                        element.nest(1, |key| _ = key.bytes(1, &port.to_be_bytes()));
+                    });
+                }
+            });
+        });
+        assert_eq!(elements(&told), [vec![0, 53], vec![0, 80]].into());
+    }
+}

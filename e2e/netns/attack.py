@@ -1,0 +1,71 @@
+"""An attack on the plan: it must get out where its rule is missing, and not where it is there; its twin must pass."""
+
+from dataclasses import dataclass
+from typing import Callable
+
+import twin
+from agent import BOTH
+from topology import BARE, UPSTREAM
+
+FAMILIES = (4, 6)
+OURS = {*UPSTREAM.values(), *BARE.values()}
+
+
+def elsewhere(frame):
+    """What leaves for anywhere but the upstream, with which the gateway keeps connections of its own."""
+    return frame.destination not in OURS
+
+
+@dataclass(frozen=True)
+class Attack:
+    """`edits` make the plan without the rule; `arguments` gives the program's, by family."""
+
+    threat: str
+    name: str
+    rule: str
+    edits: tuple
+    program: str
+    arguments: Callable
+    families: tuple = FAMILIES
+    identities: tuple = tuple(BOTH)
+    # Those whom the missing rule concerns; without the rule the others are not tried.
+    bites: tuple = tuple(BOTH)
+    counts: Callable = elsewhere
+    # What the program must have seen where the plan holds: words, and a test of what it printed.
+    refused: tuple = ()
+    twin: Callable = twin.inspected
+
+    def examine(self, stage, subject):
+        if stage.backend.weakens:
+            stage.plan.weaken(self.edits)
+            self._without(stage, subject)
+        stage.plan.program()
+        self._with(stage, subject)
+        self.twin(stage, subject)
+
+    def _without(self, stage, subject):
+        for identity, family in self._combinations(self.bites):
+            seen, left = self._try(stage, identity, family, NONE)
+            subject.without += len(left)
+            subject.check(f"{identity.name} over IPv{family} gets out without {self.rule}", left, seen)
+
+    def _with(self, stage, subject):
+        for identity, family in self._combinations(self.identities):
+            seen, left = self._try(stage, identity, family, MUCH if self.refused else LITTLE)
+            subject.within += len(left)
+            subject.check(f"nothing of {identity.name} over IPv{family} gets out", not left, [*map(str, left[:5]), seen])
+            if self.refused:
+                words, holds = self.refused
+                subject.check(f"{identity.name} over IPv{family}: {words}", holds(seen, family), seen)
+
+    def _combinations(self, identities):
+        return [(identity, family) for identity in identities for family in self.families]
+
+    def _try(self, stage, identity, family, patience):
+        program, arguments = f"attacks/{self.program}", self.arguments(family)
+        return stage.capture.during(lambda: stage.agents.run(identity, program, *arguments, patience=patience), self.counts)
+
+
+# Seconds that a program waits for answers: none without the rule, where frames are the evidence; little where packets
+# are dropped without a word; much where an answer is expected, which comes at once.
+NONE, LITTLE, MUCH = 0.02, 0.2, 5

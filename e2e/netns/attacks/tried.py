@@ -1,0 +1,25 @@
+"""What came of an attempt: the name of the error, or what was given back."""
+
+import errno
+import os
+import socket
+
+FAMILIES = {"4": socket.AF_INET, "6": socket.AF_INET6}
+DEVICE = b"eth0\0"
+# Seconds for an answer. Where it is the frame outside that counts, nobody waits for one.
+PATIENCE = float(os.environ["PATIENCE"])
+
+
+def tried(act, *arguments):
+    try:
+        given = act(*arguments)
+        return "done" if given is None else str(given)
+    except TimeoutError:
+        return "TIMEOUT"
+    except OSError as error:
+        return errno.errorcode.get(error.errno, repr(error))
+
+
+def destination(family, address, port):
+    """A socket address; `%device` in it is understood."""
+    return socket.getaddrinfo(address, port, FAMILIES[family], flags=socket.AI_NUMERICHOST)[0][4]

@@ -1,0 +1,48 @@
+"""The gateway's own proof: ready only while the redirect is in force, and not when a rule of it is gone (issue 4 item 4)."""
+
+from plan import Instead, Without, WithoutChain
+from report import Subject
+from twin import inspected
+
+TAMPERED = {
+    "the redirect rule": [Without(r"l4proto tcp redirect")],
+    "the final reject": [Without(r"^ +counter reject")],
+    "the redirect of IPv6": [Instead(r"meta l4proto tcp redirect", "meta nfproto ipv4 meta l4proto tcp redirect")],
+    "the final reject of IPv6": [Instead(r"^ +counter reject", "    meta nfproto ipv4 counter reject")],
+    "the filter's rules": [WithoutChain("filter_output", emptied=True)],
+    "the filter's chain": [WithoutChain("filter_output")],
+}
+
+
+def subjects():
+    yield Subject("proof of interception", proof)
+
+
+def proof(stage, subject):
+    subject.check("in force: ready, and the metric says 1", proven(stage), told(stage))
+    for words, edits in TAMPERED.items():
+        if stage.backend.weakens:
+            stage.plan.weaken(edits)
+            unproven(stage, subject, f"without {words}")
+    stage.plan.remove()
+    unproven(stage, subject, "with the whole plan deleted")
+    inspected(stage, subject)
+
+
+def unproven(stage, subject, words):
+    stage.gateway.prove_again()
+    lost = stage.gateway.becomes(lambda: stage.gateway.proven() == 0 and not stage.gateway.is_ready())
+    subject.check(f"{words}: not ready, and the metric says 0", lost, told(stage))
+    verified, said = stage.plan.verify()
+    subject.check(f"{words}: --verify says so", not verified, said)
+    stage.plan.program()
+    stage.gateway.prove_again()
+    subject.check(f"{words}: proven again once programmed again", stage.gateway.becomes(lambda: proven(stage)), told(stage))
+
+
+def proven(stage):
+    return stage.gateway.proven() == 1 and stage.gateway.is_ready()
+
+
+def told(stage):
+    return stage.gateway.proven(), stage.gateway.ask("/readyz")

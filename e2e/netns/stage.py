@@ -1,0 +1,105 @@
+"""Everything that one backend is tested with: namespaces, authorities, upstream, plan and gateway."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from agent import Agents
+from capture import Capture
+from gateway import PORTS, UID, Gateway
+from outside import UPSTREAM_CA, Outside
+from plan import Plan
+from topology import UPSTREAM, Topology, run
+
+HERE = Path(__file__).resolve().parent
+STATIC = ["api", "plain", "git", "db"]
+# Asked for at the upstream's resolver, as a name without a static address is.
+NAMES = [*STATIC, "resolved"]
+
+
+class Stage:
+    """Starts everything in a directory, the gateway last; leaving it ends and removes what was started."""
+
+    def __init__(self, postern, backend, directory):
+        self.directory, self.backend = directory, backend
+        self.postern, self.settings = directory / "postern", directory / "settings.yaml"
+        self.topology = Topology()
+        self.given = postern
+
+    def __enter__(self):
+        self.topology.__enter__()
+        try:
+            self._prepare()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if hasattr(self, "gateway"):
+            self.gateway.stop()
+        if hasattr(self, "capture"):
+            self.capture.close()
+        self.topology.__exit__()
+
+    def _prepare(self):
+        # Where the agent, an ordinary user, may read it: the repository may stand in root's home.
+        self.directory.chmod(0o755)
+        shutil.copy(self.given, self.postern)
+        for programs in ("attacks", "twins"):
+            shutil.copytree(HERE / programs, self.directory / programs)
+        self._make_authorities()
+        self.outside = Outside(self.topology, self.directory / "leaf.pem", self.directory / "leaf-key.pem")
+        self._write_settings()
+        self.capture = Capture(self.topology, UID)
+        self.agents = Agents(self.topology, self.directory)
+        self.plan = Plan(self.topology, self.postern, self.settings, self.backend)
+        self.gateway = Gateway(self.topology, self.postern, self.settings, self.directory / "gateway.log")
+        self.plan.program()
+        self.gateway.start()
+
+    def restore(self):
+        """As every subject finds it, after one that broke off."""
+        self.plan.program()
+        if not self.gateway.is_alive():
+            self.gateway.start()
+
+    def _make_authorities(self):
+        authority, key = self.directory / "upstream.pem", self.directory / "upstream-key.pem"
+        run("openssl", "req", "-x509", "-out", authority, "-keyout", key, "-subj", f"/CN={UPSTREAM_CA}", *EC, *CA)
+        names = ",".join(f"DNS:{name}.example.com" for name in NAMES)
+        leaf = ["-CA", authority, "-CAkey", key, "-addext", f"subjectAltName={names}", "-addext", "extendedKeyUsage=serverAuth"]
+        certificate, key = self.directory / "leaf.pem", self.directory / "leaf-key.pem"
+        run("openssl", "req", "-x509", "-out", certificate, "-keyout", key, "-subj", "/CN=stand-in", *EC, *leaf, *LEAF)
+        run(self.postern, "ca", "init", "--directory", self.directory / "ca")
+        for made in ("ca", "ca/ca-key.pem"):
+            os.chown(self.directory / made, UID, UID)
+        roots = [(self.directory / name).read_text() for name in ("ca/ca-cert.pem", "upstream.pem")]
+        (self.directory / "roots.pem").write_text("".join(roots))
+
+    def _write_settings(self):
+        state = self.directory / "state"
+        state.mkdir()
+        os.chown(state, UID, UID)
+        shutil.copy(HERE / "policy.yaml", self.directory)
+        self.settings.write_text(json.dumps({  # JSON is YAML.
+            "listeners": {
+                "transparent": {"port": PORTS["transparent"]},
+                "dns": {"port": PORTS["dns"], "pool": "198.18.0.0/15"},
+                # Where a careless user would have it: the plan alone keeps others away.
+                "explicit": {"address": f"0.0.0.0:{PORTS['explicit']}"},
+            },
+            "admin": {"address": f"0.0.0.0:{PORTS['admin']}", "socket": "state/status.sock"},
+            "interception": {"mode": "Required", "caCertificate": "ca/ca-cert.pem", "caKey": "ca/ca-key.pem"},
+            "policy": {"path": "policy.yaml"},
+            "upstream": {
+                "hosts": {f"{name}.example.com": UPSTREAM[4] for name in STATIC},
+                "roots": ["upstream.pem"],
+            },
+        }))
+
+
+EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+CA = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
+LEAF = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature"]

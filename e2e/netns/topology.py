@@ -1,0 +1,123 @@
+"""Four network namespaces: the agent's pod, an upstream and an accomplice, joined by a wire between them."""
+
+import ctypes
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+HOSTS = ["pod", "upstream", "accomplice"]
+# The upstream's second address is named by nobody.
+ADDRESSES = {
+    "pod": ["10.77.0.5", "fd77::5"],
+    "upstream": ["10.77.0.10", "10.77.0.20", "fd77::10", "fd77::20"],
+    "accomplice": ["10.77.0.66", "fd77::66", "fe80::66"],
+}
+# The pod's routes lead through the accomplice: whatever leaves is on the wire, wherever it is bound for.
+ROUTER = {4: "10.77.0.66", 6: "fd77::66"}
+POD = {4: "10.77.0.5", 6: "fd77::5"}
+UPSTREAM = {4: "10.77.0.10", 6: "fd77::10"}
+BARE = {4: "10.77.0.20", 6: "fd77::20"}
+ACCOMPLICE = {4: "10.77.0.66", 6: "fd77::66"}
+LINK_LOCAL = {4: "169.254.169.254", 6: "fe80::66%eth0"}
+# Nothing speaks by itself: no duplicate address detection, no router discovery, no bridge that asks for memberships.
+QUIET = {"dad_transmits": 0, "accept_dad": 0, "accept_ra": 0, "router_solicitations": 0}
+# Ping sockets for everybody, data in a SYN without a cookie, segment routing; nothing is asked of a neighbour twice.
+POD_SETTINGS = {
+    "ipv4/ping_group_range": "0 2147483647",
+    "ipv4/tcp_fastopen": 0x5,
+    "ipv6/conf/all/seg6_enabled": 1,
+    "ipv4/neigh/eth0/mcast_solicit": 1,
+    "ipv6/neigh/eth0/mcast_solicit": 1,
+}
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Topology:
+    """Namespaces of this run alone; leaving it ends what still runs there and removes them."""
+
+    def __init__(self):
+        self.prefix = f"postern-{os.getpid()}"
+
+    def __enter__(self):
+        try:
+            self._build()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for host in [*HOSTS, "wire"]:
+            left = subprocess.run(["ip", "netns", "pids", self.name(host)], capture_output=True, text=True, check=False)
+            for process in left.stdout.split():
+                os.kill(int(process), signal.SIGKILL)
+            subprocess.run(["ip", "netns", "del", self.name(host)], capture_output=True, check=False)
+        resolver = self._resolver()
+        resolver.unlink(missing_ok=True)
+        if resolver.parent.exists():
+            resolver.parent.rmdir()
+
+    def name(self, host):
+        return f"{self.prefix}-{host}"
+
+    @contextmanager
+    def inside(self, host):
+        """This thread in a host's namespace: sockets made there stay there, and /proc/sys is that host's."""
+        with open("/proc/thread-self/ns/net", "rb") as before, open(f"/run/netns/{self.name(host)}", "rb") as there:
+            enter(there)
+            try:
+                yield
+            finally:
+                enter(before)
+
+    def command(self, host, *command):
+        """A command in a host's namespace and with its resolv.conf."""
+        return ["ip", "netns", "exec", self.name(host), *map(str, command)]
+
+    def write(self, host, settings):
+        """Sets kernel parameters, by their path under net/."""
+        with self.inside(host):
+            for key, value in settings.items():
+                Path("/proc/sys/net", key).write_text(str(value))
+
+    def _build(self):
+        for host in [*HOSTS, "wire"]:
+            run("ip", "netns", "add", self.name(host))
+            self.write(host, {f"ipv6/conf/default/{key}": value for key, value in QUIET.items()})
+        wire = self.name("wire")
+        batch("-n", wire, lines=["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"])
+        for host in HOSTS:
+            joined = f"link add {host} type veth peer name eth0 netns {self.name(host)}"
+            batch("-n", wire, lines=[joined, f"link set {host} master bridge up"])
+            lines = ["link set lo up", "link set eth0 up"]
+            for address in ADDRESSES[host]:
+                lines.append(f"address add {address}/64 dev eth0 nodad" if ":" in address else f"address add {address}/24 dev eth0")
+            batch("-n", self.name(host), lines=lines)
+        batch("-n", self.name("pod"), lines=[f"route add default via {ROUTER[4]}", f"route add ::/0 via {ROUTER[6]}"])
+        self.write("pod", POD_SETTINGS)
+        self._resolver().parent.mkdir(parents=True)
+        self._resolver().write_text(f"nameserver {UPSTREAM[4]}\n")
+
+    def _resolver(self):
+        """What `ip netns exec` shows as /etc/resolv.conf."""
+        return Path("/etc/netns", self.name("pod"), "resolv.conf")
+
+
+def enter(namespace):
+    if LIBC.setns(namespace.fileno(), CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), f"{namespace.name} cannot be entered")
+
+
+def batch(*options, lines):
+    run("ip", *options, "-batch", "-", input="\n".join(lines))
+
+
+def run(*command, **options):
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout

@@ -1,0 +1,28 @@
+"""What must pass wherever an attack is refused: the benign half of every test."""
+
+from agent import OTHER, USER
+
+POSTERN = "Postern"
+INTACT = "as the upstream wrote it"
+
+
+def inspected(stage, subject):
+    """An allowed host, unconfigured but for the CA: the issuer that is presented says who ended TLS."""
+    seen = stage.agents.run(USER, "twins/https", "api.example.com")
+    holds = seen["issuer"].startswith(POSTERN) and INTACT in seen["answer"]
+    subject.check("twin: https to an allowed host, issuer is Postern", holds, seen)
+
+
+def inspected_soon(stage, subject):
+    """The client that was refused QUIC has its answer over TCP within a second."""
+    seen = stage.agents.run(USER, "twins/https", "api.example.com")
+    holds = seen["issuer"].startswith(POSTERN) and seen["seconds"] < 1
+    subject.check(f"twin: falls back to TCP within a second", holds, seen)
+
+
+def between_containers(stage, subject):
+    """Two users of one pod over both loopbacks."""
+    with stage.agents.start(USER, "twins/loopback", "serve") as server:
+        seen = stage.agents.run(OTHER, "twins/loopback", "dial", server.said)
+        server.end()
+    subject.check("twin: loopback between two containers", set(seen.values()) == {"between containers"}, seen)
