@@ -1,4 +1,4 @@
-"""Holds the gateway's ports on every address it can, answers in its place, and tells what it heard: squat.py DNS PORT..."""
+"""Holds the gateway's ports, answers in its place, and tells what it heard: squat.py DNS PORT..."""
 
 import json
 import selectors
