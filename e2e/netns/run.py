@@ -1,6 +1,6 @@
 """Attacks the wall in real network namespaces: what gets out of each attack without its rule, and with it.
 
-python3 e2e/netns/run.py [--postern PATH] [--only WORD] [--backend Nftables|Iptables] [--table FILE] [--verbose] [--keep]
+python3 e2e/netns/run.py [--postern PATH] [--only WORD] [--backend NAME] [--table FILE] [--verbose] [--keep]
 """
 
 import argparse
