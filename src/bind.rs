@@ -16,7 +16,7 @@ pub(crate) async fn udp(address: SocketAddr) -> Result<UdpSocket, String> {
     UdpSocket::bind(address).await.map_err(|error| because(address, &error))
 }
 
-/// Binds and listens on a port of 127.0.0.1 and, where the machine has it, of [::1].
+/// Binds and listens on a port of 127.0.0.1 and, where the machine has it, of `[::1]`.
 pub(crate) async fn tcp_on_loopbacks(port: u16) -> Result<Vec<TcpListener>, String> {
     let v4 = tcp((Ipv4Addr::LOCALHOST, port).into()).await?;
     if !has_ipv6_loopback() {
@@ -26,7 +26,7 @@ pub(crate) async fn tcp_on_loopbacks(port: u16) -> Result<Vec<TcpListener>, Stri
     Ok(vec![v4, tcp((Ipv6Addr::LOCALHOST, port).into()).await?])
 }
 
-/// Whether there is a [::1]. Only its absence excuses its not being bound: what somebody else holds is said.
+/// Whether there is a `[::1]`. Only its absence excuses its not being bound: what somebody else holds is said.
 pub(crate) fn has_ipv6_loopback() -> bool {
     let any_port = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
     !std::net::UdpSocket::bind(any_port).is_err_and(|error| {

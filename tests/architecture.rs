@@ -35,6 +35,16 @@ const PURE: &[&str] = &[
     "redirect/rule",
     "redirect/plan",
     "redirect/nft",
+    "redirect/iptables",
+    "redirect/saved",
+    "redirect/owners",
+    "redirect/netlink/attribute",
+    "redirect/netlink/expression",
+    "redirect/netlink/compile",
+    "redirect/netlink/message",
+    "redirect/netlink/ruleset",
+    "redirect/netlink/comparison",
+    "redirect/netlink/foreign",
 ];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.
@@ -78,7 +88,9 @@ const RULES: &[Rule] = &[
             "crate::proxy",
             "crate::bind",
             "crate::tls",
-            "crate::redirect",
+            "crate::redirect::apply",
+            "crate::redirect::netlink",
+            "crate::redirect::restore",
             "crate::config",
             "crate::credential",
             "crate::ledger",
@@ -137,6 +149,12 @@ const RULES: &[Rule] = &[
         forbidden: &["crate::proxy"],
         permitted: &[],
         reason: "what moves bytes asks the others; they do not know it",
+    },
+    Rule {
+        modules: &["dns"],
+        forbidden: &["lookup_host", "ToSocketAddrs", "TcpStream::connect", "crate::config"],
+        permitted: &[],
+        reason: "nobody is asked for an answer to the agent",
     },
     Rule {
         modules: &["cli"],

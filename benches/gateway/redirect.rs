@@ -44,7 +44,7 @@ pub(crate) async fn run() {
     let upstream = upstream::serve(pki.server(&[API, PLAIN, TUNNEL, "*.cold.bench.test"])).await;
     let more = "listeners: {transparent: {}, dns: {}, explicit: {}}\n";
     let text = settings(upstream, COLD);
-    let rest = text.split_once('\n').unwrap().1;
+    let rest = text.split_once('\n').unwrap().1.replace("127.0.0.1:0", "127.0.0.1:15090");
     std::fs::write(directory.path().join("settings.yaml"), format!("{more}{rest}")).unwrap();
     open_to_all(directory.path());
     let config = directory.path().join("settings.yaml");

@@ -22,7 +22,7 @@ const SPECIAL: [Ipv4Net; 4] = [
     Ipv4Net::new_assert(Ipv4Addr::new(224, 0, 0, 0), 3),
 ];
 
-/// The gateway's resolver, on 127.0.0.1 and [::1].
+/// The gateway's resolver, on 127.0.0.1 and `[::1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dns {
     /// For UDP and TCP; 0 lets the system choose.

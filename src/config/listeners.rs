@@ -31,7 +31,7 @@ pub struct Listeners {
     pub dns: Option<Dns>,
 }
 
-/// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and [::1].
+/// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and `[::1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transparent {
     pub port: u16,

@@ -24,7 +24,7 @@ impl Sockets {
     }
 }
 
-/// Binds 127.0.0.1 and, where the machine has it, [::1]; port 0 stands for any one that is free for all of them.
+/// Binds 127.0.0.1 and, where the machine has it, `[::1]`; port 0 stands for any one that is free for all of them.
 ///
 /// # Errors
 /// A sentence that says which address cannot be bound, and what helps.

@@ -64,7 +64,7 @@ pub struct ChainInForce {
 ///
 /// # Errors
 /// Another's rules could let somebody past, the capability or a feature of the kernel is missing, or what stands
-/// afterwards is not the plan. Nothing of ours stands then, but where nothing was changed.
+/// afterwards is not the plan. What was programmed is taken back then; what nothing was changed in stands as before.
 pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<InForce, RedirectError> {
     let warnings = refuse_foreign(directories)?;
     let in_force = match choice {
@@ -72,17 +72,17 @@ pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<I
         Choice::Iptables => by_iptables(plan, directories)?,
         Choice::Auto => match by_nftables(plan) {
             Err(lacking @ (RedirectError::NoNftables | RedirectError::Lacking { .. })) => {
-                let programs = restore::find(directories);
-                if programs.is_empty() { Err(lacking) } else { by_iptables(plan, directories) }?
+                by_iptables(plan, directories).map_err(|error| neither(lacking, error))?
             }
             otherwise => otherwise?,
         },
     };
     // What the other backend held before would judge packets by another plan.
-    match in_force.backend {
-        Backend::Nftables => remove_from_iptables(directories).map(drop)?,
-        Backend::Iptables => remove_from_nftables().map(drop)?,
-    }
+    let replaced = match in_force.backend {
+        Backend::Nftables => remove_from_iptables(directories),
+        Backend::Iptables => remove_from_nftables(),
+    };
+    taken_back(replaced, || remove(directories).map(drop))?;
     Ok(InForce { warnings, ..in_force })
 }
 
@@ -155,6 +155,8 @@ fn by_iptables(plan: &Plan, directories: &[PathBuf]) -> Result<InForce, Redirect
 }
 
 fn by_programs(plan: &Plan, programs: &Programs) -> Result<InForce, RedirectError> {
+    // Programs that cannot even read are those of tables that this kernel does not have: nothing is there to take back.
+    programs.read()?;
     let programmed = programs.program(plan).and_then(|ipv6| {
         let state = programs.read()?;
         compared(state.differences(plan))?;
@@ -164,6 +166,14 @@ fn by_programs(plan: &Plan, programs: &Programs) -> Result<InForce, RedirectErro
     Ok(iptables_in_force(plan, programs, ipv6))
 }
 
+/// Why neither backend can be used; programs that are not installed are no news.
+fn neither(nftables: RedirectError, iptables: RedirectError) -> RedirectError {
+    if matches!(iptables, RedirectError::NoPrograms(_)) {
+        return nftables;
+    }
+    RedirectError::Neither { nftables: Box::new(nftables), iptables: Box::new(iptables) }
+}
+
 /// What was done; where it failed, after what stands has been removed.
 fn taken_back<T>(
     done: Result<T, RedirectError>,
@@ -171,7 +181,7 @@ fn taken_back<T>(
 ) -> Result<T, RedirectError> {
     done.map_err(|error| match (&error, remove()) {
         (RedirectError::NotPermitted, _) | (_, Ok(())) => error,
-        (_, Err(removal)) => RedirectError::Remains { source: Box::new(error), removal: Box::new(removal) },
+        (_, Err(removal)) => RedirectError::Remains { cause: Box::new(error), removal: Box::new(removal) },
     })
 }
 

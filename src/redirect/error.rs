@@ -5,13 +5,13 @@ use std::io;
 use super::owners::ForeignOwner;
 use super::plan::PlanError;
 
-/// What went wrong. Nothing of ours stands where programming failed, unless it says so.
+/// What went wrong. What was programmed before that was taken back, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum RedirectError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(
-        "packet filters are programmed with the capability NET_ADMIN: run it as root in the pod's init container with capabilities.add: [NET_ADMIN]"
+        "packet filters are programmed and read with the capability NET_ADMIN: run this as root in the pod's init container with capabilities.add: [NET_ADMIN]"
     )]
     NotPermitted,
     #[error(
@@ -19,11 +19,11 @@ pub enum RedirectError {
     )]
     NoNftables,
     #[error(
-        "this kernel's nf_tables lacks what {what} needs ({source}): load nft_chain_nat, nft_redir, nft_ct and nft_reject_inet on the node, or use --backend Iptables"
+        "this kernel's nf_tables lacks what {what} needs ({cause}): load nft_chain_nat, nft_redir, nft_ct and nft_reject_inet on the node, or use --backend Iptables"
     )]
-    Lacking { what: String, source: io::Error },
-    #[error("the kernel refuses {what}: {source}")]
-    Refused { what: String, source: io::Error },
+    Lacking { what: String, cause: io::Error },
+    #[error("the kernel refuses {what}: {cause}")]
+    Refused { what: String, cause: io::Error },
     #[error("the rules in force cannot be read: {0}")]
     Unreadable(io::Error),
     #[error(
@@ -32,14 +32,16 @@ pub enum RedirectError {
     Foreign(ForeignOwner),
     #[error("{0} is not there: install iptables in the image, or use --backend Nftables")]
     NoPrograms(&'static str),
+    #[error("{nftables}; and iptables does not help: {iptables}")]
+    Neither { nftables: Box<Self>, iptables: Box<Self> },
     #[error("{program} fails: {said}")]
     Program { program: String, said: String },
     #[error(
         "IPv6 would stay open, since ip6tables can neither redirect nor reject it ({0}): load ip6table_filter on the node, or switch IPv6 off in the pod"
     )]
     Ipv6Open(Box<Self>),
-    #[error("{source}; and what was programmed cannot be taken back ({removal}): remove the pod")]
-    Remains { source: Box<Self>, removal: Box<Self> },
+    #[error("{cause}; and what was programmed cannot be taken back ({removal}): remove the pod")]
+    Remains { cause: Box<Self>, removal: Box<Self> },
     #[error("{}", differing(.0))]
     Differs(Vec<String>),
 }

@@ -28,6 +28,9 @@ const PRIORITY_DSTNAT: i32 = -100;
 /// NF_IP_PRI_FILTER. In the output hook it comes after the rewriting of destinations, which its rules rely on.
 const PRIORITY_FILTER: i32 = 0;
 
+/// The most ports of gateway and pod together: more than any pod declares, and few enough for one message.
+const MOST_PORTS: usize = 512;
+
 const DNS: u16 = 53;
 
 /// What a namespace is to look like.
@@ -79,6 +82,10 @@ pub enum PlanError {
     InboundOwn { port: u16, listener: &'static str },
     #[error("--inbound-ports lists {0}, the gateway's admin port, which is open already: leave it out")]
     InboundAdmin(u16),
+    #[error(
+        "{0} ports are more than a plan takes ({MOST_PORTS}): declare those alone that others connect to"
+    )]
+    TooManyPorts(usize),
     #[error("the gateway's {0} port is 0, a new one at each start: give it a fixed port in the settings")]
     MovingPort(&'static str),
 }
@@ -115,6 +122,10 @@ impl Plan {
             // (uid_t)-1 is what the kernel takes for "no change".
             u32::MAX => return Err(PlanError::ReservedUid(uid)),
             _ => {}
+        }
+        let number = ports.named().count() + inbound.len();
+        if number > MOST_PORTS {
+            return Err(PlanError::TooManyPorts(number));
         }
         if let Some((listener, _)) = ports.named().find(|(_, port)| *port == 0) {
             return Err(PlanError::MovingPort(listener));
@@ -183,7 +194,8 @@ impl Plan {
     /// chain about the first packet of a flow alone and does the same to the rest.
     fn nat_output(&self) -> Vec<Rule> {
         let mut rules = self.exempt();
-        let inside = "True loopback is the pod's own affair; a loopback address on another device is not (threat A26).";
+        let inside =
+            "Loopback is the pod's own affair; its addresses on another device are not (threat A26).";
         rules.extend(
             self.loopbacks()
                 .into_iter()
@@ -236,12 +248,11 @@ impl Plan {
             Verdict::Accept,
         ));
         if self.ipv6 == Ipv6::Redirected {
-            rules.push(rule(
-                "IPv6 does not work without neighbour discovery. Reports of multicast groups carry what their sender \
-                 chooses, and are not in the list (threat A27).",
-                vec![Match::Discovery([Discovery::RouterSolicit, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert].into())],
-                Verdict::Accept,
-            ));
+            rules.push(discovery(&[
+                Discovery::RouterSolicit,
+                Discovery::NeighbourSolicit,
+                Discovery::NeighbourAdvert,
+            ]));
         }
         rules.push(
             rule(
@@ -273,13 +284,8 @@ impl Plan {
     /// Who may come in. An agent that listens while an accomplice dials has an exit (threat A22).
     fn filter_input(&self) -> Vec<Rule> {
         let mut rules = vec![rule("What stays inside.", vec![Match::FromLoopback], Verdict::Accept)];
-        let discovery = rule(
-            "IPv6 does not work without neighbour discovery.",
-            vec![Match::Discovery(
-                [Discovery::RouterAdvert, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert].into(),
-            )],
-            Verdict::Accept,
-        );
+        let discovery =
+            discovery(&[Discovery::RouterAdvert, Discovery::NeighbourSolicit, Discovery::NeighbourAdvert]);
         if self.ipv6 == Ipv6::Rejected {
             rules.push(discovery.clone());
             rules.push(rule("No answer could be sent.", vec![Match::Ipv6], Verdict::Drop));
@@ -336,6 +342,13 @@ impl Plan {
             Ipv6::Rejected => vec![v4],
         }
     }
+}
+
+/// IPv6 does not work without these messages. Reports of multicast groups are none of them: they carry what their
+/// sender chooses (threat A27).
+fn discovery(messages: &[Discovery]) -> Rule {
+    let messages = Match::Discovery(messages.iter().copied().collect());
+    rule("IPv6 does not work without neighbour discovery.", vec![messages], Verdict::Accept)
 }
 
 /// Loopback addresses never leave on another device, to which a socket can be bound (threat A26).
@@ -398,6 +411,12 @@ mod tests {
         assert_eq!(plan(&[15_053]), Err(PlanError::InboundOwn { port: 15_053, listener: "DNS" }));
         assert_eq!(plan(&[15_090]), Err(PlanError::InboundAdmin(15_090)));
         assert_eq!(plan(&[9090, 8080]).unwrap().open_ports(), [8080, 9090, 15_090].into());
+    }
+
+    #[test]
+    fn the_ports_of_a_plan_are_bounded() {
+        let many: Vec<u16> = (20_000..21_000).collect();
+        assert_eq!(plan(&many), Err(PlanError::TooManyPorts(1_004)));
     }
 
     #[test]

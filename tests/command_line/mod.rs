@@ -3,6 +3,7 @@
 mod ca;
 mod gateway_check;
 mod policy_check;
+mod redirect;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::compile;
 use super::expression::Expression;
-use super::listing::{self, Ruleset, TableName};
 use super::message::hook_number;
+use super::ruleset::{self, Ruleset, TableName};
 use crate::redirect::nft;
 use crate::redirect::plan::{Plan, TABLE};
 use crate::redirect::rule::{Chain, TableFamily};
@@ -64,9 +64,9 @@ fn table(family: TableFamily, expected: &[&Chain], found: &Ruleset) -> Vec<Strin
 }
 
 /// How a chain is called otherwise than planned.
-fn base(expected: &Chain, found: &listing::Chain) -> Option<String> {
+fn base(expected: &Chain, found: &ruleset::Chain) -> Option<String> {
     let Chain { name, kind, hook, priority, .. } = expected;
-    let as_planned = listing::Base {
+    let as_planned = ruleset::Base {
         kind: kind.word().to_owned(),
         hook: hook_number(*hook),
         priority: *priority,
@@ -114,7 +114,7 @@ fn name(family: TableFamily) -> TableName {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::redirect::netlink::listing::{Base, Rule, Table};
+    use crate::redirect::netlink::ruleset::{Base, Rule, Table};
     use crate::redirect::plan::{Ipv6, Ports};
 
     fn plan() -> Plan {
@@ -136,7 +136,7 @@ pub(super) mod tests {
                 accepts: true,
             };
             let found =
-                listing::Chain { table: table.clone(), name: chain.name.to_owned(), base: Some(base) };
+                ruleset::Chain { table: table.clone(), name: chain.name.to_owned(), base: Some(base) };
             ruleset.chains.push(found);
             ruleset.rules.extend(chain.rules.iter().map(|rule| Rule {
                 table: table.clone(),

@@ -1,8 +1,8 @@
 //! Finds rules of others that look at who owns a socket, and could let somebody past ours.
 
 use super::expression::{Expression, Meta};
-use super::listing::{Chain, Rule, Ruleset};
 use super::message::hook_number;
+use super::ruleset::{Chain, Rule, Ruleset};
 use crate::redirect::iptables::CHAIN_PREFIX;
 use crate::redirect::owners::{ForeignOwner, Owned};
 use crate::redirect::plan::TABLE;
@@ -62,7 +62,7 @@ fn owned(steps: &[Expression]) -> Option<Owned> {
 #[cfg(test)]
 mod tests {
     use super::super::comparison::tests::in_force;
-    use super::super::listing::{Base, TableName};
+    use super::super::ruleset::{Base, TableName};
     use super::*;
     use crate::redirect::plan::{Plan, Ports};
 

@@ -1,61 +1,12 @@
-//! The rules that are in force, as the kernel lists them.
+//! Has the kernel list the rules that are in force.
 
 use std::collections::BTreeSet;
 use std::io;
 
-use super::attribute::Attributes;
 use super::expression::{Expression, Set};
 use super::message::{Operation, dump};
-use super::socket::{self, Answer};
-
-/// Every table of the namespace with its chains and rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Ruleset {
-    pub(super) tables: Vec<Table>,
-    pub(super) chains: Vec<Chain>,
-    pub(super) rules: Vec<Rule>,
-}
-
-/// A table's name, which is unique in its family.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TableName {
-    /// NFPROTO.
-    pub(super) family: u8,
-    pub(super) name: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Table {
-    pub(super) name: TableName,
-    /// Whether its chains are called at all.
-    pub(super) dormant: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chain {
-    pub(super) table: TableName,
-    pub(super) name: String,
-    /// Where the kernel calls it; nothing of a chain that others jump to.
-    pub(super) base: Option<Base>,
-}
-
-/// How the kernel calls a chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Base {
-    pub(super) kind: String,
-    pub(super) hook: u32,
-    pub(super) priority: i32,
-    /// Whether the policy is to accept.
-    pub(super) accepts: bool,
-}
-
-/// A rule; rules of one chain come in their order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
-    pub(super) table: TableName,
-    pub(super) chain: String,
-    pub(super) steps: Vec<Expression>,
-}
+use super::ruleset::{self, Rule, Ruleset, TableName};
+use super::socket;
 
 /// Reads everything; of the tables of this name also what is in their sets.
 ///
@@ -63,9 +14,9 @@ pub(super) struct Rule {
 /// The kernel refuses to list it.
 pub(super) fn read(own: &str) -> io::Result<Ruleset> {
     let all = |operation| socket::list(&dump(operation, 0, |_| ()));
-    let tables = all(Operation::ListTables)?.iter().filter_map(table).collect();
-    let chains = all(Operation::ListChains)?.iter().filter_map(chain).collect();
-    let mut rules: Vec<Rule> = all(Operation::ListRules)?.iter().filter_map(rule).collect();
+    let tables = all(Operation::ListTables)?.iter().filter_map(ruleset::table).collect();
+    let chains = all(Operation::ListChains)?.iter().filter_map(ruleset::chain).collect();
+    let mut rules: Vec<Rule> = all(Operation::ListRules)?.iter().filter_map(ruleset::rule).collect();
     for rule in rules.iter_mut().filter(|rule| rule.table.name == own) {
         let table = rule.table.clone();
         for step in &mut rule.steps {
@@ -81,50 +32,5 @@ fn elements(table: &TableName, set: &str) -> io::Result<BTreeSet<Vec<u8>>> {
     let request = dump(Operation::ListElements, table.family, |attributes| {
         attributes.text(1, &table.name).text(2, set);
     });
-    let mut found = BTreeSet::new();
-    for answer in socket::list(&request)? {
-        let list = Attributes::new(&answer.attributes).nest(3);
-        let keys = list
-            .into_iter()
-            .flatten()
-            .filter_map(|(_, element)| Attributes::new(element).nest(1)?.bytes(1).map(<[u8]>::to_vec));
-        found.extend(keys);
-    }
-    Ok(found)
-}
-
-fn table(answer: &Answer) -> Option<Table> {
-    /// NFT_TABLE_F_DORMANT.
-    const DORMANT: u32 = 1;
-    let attributes = Attributes::new(&answer.attributes);
-    let dormant = attributes.number(2).unwrap_or(0) & DORMANT != 0;
-    Some(Table { name: name(answer)?, dormant })
-}
-
-fn chain(answer: &Answer) -> Option<Chain> {
-    /// NF_ACCEPT.
-    const ACCEPT: u32 = 1;
-    let attributes = Attributes::new(&answer.attributes);
-    let base = attributes.nest(4).and_then(|hook| {
-        Some(Base {
-            kind: attributes.text(7)?.to_owned(),
-            hook: hook.number(1)?,
-            priority: hook.number(2)?.cast_signed(),
-            accepts: attributes.number(5) == Some(ACCEPT),
-        })
-    });
-    Some(Chain { table: name(answer)?, name: attributes.text(3)?.to_owned(), base })
-}
-
-fn rule(answer: &Answer) -> Option<Rule> {
-    let attributes = Attributes::new(&answer.attributes);
-    let list = attributes.nest(4).into_iter().flatten();
-    let steps = list.map(|(_, element)| Expression::read(Attributes::new(element))).collect();
-    Some(Rule { table: name(answer)?, chain: attributes.text(2)?.to_owned(), steps })
-}
-
-/// The table that an answer speaks of: the first attribute of tables, chains and rules alike.
-fn name(answer: &Answer) -> Option<TableName> {
-    let name = Attributes::new(&answer.attributes).text(1)?.to_owned();
-    Some(TableName { family: answer.family, name })
+    Ok(socket::list(&request)?.iter().flat_map(ruleset::elements).collect())
 }

@@ -13,6 +13,7 @@ mod expression;
 mod foreign;
 mod listing;
 mod message;
+mod ruleset;
 mod socket;
 
 use message::Batch;
@@ -20,7 +21,7 @@ use socket::Refused;
 
 /// What nf_tables holds now.
 #[derive(Debug)]
-pub(super) struct State(listing::Ruleset);
+pub(super) struct State(ruleset::Ruleset);
 
 /// Reads what is in force.
 ///
@@ -75,11 +76,11 @@ impl State {
 fn refusal(refused: Refused) -> RedirectError {
     match (kind(&refused.source), refused.at) {
         (Failure::NotPermitted, _) => RedirectError::NotPermitted,
-        (Failure::Missing, Some(what)) => RedirectError::Lacking { what, source: refused.source },
+        (Failure::Missing, Some(what)) => RedirectError::Lacking { what, cause: refused.source },
         (Failure::Missing, None) => RedirectError::NoNftables,
         (Failure::Other, what) => RedirectError::Refused {
             what: what.unwrap_or_else(|| "the request".to_owned()),
-            source: refused.source,
+            cause: refused.source,
         },
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::message::{Batch, FAMILY_HEADER, HEADER};
+use super::ruleset::Answer;
 
 /// AF_NETLINK and NETLINK_NETFILTER.
 const NETLINK: i32 = 16;
@@ -32,13 +33,6 @@ pub(super) struct Refused {
     pub(super) source: io::Error,
 }
 
-/// One message of an answer: the family that it speaks of, and its attributes.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) family: u8,
-    pub(super) attributes: Vec<u8>,
-}
-
 /// Has a batch carried out.
 ///
 /// # Errors
@@ -47,7 +41,7 @@ pub(super) fn carry_out(batch: &Batch) -> Result<(), Refused> {
     let unasked = |source| Refused { at: None, source };
     let socket = open().map_err(unasked)?;
     socket.send(batch.bytes()).map_err(unasked)?;
-    // Errors come in the order of the messages and before the one answer that was asked for, so the first message decides.
+    // Errors come before the one answer that was asked for, so the first message decides.
     let mut buffer = vec![0; ANSWER_BYTES];
     let length = (&socket).read(&mut buffer).map_err(unasked)?;
     let first = Messages(buffer.get(..length).unwrap_or_default()).next();
@@ -145,5 +139,33 @@ impl<'a> Iterator for Messages<'a> {
             number: u32::from_ne_bytes([*n0, *n1, *n2, *n3]),
             payload,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_message_by_message() {
+        let one = [20u32.to_ne_bytes().to_vec(), [2u16, 0].map(u16::to_ne_bytes).concat(), vec![7, 0, 0, 0]]
+            .concat();
+        let message = [one, vec![0; 4], (-1i32).to_ne_bytes().to_vec()].concat();
+        let bytes = [message.clone(), message].concat();
+        let read: Vec<Message<'_>> = Messages(&bytes).collect();
+        assert_eq!(read.len(), 2);
+        let [first, _] = read.as_slice() else { panic!("two messages") };
+        assert_eq!((first.kind, first.number), (ERROR, u32::from_ne_bytes([7, 0, 0, 0])));
+        assert_eq!(failure(first.payload).unwrap().raw_os_error(), Some(1));
+        assert!(failure(&[0; 4]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_to_an_end(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(Messages(&bytes).count() <= bytes.len() / HEADER);
+        }
     }
 }

@@ -1,0 +1,156 @@
+//! Tables, chains and rules as the kernel tells of them.
+
+use std::collections::BTreeSet;
+
+use super::attribute::Attributes;
+use super::expression::Expression;
+
+/// One message of an answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// NFPROTO of the table that it speaks of.
+    pub(super) family: u8,
+    pub(super) attributes: Vec<u8>,
+}
+
+/// Every table of the namespace with its chains and rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Ruleset {
+    pub(super) tables: Vec<Table>,
+    pub(super) chains: Vec<Chain>,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// A table's name, which is unique in its family.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TableName {
+    /// NFPROTO.
+    pub(super) family: u8,
+    pub(super) name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) name: TableName,
+    /// Whether its chains are called at all.
+    pub(super) dormant: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) table: TableName,
+    pub(super) name: String,
+    /// Where the kernel calls it; nothing of a chain that others jump to.
+    pub(super) base: Option<Base>,
+}
+
+/// How the kernel calls a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Base {
+    pub(super) kind: String,
+    pub(super) hook: u32,
+    pub(super) priority: i32,
+    /// Whether the policy is to accept.
+    pub(super) accepts: bool,
+}
+
+/// A rule; rules of one chain come in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) table: TableName,
+    pub(super) chain: String,
+    pub(super) steps: Vec<Expression>,
+}
+
+/// Reads an answer about a table.
+pub(super) fn table(answer: &Answer) -> Option<Table> {
+    /// NFT_TABLE_F_DORMANT.
+    const DORMANT: u32 = 1;
+    let attributes = Attributes::new(&answer.attributes);
+    let dormant = attributes.number(2).unwrap_or(0) & DORMANT != 0;
+    Some(Table { name: name(answer)?, dormant })
+}
+
+/// Reads an answer about a chain.
+pub(super) fn chain(answer: &Answer) -> Option<Chain> {
+    /// NF_ACCEPT.
+    const ACCEPT: u32 = 1;
+    let attributes = Attributes::new(&answer.attributes);
+    let base = attributes.nest(4).and_then(|hook| {
+        Some(Base {
+            kind: attributes.text(7)?.to_owned(),
+            hook: hook.number(1)?,
+            priority: hook.number(2)?.cast_signed(),
+            accepts: attributes.number(5) == Some(ACCEPT),
+        })
+    });
+    Some(Chain { table: name(answer)?, name: attributes.text(3)?.to_owned(), base })
+}
+
+/// Reads an answer about a rule.
+pub(super) fn rule(answer: &Answer) -> Option<Rule> {
+    let attributes = Attributes::new(&answer.attributes);
+    let list = attributes.nest(4).into_iter().flatten();
+    let steps = list.map(|(_, element)| Expression::read(Attributes::new(element))).collect();
+    Some(Rule { table: name(answer)?, chain: attributes.text(2)?.to_owned(), steps })
+}
+
+/// Reads an answer about a set: its elements.
+pub(super) fn elements(answer: &Answer) -> BTreeSet<Vec<u8>> {
+    let list = Attributes::new(&answer.attributes).nest(3);
+    let key = |(_, element)| Attributes::new(element).nest(1)?.bytes(1).map(<[u8]>::to_vec);
+    list.into_iter().flatten().filter_map(key).collect()
+}
+
+/// The table that an answer speaks of: the first attribute of tables, chains and rules alike.
+fn name(answer: &Answer) -> Option<TableName> {
+    let name = Attributes::new(&answer.attributes).text(1)?.to_owned();
+    Some(TableName { family: answer.family, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redirect::netlink::attribute::Writer;
+
+    fn answer(fill: impl FnOnce(&mut Writer)) -> Answer {
+        let mut attributes = Writer::default();
+        fill(&mut attributes);
+        Answer { family: 1, attributes: attributes.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn a_table_says_whether_it_is_dormant() {
+        let dormant = |flags| {
+            let told = answer(|attributes| _ = attributes.text(1, "postern").number(2, flags));
+            table(&told).unwrap().dormant
+        };
+        assert_eq!([0, 1, 2, 3].map(dormant), [false, true, false, true]);
+    }
+
+    #[test]
+    fn a_chain_with_a_hook_is_a_base_chain() {
+        let told = answer(|attributes| {
+            attributes.text(1, "postern").text(3, "nat_output").number(5, 1).text(7, "nat");
+            attributes.nest(4, |hook| _ = hook.number(1, 3).number(2, (-100i32).cast_unsigned()));
+        });
+        let base = Base { kind: "nat".to_owned(), hook: 3, priority: -100, accepts: true };
+        assert_eq!(chain(&told).unwrap().base, Some(base));
+        let plain = answer(|attributes| _ = attributes.text(1, "postern").text(3, "x"));
+        assert_eq!(chain(&plain).unwrap().base, None);
+    }
+
+    #[test]
+    fn a_set_tells_its_elements() {
+        let told = answer(|attributes| {
+            attributes.nest(3, |list| {
+                for port in [53u16, 80] {
+                    list.nest(1, |element| {
+                        element.nest(1, |key| _ = key.bytes(1, &port.to_be_bytes()));
+                    });
+                }
+            });
+        });
+        assert_eq!(elements(&told), [vec![0, 53], vec![0, 80]].into());
+    }
+}
