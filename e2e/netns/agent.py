@@ -70,6 +70,12 @@ class Running:
             raise RuntimeError(f"a program ended before its time: {self.process.args[-4:]}")
         return json.loads(line)
 
+    def until(self, holds):
+        """The first line from here on of which `holds` is true."""
+        while not holds(line := self.next()):
+            pass
+        return line
+
     def end(self):
         seen, _ = self.process.communicate(timeout=PATIENCE)
         return json.loads(seen.splitlines()[-1])

@@ -1,7 +1,7 @@
-"""An attack on the plan: it must get out where its rule is missing, and not where it is there; its twin must pass."""
+"""An attack on the plan: it gets out where its rule is missing, and not where the rule is there; its twin passes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import twin
 from agent import BOTH
@@ -9,6 +9,9 @@ from topology import BARE, UPSTREAM
 
 FAMILIES = (4, 6)
 OURS = {*UPSTREAM.values(), *BARE.values()}
+# Seconds that a program waits for answers: none without the rule, where frames are the evidence; little where packets
+# are dropped without a word; much where an answer is expected, which comes at once.
+NONE, LITTLE, MUCH = 0.02, 0.2, 5
 
 
 def elsewhere(frame):
@@ -18,7 +21,7 @@ def elsewhere(frame):
 
 @dataclass(frozen=True)
 class Attack:
-    """`edits` make the plan without the rule; `arguments` gives the program's, by family."""
+    """`edits` make the plan without the `rule`; `arguments` gives the program's, by family."""
 
     threat: str
     name: str
@@ -27,11 +30,10 @@ class Attack:
     program: str
     arguments: Callable
     families: tuple = FAMILIES
-    identities: tuple = tuple(BOTH)
     # Those whom the missing rule concerns; without the rule the others are not tried.
     bites: tuple = tuple(BOTH)
     counts: Callable = elsewhere
-    # What the program must have seen where the plan holds: words, and a test of what it printed.
+    # What the program must have seen where the plan holds: words, and a test of what it printed and of the family.
     refused: tuple = ()
     twin: Callable = twin.inspected
 
@@ -45,15 +47,15 @@ class Attack:
 
     def _without(self, stage, subject):
         for identity, family in self._combinations(self.bites):
-            seen, left = self._try(stage, identity, family, NONE)
+            seen, left = self._attempt(stage, identity, family, NONE)
             subject.without += len(left)
             subject.check(f"{identity.name} over IPv{family} gets out without {self.rule}", left, seen)
 
     def _with(self, stage, subject):
-        for identity, family in self._combinations(self.identities):
-            seen, left = self._try(stage, identity, family, MUCH if self.refused else LITTLE)
+        for identity, family in self._combinations(BOTH):
+            seen, left = self._attempt(stage, identity, family, MUCH if self.refused else LITTLE)
             subject.within += len(left)
-            subject.check(f"nothing of {identity.name} over IPv{family} gets out", not left, [*map(str, left[:5]), seen])
+            subject.nothing_left(f"{identity.name} over IPv{family}", left, seen)
             if self.refused:
                 words, holds = self.refused
                 subject.check(f"{identity.name} over IPv{family}: {words}", holds(seen, family), seen)
@@ -61,11 +63,6 @@ class Attack:
     def _combinations(self, identities):
         return [(identity, family) for identity in identities for family in self.families]
 
-    def _try(self, stage, identity, family, patience):
-        program, arguments = f"attacks/{self.program}", self.arguments(family)
-        return stage.capture.during(lambda: stage.agents.run(identity, program, *arguments, patience=patience), self.counts)
-
-
-# Seconds that a program waits for answers: none without the rule, where frames are the evidence; little where packets
-# are dropped without a word; much where an answer is expected, which comes at once.
-NONE, LITTLE, MUCH = 0.02, 0.2, 5
+    def _attempt(self, stage, identity, family, patience):
+        arguments = self.arguments(family)
+        return stage.attempt(identity, self.program, *arguments, counts=self.counts, patience=patience)

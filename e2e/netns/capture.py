@@ -20,19 +20,20 @@ class Capture:
     """Brackets what is done in the pod by markers, which only the gateway's UID may send."""
 
     def __init__(self, topology, uid):
-        self.topology = topology
         with topology.inside("wire"):
             self.packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
             self.packets.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
             self.packets.bind(("pod", 0))
-        with topology.inside("pod"):
-            self.marker = owned_socket(uid)
+        self.marker = topology.socket("pod", 4, socket.SOCK_DGRAM, owner=uid)
         self.own_groups = {frames.solicited_node(address) for address in (POD[6], *link_locals(topology, "pod"))}
         known = [address for host in HOSTS for address in (*ADDRESSES[host], *link_locals(topology, host))]
         self.neighbours = set(known)
         self.packets.settimeout(0.2)
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.packets.close()
         self.marker.close()
 
@@ -72,15 +73,6 @@ class Capture:
         statistics = self.packets.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
         if int.from_bytes(statistics[4:], "little"):
             raise RuntimeError("the capture lost frames: it proves nothing")
-
-
-def owned_socket(uid):
-    """A UDP socket whose owner, for the kernel's rules, is `uid`."""
-    os.seteuid(uid)
-    try:
-        return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    finally:
-        os.seteuid(0)
 
 
 def link_locals(topology, host):

@@ -7,7 +7,8 @@ ICMP, IGMP, TCP, UDP, ROUTING, ICMP6, HOP_BY_HOP, UDPLITE = 1, 2, 6, 17, 43, 58,
 # Not a number of IP's: an ARP packet.
 ARP = -1
 NAMES = {ICMP: "icmp", IGMP: "igmp", TCP: "tcp", UDP: "udp", ICMP6: "icmpv6", UDPLITE: "udplite", ARP: "arp"}
-NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT = 135, 136
+# Solicitation and advertisement (RFC 4861 sections 4.3 and 4.4).
+NEIGHBOUR_DISCOVERY = {b"\x87", b"\x88"}
 MLD_REPORTS = {131, 132, 143}
 
 
@@ -29,7 +30,7 @@ class Frame:
 
     def asks_only(self, addresses):
         """Whether it is the discovery of a neighbour, and one of these; an agent could choose any other."""
-        if self.protocol == ICMP6 and self.payload[:1] and self.payload[0] in (NEIGHBOUR_SOLICITATION, NEIGHBOUR_ADVERTISEMENT):
+        if self.protocol == ICMP6 and self.payload[:1] in NEIGHBOUR_DISCOVERY:
             return str(ipaddress.IPv6Address(self.payload[8:24])) in addresses
         return self.protocol == ARP and self.destination in addresses
 

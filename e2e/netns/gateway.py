@@ -23,18 +23,25 @@ class Gateway:
         identity = Identity("gateway", UID, ())
         self.command = topology.command("pod", *identity.command(postern, "gateway", "--config", settings))
 
-    def start(self, ready=True):
-        """Returns once it is ready; with `ready=False` once it is started."""
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        """Returns once it is ready."""
         if self.is_alive():
             raise RuntimeError("the gateway runs already")
         with self.log.open("a") as log:
             self.process = subprocess.Popen(self.command, env=ENVIRONMENT, stdout=log, stderr=log)
-        if ready:
-            self.demand(self.is_ready, "it is ready")
+        if not self.becomes(self.is_ready):
+            raise RuntimeError(f"the gateway is not ready: {self.ask('/readyz')}\n{self.log.read_text()[-2000:]}")
 
     def refused_start(self):
         """Exit status and standard error of a start that must fail."""
-        done = subprocess.run(self.command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        options = {"capture_output": True, "text": True, "timeout": PATIENCE, "check": False}
+        done = subprocess.run(self.command, env=ENVIRONMENT, **options)
         return done.returncode, done.stderr
 
     def kill(self):
@@ -49,6 +56,10 @@ class Gateway:
                 self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self.kill()
+
+    def socket(self, family, kind):
+        """A socket in the pod that is the gateway's, as far as the kernel's rules can tell."""
+        return self.topology.socket("pod", family, kind, owner=UID)
 
     def prove_again(self):
         """A reload makes it prove interception now rather than within the minute."""
@@ -82,10 +93,6 @@ class Gateway:
                 return None, repr(error)
             finally:
                 connection.close()
-
-    def demand(self, holds, what):
-        if not self.becomes(holds):
-            raise RuntimeError(f"the gateway did not come to where {what}: {self.ask('/readyz')}\n{self.log.read_text()[-2000:]}")
 
     def becomes(self, holds):
         """Whether a condition comes to hold before the deadline or the process's end."""

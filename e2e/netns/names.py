@@ -1,17 +1,20 @@
-"""How a flow gets its name in every protocol, and that an address is no name (issue 4 item 8; threats A16, B19)."""
+"""How a flow gets its name in every protocol, and that an address is no name (threats A16, B19)."""
+
+from functools import partial
 
 from agent import BOTH, USER
-from attack import LITTLE
+from attack import FAMILIES, LITTLE, elsewhere
 from gateway import PORTS
-from outside import BARE_PORT, FAMILIES, GREETING, INTACT, SSL_REQUEST
+from outside import BARE_PORT, GREETING, INTACT, SSL_REQUEST
 from report import Subject
 from topology import BARE, POD, UPSTREAM
-from twin import inspected
+from twin import POSTERN, inspected
 
 # The port of the CIDR rule that no rule with hosts shares: bytes there are not looked at.
 UNSHARED, SHARED = 7443, 443
 STARTUP = bytes.fromhex("0000001500030000") + b"user\0agent\0\0"
 SYNTHETIC = ("198.18.", "198.19.")
+CLOSED = {"ECONNRESET", "ECONNREFUSED", "b''"}
 
 
 def subjects():
@@ -22,40 +25,48 @@ def subjects():
 
 def every_protocol(stage, subject):
     for identity in BOTH:
-        run = lambda program, *arguments: stage.agents.run(identity, f"twins/{program}", *arguments)
-        who = identity.name
-        seen = run("https", "api.example.com")
-        subject.check(f"{who}: https by SNI, issuer is Postern", seen["issuer"].startswith("Postern") and INTACT in seen["answer"], seen)
+        run, who = partial(stage.agents.run, identity), identity.name
+        seen = run("twins/https", "api.example.com")
+        holds = seen["issuer"].startswith(POSTERN) and INTACT in seen["answer"]
+        subject.check(f"{who}: https by SNI, issuer is Postern", holds, seen)
         for family in FAMILIES:
-            seen = run("https", "api.example.com", UPSTREAM[family])
-            subject.check(f"{who}: https by SNI to an address of the agent's, IPv{family}", seen["issuer"].startswith("Postern"), seen)
+            seen = run("twins/https", "api.example.com", UPSTREAM[family])
+            holds = seen["issuer"].startswith(POSTERN)
+            subject.check(f"{who}: https by SNI to an IPv{family} address it chose, issuer is Postern", holds, seen)
         mark = len(stage.outside.requests)
-        answer = run("http", "plain.example.com")
-        named = [request.get("host") for request in stage.outside.requests[mark:]]
-        subject.check(f"{who}: http by Host", INTACT in answer and named == ["plain.example.com"], (answer, named))
-        seen = run("speak", "git.example.com", 22, "", b"hello".hex())
-        fits = seen["heard"] == [GREETING, "hello"] and seen["peer"].startswith(SYNTHETIC)
-        subject.check(f"{who}: ssh-like, the server speaks first, by synthetic address", fits, seen)
-        seen = run("speak", "db.example.com", 5432, SSL_REQUEST.hex(), STARTUP.hex())
-        fits = seen["heard"][0] == "N" and seen["heard"][1].startswith("R") and seen["peer"].startswith(SYNTHETIC)
-        subject.check(f"{who}: PostgreSQL-like by synthetic address", fits, seen)
-        for family in FAMILIES:
-            seen = run("speak", BARE[family], BARE_PORT, "", b"hello".hex())
-            subject.check(f"{who}: a bare address under a CIDR rule, IPv{family}", seen["heard"] == ["bare\r\n", "hello"], seen)
+        answer = run("twins/http", "plain.example.com")
+        hosts = [request.get("host") for request in stage.outside.requests[mark:]]
+        holds = INTACT in answer and hosts == ["plain.example.com"]
+        subject.check(f"{who}: http by Host", holds, (answer, hosts))
+        opaque(run, who, subject)
+
+
+def opaque(run, who, subject):
+    seen = run("twins/speak", "git.example.com", 22, "", b"hello".hex())
+    holds = seen["heard"] == [GREETING, "hello"] and seen["peer"].startswith(SYNTHETIC)
+    subject.check(f"{who}: ssh-like, the server speaks first, by synthetic address", holds, seen)
+    seen = run("twins/speak", "db.example.com", 5432, SSL_REQUEST.hex(), STARTUP.hex())
+    holds = [said[:1] for said in seen["heard"]] == ["N", "R"] and seen["peer"].startswith(SYNTHETIC)
+    subject.check(f"{who}: PostgreSQL-like by synthetic address", holds, seen)
+    for family in FAMILIES:
+        seen = run("twins/speak", BARE[family], BARE_PORT, "", b"hello".hex())
+        holds = seen["heard"] == ["bare\r\n", "hello"]
+        subject.check(f"{who}: a bare IPv{family} address under a CIDR rule", holds, seen)
 
 
 def secret_name(stage, subject):
-    """Without: the same rule on a port that no named rule shares, where bytes are not looked at."""
+    """Without: the same rule on a port that no rule with hosts shares, where bytes are not looked at."""
     subject.unit = "names outside"
     for identity in BOTH:
         for family in FAMILIES:
+            who = f"{identity.name} over IPv{family}"
             if stage.backend.weakens:
                 outside = names_outside(stage, identity, family, UNSHARED)
                 subject.without += outside
-                subject.check(f"{identity.name} over IPv{family}: the name goes out where nobody looks", outside, outside)
+                subject.check(f"{who}: the name goes out where nobody looks", outside, outside)
             outside = names_outside(stage, identity, family, SHARED)
             subject.within += outside
-            subject.check(f"{identity.name} over IPv{family}: neither dialled nor resolved", not outside, outside)
+            subject.check(f"{who}: neither dialled nor resolved", not outside, outside)
     seen = stage.agents.run(USER, "twins/speak", BARE[4], BARE_PORT, "")
     subject.check("twin: the address itself is reached", seen["heard"] == ["bare\r\n"], seen)
 
@@ -63,23 +74,23 @@ def secret_name(stage, subject):
 def names_outside(stage, identity, family, port):
     """How often the secret name reached the upstream: in bytes, or in a question to its resolver."""
     secret = f"secret-{identity.name}-{family}.evil.example"
-    dial = lambda: stage.agents.run(identity, "attacks/hello", family, BARE[family], port, secret, patience=LITTLE)
-    _, left = stage.capture.during(dial, lambda frame: secret.encode() in frame.payload)
-    return len(left) + sum(question.endswith("evil.example") for question in stage.outside.questions)
+    hello = [family, BARE[family], port, secret]
+    _, left = stage.attempt(
+        identity, "hello", *hello, counts=lambda frame: secret.encode() in frame.payload, patience=LITTLE
+    )
+    return len(left) + stage.outside.questions.count(secret)
 
 
 def itself(stage, subject):
-    """A connection to the listener itself leads nowhere: one connection in, none that it makes of it."""
+    """A connection to the listener itself leads nowhere, and is one connection: it does not come back."""
     for identity in BOTH:
         for family, loopback in {4: "127.0.0.1", 6: "::1"}.items():
-            for words, address in {"the loopback": loopback, "the pod's own address": POD[family]}.items():
+            for address in (loopback, POD[family]):
+                who, port = f"{identity.name} dials {address}", PORTS["transparent"]
                 before = stage.gateway.metric("postern_connections_total")
-                seen, left = stage.capture.during(
-                    lambda: stage.agents.run(identity, "attacks/tcp", "plain", family, address, PORTS["transparent"]), lambda _: True
-                )
-                said = seen[str(PORTS["transparent"])]
-                subject.check(f"{identity.name}: {words} over IPv{family} is closed", said in ("ECONNRESET", "b''", "ECONNREFUSED"), said)
-                subject.check(f"{identity.name}: {words} over IPv{family}: nothing leaves", not left, list(map(str, left)))
+                seen, left = stage.attempt(identity, "tcp", "plain", family, address, port, counts=elsewhere)
+                subject.check(f"{who}: closed", seen[str(port)] in CLOSED, seen)
+                subject.nothing_left(who, left, seen)
                 more = stage.gateway.metric("postern_connections_total") - before
-                subject.check(f"{identity.name}: {words} over IPv{family} is one connection", more <= 1, more)
+                subject.check(f"{who}: one connection", more <= 1, more)
     inspected(stage, subject)

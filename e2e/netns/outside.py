@@ -2,22 +2,21 @@
 
 import socket
 import ssl
+import struct
 import threading
 
-from topology import ACCOMPLICE, BARE, UPSTREAM
+from topology import ACCOMPLICE, BARE, FAMILIES, KINDS, PATIENCE, UPSTREAM
 
 UPSTREAM_CA = "Stand-in Upstream CA"
 INTACT = "as the upstream wrote it"
 BARE_PORT, ACCOMPLICE_PORT = 7000, 6000
 GREETING = "SSH-2.0-upstream\r\n"
 SSL_REQUEST = bytes.fromhex("0000000804d2162f")
-FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
-PATIENCE = 10
 
 
 class Outside:
-    """HTTPS, HTTP, an ssh-like and a PostgreSQL-like service, one without a name, and the resolver that the gateway asks;
-    and one port where the accomplice greets."""
+    """HTTPS, HTTP, an ssh-like and a PostgreSQL-like service, one without a name, and the gateway's resolver; at the
+    accomplice one port that greets."""
 
     def __init__(self, topology, certificate, key):
         self.requests, self.questions, self.unnamed = [], [], []
@@ -56,12 +55,16 @@ class Outside:
     def _resolve(self, question):
         """A and AAAA of what stands here; nothing for any other type (RFC 1035 section 4)."""
         name, at = read_name(question, 12)
-        kind = int.from_bytes(question[at : at + 2], "big")
         self.questions.append(name)
-        address = {1: socket.inet_pton(socket.AF_INET, UPSTREAM[4]), 28: socket.inet_pton(socket.AF_INET6, UPSTREAM[6])}.get(kind)
-        head = question[:2] + b"\x81\x80\x00\x01" + (b"\x00\x01" if address else b"\x00\x00") + b"\x00\x00\x00\x00"
-        record = b"\xc0\x0c" + question[at : at + 4] + b"\x00\x00\x00\x05" + len(address).to_bytes(2, "big") + address if address else b""
-        return head + question[12 : at + 4] + record
+        kind, asked = int.from_bytes(question[at : at + 2], "big"), question[12 : at + 4]
+        address = {1: packed(4), 28: packed(6)}.get(kind, b"")
+        head = question[:2] + b"\x81\x80" + struct.pack("!HHHH", 1, bool(address), 0, 0)
+        record = b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, 5, len(address)) + address
+        return head + asked + (record if address else b"")
+
+
+def packed(family):
+    return socket.inet_pton(FAMILIES[family], UPSTREAM[family])
 
 
 def greet(connection):
@@ -79,7 +82,7 @@ def postgres(connection):
 
 
 def listener(address, port):
-    kept = socket.socket(FAMILIES[6 if ":" in address else 4], socket.SOCK_STREAM)
+    kept = socket.socket(family_of(address), KINDS["tcp"])
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if ":" in address:
         kept.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -89,9 +92,13 @@ def listener(address, port):
 
 
 def datagrams(address, port):
-    kept = socket.socket(FAMILIES[6 if ":" in address else 4], socket.SOCK_DGRAM)
+    kept = socket.socket(family_of(address), KINDS["udp"])
     kept.bind((address, port))
     return kept
+
+
+def family_of(address):
+    return FAMILIES[6 if ":" in address else 4]
 
 
 def serve(kept, service):

@@ -20,15 +20,20 @@ class Plan:
         self.redirect = [postern, "redirect", "--config", settings, "--uid", UID, "--inbound-ports", declared]
 
     def program(self):
-        run(*self.command(), env=self.environment)
+        self._demand()
 
     def verify(self):
         """Whether the product finds its own rules, and what it says otherwise."""
-        done = subprocess.run(self.command("--verify"), env=self.environment, capture_output=True, text=True, check=False)
+        done = self.run("--verify")
         return done.returncode == 0, done.stdout + done.stderr
 
+    def run(self, *more, before=()):
+        """The redirect's exit status and outputs; `before` is a command that it is started by."""
+        command = self.topology.command("pod", *before, *self.redirect, "--backend", self.backend.name, *more)
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+
     def remove(self):
-        run(*self.command("--remove"), env=self.environment)
+        self._demand("--remove")
 
     def weaken(self, edits):
         """Puts the same plan with some lines edited in the place of the product's."""
@@ -48,9 +53,10 @@ class Plan:
         text = "".join(run(*self.topology.command("pod", *each)) for each in listed)
         return re.sub(r"(?m)^#.*\n|\[\d+:\d+\]", "", text)
 
-    def command(self, *more, before=()):
-        """The redirect in the pod; `before` is a command that it is started by."""
-        return self.topology.command("pod", *before, *self.redirect, "--backend", self.backend.name, *more)
+    def _demand(self, *more):
+        done = self.run(*more)
+        if done.returncode:
+            raise RuntimeError(f"postern redirect {' '.join(more)}: {done.stderr.strip()}")
 
 
 @dataclass(frozen=True)

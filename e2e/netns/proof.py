@@ -1,4 +1,4 @@
-"""The gateway's own proof: ready only while the redirect is in force, and not when a rule of it is gone (issue 4 item 4)."""
+"""The gateway's own proof: it is ready only while the redirect is in force, every rule of it that is asked for."""
 
 from plan import Instead, Without, WithoutChain
 from report import Subject
@@ -37,7 +37,8 @@ def unproven(stage, subject, words):
     subject.check(f"{words}: --verify says so", not verified, said)
     stage.plan.program()
     stage.gateway.prove_again()
-    subject.check(f"{words}: proven again once programmed again", stage.gateway.becomes(lambda: proven(stage)), told(stage))
+    again = stage.gateway.becomes(lambda: proven(stage))
+    subject.check(f"{words}: proven again once programmed again", again, told(stage))
 
 
 def proven(stage):

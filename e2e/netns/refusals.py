@@ -1,7 +1,5 @@
 """What the redirect refuses to do, and what it does however often it is asked (issue 4, bad input)."""
 
-import subprocess
-
 from agent import BOTH, USER
 from attack import elsewhere
 from report import Subject
@@ -39,8 +37,7 @@ def refusals(stage, subject):
 
 def refused(stage, subject, words, before):
     rules = stage.plan.rules()
-    command = stage.plan.command(before=before)
-    done = subprocess.run(command, env=stage.plan.environment, capture_output=True, text=True, check=False)
+    done = stage.plan.run(before=before)
     said = done.stderr.strip()
     subject.check(f"{words}: exit status 1", done.returncode == 1, (done.returncode, said))
     subject.check(f"{words}: one sentence", said and len(said.splitlines()) == 1, said)

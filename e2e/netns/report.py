@@ -13,6 +13,10 @@ class Subject:
         """`expected` in words; `saw` is anything that explains a difference."""
         self.checks.append((expected, bool(holds), saw))
 
+    def nothing_left(self, who, left, seen):
+        """The check that every attack ends with; `left` are frames."""
+        self.check(f"nothing of {who} gets out", not left, [*map(str, left[:5]), seen])
+
     def lines(self, verbose):
         failed = [check for check in self.checks if not check[1]]
         kept = len(self.checks) - len(failed)
@@ -25,7 +29,7 @@ class Subject:
 
 
 def table(runs):
-    """The attacks that are counted, as Markdown; `runs` are pairs of a backend and its subjects, the first with both halves."""
+    """The attacks that are counted, as Markdown; `runs` are pairs of a backend and its subjects."""
     yield "| attack | outside, without its rule | " + " | ".join(f"with it, {backend}" for backend, _ in runs) + " |"
     yield "|---" * (2 + len(runs)) + "|"
     names = dict.fromkeys(subject.name for _, subjects in runs for subject in subjects if subject.counts)

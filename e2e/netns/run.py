@@ -1,6 +1,6 @@
-"""Attacks the wall in real network namespaces, and says for each attack what got out without its rule and with it.
+"""Attacks the wall in real network namespaces: what gets out of each attack without its rule, and with it.
 
-python3 e2e/netns/run.py [--postern PATH] [--only WORD] [--backend Nftables|Iptables] [--table FILE] [--verbose] [--keep]
+python3 e2e/netns/run.py [--postern PATH] [--only WORD] [--backend NAME] [--table FILE] [--verbose] [--keep]
 """
 
 import argparse
@@ -36,10 +36,12 @@ def main():
     runs = []
     for each in backend.chosen(arguments.backend):
         directory = Path(tempfile.mkdtemp(prefix="postern-netns-"))
+        print(f"--- {each}", flush=True)
         try:
             with Stage(arguments.postern, each, directory) as stage:
-                print(f"--- {each}", flush=True)
                 runs.append((each, [examine(stage, subject, arguments.verbose) for subject in chosen(arguments.only)]))
+        except (OSError, RuntimeError) as error:
+            sys.exit(f"FAIL  the stage cannot be set: {error}\n0 passed, 1 failed")
         finally:
             if arguments.keep:
                 print(f"what was logged is in {directory}")
@@ -89,7 +91,7 @@ def parse():
     parser.add_argument("--postern", type=Path, default=ROOT / "target/debug/postern")
     parser.add_argument("--verbose", action="store_true", help="every check, not the differences alone")
     parser.add_argument("--only", default="", metavar="WORD", help="the subjects alone whose name has this word")
-    parser.add_argument("--backend", choices=["Nftables", "Iptables"], help="one backend, not all that this machine has")
+    parser.add_argument("--backend", choices=["Nftables", "Iptables"], help="one, not all that are here")
     parser.add_argument("--table", type=Path, metavar="FILE", help="also write the table there, as Markdown")
     parser.add_argument("--keep", action="store_true", help="keep the gateway's log and what it was given")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""What sockets the agent has at all: families, privileged options, and what it gains by a user namespace (threats A5, A25)."""
+"""What sockets the agent has at all, and what it gains by options and by a user namespace (threats A5, A25)."""
 
 from agent import BOTH
 from attack import elsewhere
@@ -9,7 +9,7 @@ from twin import between_containers
 
 # Families that leave no host by themselves, or whose packets the plan's rules see.
 INSIDE = {"UNIX", "NETLINK", "ALG", "INET", "INET6", "KCM", "KEY", "UDP-Lite", "MPTCP", "SCTP", "DCCP", "L2TP", "SMC"}
-# No hook of netfilter sees it; seccomp's RuntimeDefault and the runtime must, and docs/threat-model.md says so.
+# No hook of netfilter sees it: seccomp must refuse it.
 RESIDUE = {"VSOCK"}
 DENIED = {"EPERM", "EACCES"}
 
@@ -21,23 +21,23 @@ def subjects():
 
 def families(stage, subject):
     for identity in BOTH:
-        seen, left = stage.capture.during(lambda: stage.agents.run(identity, "attacks/families", UID, ACCOMPLICE[4]), elsewhere)
-        opened = set(seen["opens"])
-        listed = ", ".join(" ".join([name, *kinds]) for name, kinds in sorted(seen["opens"].items()))
-        subject.notes.append(f"{identity.name} opens: {listed}")
-        subject.check(f"{identity.name}: nothing opens that the plan does not see", opened <= INSIDE | RESIDUE, opened - INSIDE - RESIDUE)
-        subject.check(f"{identity.name}: no packet socket", "PACKET" not in opened, opened)
-        privileged = seen["user namespace"]
-        denied = all(said.split(",")[0] in DENIED for said in privileged.values())
-        subject.check(f"{identity.name}: a user namespace gives nothing, not even by the gateway's UID", denied, privileged)
-        subject.check(f"{identity.name}: nothing left", not left, list(map(str, left)))
+        seen, left = stage.attempt(identity, "families", UID, ACCOMPLICE[4], counts=elsewhere)
+        opened, who = set(seen["opens"]), identity.name
+        listed = [" ".join([name, *kinds]) for name, kinds in seen["opens"].items()]
+        subject.notes.append(f"{who} opens: {', '.join(listed)}")
+        unseen = opened - INSIDE - RESIDUE
+        subject.check(f"{who}: nothing opens that the plan does not see", not unseen, unseen)
+        gained = seen["user namespace"]
+        denied = all(said.split(",")[0] in DENIED for said in gained.values())
+        subject.check(f"{who}: a user namespace gives nothing, not even by the gateway's UID", denied, gained)
+        subject.nothing_left(who, left, seen)
     between_containers(stage, subject)
 
 
 def options(stage, subject):
     for identity in BOTH:
-        seen, left = stage.capture.during(lambda: stage.agents.run(identity, "attacks/options"), elsewhere)
+        seen, left = stage.attempt(identity, "options", counts=elsewhere)
         allowed = {name: said for name, said in seen.items() if said not in DENIED}
-        subject.check(f"{identity.name}: each is denied by the kernel", not allowed, allowed)
-        subject.check(f"{identity.name}: nothing left", not left, list(map(str, left)))
+        subject.check(f"{identity.name}: the kernel denies each", not allowed, seen)
+        subject.nothing_left(identity.name, left, seen)
     between_containers(stage, subject)

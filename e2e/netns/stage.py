@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-from agent import Agents
+from agent import ANSWER, Agents
 from capture import Capture
 from gateway import PORTS, UID, Gateway
 from outside import UPSTREAM_CA, Outside
@@ -24,40 +26,35 @@ class Stage:
     def __init__(self, postern, backend, directory):
         self.directory, self.backend = directory, backend
         self.postern, self.settings = directory / "postern", directory / "settings.yaml"
-        self.topology = Topology()
-        self.given = postern
+        # Where the agent, an ordinary user, may read it: the repository may stand in root's home.
+        directory.chmod(0o755)
+        shutil.copy(postern, self.postern)
+        for programs in ("attacks", "twins"):
+            shutil.copytree(HERE / programs, directory / programs)
 
     def __enter__(self):
-        self.topology.__enter__()
-        try:
-            self._prepare()
-        except BaseException:
-            self.__exit__()
-            raise
+        with ExitStack() as started:
+            self.topology = started.enter_context(Topology())
+            self._make_authorities()
+            self._write_settings()
+            self.outside = Outside(self.topology, self.directory / "leaf.pem", self.directory / "leaf-key.pem")
+            self.capture = started.enter_context(Capture(self.topology, UID))
+            self.agents = Agents(self.topology, self.directory)
+            self.plan = Plan(self.topology, self.postern, self.settings, self.backend)
+            self.plan.program()
+            log = self.directory / "gateway.log"
+            self.gateway = started.enter_context(Gateway(self.topology, self.postern, self.settings, log))
+            self.gateway.start()
+            self.started = started.pop_all()
         return self
 
     def __exit__(self, *_):
-        if hasattr(self, "gateway"):
-            self.gateway.stop()
-        if hasattr(self, "capture"):
-            self.capture.close()
-        self.topology.__exit__()
+        self.started.close()
 
-    def _prepare(self):
-        # Where the agent, an ordinary user, may read it: the repository may stand in root's home.
-        self.directory.chmod(0o755)
-        shutil.copy(self.given, self.postern)
-        for programs in ("attacks", "twins"):
-            shutil.copytree(HERE / programs, self.directory / programs)
-        self._make_authorities()
-        self.outside = Outside(self.topology, self.directory / "leaf.pem", self.directory / "leaf-key.pem")
-        self._write_settings()
-        self.capture = Capture(self.topology, UID)
-        self.agents = Agents(self.topology, self.directory)
-        self.plan = Plan(self.topology, self.postern, self.settings, self.backend)
-        self.gateway = Gateway(self.topology, self.postern, self.settings, self.directory / "gateway.log")
-        self.plan.program()
-        self.gateway.start()
+    def attempt(self, identity, program, *arguments, counts, patience=ANSWER):
+        """What a program of `attacks/` saw, and the frames that left the pod meanwhile and that `counts` counts."""
+        run = partial(self.agents.run, identity, f"attacks/{program}", *arguments, patience=patience)
+        return self.capture.during(run, counts)
 
     def restore(self):
         """As every subject finds it, after one that broke off."""
@@ -69,7 +66,7 @@ class Stage:
         authority, key = self.directory / "upstream.pem", self.directory / "upstream-key.pem"
         run("openssl", "req", "-x509", "-out", authority, "-keyout", key, "-subj", f"/CN={UPSTREAM_CA}", *EC, *CA)
         names = ",".join(f"DNS:{name}.example.com" for name in NAMES)
-        leaf = ["-CA", authority, "-CAkey", key, "-addext", f"subjectAltName={names}", "-addext", "extendedKeyUsage=serverAuth"]
+        leaf = ["-CA", authority, "-CAkey", key, "-addext", f"subjectAltName={names}"]
         certificate, key = self.directory / "leaf.pem", self.directory / "leaf-key.pem"
         run("openssl", "req", "-x509", "-out", certificate, "-keyout", key, "-subj", "/CN=stand-in", *EC, *leaf, *LEAF)
         run(self.postern, "ca", "init", "--directory", self.directory / "ca")
@@ -102,4 +99,8 @@ class Stage:
 
 EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
 CA = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
-LEAF = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature"]
+LEAF = [
+    *("-addext", "basicConstraints=critical,CA:FALSE"),
+    *("-addext", "keyUsage=critical,digitalSignature"),
+    *("-addext", "extendedKeyUsage=serverAuth"),
+]

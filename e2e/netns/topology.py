@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +15,10 @@ ADDRESSES = {
     "upstream": ["10.77.0.10", "10.77.0.20", "fd77::10", "fd77::20"],
     "accomplice": ["10.77.0.66", "fd77::66", "fe80::66"],
 }
-# The pod's routes lead through the accomplice: whatever leaves is on the wire, wherever it is bound for.
-ROUTER = {4: "10.77.0.66", 6: "fd77::66"}
 POD = {4: "10.77.0.5", 6: "fd77::5"}
 UPSTREAM = {4: "10.77.0.10", 6: "fd77::10"}
 BARE = {4: "10.77.0.20", 6: "fd77::20"}
+# The pod's routes lead through it: whatever leaves is on the wire, wherever it is bound for.
 ACCOMPLICE = {4: "10.77.0.66", 6: "fd77::66"}
 LINK_LOCAL = {4: "169.254.169.254", 6: "fe80::66%eth0"}
 # Nothing speaks by itself: no duplicate address detection, no router discovery, no bridge that asks for memberships.
@@ -31,6 +31,9 @@ POD_SETTINGS = {
     "ipv4/neigh/eth0/mcast_solicit": 1,
     "ipv6/neigh/eth0/mcast_solicit": 1,
 }
+KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
+FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
+PATIENCE = 10
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -73,6 +76,17 @@ class Topology:
             finally:
                 enter(before)
 
+    def socket(self, host, family, kind, owner=0):
+        """A socket in a host's namespace, made by a UID, which the kernel's rules take for its owner's."""
+        with self.inside(host):
+            os.seteuid(owner)
+            try:
+                made = socket.socket(FAMILIES[family], kind)
+            finally:
+                os.seteuid(0)
+        made.settimeout(PATIENCE)
+        return made
+
     def command(self, host, *command):
         """A command in a host's namespace and with its resolv.conf."""
         return ["ip", "netns", "exec", self.name(host), *map(str, command)]
@@ -92,11 +106,10 @@ class Topology:
         for host in HOSTS:
             joined = f"link add {host} type veth peer name eth0 netns {self.name(host)}"
             batch("-n", wire, lines=[joined, f"link set {host} master bridge up"])
-            lines = ["link set lo up", "link set eth0 up"]
-            for address in ADDRESSES[host]:
-                lines.append(f"address add {address}/64 dev eth0 nodad" if ":" in address else f"address add {address}/24 dev eth0")
-            batch("-n", self.name(host), lines=lines)
-        batch("-n", self.name("pod"), lines=[f"route add default via {ROUTER[4]}", f"route add ::/0 via {ROUTER[6]}"])
+            added = [f"address add {address}{width(address)} dev eth0" for address in ADDRESSES[host]]
+            batch("-n", self.name(host), lines=["link set lo up", "link set eth0 up", *added])
+        routes = [f"route add 0.0.0.0/0 via {ACCOMPLICE[4]}", f"route add ::/0 via {ACCOMPLICE[6]}"]
+        batch("-n", self.name("pod"), lines=routes)
         self.write("pod", POD_SETTINGS)
         self._resolver().parent.mkdir(parents=True)
         self._resolver().write_text(f"nameserver {UPSTREAM[4]}\n")
@@ -104,6 +117,10 @@ class Topology:
     def _resolver(self):
         """What `ip netns exec` shows as /etc/resolv.conf."""
         return Path("/etc/netns", self.name("pod"), "resolv.conf")
+
+
+def width(address):
+    return "/64" if ":" in address else "/24"
 
 
 def enter(namespace):

@@ -1,9 +1,9 @@
 """What must pass wherever an attack is refused: the benign half of every test."""
 
 from agent import OTHER, USER
+from outside import INTACT
 
 POSTERN = "Postern"
-INTACT = "as the upstream wrote it"
 
 
 def inspected(stage, subject):
@@ -17,7 +17,7 @@ def inspected_soon(stage, subject):
     """The client that was refused QUIC has its answer over TCP within a second."""
     seen = stage.agents.run(USER, "twins/https", "api.example.com")
     holds = seen["issuer"].startswith(POSTERN) and seen["seconds"] < 1
-    subject.check(f"twin: falls back to TCP within a second", holds, seen)
+    subject.check("twin: falls back to TCP within a second", holds, seen)
 
 
 def between_containers(stage, subject):

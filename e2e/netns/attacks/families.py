@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tried import tried
 
-NAMES = {
-    1: "UNIX", 2: "INET", 3: "AX25", 4: "IPX", 5: "APPLETALK", 6: "NETROM", 8: "ATMPVC", 9: "X25", 10: "INET6", 11: "ROSE", 15: "KEY",
-    16: "NETLINK", 17: "PACKET", 19: "ECONET", 20: "ATMSVC", 21: "RDS", 24: "PPPOX", 26: "LLC", 27: "IB", 28: "MPLS", 29: "CAN",
-    30: "TIPC", 31: "BLUETOOTH", 33: "RXRPC", 35: "PHONET", 36: "IEEE802154", 37: "CAIF", 38: "ALG", 39: "NFC", 40: "VSOCK",
-    41: "KCM", 42: "QIPCRTR", 43: "SMC", 44: "XDP", 45: "MCTP",
-}
+# By number, from 1 on (linux/socket.h).
+NAMES = """
+UNIX INET AX25 IPX APPLETALK NETROM BRIDGE ATMPVC X25 INET6 ROSE DECnet NETBEUI SECURITY KEY NETLINK PACKET ASH ECONET
+ATMSVC RDS SNA IRDA PPPOX WANPIPE LLC IB MPLS CAN TIPC BLUETOOTH IUCV RXRPC ISDN PHONET IEEE802154 CAIF ALG NFC VSOCK
+KCM QIPCRTR SMC XDP MCTP
+""".split()
 TYPES = {1: "STREAM", 2: "DGRAM", 3: "RAW", 5: "SEQPACKET"}
 # What goes over IP but is neither TCP nor UDP.
 PROTOCOLS = {"SCTP": 132, "DCCP": 33, "L2TP": 115, "UDP-Lite": 136, "MPTCP": 262}
@@ -31,7 +31,7 @@ def opens(*arguments):
 
 
 def in_user_namespace(uid, act, *arguments):
-    """What comes of it in a user namespace of its own, where this program calls itself `uid`, in the pod's network still."""
+    """What comes of it in a user namespace of its own, where it calls itself `uid`, in the pod's network still."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         own = os.getuid()
@@ -55,8 +55,9 @@ def send(address):
         datagrams.sendto(b"secret", (address, 443))
 
 
-seen = {name: [TYPES[kind] for kind in TYPES if opens(family, kind, 0)] for family, name in NAMES.items()}
-seen |= {name: ["opens"] if any(opens(socket.AF_INET, kind, number) for kind in TYPES) else [] for name, number in PROTOCOLS.items()}
+seen = {name: [TYPES[kind] for kind in TYPES if opens(family, kind, 0)] for family, name in enumerate(NAMES, 1)}
+for name, number in PROTOCOLS.items():
+    seen[name] = [TYPES[kind] for kind in TYPES if opens(socket.AF_INET, kind, number)]
 raw = (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 packet = (socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 uid, address = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""Joins multicast groups whose addresses carry a secret, until the kernel has tried to report them: groups.py FAMILY."""
+"""Joins multicast groups that carry a secret, until the kernel has tried to report them: groups.py FAMILY."""
 
 import json
 import socket
@@ -35,7 +35,8 @@ def requests(family):
     if family == "6":
         lines = [line.split() for line in Path("/proc/thread-self/net/dev_snmp6/eth0").read_text().splitlines()]
         return next(value for name, value in lines if name == "Ip6OutRequests")
-    names, values = [line.split() for line in Path("/proc/thread-self/net/snmp").read_text().splitlines() if line.startswith("Ip:")]
+    lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
+    names, values = [line.split() for line in lines if line.startswith("Ip:")]
     return values[names.index("OutRequests")]
 
 

@@ -1,4 +1,4 @@
-"""Asks for the same URL again and again until its input ends, and tells what became of each request: load.py HOST ADDRESS."""
+"""Asks for a URL until its input ends, and tells what became of each request: load.py HOST ADDRESS."""
 
 import json
 import selectors

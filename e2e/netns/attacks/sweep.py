@@ -1,4 +1,4 @@
-"""Tries to inherit a flow: the same destination from every source port: sweep.py udp|tcp FAMILY ADDRESS PORT FIRST LAST."""
+"""Sends to one destination from every source port: sweep.py udp|tcp FAMILY ADDRESS PORT FIRST LAST."""
 
 import json
 import socket

@@ -17,7 +17,8 @@ def tried(act, *arguments):
     except TimeoutError:
         return "TIMEOUT"
     except OSError as error:
-        return errno.errorcode.get(error.errno, repr(error))
+        # An error of TLS has a reason, and a number that is none of the kernel's.
+        return repr(error) if hasattr(error, "reason") else errno.errorcode.get(error.errno, repr(error))
 
 
 def destination(family, address, port):

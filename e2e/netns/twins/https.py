@@ -15,7 +15,8 @@ def fetch(host, address):
     with socket.create_connection((address, 443), timeout=10) as connection:
         with context.wrap_socket(connection, server_hostname=host) as secured:
             issuer = dict(field[0] for field in secured.getpeercert()["issuer"])
-            secured.sendall(f"GET /public HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer postern:api\r\nConnection: close\r\n\r\n".encode())
+            fields = f"Host: {host}\r\nAuthorization: Bearer postern:api\r\nConnection: close\r\n"
+            secured.sendall(f"GET /public HTTP/1.1\r\n{fields}\r\n".encode())
             answer = b""
             while data := secured.recv(4096):
                 answer += data
