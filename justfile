@@ -33,10 +33,10 @@ deny:
 demo:
     cargo run --locked --release -- demo
 
-# Real clients through the built executable: curl, Python, Node, Go, Java, git, coding agents.
+# Real clients (curl, Python, Node, Go, Java, git, coding agents) by the proxy, and unconfigured in a namespace (as root).
 clients *arguments:
     cargo build --locked
-    python3 e2e/clients/run.py {{ arguments }}
+    python3 e2e/clients/run.py --way both {{ arguments }}
 
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
 e2e-netns *arguments:

@@ -1,17 +1,17 @@
-"""Coding agents from npm behind `postern run`.
+"""Coding agents from npm: behind `postern run`, or unconfigured.
 
 Each gets a task that takes one tool turn: its shell has run only if the stand-in's stream came through intact. Then
 the same where its host is denied, and with a key of its own.
 """
 
+import json
+from dataclasses import dataclass
 from functools import partial
 
-from behind_run import Door
 from report import Client
 from sdks import COMMAND, DONE, carried
-from stage import HERE, KEYS
+from stage import KEYS
 
-POLICY = HERE / "agents.yaml"
 RAN = COMMAND.removeprefix("echo ")
 DENY = """
 ---
@@ -23,47 +23,57 @@ spec:
 """
 
 
+@dataclass(frozen=True)
+class Provider:
+    """Where an agent's turns go, the variable of its key, and what stands there in the agent's environment."""
+
+    path: str
+    variable: str
+    placeholder: str
+    key: str
+
+
+ANTHROPIC = Provider("/v1/messages", "ANTHROPIC_API_KEY", "sk-ant-postern-anthropic", KEYS["ANTHROPIC_API_KEY"])
+OPENAI = Provider("/v1/responses", "CODEX_API_KEY", "sk-postern-openai", KEYS["OPENAI_API_KEY"])
+
+
 def run(tools, stage):
     claude = [tools.modules / ".bin/claude", "-p", "run echo", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"]
-    anthropic = {"ANTHROPIC_API_KEY": KEYS["ANTHROPIC_API_KEY"], "IS_SANDBOX": "1"}
     codex = [tools.modules / ".bin/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json", "run echo"]
-    openai = {"CODEX_API_KEY": KEYS["OPENAI_API_KEY"]}
-
+    prefix = stage.way.AGENTS
     version = tools.node_version("@anthropic-ai/claude-code")
-    on_messages = partial(examine, tools, stage, anthropic, "/v1/messages")
-    yield Client("postern run -- Claude Code", version, partial(on_messages, claude))
-    other_roots = ["env", "-u", "NODE_EXTRA_CA_CERTS", *claude]
-    yield Client("postern run -- Claude Code (roots by SSL_CERT_FILE)", version, partial(on_messages, other_roots))
+    for trusted, other in (("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")):
+        command = ["env", "-u", other, *claude]
+        # It compresses what it sends to its own host, unless it is told of a proxy or of more roots in its own variable.
+        coding = "gzip" if trusted == "SSL_CERT_FILE" and not stage.way.variables() else "identity"
+        yield Client(f"{prefix}Claude Code, roots by {trusted}", version, partial(examine, stage, ANTHROPIC, command, coding))
     version = tools.node_version("@openai/codex")
-    yield Client("postern run -- Codex", version, partial(examine, tools, stage, openai, "/v1/responses", codex))
+    yield Client(f"{prefix}Codex", version, partial(examine, stage, OPENAI, codex, "identity"))
 
 
-def examine(tools, stage, keys, path, command, client):
-    """`keys` is what the user's environment holds; its first variable must be a placeholder in the agent's."""
-    variable, key = next(iter(keys.items()))
-    door = Door(tools, stage, POLICY, keys)
-    code, printed, _ = door("env")
-    client.check("no key in its environment", code == 0 and key.encode() not in printed, printed.decode())
-
+def examine(stage, provider, command, coding, client):
+    agent = stage.way.agent(stage, provider)
     mark = stage.mark()
-    code, printed, errors = door(*command)
+    code, printed, errors = agent(*command)
     requests = stage.seen_since(mark)
     client.check("answer printed, status 0", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
-    turns = [request for request in requests if request["path"].split("?")[0] == path]
+    turns = [request for request in requests if request["path"].split("?")[0] == provider.path]
     results = [request for request in turns if RAN in (request["text"] or "").replace(COMMAND, "")]
     client.check("tool turn", results, [request["bytes"] for request in turns])
+    codings = [request["headers"].get("content-encoding", "identity") for request in turns]
+    whole = [json.loads(request["text"]).keys() for request in turns]
+    client.check(f"{coding} bodies intact", whole and set(codings) == {coding}, (codings, whole))
     held = {carried(request["headers"]) for request in turns}
-    client.check("key swapped upstream", held == {key}, held)
-    beyond = [f"{request['host']}{request['path']}" for request in requests if not request["path"].startswith(path)]
+    client.check("key swapped upstream", held == {provider.key}, held)
+    beyond = [f"{request['host']}{request['path']}" for request in requests if not request["path"].startswith(provider.path)]
     client.check("no other endpoint was reached", not beyond, beyond)
 
     mark = stage.mark()
-    code, printed, errors = door("env", f"{variable}=another-key", *command)
+    code, printed, errors = agent("env", f"{provider.variable}=another-key", *command)
     said = printed.decode() + errors
     client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in said, said)
-    closed = stage.directory / "closed.yaml"
-    closed.write_text(POLICY.read_text() + DENY)
-    code, printed, errors = Door(tools, stage, closed, keys)(*command)
+    with agent.with_policy(DENY) as closed:
+        code, printed, errors = closed(*command)
     said = printed.decode() + errors
     client.check("denied host: reason shown", code and "Rule: -/closed/models" in said, said)
     client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))

@@ -12,6 +12,8 @@ def run(tools, stage):
 
 
 def examine(stage, client):
+    status = stage.status()
+    client.check("ready to the end", status["ready"], status)
     status = stage.stop_gateway()
     client.check("SIGTERM ends it with status 0", status == 0, status)
     text = stage.events.read_text()

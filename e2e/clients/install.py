@@ -11,7 +11,7 @@ ROOT = HERE.parent.parent
 CACHE = ROOT / "target" / "clients"
 PACKAGES = {
     "curl": "curl", "git": "git", "openssl": "openssl", "go": "golang-go", "java": "openjdk-17-jdk-headless",
-    "javac": "openjdk-17-jdk-headless", "keytool": "openjdk-17-jdk-headless",
+    "javac": "openjdk-17-jdk-headless", "keytool": "openjdk-17-jdk-headless", "ip": "iproute2", "ssh": "openssh-client",
 }
 
 

@@ -28,11 +28,11 @@ def shortened(saw):
 
 
 def output(command, **options):
-    """Both outputs of a command, its status, and no input; one that hangs is ended and says so."""
+    """Both outputs of a command and its status; one that hangs is ended and says so. Without `input` it reads nothing."""
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
     try:
-        done = subprocess.run(
-            list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=180, **options
-        )
+        done = subprocess.run(list(map(str, command)), capture_output=True, check=False, timeout=180, **options)
         return done.returncode, done.stdout, done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
         return None, error.stdout or b"", f"no end within {error.timeout} s: {(error.stderr or b'').decode(errors='replace')}"

@@ -2,14 +2,20 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
+from report import output
+
 HERE = Path(__file__).resolve().parent
+POLICY = HERE / "policy.yaml"
 NAMES = ["packages", "api", "git", "tunnel", "forbidden", "unnamed"]
 TLS_HOSTS = [f"{name}.example.com" for name in NAMES] + ["api.anthropic.com", "api.openai.com"]
-PLAIN_HOST = "plain.example.com"
+PLAIN_HOST, MAIL_HOST = "plain.example.com", "mail.example.com"
 KEYS = {
     "API_KEY": "real-api-key-5d1c7b",
     "ANTHROPIC_API_KEY": "sk-ant-real-3f9e2a",
@@ -17,47 +23,55 @@ KEYS = {
     "GIT_TOKEN": "real-git-token-77aa01",
 }
 UPSTREAM_CA = "Stand-in Upstream CA"
-LOGIN = "agent:door-password-19"
 PATIENCE = 30
 
 
 class Stage:
-    """Starts everything in a directory, the gateway last; leaving it ends what was started."""
+    """Starts everything in a directory, the gateway last; leaving it ends what was started.
 
-    def __init__(self, tools, directory):
-        self.tools, self.directory = tools, directory
+    `way` is how clients reach the gateway: where each process runs, which listeners there are, what clients are told.
+    """
+
+    def __init__(self, tools, directory, way):
+        self.tools, self.directory, self.way = tools, directory, way
         self.log, self.events = directory / "upstream.jsonl", directory / "events.jsonl"
-        self.gateway_log = directory / "gateway.log"
-        self.processes = []
+        self.settings, self.gateway_log = directory / "settings.yaml", directory / "gateway.log"
+        self.policy, self.state = directory / "policy.yaml", directory / "state"
 
     def __enter__(self):
-        self._make_authorities()
-        self._make_repositories()
-        self._start_upstream()
-        self._start_gateway()
+        with ExitStack() as started:
+            self.started = started
+            started.enter_context(self.way)
+            self._make_authorities()
+            self._make_repositories()
+            self._start_upstream()
+            self._write_settings()
+            self.way.prepare(self)
+            self._start_gateway()
+            self.started = started.pop_all()
         return self
 
     def __exit__(self, *_):
-        for process in reversed(self.processes):
-            process.terminate()
-            process.wait(PATIENCE)
+        self.started.close()
 
     def roots(self, authority, kind="pem"):
         """The file with the certificate of an authority, `postern` or `upstream`, alone."""
         return self.directory / f"{authority}.{kind}"
 
     def environment(self, trusts="postern", **more):
-        """All that a client of the gateway is told. It trusts one authority: an answer proves whose leaf it saw."""
-        roots, proxy = str(self.roots(trusts)), f"http://{LOGIN}@{self.gateway}"
+        """All that a client is told. It trusts one authority: an answer proves whose leaf it saw."""
         trust = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"]
-        ways = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]
-        return self.bare() | dict.fromkeys(trust, roots) | dict.fromkeys(ways, proxy) | {"NODE_USE_ENV_PROXY": "1"} | more
+        return self.bare() | dict.fromkeys(trust, str(self.roots(trusts))) | self.way.variables() | more
 
     def bare(self):
         """The environment of a process that knows nothing of the gateway."""
         home = self.directory / "home"
         home.mkdir(exist_ok=True)
         return {"PATH": f"{self.tools.node.parent}:{os.environ['PATH']}", "HOME": str(home), "LC_ALL": "C.UTF-8"}
+
+    def output(self, command, environment, **options):
+        """Status, standard output and standard error of a client's command, run where clients are."""
+        return output(self.way.client(command), env=environment, **options)
 
     def mark(self):
         """A place in the stand-in's log, for `seen_since`."""
@@ -69,11 +83,35 @@ class Stage:
             log.seek(mark)
             return [json.loads(line) for line in log]
 
+    def apply(self, policy):
+        """Puts another policy in force."""
+        before = self.status()["policy"]["revision"]
+        self.policy.write_text(policy)
+        self.gateway.send_signal(signal.SIGHUP)
+        self._demand(lambda status: status["policy"]["revision"] != before)
+
+    def status(self):
+        """What the gateway says of itself, or None before it says anything."""
+        ask = [self.tools.postern, "status", "--socket", self.state / "status.sock", "--output", "json"]
+        told = subprocess.run(ask, capture_output=True, check=False)
+        return json.loads(told.stdout) if told.stdout else None
+
     def stop_gateway(self):
         """Its exit status."""
-        gateway = self.processes.pop()
-        gateway.terminate()
-        return gateway.wait(PATIENCE)
+        self.gateway.terminate()
+        return self.gateway.wait(PATIENCE)
+
+    def start(self, command, **options):
+        """A process that is ended with the stage."""
+        process = subprocess.Popen(list(map(str, command)), **options)
+        self.started.callback(end, process)
+        return process
+
+    def run(self, *command):
+        """A step of the preparation: what it said is raised where it fails."""
+        done = subprocess.run(command, env=self.bare(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
 
     def _make_authorities(self):
         upstream, key = self.roots("upstream"), self.directory / "upstream-key.pem"
@@ -82,70 +120,70 @@ class Stage:
         leaf = ["-CA", upstream, "-CAkey", key, "-addext", f"subjectAltName={names}", "-addext", "extendedKeyUsage=serverAuth"]
         certificate, key = self.directory / "leaf.pem", self.directory / "leaf-key.pem"
         self._openssl("req", "-x509", "-out", certificate, "-keyout", key, "-subj", "/CN=stand-in", *EC, *leaf, *LEAF)
-        self._run(self.tools.postern, "ca", "init", "--directory", self.directory / "ca")
+        self.run(self.tools.postern, "ca", "init", "--directory", self.directory / "ca")
         self.roots("postern").write_bytes((self.directory / "ca/ca-cert.pem").read_bytes())
         for authority in ("postern", "upstream"):
             store = ["-keystore", self.roots(authority, "p12"), "-storepass", "changeit"]
-            self._run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", self.roots(authority), *store)
+            self.run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", self.roots(authority), *store)
 
     def _make_repositories(self):
         work = self.directory / "work"
-        self._run("git", "init", "-q", "-b", "main", work)
+        self.run("git", "init", "-q", "-b", "main", work)
         (work / "README").write_text("as the upstream wrote it\n")
         (work / "large").write_bytes(os.urandom(1 << 20))
         author = ["-c", "user.name=e2e", "-c", "user.email=e2e@example.com"]
-        self._run("git", "-C", work, "add", ".")
-        self._run("git", "-C", work, *author, "commit", "-q", "-m", "first")
+        self.run("git", "-C", work, "add", ".")
+        self.run("git", "-C", work, *author, "commit", "-q", "-m", "first")
         for place in ("team", "other"):
-            self._run("git", "clone", "-q", "--bare", work, self.directory / "repositories" / place / "tools.git")
+            self.run("git", "clone", "-q", "--bare", work, self.directory / "repositories" / place / "tools.git")
 
     def _start_upstream(self):
         self.log.touch()
         identity = [self.directory / "leaf.pem", self.directory / "leaf-key.pem"]
-        command = [self.tools.node, HERE / "upstream.mjs", *identity, self.log, self.directory / "repositories"]
-        errors = (self.directory / "upstream.log").open("w")
-        process = subprocess.Popen(command, env=self.bare(), stdout=subprocess.PIPE, stderr=errors, text=True)
-        self.processes.append(process)
-        tls, plain = process.stdout.readline().split()
-        self.upstream_proxy = f"http://127.0.0.1:{plain}"
-        self.hosts = dict.fromkeys(TLS_HOSTS, f"127.0.0.1:{tls}") | {PLAIN_HOST: f"127.0.0.1:{plain}"}
+        command = [self.tools.node, HERE / "upstream.mjs", *identity, self.log, self.directory / "repositories", *self.way.UPSTREAM]
+        with (self.directory / "upstream.log").open("w") as errors:
+            process = self.start(self.way.upstream(command), env=self.bare(), stdout=subprocess.PIPE, stderr=errors, text=True)
+        self.ports = process.stdout.readline().split()
+
+    def _write_settings(self):
+        self.state.mkdir()
+        shutil.copy(POLICY, self.policy)
+        self.settings.write_text(json.dumps({  # JSON is YAML.
+            "listeners": self.way.listeners(self),
+            "admin": {"address": self.way.ADMIN, "socket": "state/status.sock"},
+            "interception": {"mode": "Required", "caCertificate": "ca/ca-cert.pem", "caKey": "ca/ca-key.pem"},
+            "policy": {"path": self.policy.name},
+            "upstream": {"roots": ["upstream.pem"]} | self.way.reach(*self.ports),
+        }))
 
     def _start_gateway(self):
-        (self.directory / "password").write_text(LOGIN.split(":")[1])
-        settings, socket = self.directory / "settings.yaml", self.directory / "status.sock"
-        settings.write_text(json.dumps({  # JSON is YAML.
-            "listeners": {"explicit": {"address": "127.0.0.1:0", "passwordFile": "password"}},
-            "admin": {"address": "127.0.0.1:0", "socket": "status.sock"},
-            "interception": {"mode": "Required", "caCertificate": "ca/ca-cert.pem", "caKey": "ca/ca-key.pem"},
-            "policy": {"path": str(HERE / "policy.yaml")},
-            "upstream": {"hosts": self.hosts, "allowAddresses": ["127.0.0.0/8"], "roots": ["upstream.pem"]},
-        }))
-        environment = {"POSTERN_INTERCEPT": "1"} | KEYS
+        command = self.way.gateway([self.tools.postern, "gateway", "--config", self.settings])
+        environment = {"PATH": os.environ["PATH"], "POSTERN_INTERCEPT": "1"} | KEYS
         with self.events.open("w") as events, self.gateway_log.open("w") as log:
-            command = [self.tools.postern, "gateway", "--config", settings]
-            process = subprocess.Popen(command, env=environment, stdout=events, stderr=log)
-        self.processes.append(process)
-        self.gateway = self._listener(process, socket)
+            self.gateway = self.start(command, env=environment, stdout=events, stderr=log)
+        self.way.learn(self._demand(lambda status: status["ready"]))
 
-    def _listener(self, process, socket):
+    def _demand(self, holds):
+        """The gateway's status, as soon as `holds` is true of it."""
         deadline = time.monotonic() + PATIENCE
-        ask = [self.tools.postern, "status", "--socket", socket, "--output", "json"]
-        while process.poll() is None and time.monotonic() < deadline:
-            told = subprocess.run(ask, capture_output=True, check=False)
-            listeners = json.loads(told.stdout)["listeners"] if told.returncode == 0 else []
-            for listener in listeners:
-                if listener["mode"] == "explicit":
-                    return listener["address"]
+        while self.gateway.poll() is None and time.monotonic() < deadline:
+            status = self.status()
+            if status and holds(status):
+                return status
             time.sleep(0.05)
-        raise RuntimeError(f"the gateway did not start:\n{self.gateway_log.read_text()}")
+        raise RuntimeError(f"the gateway did not come to where it should:\n{self.gateway_log.read_text()}")
 
     def _openssl(self, *arguments):
-        self._run("openssl", *arguments)
+        self.run("openssl", *arguments)
 
-    def _run(self, *command):
-        done = subprocess.run(command, env=self.bare(), capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]

@@ -1,7 +1,7 @@
 // The stand-in for every upstream: HTTPS over h2 and HTTP/1.1, plain resources, LLM answers and a git repository.
 // It also is a CONNECT proxy that takes every name to itself, and serves the plain resources without TLS.
-// Usage: node upstream.mjs CERTIFICATE KEY LOG REPOSITORIES. It prints its ports, those of TLS and of plain HTTP, and
-// logs each request as a JSON line.
+// Usage: node upstream.mjs CERTIFICATE KEY LOG REPOSITORIES ADDRESS TLS PLAIN MAIL, the last three being ports, or 0 for
+// any. It prints the ports, and logs each request as a JSON line.
 
 import {spawn} from 'node:child_process';
 import {createHash} from 'node:crypto';
@@ -11,8 +11,9 @@ import {createSecureServer} from 'node:http2';
 import {connect} from 'node:net';
 import {brotliDecompressSync, gunzipSync, zstdDecompressSync} from 'node:zlib';
 import {anthropic, chat, responses} from './answers.mjs';
+import {mail} from './mail.mjs';
 
-const [, , certificate, key, log, repositories] = process.argv;
+const [, , certificate, key, log, repositories, address, ...ports] = process.argv;
 const DECODERS = {gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompressSync};
 
 /** 1 MiB that no codec, proxy or client may change; its digest is in `x-sha256`. */
@@ -35,9 +36,9 @@ plain.on('connect', (_, agent) => {
 
 server.on('request', serve);
 server.on('sessionError', () => {});
-server.listen(0, '127.0.0.1', () => plain.listen(0, '127.0.0.1', () => {
-  console.log(server.address().port, plain.address().port);
-}));
+const listeners = [server, plain, mail];
+await Promise.all(listeners.map((each, i) => new Promise(resolve => each.listen(Number(ports[i]), address, resolve))));
+console.log(...listeners.map(each => each.address().port));
 
 async function serve(request, response) {
   const chunks = [];

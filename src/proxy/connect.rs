@@ -124,6 +124,7 @@ async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: T
     let flow = Flow::new(&gateway, Mode::Explicit, &host, port);
     let outlook = flow.outlook();
     if !outlook.named {
+        let host = flow.host().unwrap_or(host);
         refuse(&gateway, StatusCode::FORBIDDEN, &outlook.ruling, Some((&host, port)), &mut stream).await;
         return Closed::Denied;
     }

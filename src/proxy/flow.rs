@@ -61,7 +61,8 @@ impl Flow {
 
     /// What the flow is for, as far as it is known.
     pub(crate) fn host(&self) -> Option<Host> {
-        self.name.clone().map(Host::Name).or(self.address.map(Host::Ip))
+        let name = self.name.as_ref().or(self.alias.as_ref());
+        name.cloned().map(Host::Name).or(self.address.map(Host::Ip))
     }
 
     /// What policy says of the flow once its protocol is known.

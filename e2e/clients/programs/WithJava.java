@@ -15,7 +15,7 @@ import java.util.Base64;
 import javax.net.ssl.SSLSession;
 
 class WithJava {
-    private static final URI PROXY = URI.create(System.getenv("HTTPS_PROXY"));
+    private static final String PROXY = System.getenv("HTTPS_PROXY");
 
     public static void main(String[] arguments) throws Exception {
         try {
@@ -26,13 +26,21 @@ class WithJava {
             System.out.write(answer.body());
             System.out.flush();
         } catch (java.io.IOException error) {
-            System.out.printf("error %s\n\n", String.valueOf(error).replace('\n', ' '));
+            StringBuilder said = new StringBuilder();
+            for (Throwable at = error; at != null; at = at.getCause()) {
+                said.append(at).append(": ");
+            }
+            System.out.printf("error %s\n\n", said.toString().replace('\n', ' '));
         }
     }
 
     private static HttpClient client() {
-        InetSocketAddress address = new InetSocketAddress(PROXY.getHost(), PROXY.getPort());
-        return HttpClient.newBuilder().proxy(ProxySelector.of(address)).build();
+        HttpClient.Builder client = HttpClient.newBuilder();
+        if (PROXY != null) {
+            URI proxy = URI.create(PROXY);
+            client.proxy(ProxySelector.of(new InetSocketAddress(proxy.getHost(), proxy.getPort())));
+        }
+        return client.build();
     }
 
     private static HttpRequest request(String[] arguments) {
@@ -40,9 +48,11 @@ class WithJava {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(arguments[1]))
                 .timeout(Duration.ofSeconds(30))
                 .method(arguments[0], body.isEmpty() ? BodyPublishers.noBody() : BodyPublishers.ofString(body));
-        // By a header: with an Authenticator the client drops the request's own Authorization.
-        byte[] login = PROXY.getUserInfo().getBytes(StandardCharsets.UTF_8);
-        request.header("Proxy-Authorization", "Basic " + Base64.getEncoder().encodeToString(login));
+        if (PROXY != null) {
+            // By a header: with an Authenticator the client drops the request's own Authorization.
+            byte[] login = URI.create(PROXY).getUserInfo().getBytes(StandardCharsets.UTF_8);
+            request.header("Proxy-Authorization", "Basic " + Base64.getEncoder().encodeToString(login));
+        }
         for (int i = 3; i < arguments.length; i++) {
             String[] header = arguments[i].split(":", 2);
             request.header(header[0], header[1]);

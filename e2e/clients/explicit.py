@@ -1,0 +1,80 @@
+"""The explicit way: clients are told of a proxy with a password, by the variables that they read, and by `postern run`."""
+
+import re
+from contextlib import contextmanager
+
+from report import output
+from stage import HERE, PLAIN_HOST, TLS_HOSTS
+
+LOGIN = "agent:door-password-19"
+
+
+class Explicit:
+    """Everything stands on one loopback, on ports that the system chose."""
+
+    AGENTS = "postern run -- "
+    UPSTREAM, ADMIN = ["127.0.0.1", 0, 0, 0], "127.0.0.1:0"
+    # What a client shows of a host that no rule names.
+    UNNAMED = "unnamed host: CONNECT 403", re.compile("403|Forbidden")
+
+    def __str__(self):
+        return "explicit"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def reach(self, tls, plain, _mail):
+        self.upstream_proxy = f"http://127.0.0.1:{plain}"
+        hosts = dict.fromkeys(TLS_HOSTS, f"127.0.0.1:{tls}") | {PLAIN_HOST: f"127.0.0.1:{plain}"}
+        return {"hosts": hosts, "allowAddresses": ["127.0.0.0/8"]}
+
+    def listeners(self, stage):
+        (stage.directory / "password").write_text(LOGIN.split(":")[1])
+        return {"explicit": {"address": "127.0.0.1:0", "passwordFile": "password"}}
+
+    def prepare(self, stage):
+        pass
+
+    def upstream(self, command):
+        return command
+
+    gateway = client = upstream
+
+    def learn(self, status):
+        (self.address,) = [each["address"] for each in status["listeners"] if each["mode"] == "explicit"]
+
+    def variables(self):
+        proxy = f"http://{LOGIN}@{self.address}"
+        return dict.fromkeys(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"], proxy) | {"NODE_USE_ENV_PROXY": "1"}
+
+    def agent(self, stage, provider):
+        return Door(stage, HERE / "agents.yaml", {provider.variable: provider.key, "IS_SANDBOX": "1"})
+
+    def s_client(self):
+        """What openssl s_client must be told; it reads no variable."""
+        user, password = LOGIN.split(":")
+        return ["-proxy", self.address, "-proxy_user", user, "-proxy_pass", f"pass:{password}"]
+
+
+class Door:
+    """`postern run` for a user who has `keys`, and the stand-in as the proxy and the authority of their network."""
+
+    def __init__(self, stage, policy, keys):
+        self.stage, self.policy, self.keys = stage, policy, keys
+        way = {"HTTPS_PROXY": stage.way.upstream_proxy, "SSL_CERT_FILE": str(stage.roots("upstream"))}
+        self.environment = stage.bare() | way | keys
+
+    def __call__(self, *command):
+        """Status, standard output and standard error of a command behind the door."""
+        run = [self.stage.tools.postern, "run", "--policy", self.policy, "--", *command]
+        return output(run, env=self.environment, cwd=self.environment["HOME"])
+
+    @contextmanager
+    def with_policy(self, more):
+        """Another door, where these documents hold too."""
+        policy = self.stage.directory / "more.yaml"
+        policy.write_text(self.policy.read_text() + more)
+        yield Door(self.stage, policy, self.keys)
