@@ -1,7 +1,10 @@
 """The gateway's own proof: it is ready only while the redirect is in force, every rule of it that is asked for."""
 
+from agent import BOTH
+from attack import elsewhere
 from plan import Instead, Without, WithoutChain
 from report import Subject
+from topology import ACCOMPLICE
 from twin import inspected
 
 TAMPERED = {
@@ -16,6 +19,7 @@ TAMPERED = {
 
 def subjects():
     yield Subject("proof of interception", proof)
+    yield Subject("a pod without IPv6", without_ipv6)
 
 
 def proof(stage, subject):
@@ -27,6 +31,23 @@ def proof(stage, subject):
     stage.plan.remove()
     unproven(stage, subject, "with the whole plan deleted")
     inspected(stage, subject)
+
+
+def without_ipv6(stage, subject):
+    """A family without a route is closed: the other is enough."""
+    stage.gateway.stop()
+    with stage.topology.without_ipv6("pod"):
+        stage.plan.program()
+        stage.gateway.start()
+        subject.check("ready, and the metric says 1", proven(stage), told(stage))
+        for identity in BOTH:
+            dial = ["plain", 4, ACCOMPLICE[4], 443]
+            seen, left = stage.attempt(identity, "tcp", *dial, counts=elsewhere)
+            subject.nothing_left(identity.name, left, seen)
+        inspected(stage, subject)
+        stage.gateway.stop()
+    stage.plan.program()
+    stage.gateway.start()
 
 
 def unproven(stage, subject, words):
