@@ -1,5 +1,8 @@
 """The gateway's own proof: it is ready only while the redirect is in force, every rule of it that is asked for."""
 
+import json
+import subprocess
+
 from agent import BOTH
 from attack import elsewhere
 from plan import Instead, Without, WithoutChain
@@ -20,6 +23,7 @@ TAMPERED = {
 def subjects():
     yield Subject("proof of interception", proof)
     yield Subject("a pod without IPv6", without_ipv6)
+    yield Subject("doctor, asked by the agent", doctor)
 
 
 def proof(stage, subject):
@@ -48,6 +52,26 @@ def without_ipv6(stage, subject):
         stage.gateway.stop()
     stage.plan.program()
     stage.gateway.start()
+
+
+def doctor(stage, subject):
+    """It tries what whoever runs it can send, and says what became of it."""
+    for identity in BOTH:
+        found = examined(stage, identity)
+        subject.check(f"{identity.name}: every way out leads to the gateway or nowhere", found == {"ok"}, found)
+    stage.plan.remove()
+    for identity in BOTH:
+        found = examined(stage, identity)
+        subject.check(f"{identity.name}: without the plan it is not enforced", found == {"not enforced"}, found)
+    stage.plan.program()
+
+
+def examined(stage, identity):
+    """The states of what doctor says of the ways out and of names."""
+    doctor = identity.command("env", "KUBERNETES_SERVICE_HOST=10.96.0.1", stage.postern, "doctor", "-o", "json")
+    done = subprocess.run(stage.topology.command("pod", *doctor), capture_output=True, text=True, check=True)
+    findings = json.loads(done.stdout)
+    return {finding["state"] for finding in findings if finding["subject"] in ("way out", "names")}
 
 
 def unproven(stage, subject, words):

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::plan::{Plan, TABLE};
+use super::plan::{Plan, TABLE, ZONE};
 use super::rule::{Chain, LOOPBACK, Match, Refusal, Rule, TableFamily, Verdict};
 
 /// The plan as a file for `nft -f`, which replaces what stood before in one transaction.
@@ -77,6 +77,7 @@ fn verdict(verdict: Verdict) -> String {
     match verdict {
         Verdict::Accept => "accept".to_owned(),
         Verdict::Drop => "drop".to_owned(),
+        Verdict::TrackApart => format!("ct original zone set {ZONE}"),
         Verdict::Reject(Refusal::PortUnreachable) => "reject with icmpx port-unreachable".to_owned(),
         Verdict::Reject(Refusal::AdminProhibited) => "reject with icmpx admin-prohibited".to_owned(),
         Verdict::Redirect(port) => format!("redirect to :{port}"),

@@ -9,6 +9,8 @@ use super::rule::{Chain, Discovery, Hook, Kind, Match, Refusal, Rule, TableFamil
 
 /// The name of our tables in nf_tables.
 pub const TABLE: &str = "postern";
+/// The chain that tracks the gateway's flows apart from the agent's.
+pub const RAW_OUTPUT: &str = "raw_output";
 /// The chain that sends flows to the gateway.
 pub const NAT_OUTPUT: &str = "nat_output";
 /// The chain that lets out the gateway alone.
@@ -23,6 +25,11 @@ pub const CANARY_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The same in IPv6 (RFC 3849).
 pub const CANARY_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
+/// The tracking zone of the flows that the gateway begins; those of others are in the default one, 0.
+pub const ZONE: u16 = 1;
+
+/// NF_IP_PRI_RAW: before connection tracking.
+const PRIORITY_RAW: i32 = -300;
 /// NF_IP_PRI_NAT_DST: where destinations are rewritten.
 const PRIORITY_DSTNAT: i32 = -100;
 /// NF_IP_PRI_FILTER. In the output hook it comes after the rewriting of destinations, which its rules rely on.
@@ -183,10 +190,28 @@ impl Plan {
             Ipv6::Rejected => TableFamily::Ip,
         };
         vec![
+            chain(RAW_OUTPUT, Kind::Filter, Hook::Output, PRIORITY_RAW, self.raw_output()),
             Chain { table, ..nat },
             chain(FILTER_OUTPUT, Kind::Filter, Hook::Output, PRIORITY_FILTER, self.filter_output()),
             chain(POSTROUTING, Kind::Filter, Hook::Postrouting, PRIORITY_FILTER, postrouting()),
             chain(FILTER_INPUT, Kind::Filter, Hook::Input, PRIORITY_FILTER, self.filter_input()),
+        ]
+    }
+
+    /// An agent's flow leaves an entry in the tracking table by which it was rewritten. Where the gateway then sends
+    /// from the same port to the same server, as its resolver does from a port of chance, it would inherit the entry,
+    /// and ask itself: an agent could bring that about for every port. So the gateway's flows have a zone of their
+    /// own, by the direction in which they begin; their answers are found as before.
+    fn raw_output(&self) -> Vec<Rule> {
+        let answers = "Flows that came to the gateway were begun by others, and are tracked with theirs.";
+        vec![
+            rule(answers, vec![Match::SourcePort(Transport::Tcp, self.ports.all())], Verdict::Accept),
+            rule(answers, vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())], Verdict::Accept),
+            rule(
+                "The gateway inherits no entry that an agent left, nor an agent one of the gateway's (threat A21).",
+                vec![self.owner()],
+                Verdict::TrackApart,
+            ),
         ]
     }
 
@@ -452,9 +477,9 @@ mod tests {
     fn where_ipv6_has_no_nat_it_is_refused_before_the_gateway_is_exempted() {
         let plan = plan(&[]).unwrap().with_ipv6(Ipv6::Rejected);
         let chains = plan.chains();
-        assert_eq!((chains[0].name, chains[0].table), (NAT_OUTPUT, TableFamily::Ip));
-        assert!(chains[0].rules.iter().all(|rule| rule.family() != Some(Family::V6)));
-        assert_eq!(chains[1].rules[0].verdict, Verdict::Reject(Refusal::AdminProhibited));
+        assert_eq!((chains[1].name, chains[1].table), (NAT_OUTPUT, TableFamily::Ip));
+        assert!(chains[1].rules.iter().all(|rule| rule.family() != Some(Family::V6)));
+        assert_eq!(chains[2].rules[0].verdict, Verdict::Reject(Refusal::AdminProhibited));
         assert!(rules(&plan).iter().all(|rule| !rule.matches.contains(&Match::NotTo(CANARY_V6.into()))));
     }
 }

@@ -118,6 +118,8 @@ pub enum Verdict {
     Reject(Refusal),
     /// It goes to this port of the loopback address of its family.
     Redirect(u16),
+    /// It goes on, and the flow that it begins is tracked apart from those of others.
+    TrackApart,
 }
 
 /// What an ICMP error says; in each family the code of that meaning.

@@ -303,7 +303,7 @@ fn iptables_is_programmed_verified_programmed_again_and_removed_in_both_variants
         let tables = fs::read_to_string(format!("/proc/{}/net/ip_tables_names", namespace.holder.id()));
         assert_eq!(tables.unwrap_or_default().contains("nat"), legacy, "the variant that was preferred");
         let jumps = namespace.shell("iptables-save").matches("-A OUTPUT -j POSTERN_OUTPUT").count();
-        assert_eq!(jumps, 2, "one in filter, one in nat, however often it is programmed");
+        assert_eq!(jumps, 3, "one each in filter, raw and nat, however often it is programmed");
         assert_eq!(namespace.redirect(&["--verify"]).code, Some(0));
         assert_eq!(namespace.postern(&["redirect", "--remove"]).stdout, "removed from iptables\n");
         assert!(!namespace.shell("iptables-save && ip6tables-save").contains("POSTERN"));

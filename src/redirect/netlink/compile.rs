@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::expression::{Code, Expression, Header, Meta, Set, Tracking};
+use crate::redirect::plan::ZONE;
 use crate::redirect::rule::{LOOPBACK, Match, Refusal, Rule, TableFamily, Transport, Verdict};
 
 /// NFPROTO_IPV4, NFPROTO_IPV6.
@@ -94,7 +95,12 @@ impl Steps {
             Verdict::Drop => self.made.push(Expression::Verdict(Code::Drop)),
             Verdict::Reject(Refusal::PortUnreachable) => self.made.push(reject(PORT_UNREACHABLE)),
             Verdict::Reject(Refusal::AdminProhibited) => self.made.push(reject(ADMIN_PROHIBITED)),
-            Verdict::Redirect(port) => self.made.extend([Expression::Port(port), Expression::Redirect]),
+            Verdict::Redirect(port) => {
+                self.made.extend([Expression::Load(port.to_be_bytes()), Expression::Redirect]);
+            }
+            Verdict::TrackApart => {
+                self.made.extend([Expression::Load(ZONE.to_ne_bytes()), Expression::TrackInZone]);
+            }
         }
     }
 
@@ -200,7 +206,8 @@ mod tests {
             for rule in &chain.rules {
                 let last = expressions(rule, chain.table).pop().unwrap();
                 let ends =
-                    matches!(last, Expression::Verdict(_) | Expression::Reject { .. } | Expression::Redirect);
+                    matches!(last, Expression::Verdict(_) | Expression::Reject { .. } | Expression::Redirect)
+                        || (last == Expression::TrackInZone && rule.verdict == Verdict::TrackApart);
                 assert!(ends, "{rule:?}");
             }
         }

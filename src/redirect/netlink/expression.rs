@@ -21,6 +21,10 @@ const VERDICT: u16 = 2;
 /// NF_NAT_RANGE_PROTO_SPECIFIED: the port is given, the address is the kernel's choice.
 const PORT_GIVEN: u32 = 2;
 
+/// NFT_CT_ZONE, IP_CT_DIR_ORIGINAL.
+const TRACKING_ZONE: u32 = 17;
+const DIRECTION_ORIGINAL: u8 = 0;
+
 /// One step of a rule. What nf_tables can do and we never ask for is `Other`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Expression {
@@ -38,10 +42,12 @@ pub(super) enum Expression {
     Lookup(Set),
     /// Counts.
     Counter,
-    /// Loads a port.
-    Port(u16),
+    /// Loads two bytes: a port in the network's order, a zone in the machine's.
+    Load([u8; 2]),
     /// Rewrites the destination to the loopback address and the port that was loaded.
     Redirect,
+    /// Tracks the direction in which a flow begins in the zone that was loaded.
+    TrackInZone,
     /// Refuses with this kind of answer and this code.
     Reject { kind: u32, code: u8 },
     /// Ends the chain.
@@ -111,13 +117,13 @@ impl Expression {
     fn name(&self) -> &str {
         match self {
             Self::Meta(_) => "meta",
-            Self::Tracking(_) => "ct",
+            Self::Tracking(_) | Self::TrackInZone => "ct",
             Self::Payload { .. } => "payload",
             Self::Mask(_) => "bitwise",
             Self::Compare { .. } => "cmp",
             Self::Lookup(_) => "lookup",
             Self::Counter => "counter",
-            Self::Port(_) | Self::Verdict(_) => "immediate",
+            Self::Load(_) | Self::Verdict(_) => "immediate",
             Self::Redirect => "redir",
             Self::Reject { .. } => "reject",
             Self::OwnerMatch { .. } => "match",
@@ -154,9 +160,12 @@ impl Expression {
             Self::Lookup(_) => {
                 data.text(1, ANONYMOUS).number(2, REGISTER).number(4, set);
             }
-            Self::Port(port) => {
+            Self::Load(bytes) => {
                 data.number(1, REGISTER);
-                value(data, 2, &port.to_be_bytes());
+                value(data, 2, bytes);
+            }
+            Self::TrackInZone => {
+                data.number(2, TRACKING_ZONE).bytes(3, &[DIRECTION_ORIGINAL]).number(4, REGISTER);
             }
             Self::Redirect => {
                 data.number(1, REGISTER).number(2, REGISTER).number(3, PORT_GIVEN);
@@ -191,6 +200,11 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
         "meta" => {
             ours(1)?;
             Meta::read(data.number(2)?).map(Expression::Meta)
+        }
+        "ct" if data.bytes(4).is_some() => {
+            ours(4)?;
+            let zone = data.number(2)? == TRACKING_ZONE && data.bytes(3)? == [DIRECTION_ORIGINAL];
+            zone.then_some(Expression::TrackInZone)
         }
         "ct" => {
             ours(1)?;
@@ -245,7 +259,7 @@ fn read_immediate(data: Attributes<'_>) -> Option<Expression> {
             1 => Some(Expression::Verdict(Code::Accept)),
             _ => None,
         },
-        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(u16::from_be_bytes).map(Expression::Port),
+        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(Expression::Load),
         _ => None,
     }
 }
@@ -304,7 +318,8 @@ mod tests {
             Expression::Mask(vec![0x12]),
             Expression::Compare { equal: false, with: vec![1, 2, 3, 4] },
             Expression::Counter,
-            Expression::Port(15_001),
+            Expression::Load([0x3a, 0x99]),
+            Expression::TrackInZone,
             Expression::Redirect,
             Expression::Reject { kind: 2, code: 1 },
             Expression::Verdict(Code::Accept),

@@ -51,7 +51,8 @@ fn owned(steps: &[Expression]) -> Option<Owned> {
         | Expression::Compare { .. }
         | Expression::Lookup(_)
         | Expression::Counter
-        | Expression::Port(_)
+        | Expression::Load(_)
+        | Expression::TrackInZone
         | Expression::Redirect
         | Expression::Reject { .. }
         | Expression::Verdict(_)
