@@ -421,6 +421,19 @@ fn a_flow_forged_on_the_loopback_opens_no_way_for_its_answers() {
 }
 
 #[test]
+fn two_at_a_time_in_one_namespace_are_not_let_undo_each_other() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.program(&[]);
+    let beside = ["flock", "/proc/self/ns/net", env!("CARGO_BIN_EXE_postern")];
+    for arguments in [PLAN, &["redirect", "--remove"]] {
+        let said = namespace.run(&[&beside[..], arguments].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.stderr.contains("another `postern redirect` is at work"), "{said:?}");
+    }
+    assert_eq!(namespace.redirect(&["--verify"]).code, Some(0), "what stood stands");
+}
+
+#[test]
 fn one_backend_takes_the_place_of_the_other() {
     let Some(namespace) = Namespace::with(&["iptables", "ip6tables-restore", "nft"]) else { return };
     namespace.program(&["--backend", "Iptables"]);
