@@ -136,6 +136,8 @@ fn options(condition: &Match) -> Vec<String> {
         Match::ToElsewhere => vec![format!("! -o {LOOPBACK}")],
         // The rule stands in ip6tables alone.
         Match::Ipv6 => one(""),
+        Match::FromForeignAddress => one("-m addrtype ! --src-type LOCAL"),
+        Match::ToOwnAddress => one("-m addrtype --dst-type LOCAL"),
         Match::To(net) => vec![format!("-d {net}")],
         Match::NotTo(address @ IpAddr::V4(_)) => vec![format!("! -d {address}/32")],
         Match::NotTo(address @ IpAddr::V6(_)) => vec![format!("! -d {address}/128")],

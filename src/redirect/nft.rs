@@ -57,6 +57,8 @@ fn condition(condition: &Match) -> String {
         Match::ToLoopback => format!("oifname \"{LOOPBACK}\""),
         Match::ToElsewhere => format!("oifname != \"{LOOPBACK}\""),
         Match::Ipv6 => "meta nfproto ipv6".to_owned(),
+        Match::FromForeignAddress => "fib saddr type != local".to_owned(),
+        Match::ToOwnAddress => "fib daddr type local".to_owned(),
         Match::To(net) => format!("{} daddr {}", network_header(net.addr()), range(*net)),
         Match::NotTo(address) => format!("{} daddr != {address}", network_header(*address)),
         Match::Transport(transport) => format!("meta l4proto {}", transport.word()),

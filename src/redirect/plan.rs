@@ -262,7 +262,15 @@ impl Plan {
             vec![Match::Invalid],
             Verdict::Drop,
         ));
-        rules.push(rule("What stays inside.", vec![Match::ToLoopback], Verdict::Accept));
+        if self.ipv6 == Ipv6::Redirected {
+            // Before sources are looked at: who has no address yet asks from the unspecified one.
+            rules.push(discovery(&[
+                Discovery::RouterSolicit,
+                Discovery::NeighbourSolicit,
+                Discovery::NeighbourAdvert,
+            ]));
+        }
+        rules.extend(stays_inside());
         let rewritten = "What was redirected to the gateway, and is on its way there.";
         rules.extend(self.loopback_addresses().into_iter().map(|address| {
             rule(rewritten, vec![Match::DestinationRewritten, Match::To(address)], Verdict::Accept)
@@ -272,13 +280,6 @@ impl Plan {
             vec![Match::Reply, Match::Established],
             Verdict::Accept,
         ));
-        if self.ipv6 == Ipv6::Redirected {
-            rules.push(discovery(&[
-                Discovery::RouterSolicit,
-                Discovery::NeighbourSolicit,
-                Discovery::NeighbourAdvert,
-            ]));
-        }
         rules.push(
             rule(
                 "All else: QUIC, so that clients fall back at once, other UDP, ICMP, multicast (threats A4, A5).",
@@ -376,6 +377,20 @@ fn discovery(messages: &[Discovery]) -> Rule {
     rule("IPv6 does not work without neighbour discovery.", vec![messages], Verdict::Accept)
 }
 
+/// What stays inside is between two addresses of the pod's. Any user may send from a foreign address in IPv6
+/// (IPV6_FREEBIND), and to one by a socket that is bound to the loopback device; a flow that began so would make
+/// packets on other devices look like its answers, outgoing ones in the first case and incoming ones in the second.
+fn stays_inside() -> [Rule; 2] {
+    [
+        rule(
+            "A packet that says to come from outside would have its answer leave (IPV6_FREEBIND).",
+            vec![Match::FromForeignAddress],
+            Verdict::Drop,
+        ),
+        rule("What stays inside.", vec![Match::ToLoopback, Match::ToOwnAddress], Verdict::Accept),
+    ]
+}
+
 /// Loopback addresses never leave on another device, to which a socket can be bound (threat A26).
 fn postrouting() -> Vec<Rule> {
     let reason = "A socket that is bound to a device carries loopback addresses out by it (threat A26).";
@@ -459,6 +474,19 @@ mod tests {
             let established = rule.matches.contains(&Match::Established);
             assert!(!established || rule.matches.contains(&Match::Reply), "{rule:?}");
         }
+    }
+
+    #[test]
+    fn a_foreign_source_begins_no_flow_and_what_stays_inside_has_two_own_addresses() {
+        let filter = plan(&[8080]).unwrap().filter_output();
+        let foreign = filter.iter().position(|rule| rule.matches == [Match::FromForeignAddress]).unwrap();
+        assert_eq!(filter[foreign].verdict, Verdict::Drop);
+        for rule in filter.iter().take(foreign).filter(|rule| rule.verdict == Verdict::Accept) {
+            let asks = |one: &Match| matches!(one, Match::Owner(_) | Match::Discovery(_));
+            assert!(rule.matches.iter().any(asks), "nobody but the gateway passes before: {rule:?}");
+        }
+        let mut inside = filter.iter().filter(|rule| rule.matches.contains(&Match::ToLoopback));
+        assert!(inside.all(|rule| rule.matches.contains(&Match::ToOwnAddress)));
     }
 
     #[test]

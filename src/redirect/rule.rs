@@ -69,6 +69,10 @@ pub enum Match {
     ToElsewhere,
     /// It is IPv6.
     Ipv6,
+    /// Its source is no address of this machine.
+    FromForeignAddress,
+    /// Its destination is an address of this machine.
+    ToOwnAddress,
     /// Its destination lies in this range.
     To(IpNet),
     /// Its destination is of this address's family, and another.
@@ -159,6 +163,8 @@ impl Match {
             | Self::FromLoopback
             | Self::ToLoopback
             | Self::ToElsewhere
+            | Self::FromForeignAddress
+            | Self::ToOwnAddress
             | Self::Transport(_)
             | Self::NotTransport(_)
             | Self::SourcePort(..)

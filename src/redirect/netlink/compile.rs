@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::expression::{Code, Expression, Header, Meta, Set, Tracking};
+use super::expression::{Address, Code, Expression, Header, Meta, Set, Tracking};
 use crate::redirect::plan::ZONE;
 use crate::redirect::rule::{LOOPBACK, Match, Refusal, Rule, TableFamily, Transport, Verdict};
 
@@ -22,6 +22,8 @@ const ESTABLISHED: u32 = 2;
 const RELATED: u32 = 4;
 const DESTINATION_REWRITTEN: u32 = 1 << 5;
 const REPLY: u8 = 1;
+/// RTN_LOCAL: the type of the machine's own addresses.
+const LOCAL: u32 = 2;
 /// NFT_REJECT_ICMPX_UNREACH with its codes, which mean the same in both families.
 const ICMPX: u32 = 2;
 const PORT_UNREACHABLE: u8 = 1;
@@ -54,6 +56,8 @@ impl Steps {
             Match::ToLoopback => self.meta(Meta::OutputDevice, true, &device()),
             Match::ToElsewhere => self.meta(Meta::OutputDevice, false, &device()),
             Match::Ipv6 => self.network(IPV6),
+            Match::FromForeignAddress => self.own(Address::Source, false),
+            Match::ToOwnAddress => self.own(Address::Destination, true),
             Match::To(net) => self.destination(net.addr(), net.prefix_len(), true),
             Match::NotTo(address) => {
                 let length = if address.is_ipv4() { 32 } else { 128 };
@@ -150,6 +154,12 @@ impl Steps {
         self.made.push(Expression::Tracking(key));
         self.made.push(Expression::Mask(mask.to_ne_bytes().to_vec()));
         self.compare(false, &[0; 4]);
+    }
+
+    /// Asks whether an address of the packet is one of the machine's.
+    fn own(&mut self, address: Address, equal: bool) {
+        self.made.push(Expression::AddressType(address));
+        self.compare(equal, &LOCAL.to_ne_bytes());
     }
 
     fn meta(&mut self, key: Meta, equal: bool, value: &[u8]) {
