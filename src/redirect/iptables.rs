@@ -144,7 +144,7 @@ fn options(condition: &Match) -> Vec<String> {
         Match::NotTransport(transport) => vec![format!("! -p {}", transport.word())],
         Match::SourcePort(transport, ports) => of_ports(*transport, "sport", ports),
         Match::DestinationPort(transport, ports) => of_ports(*transport, "dport", ports),
-        Match::SynAck => one("-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK"),
+        Match::Syn => one("-p tcp -m tcp --tcp-flags SYN SYN"),
         Match::Invalid => one("-m conntrack --ctstate INVALID"),
         Match::Established => one("-m conntrack --ctstate ESTABLISHED"),
         Match::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),

@@ -65,7 +65,7 @@ fn condition(condition: &Match) -> String {
         Match::NotTransport(transport) => format!("meta l4proto != {}", transport.word()),
         Match::SourcePort(transport, ports) => format!("{} sport {}", transport.word(), set(ports)),
         Match::DestinationPort(transport, ports) => format!("{} dport {}", transport.word(), set(ports)),
-        Match::SynAck => "tcp flags & (syn | ack) == syn | ack".to_owned(),
+        Match::Syn => "tcp flags & syn == syn".to_owned(),
         Match::Invalid => "ct state invalid".to_owned(),
         Match::Established => "ct state established".to_owned(),
         Match::EstablishedOrRelated => "ct state established,related".to_owned(),

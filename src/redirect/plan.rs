@@ -268,15 +268,17 @@ impl Plan {
 
     /// Nobody answers in the gateway's place, on either loopback, also when it is dead: a squatter would read other
     /// containers' plaintext, forge their DNS, and say that the gateway is ready (threat A24).
+    /// Every SYN counts, not only one with an ACK: who answers a SYN by a SYN of his own has opened the connection
+    /// just as well (RFC 9293, section 3.5).
     fn answers_from_our_ports(&self) -> [Rule; 4] {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::SynAck];
+        let syn = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::Syn];
         let dns = vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())];
         let ours = |matches: &Vec<Match>| [matches.clone(), vec![self.owner()]].concat();
         let gateway = "The gateway's ports answer where the gateway owns the socket.";
         let squatter = "Nobody else answers there, also when the gateway is dead (threat A24).";
         [
-            rule(gateway, ours(&syn_ack), Verdict::Accept),
-            rule(squatter, syn_ack, Verdict::Drop),
+            rule(gateway, ours(&syn), Verdict::Accept),
+            rule(squatter, syn, Verdict::Drop),
             rule(gateway, ours(&dns), Verdict::Accept),
             rule(squatter, dns, Verdict::Drop),
         ]
@@ -462,6 +464,15 @@ mod tests {
         }
         let mut inside = filter.iter().filter(|rule| rule.matches.contains(&Match::ToLoopback));
         assert!(inside.all(|rule| rule.matches.contains(&Match::ToOwnAddress)));
+    }
+
+    #[test]
+    fn nobody_takes_part_in_the_opening_of_a_connection_with_the_gateways_ports() {
+        let opening = vec![Match::SourcePort(Transport::Tcp, Ports::default().all()), Match::Syn];
+        let filter = plan(&[]).unwrap().filter_output();
+        let (gateway, squatter) = (&filter[0], &filter[1]);
+        assert_eq!(gateway.matches, [opening.clone(), vec![Match::Owner(61_234)]].concat());
+        assert_eq!((&squatter.matches, squatter.verdict), (&opening, Verdict::Drop));
     }
 
     #[test]

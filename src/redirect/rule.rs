@@ -82,8 +82,8 @@ pub enum Match {
     NotTransport(Transport),
     SourcePort(Transport, BTreeSet<u16>),
     DestinationPort(Transport, BTreeSet<u16>),
-    /// SYN and ACK are both set, so that it answers the opening of a connection.
-    SynAck,
+    /// SYN is set: it opens a connection, or takes part in the opening.
+    Syn,
     /// Connection tracking cannot make sense of it.
     Invalid,
     Established,
@@ -167,7 +167,7 @@ impl Match {
             | Self::NotTransport(_)
             | Self::SourcePort(..)
             | Self::DestinationPort(..)
-            | Self::SynAck
+            | Self::Syn
             | Self::Invalid
             | Self::Established
             | Self::EstablishedOrRelated

@@ -13,8 +13,8 @@ const IPV6: u8 = 10;
 const ICMPV6: u8 = 58;
 /// IFNAMSIZ: devices are compared with all of their name, padded with NULs.
 const DEVICE_LENGTH: usize = 16;
-/// SYN and ACK in the byte of TCP's flags (RFC 9293, section 3.1).
-const SYN_ACK: u8 = 0x12;
+/// SYN in the byte of TCP's flags (RFC 9293, section 3.1).
+const SYN: u8 = 0x02;
 /// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_REPLY.
 const INVALID: u32 = 1;
 const ESTABLISHED: u32 = 2;
@@ -68,11 +68,11 @@ impl Steps {
             }
             Match::SourcePort(transport, ports) => self.port(*transport, 0, ports),
             Match::DestinationPort(transport, ports) => self.port(*transport, 2, ports),
-            Match::SynAck => {
+            Match::Syn => {
                 self.transport(Transport::Tcp.number());
                 self.payload(Header::Transport, 13, 1);
-                self.made.push(Expression::Mask(vec![SYN_ACK]));
-                self.compare(true, &[SYN_ACK]);
+                self.made.push(Expression::Mask(vec![SYN]));
+                self.compare(true, &[SYN]);
             }
             Match::Invalid => self.bits(Tracking::State, INVALID),
             Match::Established => self.bits(Tracking::State, ESTABLISHED),
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_family_and_a_transport_are_asked_for_once() {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::SynAck];
-        let made = steps(TableFamily::Inet, syn_ack, Verdict::Drop);
+        let syn = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::Syn];
+        let made = steps(TableFamily::Inet, syn, Verdict::Drop);
         let asked = made.iter().filter(|step| **step == Expression::Meta(Meta::TransportProtocol));
         assert_eq!(asked.count(), 1, "{made:?}");
     }
