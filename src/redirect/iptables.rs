@@ -130,6 +130,7 @@ fn options(condition: &Match) -> Vec<String> {
     let one = |text: &str| vec![text.to_owned()];
     match condition {
         Match::Owner(uid) => vec![format!("-m owner --uid-owner {uid}")],
+        Match::OtherOwner(uid) => vec![format!("-m owner ! --uid-owner {uid} --socket-exists")],
         Match::FromLoopback => vec![format!("-i {LOOPBACK}")],
         Match::ToLoopback => vec![format!("-o {LOOPBACK}")],
         Match::ToElsewhere => vec![format!("! -o {LOOPBACK}")],
@@ -149,6 +150,7 @@ fn options(condition: &Match) -> Vec<String> {
         Match::Established => one("-m conntrack --ctstate ESTABLISHED"),
         Match::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),
         Match::Reply => one("-m conntrack --ctdir REPLY"),
+        Match::Original => one("-m conntrack --ctdir ORIGINAL"),
         Match::DestinationRewritten => one("-m conntrack --ctstate DNAT"),
         Match::Discovery(messages) => messages
             .iter()

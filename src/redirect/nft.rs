@@ -53,6 +53,7 @@ pub fn rule(rule: &Rule) -> String {
 fn condition(condition: &Match) -> String {
     match condition {
         Match::Owner(uid) => format!("meta skuid {uid}"),
+        Match::OtherOwner(uid) => format!("meta skuid != {uid}"),
         Match::FromLoopback => format!("iifname \"{LOOPBACK}\""),
         Match::ToLoopback => format!("oifname \"{LOOPBACK}\""),
         Match::ToElsewhere => format!("oifname != \"{LOOPBACK}\""),
@@ -70,6 +71,7 @@ fn condition(condition: &Match) -> String {
         Match::Established => "ct state established".to_owned(),
         Match::EstablishedOrRelated => "ct state established,related".to_owned(),
         Match::Reply => "ct direction reply".to_owned(),
+        Match::Original => "ct direction original".to_owned(),
         Match::DestinationRewritten => "ct status dnat".to_owned(),
         Match::Discovery(types) => format!("icmpv6 type {}", set(types.iter().map(|one| one.word()))),
     }

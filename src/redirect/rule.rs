@@ -61,6 +61,8 @@ pub struct Rule {
 pub enum Match {
     /// The socket belongs to this UID. Never true of a packet without a socket.
     Owner(u32),
+    /// The socket belongs to another UID than this. Never true of a packet without a socket either.
+    OtherOwner(u32),
     /// It comes in by the loopback device.
     FromLoopback,
     /// It goes out by the loopback device.
@@ -88,6 +90,8 @@ pub enum Match {
     Invalid,
     Established,
     EstablishedOrRelated,
+    /// It goes in the direction in which its flow began.
+    Original,
     /// It goes against the direction in which its flow began.
     Reply,
     /// The destination of its flow was rewritten.
@@ -171,6 +175,8 @@ impl Match {
             | Self::Invalid
             | Self::Established
             | Self::EstablishedOrRelated
+            | Self::Original
+            | Self::OtherOwner(_)
             | Self::Reply
             | Self::DestinationRewritten => None,
         }

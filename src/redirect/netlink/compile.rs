@@ -15,11 +15,12 @@ const ICMPV6: u8 = 58;
 const DEVICE_LENGTH: usize = 16;
 /// SYN in the byte of TCP's flags (RFC 9293, section 3.1).
 const SYN: u8 = 0x02;
-/// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_REPLY.
+/// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_ORIGINAL and IP_CT_DIR_REPLY.
 const INVALID: u32 = 1;
 const ESTABLISHED: u32 = 2;
 const RELATED: u32 = 4;
 const DESTINATION_REWRITTEN: u32 = 1 << 5;
+const ORIGINAL: u8 = 0;
 const REPLY: u8 = 1;
 /// RTN_LOCAL: the type of the machine's own addresses.
 const LOCAL: u32 = 2;
@@ -51,6 +52,7 @@ impl Steps {
     fn condition(&mut self, condition: &Match) {
         match condition {
             Match::Owner(uid) => self.meta(Meta::SocketUid, true, &uid.to_ne_bytes()),
+            Match::OtherOwner(uid) => self.meta(Meta::SocketUid, false, &uid.to_ne_bytes()),
             Match::FromLoopback => self.meta(Meta::InputDevice, true, &device()),
             Match::ToLoopback => self.meta(Meta::OutputDevice, true, &device()),
             Match::ToElsewhere => self.meta(Meta::OutputDevice, false, &device()),
@@ -78,10 +80,8 @@ impl Steps {
             Match::Established => self.bits(Tracking::State, ESTABLISHED),
             Match::EstablishedOrRelated => self.bits(Tracking::State, ESTABLISHED | RELATED),
             Match::DestinationRewritten => self.bits(Tracking::Status, DESTINATION_REWRITTEN),
-            Match::Reply => {
-                self.made.push(Expression::Tracking(Tracking::Direction));
-                self.compare(true, &[REPLY]);
-            }
+            Match::Reply => self.direction(REPLY),
+            Match::Original => self.direction(ORIGINAL),
             Match::Discovery(messages) => {
                 self.network(IPV6);
                 self.transport(ICMPV6);
@@ -148,6 +148,11 @@ impl Steps {
         self.made.push(Expression::Tracking(key));
         self.made.push(Expression::Mask(mask.to_ne_bytes().to_vec()));
         self.compare(false, &[0; 4]);
+    }
+
+    fn direction(&mut self, direction: u8) {
+        self.made.push(Expression::Tracking(Tracking::Direction));
+        self.compare(true, &[direction]);
     }
 
     /// Asks whether an address of the packet is one of the machine's.
