@@ -131,6 +131,7 @@ fn options(condition: &Match) -> Vec<String> {
     let one = |text: &str| vec![text.to_owned()];
     match condition {
         Match::Owner(uid) => vec![format!("-m owner --uid-owner {uid}")],
+        Match::OtherOwner(uid) => vec![format!("-m owner ! --uid-owner {uid} --socket-exists")],
         Match::FromLoopback => vec![format!("-i {LOOPBACK}")],
         Match::ToLoopback => vec![format!("-o {LOOPBACK}")],
         Match::ToElsewhere => vec![format!("! -o {LOOPBACK}")],
@@ -145,11 +146,12 @@ fn options(condition: &Match) -> Vec<String> {
         Match::NotTransport(transport) => vec![format!("! -p {}", transport.word())],
         Match::SourcePort(transport, ports) => of_ports(*transport, "sport", ports),
         Match::DestinationPort(transport, ports) => of_ports(*transport, "dport", ports),
-        Match::SynAck => one("-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK"),
+        Match::Syn => one("-p tcp -m tcp --tcp-flags SYN SYN"),
         Match::Invalid => one("-m conntrack --ctstate INVALID"),
         Match::Established => one("-m conntrack --ctstate ESTABLISHED"),
         Match::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),
         Match::Reply => one("-m conntrack --ctdir REPLY"),
+        Match::Original => one("-m conntrack --ctdir ORIGINAL"),
         Match::DestinationRewritten => one("-m conntrack --ctstate DNAT"),
         Match::Discovery(messages) => messages
             .iter()

@@ -53,6 +53,7 @@ pub fn rule(rule: &Rule) -> String {
 fn condition(condition: &Match) -> String {
     match condition {
         Match::Owner(uid) => format!("meta skuid {uid}"),
+        Match::OtherOwner(uid) => format!("meta skuid != {uid}"),
         Match::FromLoopback => format!("iifname \"{LOOPBACK}\""),
         Match::ToLoopback => format!("oifname \"{LOOPBACK}\""),
         Match::ToElsewhere => format!("oifname != \"{LOOPBACK}\""),
@@ -65,11 +66,12 @@ fn condition(condition: &Match) -> String {
         Match::NotTransport(transport) => format!("meta l4proto != {}", transport.word()),
         Match::SourcePort(transport, ports) => format!("{} sport {}", transport.word(), set(ports)),
         Match::DestinationPort(transport, ports) => format!("{} dport {}", transport.word(), set(ports)),
-        Match::SynAck => "tcp flags & (syn | ack) == syn | ack".to_owned(),
+        Match::Syn => "tcp flags & syn == syn".to_owned(),
         Match::Invalid => "ct state invalid".to_owned(),
         Match::Established => "ct state established".to_owned(),
         Match::EstablishedOrRelated => "ct state established,related".to_owned(),
         Match::Reply => "ct direction reply".to_owned(),
+        Match::Original => "ct direction original".to_owned(),
         Match::DestinationRewritten => "ct status dnat".to_owned(),
         Match::Discovery(types) => format!("icmpv6 type {}", set(types.iter().map(|one| one.word()))),
     }

@@ -280,6 +280,7 @@ impl Plan {
             vec![Match::Reply, Match::Established],
             Verdict::Accept,
         ));
+        rules.extend(self.what_a_closed_socket_left());
         rules.push(
             rule(
                 "All else: QUIC, so that clients fall back at once, other UDP, ICMP, multicast (threats A4, A5).",
@@ -291,17 +292,39 @@ impl Plan {
         rules
     }
 
+    /// A socket that was closed has no owner any more, and may have data, its FIN or an acknowledgement still to send.
+    /// Everybody else's TCP was redirected, so that a flow that was not is one of the gateway's; who has a socket can
+    /// send nothing on it (threat A21), and who has none opens nothing.
+    fn what_a_closed_socket_left(&self) -> [Rule; 2] {
+        let begun = || vec![Match::Transport(Transport::Tcp), Match::Original, Match::Established];
+        let somebody = [vec![Match::OtherOwner(self.uid)], begun()].concat();
+        [
+            rule(
+                "Nobody else sends on a connection that the gateway began (threat A21).",
+                somebody,
+                Verdict::Reject(Refusal::PortUnreachable),
+            ),
+            rule(
+                "What the gateway's sockets still had to send when they were closed.",
+                begun(),
+                Verdict::Accept,
+            ),
+        ]
+    }
+
     /// Nobody answers in the gateway's place, on either loopback, also when it is dead: a squatter would read other
     /// containers' plaintext, forge their DNS, and say that the gateway is ready (threat A24).
+    /// Every SYN counts, not only one with an ACK: who answers a SYN by a SYN of his own has opened the connection
+    /// just as well (RFC 9293, section 3.5).
     fn answers_from_our_ports(&self) -> [Rule; 4] {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::SynAck];
+        let syn = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::Syn];
         let dns = vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())];
         let ours = |matches: &Vec<Match>| [matches.clone(), vec![self.owner()]].concat();
         let gateway = "The gateway's ports answer where the gateway owns the socket.";
         let squatter = "Nobody else answers there, also when the gateway is dead (threat A24).";
         [
-            rule(gateway, ours(&syn_ack), Verdict::Accept),
-            rule(squatter, syn_ack, Verdict::Drop),
+            rule(gateway, ours(&syn), Verdict::Accept),
+            rule(squatter, syn, Verdict::Drop),
             rule(gateway, ours(&dns), Verdict::Accept),
             rule(squatter, dns, Verdict::Drop),
         ]
@@ -472,7 +495,8 @@ mod tests {
         for rule in chains.iter().filter(|chain| outgoing(chain)).flat_map(|chain| &chain.rules) {
             assert!(!rule.matches.contains(&Match::EstablishedOrRelated), "{rule:?}");
             let established = rule.matches.contains(&Match::Established);
-            assert!(!established || rule.matches.contains(&Match::Reply), "{rule:?}");
+            let directed = [Match::Reply, Match::Original].iter().any(|one| rule.matches.contains(one));
+            assert!(!established || directed, "{rule:?}");
         }
     }
 
@@ -487,6 +511,26 @@ mod tests {
         }
         let mut inside = filter.iter().filter(|rule| rule.matches.contains(&Match::ToLoopback));
         assert!(inside.all(|rule| rule.matches.contains(&Match::ToOwnAddress)));
+    }
+
+    #[test]
+    fn nobody_takes_part_in_the_opening_of_a_connection_with_the_gateways_ports() {
+        let opening = vec![Match::SourcePort(Transport::Tcp, Ports::default().all()), Match::Syn];
+        let filter = plan(&[]).unwrap().filter_output();
+        let (gateway, squatter) = (&filter[0], &filter[1]);
+        assert_eq!(gateway.matches, [opening.clone(), vec![Match::Owner(61_234)]].concat());
+        assert_eq!((&squatter.matches, squatter.verdict), (&opening, Verdict::Drop));
+    }
+
+    #[test]
+    fn what_a_closed_socket_left_passes_only_behind_a_refusal_for_everybody_with_a_socket() {
+        let filter = plan(&[]).unwrap().filter_output();
+        let begun = [Match::Transport(Transport::Tcp), Match::Original, Match::Established];
+        let passes = filter.iter().position(|rule| rule.matches == begun).unwrap();
+        assert_eq!(filter[passes].verdict, Verdict::Accept);
+        let refusal = &filter[passes - 1];
+        assert_eq!(refusal.verdict, Verdict::Reject(Refusal::PortUnreachable));
+        assert_eq!(refusal.matches, [&[Match::OtherOwner(61_234)], &begun[..]].concat());
     }
 
     #[test]

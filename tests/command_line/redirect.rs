@@ -252,11 +252,11 @@ fn the_text_for_nft_makes_the_rules_that_netlink_makes() {
 #[test]
 fn whatever_is_changed_in_nf_tables_is_seen_and_mended_by_programming_again() {
     let Some(namespace) = Namespace::with(&["nft"]) else { return };
-    let last_rule = "nft -a list chain inet postern filter_output | sed -n 's/.*reject.*handle //p'";
+    let last_rule = "nft -a list chain inet postern filter_output | sed -n 's/.*counter.*reject.*handle //p'";
     for (tampering, said) in [
         (
             format!("nft delete rule inet postern filter_output handle $({last_rule})"),
-            "rule 15 of chain filter_output is missing: counter reject",
+            "rule 17 of chain filter_output is missing: counter reject",
         ),
         ("nft flush chain inet postern filter_input".to_owned(), "rule 1 of chain filter_input is missing"),
         (

@@ -14,13 +14,14 @@ const IPV6: u8 = 10;
 const ICMPV6: u8 = 58;
 /// IFNAMSIZ: devices are compared with all of their name, padded with NULs.
 const DEVICE_LENGTH: usize = 16;
-/// SYN and ACK in the byte of TCP's flags (RFC 9293, section 3.1).
-const SYN_ACK: u8 = 0x12;
-/// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_REPLY.
+/// SYN in the byte of TCP's flags (RFC 9293, section 3.1).
+const SYN: u8 = 0x02;
+/// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_ORIGINAL and IP_CT_DIR_REPLY.
 const INVALID: u32 = 1;
 const ESTABLISHED: u32 = 2;
 const RELATED: u32 = 4;
 const DESTINATION_REWRITTEN: u32 = 1 << 5;
+const ORIGINAL: u8 = 0;
 const REPLY: u8 = 1;
 /// RTN_LOCAL: the type of the machine's own addresses.
 const LOCAL: u32 = 2;
@@ -52,6 +53,7 @@ impl Steps {
     fn condition(&mut self, condition: &Match) {
         match condition {
             Match::Owner(uid) => self.meta(Meta::SocketUid, true, &uid.to_ne_bytes()),
+            Match::OtherOwner(uid) => self.meta(Meta::SocketUid, false, &uid.to_ne_bytes()),
             Match::FromLoopback => self.meta(Meta::InputDevice, true, &device()),
             Match::ToLoopback => self.meta(Meta::OutputDevice, true, &device()),
             Match::ToElsewhere => self.meta(Meta::OutputDevice, false, &device()),
@@ -69,20 +71,18 @@ impl Steps {
             }
             Match::SourcePort(transport, ports) => self.port(*transport, 0, ports),
             Match::DestinationPort(transport, ports) => self.port(*transport, 2, ports),
-            Match::SynAck => {
+            Match::Syn => {
                 self.transport(Transport::Tcp.number());
                 self.payload(Header::Transport, 13, 1);
-                self.made.push(Expression::Mask(vec![SYN_ACK]));
-                self.compare(true, &[SYN_ACK]);
+                self.made.push(Expression::Mask(vec![SYN]));
+                self.compare(true, &[SYN]);
             }
             Match::Invalid => self.bits(Tracking::State, INVALID),
             Match::Established => self.bits(Tracking::State, ESTABLISHED),
             Match::EstablishedOrRelated => self.bits(Tracking::State, ESTABLISHED | RELATED),
             Match::DestinationRewritten => self.bits(Tracking::Status, DESTINATION_REWRITTEN),
-            Match::Reply => {
-                self.made.push(Expression::Tracking(Tracking::Direction));
-                self.compare(true, &[REPLY]);
-            }
+            Match::Reply => self.direction(REPLY),
+            Match::Original => self.direction(ORIGINAL),
             Match::Discovery(messages) => {
                 self.network(IPV6);
                 self.transport(ICMPV6);
@@ -156,6 +156,11 @@ impl Steps {
         self.compare(false, &[0; 4]);
     }
 
+    fn direction(&mut self, direction: u8) {
+        self.made.push(Expression::Tracking(Tracking::Direction));
+        self.compare(true, &[direction]);
+    }
+
     /// Asks whether an address of the packet is one of the machine's.
     fn own(&mut self, address: Address, equal: bool) {
         self.made.push(Expression::AddressType(address));
@@ -194,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_family_and_a_transport_are_asked_for_once() {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::SynAck];
-        let made = steps(TableFamily::Inet, syn_ack, Verdict::Drop);
+        let syn = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::Syn];
+        let made = steps(TableFamily::Inet, syn, Verdict::Drop);
         let asked = made.iter().filter(|step| **step == Expression::Meta(Meta::TransportProtocol));
         assert_eq!(asked.count(), 1, "{made:?}");
     }
