@@ -24,8 +24,8 @@ const BESIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 const TCP_PORT: u16 = 1;
 /// Not 53, which goes to the resolver.
 const UDP_PORT: u16 = 9;
-/// How long a redirected connection, which never leaves the machine, may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a redirected connection, which never leaves the machine, may take on a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Connections of the gateway's own that should come back, by the canary that they were dialled to and their source
 /// port, which nobody else can have while they are open.
@@ -88,13 +88,10 @@ impl Canaries {
             }
         }
         let (tcp, datagram) = tokio::join!(self.tcp(canary), udp(canary));
-        // Where the kernel has no nat for IPv6, all of it is rejected, the gateway's own too.
-        let loose = tcp != Seen::CameBack && canary.is_ipv6();
-        let tcp = if loose && udp(BESIDE_V6.into()).await == Seen::Rejected { Seen::Rejected } else { tcp };
         Family { tcp, udp: datagram }
     }
 
-    /// What an error says is of no use: anybody outside can refuse a connection, or say that there is no route.
+    /// What an error says proves nothing: anybody outside can refuse a connection, or say that there is no route.
     async fn tcp(&self, canary: IpAddr) -> Seen {
         let Ok((socket, port)) = bound(canary) else { return Seen::Loose("could not be sent".to_owned()) };
         let (come, back) = oneshot::channel();
@@ -107,6 +104,11 @@ impl Canaries {
         self.waiting().remove(&(canary, port));
         match outcome {
             Ok(Ok(())) => Seen::CameBack,
+            // Where the kernel has no nat for IPv6, all of it is rejected with this error, the gateway's own too; that
+            // a datagram to anywhere is rejected as well cannot come from outside.
+            Ok(Err(error)) if is_prohibited(&error) && udp(BESIDE_V6.into()).await == Seen::Rejected => {
+                Seen::Rejected
+            }
             Ok(Err(error)) => Seen::Loose(format!("did not come back ({})", error.kind())),
             Err(_) => Seen::Loose(format!("did not come back within {} s", PATIENCE.as_secs())),
         }
@@ -115,6 +117,11 @@ impl Canaries {
     fn waiting(&self) -> std::sync::MutexGuard<'_, Awaited> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a connection was "administratively prohibited" (ICMPv6), as it is where IPv6 is rejected whole.
+fn is_prohibited(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// Whether this machine has a way to the address; nothing is sent. An error where that cannot be asked: somebody may
