@@ -1,0 +1,154 @@
+//! Strings (RFC 8259, section 7): where one ends, and what it says once its escapes are read.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::str::Chars;
+
+use super::error::{JsonError, Reason};
+
+/// A string as it was found.
+pub(super) struct Found {
+    /// The byte after its closing quote.
+    pub(super) end: usize,
+    pub(super) escaped: bool,
+}
+
+/// Finds the end of the string whose first byte after the opening quote is `start`, and checks all of it.
+pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<Found, JsonError> {
+    let mut at = start;
+    let mut escaped = false;
+    loop {
+        let rest = &bytes[at..];
+        let Some(plain) = memchr::memchr2(b'"', b'\\', rest) else {
+            return Err(JsonError::new(bytes.len(), Reason::End));
+        };
+        if has_control(&rest[..plain]) {
+            let control = rest.iter().position(|byte| *byte < 0x20).unwrap_or_default();
+            return Err(JsonError::new(at + control, Reason::Control));
+        }
+        at += plain;
+        if bytes[at] == b'"' {
+            return Ok(Found { end: at + 1, escaped });
+        }
+        escaped = true;
+        at += escape_length(bytes, at)?;
+    }
+}
+
+/// Without a way out of the loop, so that it is compiled to wide instructions.
+fn has_control(bytes: &[u8]) -> bool {
+    bytes.iter().fold(false, |found, byte| found | (*byte < 0x20))
+}
+
+/// How many bytes the escape takes whose backslash is at `at`: 2, 6, or the 12 of a surrogate pair.
+fn escape_length(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    match bytes.get(at + 1) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        Some(b'u') => match unit(bytes, at)? {
+            0xd800..=0xdbff if bytes.get(at + 6..at + 8) == Some(br"\u") => match unit(bytes, at + 6)? {
+                0xdc00..=0xdfff => Ok(12),
+                _ => Err(JsonError::new(at, Reason::Surrogate)),
+            },
+            0xd800..=0xdfff => Err(JsonError::new(at, Reason::Surrogate)),
+            _ => Ok(6),
+        },
+        Some(_) => Err(JsonError::new(at, Reason::Escape)),
+        None => Err(JsonError::new(bytes.len(), Reason::End)),
+    }
+}
+
+/// The UTF-16 unit of the `\uXXXX` at `at`.
+fn unit(bytes: &[u8], at: usize) -> Result<u32, JsonError> {
+    let digits = bytes.get(at + 2..at + 6).ok_or(JsonError::new(bytes.len(), Reason::End))?;
+    let unit = digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?));
+    unit.ok_or(JsonError::new(at, Reason::Escape))
+}
+
+/// The inside of a string that was found: what is between the quotes.
+#[derive(Clone, Copy)]
+pub(super) struct Inside<'a> {
+    pub(super) text: &'a str,
+    pub(super) escaped: bool,
+}
+
+impl<'a> Inside<'a> {
+    /// What it says.
+    pub(super) fn unescaped(self) -> Cow<'a, str> {
+        if !self.escaped {
+            return Cow::Borrowed(self.text);
+        }
+        let mut unescaped = String::with_capacity(self.text.len());
+        let mut rest = self.text;
+        while let Some(plain) = memchr::memchr(b'\\', rest.as_bytes()) {
+            unescaped.push_str(&rest[..plain]);
+            let mut characters = Characters(rest[plain..].chars());
+            unescaped.extend(characters.next());
+            rest = characters.0.as_str();
+        }
+        unescaped.push_str(rest);
+        Cow::Owned(unescaped)
+    }
+
+    /// Whether it says just this. Nothing is allocated.
+    pub(super) fn says(self, text: &str) -> bool {
+        if self.escaped { self.characters().eq(text.chars()) } else { self.text == text }
+    }
+
+    /// The order of what two strings say, by code point. Nothing is allocated.
+    pub(super) fn compare(self, other: Self) -> Ordering {
+        match (self.escaped, other.escaped) {
+            // The order of bytes is that of code points in UTF-8.
+            (false, false) => self.text.cmp(other.text),
+            (false, true) => self.text.chars().cmp(other.characters()),
+            (true, false) => self.characters().cmp(other.text.chars()),
+            (true, true) => self.characters().cmp(other.characters()),
+        }
+    }
+
+    fn characters(self) -> Characters<'a> {
+        Characters(self.text.chars())
+    }
+}
+
+/// The characters that a checked string stands for.
+struct Characters<'a>(Chars<'a>);
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        match self.0.next()? {
+            '\\' => self.escape(),
+            plain => Some(plain),
+        }
+    }
+}
+
+impl Characters<'_> {
+    fn escape(&mut self) -> Option<char> {
+        Some(match self.0.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => return self.code_point(),
+            same => same,
+        })
+    }
+
+    fn code_point(&mut self) -> Option<char> {
+        let unit = self.unit()?;
+        if !(0xd800..0xdc00).contains(&unit) {
+            return char::from_u32(unit);
+        }
+        // The second half, after its `\u`.
+        self.0.nth(1)?;
+        let low = self.unit()?.checked_sub(0xdc00)?;
+        char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low)
+    }
+
+    fn unit(&mut self) -> Option<u32> {
+        (0..4).try_fold(0, |unit, _| Some(unit << 4 | self.0.next()?.to_digit(16)?))
+    }
+}
