@@ -1,10 +1,7 @@
 //! What an edit leaves, byte for byte, and which edits are not taken.
 
+use super::testing::read;
 use super::*;
-
-fn read(text: &str) -> Document<'_> {
-    Document::parse(text.as_bytes(), Limits::default()).unwrap()
-}
 
 /// The value at a path of keys and positions: `tools.1.name`; the root for the empty path.
 fn find<'d>(document: &'d Document<'d>, path: &str) -> Value<'d> {

@@ -33,7 +33,11 @@ mod keys;
 mod parse;
 #[cfg(test)]
 mod property_tests;
+#[cfg(test)]
+mod recording_tests;
 mod string;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 mod value;

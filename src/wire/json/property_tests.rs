@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value as Expected;
 
+use super::testing::{all, value_of};
 use super::*;
 
 /// The nesting that serde_json accepts.
@@ -62,26 +63,6 @@ fn unambiguous() -> impl Strategy<Value = String> {
     json().prop_filter("a key twice", |text| {
         Document::parse(text.as_bytes(), LIKE_SERDE).unwrap().first_duplicate().is_none()
     })
-}
-
-/// The same value as serde_json reads it, scalar by scalar.
-fn value_of(value: Value<'_>) -> Expected {
-    if let Some(items) = value.items() {
-        return items.map(value_of).collect();
-    }
-    match value.entries() {
-        Some(entries) => Expected::Object(
-            entries.map(|e| (e.key.text().unwrap().into_owned(), value_of(e.value))).collect(),
-        ),
-        None => serde_json::from_str(value.raw()).unwrap(),
-    }
-}
-
-/// A value and all in it, in the order of the document, without keys.
-fn all(value: Value<'_>) -> Vec<Value<'_>> {
-    let items = value.items().into_iter().flatten();
-    let members = value.entries().into_iter().flatten().map(|entry| entry.value);
-    std::iter::once(value).chain(items.chain(members).flat_map(all)).collect()
 }
 
 /// Keys that stand twice, found in another way.

@@ -18,26 +18,46 @@ pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<Found, JsonError> {
     let mut at = start;
     let mut escaped = false;
     loop {
-        let rest = &bytes[at..];
-        let Some(plain) = memchr::memchr2(b'"', b'\\', rest) else {
-            return Err(JsonError::new(bytes.len(), Reason::End));
-        };
-        if has_control(&rest[..plain]) {
-            let control = rest.iter().position(|byte| *byte < 0x20).unwrap_or_default();
-            return Err(JsonError::new(at + control, Reason::Control));
-        }
-        at += plain;
-        if bytes[at] == b'"' {
-            return Ok(Found { end: at + 1, escaped });
+        at += plain_length(&bytes[at..]);
+        match bytes.get(at) {
+            Some(b'"') => return Ok(Found { end: at + 1, escaped }),
+            Some(b'\\') => at += escape_length(bytes, at)?,
+            Some(_) => return Err(JsonError::new(at, Reason::Control)),
+            None => return Err(JsonError::new(at, Reason::End)),
         }
         escaped = true;
-        at += escape_length(bytes, at)?;
     }
 }
 
-/// Without a way out of the loop, so that it is compiled to wide instructions.
-fn has_control(bytes: &[u8]) -> bool {
-    bytes.iter().fold(false, |found, byte| found | (*byte < 0x20))
+/// How many bytes there are before the first quote, backslash or control character.
+fn plain_length(bytes: &[u8]) -> usize {
+    // Most keys and values are short, and lines end in an escape: the search for long ones is prepared only for them.
+    let (words, _) = bytes[..bytes.len().min(SHORT)].as_chunks();
+    for (count, word) in words.iter().enumerate() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return count * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let searched = words.len() * 8;
+    let rest = &bytes[searched..];
+    let rest = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
+    // Looked through without a way out, which is compiled to wide instructions.
+    let has_control = rest.iter().fold(false, |found, byte| found | (*byte < 0x20));
+    let control = if has_control { rest.iter().position(|byte| *byte < 0x20) } else { None };
+    searched + control.unwrap_or(rest.len())
+}
+
+/// How many bytes are looked at eight at a time.
+const SHORT: usize = 64;
+
+/// Marks the highest bit of bytes that are a quote, a backslash or a control character: of the first of them for
+/// certain, of others perhaps.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let below = |limit: u64, word: u64| word.wrapping_sub(ONES * limit) & !word;
+    let is = |byte: u8| below(1, word ^ (ONES * u64::from(byte)));
+    (below(0x20, word) | is(b'"') | is(b'\\')) & (ONES << 7)
 }
 
 /// How many bytes the escape takes whose backslash is at `at`: 2, 6, or the 12 of a surrogate pair.

@@ -1,10 +1,7 @@
 //! What the reader accepts and refuses, and what it knows of a value.
 
+use super::testing::read;
 use super::*;
-
-fn read(text: &str) -> Document<'_> {
-    Document::parse(text.as_bytes(), Limits::default()).unwrap()
-}
 
 fn refused(bytes: &[u8]) -> (usize, Reason) {
     let error = Document::parse(bytes, Limits::default()).unwrap_err();
