@@ -32,7 +32,7 @@ impl Body {
     fn bytes(self) -> Vec<u8> {
         let (tools, turns) = match self {
             Self::Turn => (20, 24),
-            Self::Schemas => (380, 0),
+            Self::Schemas => (440, 0),
             Self::Image => (1, 0),
         };
         let mut tools: Vec<serde_json::Value> = (0..tools).map(|number| self.tool(number)).collect();

@@ -1,31 +1,36 @@
-//! Finds a key that stands twice in an object, in time that an agent cannot make grow faster than its body.
+//! Finds a key that stands twice in an object, in time that grows with the bytes of its keys and no faster.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::error::Duplicate;
 use super::string::Inside;
 use super::{Document, Node};
 
-/// Up to so many keys are compared each with each, which is what nearly all objects need; more are sorted.
+/// Up to so many keys are compared each with each, which is what nearly all objects need.
 const FEW: usize = 12;
 
-/// The first key that stands again, among the keys of one object in their order. They are left in any order.
-pub(super) fn find_duplicate(text: &str, nodes: &[Node], keys: &mut [u32]) -> Option<Duplicate> {
-    let duplicate = |first: u32, again: u32| Duplicate {
-        first: nodes[first as usize].start as usize,
-        again: nodes[again as usize].start as usize,
-    };
+/// The first key that stands again, among the keys of one object in their order.
+pub(super) fn find_duplicate(text: &str, nodes: &[Node], keys: &[u32]) -> Option<Duplicate> {
     let inside = |key: u32| inside(text, &nodes[key as usize]);
-    if keys.len() <= FEW {
-        return keys.iter().enumerate().find_map(|(count, &again)| {
-            let same = |first: &&u32| is_same(inside(**first), inside(again));
-            keys[..count].iter().find(same).map(|&first| duplicate(first, again))
-        });
-    }
-    keys.sort_unstable_by(|&a, &b| inside(a).compare(inside(b)).then(a.cmp(&b)));
-    keys.windows(2)
-        .filter_map(|pair| <[u32; 2]>::try_from(pair).ok())
-        .filter(|&[first, again]| is_same(inside(first), inside(again)))
-        .map(|[first, again]| duplicate(first, again))
-        .min_by_key(|duplicate| duplicate.again)
+    let (first, again) = if keys.len() <= FEW {
+        keys.iter().enumerate().find_map(|(count, &again)| {
+            let first = keys[..count].iter().find(|first| inside(**first) == inside(again));
+            first.map(|&first| (first, again))
+        })?
+    } else {
+        // Hashed under a key that nobody can guess: no choice of names makes this slow.
+        let mut seen = HashMap::with_capacity(keys.len());
+        keys.iter().find_map(|&again| match seen.entry(inside(again)) {
+            Entry::Occupied(first) => Some((*first.get(), again)),
+            Entry::Vacant(place) => {
+                place.insert(again);
+                None
+            }
+        })?
+    };
+    let start = |key: u32| nodes[key as usize].start as usize;
+    Some(Duplicate { first: start(first), again: start(again) })
 }
 
 impl Document<'_> {
@@ -37,8 +42,4 @@ impl Document<'_> {
 
 fn inside<'a>(text: &'a str, node: &Node) -> Inside<'a> {
     Inside { text: &text[node.start as usize + 1..node.end as usize - 1], escaped: node.escaped }
-}
-
-fn is_same(a: Inside<'_>, b: Inside<'_>) -> bool {
-    if a.escaped || b.escaped { a.compare(b).is_eq() } else { a.text == b.text }
 }

@@ -54,13 +54,13 @@ pub use value::{Entries, Entry, Items, Value};
 pub struct Limits {
     /// How many arrays and objects may stand in one another.
     pub depth: usize,
-    /// How many values and keys there may be, each of which costs 16 bytes of memory.
+    /// How many values and keys there may be. Each costs 16 bytes of memory; while a document is read, up to 96.
     pub nodes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 128, nodes: 4 << 20 }
+        Self { depth: 128, nodes: 2 << 20 }
     }
 }
 

@@ -136,7 +136,7 @@ impl Parser<'_> {
             let node = &mut self.nodes[open.node as usize];
             node.end = self.at as u32;
             node.next = next;
-            let duplicate = find_duplicate(self.text, &self.nodes, &mut self.keys[open.keys..]);
+            let duplicate = find_duplicate(self.text, &self.nodes, &self.keys[open.keys..]);
             self.duplicates.extend(duplicate.map(|duplicate| (open.node, duplicate)));
             self.keys.truncate(open.keys);
         }

@@ -1,7 +1,7 @@
 //! Strings (RFC 8259, section 7): where one ends, and what it says once its escapes are read.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 use std::str::Chars;
 
 use super::error::{JsonError, Reason};
@@ -114,19 +114,27 @@ impl<'a> Inside<'a> {
         if self.escaped { self.characters().eq(text.chars()) } else { self.text == text }
     }
 
-    /// The order of what two strings say, by code point. Nothing is allocated.
-    pub(super) fn compare(self, other: Self) -> Ordering {
-        match (self.escaped, other.escaped) {
-            // The order of bytes is that of code points in UTF-8.
-            (false, false) => self.text.cmp(other.text),
-            (false, true) => self.text.chars().cmp(other.characters()),
-            (true, false) => self.characters().cmp(other.text.chars()),
-            (true, true) => self.characters().cmp(other.characters()),
-        }
-    }
-
     fn characters(self) -> Characters<'a> {
         Characters(self.text.chars())
+    }
+}
+
+/// Two are equal that say the same. Nothing is allocated.
+impl PartialEq for Inside<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        if self.escaped || other.escaped {
+            self.characters().eq(other.characters())
+        } else {
+            self.text == other.text
+        }
+    }
+}
+
+impl Eq for Inside<'_> {}
+
+impl Hash for Inside<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.characters().for_each(|character| character.hash(state));
     }
 }
 
