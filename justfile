@@ -24,6 +24,10 @@ docs:
 test *arguments:
     cargo test --locked {{ arguments }}
 
+# Every recorded answer below a directory (`*.sse`, `*.bin`) through the framing; what is not canonical is counted.
+recorded directory:
+    POSTERN_RECORDINGS={{ quote(absolute_path(directory)) }} cargo test --locked --test recorded
+
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
     command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
