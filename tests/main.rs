@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod gateway;
 mod policies;
+mod providers;
 mod run;
 mod support;
 mod threats;
