@@ -41,7 +41,7 @@ metadata: {{}}
         "policy.yaml:11:13: spec.destinations[1].name: the name `a` is taken by spec.destinations[0]",
         "policy.yaml:14:18: spec.destinations[1].endpoints: belongs to Inspect rules; this one says Tunnel",
         "policy.yaml:15:7: spec.destinations[1].colour: unknown field; expected name, hosts, cidrs, ports, action, \
-         endpoints, upgrade, allowEch or protocol",
+         endpoints, provider, upgrade, allowEch or protocol",
         "policy.yaml:17:13: apiVersion: expected postern.dev/v1alpha1",
         "policy.yaml:19:11: metadata.name: is required",
     ];

@@ -84,6 +84,8 @@ pub struct Surface {
     endpoints: Vec<Endpoint>,
     /// Whether models are named by ARN, with an escaped slash in the path.
     has_arns: bool,
+    /// Whether a verb may end a path (Google's custom methods): a model's name has none where it is read.
+    has_verbs: bool,
 }
 
 #[derive(Debug)]
@@ -100,7 +102,9 @@ impl Surface {
         let read =
             if self.has_arns && path.is_ambiguous() { bedrock::without_arn(path.as_str()) } else { None };
         let path = read.as_ref().unwrap_or(path);
-        let endpoint = self.endpoints.iter().find(|endpoint| endpoint.covers(method, path, websocket));
+        let is_verb = self.has_verbs && path.as_str().contains(':');
+        let mut listed = self.endpoints.iter().filter(|endpoint| !is_verb || endpoint.call != Call::Get);
+        let endpoint = listed.find(|endpoint| endpoint.covers(method, path, websocket));
         let (api, dialect) = endpoint.map_or((Api::Other, None), |endpoint| (endpoint.api, endpoint.dialect));
         Service { vendor: self.vendor, api, dialect }
     }
@@ -148,7 +152,9 @@ impl Catalogue {
 impl Family {
     fn compiled(&self) -> Surface {
         let has_arns = self.mounts.iter().any(|mount| mount.of.dialect == Some(Dialect::Bedrock));
-        Surface { vendor: self.vendor, endpoints: self.endpoints().collect(), has_arns }
+        let mut rows = self.mounts.iter().flat_map(|mount| mount.of.rows);
+        let has_verbs = rows.any(|(_, path, _)| path.contains(':'));
+        Surface { vendor: self.vendor, endpoints: self.endpoints().collect(), has_arns, has_verbs }
     }
 
     fn endpoints(&self) -> impl Iterator<Item = Endpoint> {
