@@ -452,6 +452,18 @@ mod tests {
     }
 
     #[test]
+    fn every_provider_and_api_is_documented() {
+        let text = include_str!("../../docs/metrics.md").split_once("## Providers and APIs").unwrap().1;
+        let line = |beginning: &str| text.lines().find(|line| line.starts_with(beginning)).unwrap();
+        let words = |line: &str| line.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            words(line("`anthropic`")),
+            Vendor::ALL.iter().map(|vendor| vendor.as_str()).collect::<Vec<_>>()
+        );
+        assert_eq!(words(line("`messages`")), Api::ALL.iter().map(|api| api.as_str()).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn every_reason_for_a_closed_connection_is_documented() {
         let table = include_str!("../../docs/metrics.md");
         let documented: Vec<_> = table

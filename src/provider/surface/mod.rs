@@ -161,6 +161,7 @@ impl Family {
         self.mounts.iter().flat_map(|mount| {
             let based = mount.at.iter().flat_map(|base| mount.of.rows.iter().map(move |row| (base, row)));
             based.filter_map(|(base, (call, path, api))| {
+                // A row that is no pattern opens nothing; a test finds it.
                 let path = PathPattern::parse(&format!("{base}{path}")).ok()?;
                 Some(Endpoint { call: *call, path, api: *api, dialect: mount.of.dialect })
             })
@@ -168,8 +169,12 @@ impl Family {
     }
 }
 
-/// Whether a pattern of `hosts` covers a name.
+/// Whether a pattern of `hosts` covers a name. Nearly every pattern is out by what follows its last `*`.
 fn fits(pattern: &str, host: &str) -> bool {
+    let ending = pattern.rsplit('*').next().unwrap_or(pattern);
+    if !host.ends_with(ending) {
+        return false;
+    }
     if let Some(suffix) = pattern.strip_prefix("**.") {
         // Every place at which the rest may begin; labels before it are not looked at.
         return host.match_indices('.').any(|(at, _)| labels_fit(suffix, &host[at + 1..]));

@@ -52,6 +52,32 @@ fn every_row_of_the_tables_is_a_path_of_the_pattern_language() {
 }
 
 #[test]
+fn no_trick_in_a_path_makes_it_an_inference_endpoint() {
+    for family in FAMILIES {
+        let surface = family.compiled();
+        let rows =
+            family.mounts.iter().flat_map(|mount| mount.of.rows.iter().map(move |row| (mount.at[0], row)));
+        for (base, (call, path, _)) in rows {
+            let (method, websocket) = match call {
+                Call::Get => (Method::GET, false),
+                Call::Post => (Method::POST, false),
+                Call::WebSocket => (Method::GET, true),
+            };
+            let path = format!("{base}{path}").replace('*', "x");
+            let is_open =
+                |path: &str| surface.service(&method, &NormalPath::parse(path), websocket).is_inference();
+            assert!(is_open(&path), "{path}");
+            for trick in ["//", "/../", "/./", ";", "%2F", "%5c", "\\", "%00", "%2e%2e", "%252f", "?"] {
+                for at in 0..=path.len() {
+                    let tricked = format!("{}{trick}{}", &path[..at], &path[at..]);
+                    assert!(!is_open(&tricked), "{tricked}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn every_host_of_the_tables_leads_to_its_own_family() {
     for (number, family) in FAMILIES.iter().enumerate() {
         for pattern in family.hosts {
