@@ -45,7 +45,7 @@ e2e-netns *arguments:
 
 # The same for whoever runs everything: left out, and said so, where that is not root.
 _e2e-netns-as-root:
-    if [ "$(id -u)" = 0 ]; then {{ just_executable() }} e2e-netns; \
+    @if [ "$(id -u)" = 0 ]; then {{ just_executable() }} e2e-netns; \
     else echo "e2e-netns is left out: network namespaces are made by root alone"; fi
 
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).

@@ -1,16 +1,21 @@
 """The gateway is dead: what it carried is refused, and nobody answers in its place (threats A14, A24)."""
 
+from functools import partial
+
 from accomplice import dialled
 from agent import BOTH, OTHER, USER
 from attack import FAMILIES, LITTLE, NONE, elsewhere
-from gateway import PORTS
+from gateway import PORTS, UID
 from outside import UPSTREAM_CA
-from plan import Without
+from plan import Instead, Without
 from report import Subject
 from topology import ACCOMPLICE, UPSTREAM
 from twin import POSTERN, between_containers, inspected
 
-OWNED = (Without(r"tcp sport .* drop"), Without(r"udp sport .* drop"))
+UNOWNED = (Without(r"tcp sport .* drop"), Without(r"udp sport .* drop"))
+# A SYN-ACK that is made from a SYN cookie belongs to no socket.
+NEGATED = (Instead(r"(tcp sport .*) drop", rf"\1 meta skuid != {UID} drop"),)
+COOKIES, USUAL_COOKIES, ALWAYS_COOKIES = "ipv4/tcp_syncookies", 1, 2
 READYZ = b"GET /readyz HTTP/1.1\r\nHost: pod\r\n\r\n"
 # The loopbacks apart: a gateway that holds one family alone leaves the other to whoever comes.
 HELD = [
@@ -25,7 +30,8 @@ HELD = [
 
 def subjects():
     yield Subject("A14 the gateway is killed under load", killed, counts=True)
-    yield Subject("A24 its ports are held while it is dead", squatted, counts=True)
+    yield Subject("A24 its ports are held while it is dead", partial(squatted, UNOWNED), counts=True)
+    yield Subject("A24 its ports are held, and answer by SYN cookies", with_cookies, counts=True)
     yield Subject("A24 it starts while a port is held", port_held)
 
 
@@ -75,18 +81,24 @@ def is_served(said):
     return said.startswith(POSTERN)
 
 
-def squatted(stage, subject):
+def with_cookies(stage, subject):
+    """A squatter comes by cookies as it likes: its queue is short, and soon full."""
+    squatted(NEGATED, stage, subject, ALWAYS_COOKIES)
+
+
+def squatted(edits, stage, subject, cookies=USUAL_COOKIES):
     """The squatter is a container of the pod; its victims are one that dials, one that asks DNS, and the node."""
     subject.unit = "answers in its place"
     if stage.backend.weakens:
-        stage.plan.weaken(OWNED)
-        answers = forged(stage, subject, USER, LITTLE)
+        stage.plan.weaken(edits)
+        answers = forged(stage, subject, USER, LITTLE, cookies)
         subject.without = sum(answers.values())
-        subject.check("every victim is answered where the owner is not asked for", all(answers.values()), answers)
+        answered = answers["node"] and answers["TCP 4"] and answers["TCP 6"]
+        subject.check("its victims are answered where the owner is not asked for", answered, answers)
         stage.plan.program()
         stage.gateway.start()
     for identity in BOTH:
-        answers = forged(stage, subject, identity, NONE)
+        answers = forged(stage, subject, identity, NONE, cookies)
         subject.within += sum(answers.values())
         subject.check(f"nobody is answered in its place by {identity.name}", not any(answers.values()), answers)
         stage.gateway.start()
@@ -94,9 +106,10 @@ def squatted(stage, subject):
     between_containers(stage, subject)
 
 
-def forged(stage, subject, identity, patience):
+def forged(stage, subject, identity, patience, cookies):
     """Kills the gateway; by victim, the answers had while its ports were held, and by the squatter those it gave."""
     stage.gateway.kill()
+    stage.topology.write("pod", {COOKIES: cookies})
     with stage.agents.start(identity, "attacks/squat", PORTS["dns"], *PORTS.values()) as squatter:
         held = [where for where, said in squatter.said.items() if said == "done"]
         subject.check(f"{identity.name} holds every port", len(held) == 2 * (len(PORTS) + 1), squatter.said)
@@ -107,6 +120,7 @@ def forged(stage, subject, identity, patience):
             said = stage.agents.run(OTHER, "attacks/dns", family, ACCOMPLICE[family], patience=patience)
             answers[f"DNS {family}"] = list(said.values()).count("NXDOMAIN")
         heard = squatter.end()
+    stage.topology.write("pod", {COOKIES: USUAL_COOKIES})
     given = [(kind, said) for kind, said in heard if said != "refused"]
     return answers | {"given by the squatter": len(given)}
 

@@ -8,13 +8,15 @@ from agent import BOTH
 from attack import FAMILIES, NONE
 from frames import TCP, UDP
 from outside import ACCOMPLICE_PORT
-from plan import Instead
+from plan import Instead, Without
 from report import Subject
 from topology import ACCOMPLICE, KINDS, UPSTREAM
 from twin import inspected
 
 ESTABLISHED = Instead(r"ct direction reply ct state established accept", "ct state established accept")
-RULE = "asking for the reply direction"
+# Tracked apart, the gateway's flows would help nobody whatever the filter says.
+TOGETHER = Without(r"ct original zone set")
+RULE = "asking for the reply direction, in one tracking zone"
 OWN = "own.example.com"
 QUESTION = b"\x10\x10\x01\x00\x00\x01" + bytes(6) + b"\x03own\x07example\x03com\x00\x00\x01\x00\x01"
 QUESTIONS = 3
@@ -34,12 +36,13 @@ def subjects():
     ways = {"DNS questions": datagrams, "connection": connections}
     for name, sweep in ways.items():
         yield Subject(f"A21 the source port of the gateway's {name}", partial(examine, sweep), counts=True)
+    yield Subject("A21 entries that an agent left for the gateway's ports", left_behind, counts=True)
 
 
 def examine(sweep, stage, subject):
     combinations = [(identity, family) for identity in BOTH for family in FAMILIES]
     if stage.backend.weakens:
-        stage.plan.weaken([ESTABLISHED])
+        stage.plan.weaken([ESTABLISHED, TOGETHER])
         for identity, family in combinations:
             seen, left = sweep(stage, identity, family)
             subject.without += len(left)
@@ -50,6 +53,37 @@ def examine(sweep, stage, subject):
         subject.within += len(left)
         subject.nothing_left(f"{identity.name} over IPv{family}", left, seen)
     inspected(stage, subject)
+
+
+def left_behind(stage, subject):
+    """The other way round: the gateway's question goes where an agent's from that port went, to the gateway."""
+    subject.unit = "questions of the gateway's that it was asked itself"
+    combinations = [(identity, family) for identity in BOTH for family in FAMILIES]
+    if stage.backend.weakens:
+        stage.plan.weaken([TOGETHER])
+        for identity, family in combinations:
+            astray = QUESTIONS - answered_outside(stage, identity, family)
+            subject.without += astray
+            subject.check(f"{identity.name} over IPv{family} bites in one tracking zone", astray, astray)
+    stage.plan.program()
+    for identity, family in combinations:
+        astray = QUESTIONS - answered_outside(stage, identity, family)
+        subject.within += astray
+        subject.check(f"{identity.name} over IPv{family}: its resolver is asked", not astray, astray)
+    inspected(stage, subject)
+
+
+def answered_outside(stage, identity, family):
+    """How many of the gateway's questions reach the resolver, from ports from which an agent asked it before."""
+    first, before = next(RANGES), stage.outside.questions.count(OWN)
+    last = first + QUESTIONS - 1
+    stage.attempt(identity, "sweep", "udp", family, UPSTREAM[family], 53, first, last, counts=is_swept, patience=NONE)
+    for port in range(first, last + 1):
+        with stage.gateway.socket(family, KINDS["udp"]) as asked:
+            asked.bind((ANY[family], port))
+            asked.sendto(QUESTION, (UPSTREAM[family], 53))
+            asked.recv(512)
+    return stage.outside.questions.count(OWN) - before
 
 
 def datagrams(stage, identity, family):

@@ -34,6 +34,7 @@ POD_SETTINGS = {
 KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 PATIENCE = 10
+IPV6_OFF = "ipv6/conf/all/disable_ipv6"
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -97,6 +98,17 @@ class Topology:
             for key, value in settings.items():
                 Path("/proc/sys/net", key).write_text(str(value))
 
+    @contextmanager
+    def without_ipv6(self, host):
+        """A host whose kernel speaks no IPv6; afterwards it has its addresses and routes again."""
+        self.write(host, {IPV6_OFF: 1})
+        try:
+            yield
+        finally:
+            self.write(host, {IPV6_OFF: 0})
+            self._address(host, [address for address in ADDRESSES[host] if ":" in address])
+            batch("-n", self.name(host), lines=[f"route add ::/0 via {ACCOMPLICE[6]}"])
+
     def _build(self):
         for host in [*HOSTS, "wire"]:
             run("ip", "netns", "add", self.name(host))
@@ -106,13 +118,16 @@ class Topology:
         for host in HOSTS:
             joined = f"link add {host} type veth peer name eth0 netns {self.name(host)}"
             batch("-n", wire, lines=[joined, f"link set {host} master bridge up"])
-            added = [f"address add {address}{width(address)} dev eth0" for address in ADDRESSES[host]]
-            batch("-n", self.name(host), lines=["link set lo up", "link set eth0 up", *added])
+            batch("-n", self.name(host), lines=["link set lo up", "link set eth0 up"])
+            self._address(host, ADDRESSES[host])
         routes = [f"route add 0.0.0.0/0 via {ACCOMPLICE[4]}", f"route add ::/0 via {ACCOMPLICE[6]}"]
         batch("-n", self.name("pod"), lines=routes)
         self.write("pod", POD_SETTINGS)
         self._resolver().parent.mkdir(parents=True)
         self._resolver().write_text(f"nameserver {UPSTREAM[4]}\n")
+
+    def _address(self, host, addresses):
+        batch("-n", self.name(host), lines=[f"address add {each}{width(each)} dev eth0" for each in addresses])
 
     def _resolver(self):
         """What `ip netns exec` shows as /etc/resolv.conf."""

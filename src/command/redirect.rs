@@ -197,8 +197,11 @@ impl<'a> Report<'a> {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 text,
-                "chain        {} in table {}: {} rules",
-                chain.chain, chain.table, chain.rules
+                "chain        {} in table {}: {} rule{}",
+                chain.chain,
+                chain.table,
+                chain.rules,
+                if chain.rules == 1 { "" } else { "s" }
             );
         }
         text

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use super::plan::{FILTER_INPUT, FILTER_OUTPUT, NAT_OUTPUT, POSTROUTING, Plan};
+use super::plan::{FILTER_INPUT, FILTER_OUTPUT, NAT_OUTPUT, POSTROUTING, Plan, RAW_OUTPUT, ZONE};
 use super::rule::{Family, LOOPBACK, Match, Refusal, Rule, Transport, Verdict};
 
 /// What the names of our chains begin with.
@@ -29,10 +29,11 @@ pub struct Place {
 /// All of them, in the order in which their tables are committed: each is committed by itself, and with the filter
 /// first nothing passes that is not redirected yet. The filter table has no POSTROUTING; mangle's is before any
 /// rewriting of sources too.
-pub const PLACES: [Place; 4] = [
+pub const PLACES: [Place; 5] = [
     Place { planned: FILTER_OUTPUT, table: "filter", chain: "POSTERN_OUTPUT", built_in: "OUTPUT" },
     Place { planned: FILTER_INPUT, table: "filter", chain: "POSTERN_INPUT", built_in: "INPUT" },
     Place { planned: POSTROUTING, table: "mangle", chain: "POSTERN_POSTROUTING", built_in: "POSTROUTING" },
+    Place { planned: RAW_OUTPUT, table: "raw", chain: "POSTERN_OUTPUT", built_in: "OUTPUT" },
     Place { planned: NAT_OUTPUT, table: "nat", chain: "POSTERN_OUTPUT", built_in: "OUTPUT" },
 ];
 
@@ -87,7 +88,7 @@ pub fn removal(places: &[Place], jumps: &[Place]) -> String {
 /// Tables with their chains emptied, the jumps of before removed, and what follows for each chain.
 fn tables(places: &[Place], jumps: &[Place], body: impl Fn(&Place) -> String) -> String {
     let mut text = String::new();
-    for table in ["filter", "mangle", "nat"] {
+    for table in ["filter", "mangle", "raw", "nat"] {
         let here: Vec<&Place> = places.iter().filter(|place| place.table == table).collect();
         if here.is_empty() {
             continue;
@@ -130,11 +131,14 @@ fn options(condition: &Match) -> Vec<String> {
     let one = |text: &str| vec![text.to_owned()];
     match condition {
         Match::Owner(uid) => vec![format!("-m owner --uid-owner {uid}")],
+        Match::OtherOwner(uid) => vec![format!("-m owner ! --uid-owner {uid} --socket-exists")],
         Match::FromLoopback => vec![format!("-i {LOOPBACK}")],
         Match::ToLoopback => vec![format!("-o {LOOPBACK}")],
         Match::ToElsewhere => vec![format!("! -o {LOOPBACK}")],
         // The rule stands in ip6tables alone.
         Match::Ipv6 => one(""),
+        Match::FromForeignAddress => one("-m addrtype ! --src-type LOCAL"),
+        Match::ToOwnAddress => one("-m addrtype --dst-type LOCAL"),
         Match::To(net) => vec![format!("-d {net}")],
         Match::NotTo(address @ IpAddr::V4(_)) => vec![format!("! -d {address}/32")],
         Match::NotTo(address @ IpAddr::V6(_)) => vec![format!("! -d {address}/128")],
@@ -142,11 +146,12 @@ fn options(condition: &Match) -> Vec<String> {
         Match::NotTransport(transport) => vec![format!("! -p {}", transport.word())],
         Match::SourcePort(transport, ports) => of_ports(*transport, "sport", ports),
         Match::DestinationPort(transport, ports) => of_ports(*transport, "dport", ports),
-        Match::SynAck => one("-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK"),
+        Match::Syn => one("-p tcp -m tcp --tcp-flags SYN SYN"),
         Match::Invalid => one("-m conntrack --ctstate INVALID"),
         Match::Established => one("-m conntrack --ctstate ESTABLISHED"),
         Match::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),
         Match::Reply => one("-m conntrack --ctdir REPLY"),
+        Match::Original => one("-m conntrack --ctdir ORIGINAL"),
         Match::DestinationRewritten => one("-m conntrack --ctstate DNAT"),
         Match::Discovery(messages) => messages
             .iter()
@@ -171,6 +176,7 @@ fn target(verdict: Verdict, family: Family) -> String {
     let target = match (verdict, family) {
         (Verdict::Accept, _) => "RETURN",
         (Verdict::Drop, _) => "DROP",
+        (Verdict::TrackApart, _) => return format!("-j CT --zone-orig {ZONE}"),
         (Verdict::Reject(Refusal::PortUnreachable), Family::V4) => {
             "REJECT --reject-with icmp-port-unreachable"
         }

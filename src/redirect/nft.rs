@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::plan::{Plan, TABLE};
+use super::plan::{Plan, TABLE, ZONE};
 use super::rule::{Chain, LOOPBACK, Match, Refusal, Rule, TableFamily, Verdict};
 
 /// The plan as a file for `nft -f`, which replaces what stood before in one transaction.
@@ -53,21 +53,25 @@ pub fn rule(rule: &Rule) -> String {
 fn condition(condition: &Match) -> String {
     match condition {
         Match::Owner(uid) => format!("meta skuid {uid}"),
+        Match::OtherOwner(uid) => format!("meta skuid != {uid}"),
         Match::FromLoopback => format!("iifname \"{LOOPBACK}\""),
         Match::ToLoopback => format!("oifname \"{LOOPBACK}\""),
         Match::ToElsewhere => format!("oifname != \"{LOOPBACK}\""),
         Match::Ipv6 => "meta nfproto ipv6".to_owned(),
+        Match::FromForeignAddress => "fib saddr type != local".to_owned(),
+        Match::ToOwnAddress => "fib daddr type local".to_owned(),
         Match::To(net) => format!("{} daddr {}", network_header(net.addr()), range(*net)),
         Match::NotTo(address) => format!("{} daddr != {address}", network_header(*address)),
         Match::Transport(transport) => format!("meta l4proto {}", transport.word()),
         Match::NotTransport(transport) => format!("meta l4proto != {}", transport.word()),
         Match::SourcePort(transport, ports) => format!("{} sport {}", transport.word(), set(ports)),
         Match::DestinationPort(transport, ports) => format!("{} dport {}", transport.word(), set(ports)),
-        Match::SynAck => "tcp flags & (syn | ack) == syn | ack".to_owned(),
+        Match::Syn => "tcp flags & syn == syn".to_owned(),
         Match::Invalid => "ct state invalid".to_owned(),
         Match::Established => "ct state established".to_owned(),
         Match::EstablishedOrRelated => "ct state established,related".to_owned(),
         Match::Reply => "ct direction reply".to_owned(),
+        Match::Original => "ct direction original".to_owned(),
         Match::DestinationRewritten => "ct status dnat".to_owned(),
         Match::Discovery(types) => format!("icmpv6 type {}", set(types.iter().map(|one| one.word()))),
     }
@@ -77,6 +81,7 @@ fn verdict(verdict: Verdict) -> String {
     match verdict {
         Verdict::Accept => "accept".to_owned(),
         Verdict::Drop => "drop".to_owned(),
+        Verdict::TrackApart => format!("ct original zone set {ZONE}"),
         Verdict::Reject(Refusal::PortUnreachable) => "reject with icmpx port-unreachable".to_owned(),
         Verdict::Reject(Refusal::AdminProhibited) => "reject with icmpx admin-prohibited".to_owned(),
         Verdict::Redirect(port) => format!("redirect to :{port}"),

@@ -9,6 +9,8 @@ use super::rule::{Chain, Discovery, Hook, Kind, Match, Refusal, Rule, TableFamil
 
 /// The name of our tables in nf_tables.
 pub const TABLE: &str = "postern";
+/// The chain that tracks the gateway's flows apart from the agent's.
+pub const RAW_OUTPUT: &str = "raw_output";
 /// The chain that sends flows to the gateway.
 pub const NAT_OUTPUT: &str = "nat_output";
 /// The chain that lets out the gateway alone.
@@ -23,6 +25,11 @@ pub const CANARY_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The same in IPv6 (RFC 3849).
 pub const CANARY_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
+/// The tracking zone of the flows that the gateway begins; those of others are in the default one, 0.
+pub const ZONE: u16 = 1;
+
+/// NF_IP_PRI_RAW: before connection tracking.
+const PRIORITY_RAW: i32 = -300;
 /// NF_IP_PRI_NAT_DST: where destinations are rewritten.
 const PRIORITY_DSTNAT: i32 = -100;
 /// NF_IP_PRI_FILTER. In the output hook it comes after the rewriting of destinations, which its rules rely on.
@@ -183,10 +190,28 @@ impl Plan {
             Ipv6::Rejected => TableFamily::Ip,
         };
         vec![
+            chain(RAW_OUTPUT, Kind::Filter, Hook::Output, PRIORITY_RAW, self.raw_output()),
             Chain { table, ..nat },
             chain(FILTER_OUTPUT, Kind::Filter, Hook::Output, PRIORITY_FILTER, self.filter_output()),
             chain(POSTROUTING, Kind::Filter, Hook::Postrouting, PRIORITY_FILTER, postrouting()),
             chain(FILTER_INPUT, Kind::Filter, Hook::Input, PRIORITY_FILTER, self.filter_input()),
+        ]
+    }
+
+    /// An agent's flow leaves an entry in the tracking table by which it was rewritten. Where the gateway then sends
+    /// from the same port to the same server, as its resolver does from a port of chance, it would inherit the entry,
+    /// and ask itself: an agent could bring that about for every port. So the gateway's flows have a zone of their
+    /// own, by the direction in which they begin; their answers are found as before.
+    fn raw_output(&self) -> Vec<Rule> {
+        let answers = "Flows that came to the gateway were begun by others, and are tracked with theirs.";
+        vec![
+            rule(answers, vec![Match::SourcePort(Transport::Tcp, self.ports.all())], Verdict::Accept),
+            rule(answers, vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())], Verdict::Accept),
+            rule(
+                "The gateway inherits no entry that an agent left, nor an agent one of the gateway's (threat A21).",
+                vec![self.owner()],
+                Verdict::TrackApart,
+            ),
         ]
     }
 
@@ -237,7 +262,15 @@ impl Plan {
             vec![Match::Invalid],
             Verdict::Drop,
         ));
-        rules.push(rule("What stays inside.", vec![Match::ToLoopback], Verdict::Accept));
+        if self.ipv6 == Ipv6::Redirected {
+            // Before sources are looked at: who has no address yet asks from the unspecified one.
+            rules.push(discovery(&[
+                Discovery::RouterSolicit,
+                Discovery::NeighbourSolicit,
+                Discovery::NeighbourAdvert,
+            ]));
+        }
+        rules.extend(stays_inside());
         let rewritten = "What was redirected to the gateway, and is on its way there.";
         rules.extend(self.loopback_addresses().into_iter().map(|address| {
             rule(rewritten, vec![Match::DestinationRewritten, Match::To(address)], Verdict::Accept)
@@ -247,13 +280,7 @@ impl Plan {
             vec![Match::Reply, Match::Established],
             Verdict::Accept,
         ));
-        if self.ipv6 == Ipv6::Redirected {
-            rules.push(discovery(&[
-                Discovery::RouterSolicit,
-                Discovery::NeighbourSolicit,
-                Discovery::NeighbourAdvert,
-            ]));
-        }
+        rules.extend(self.what_a_closed_socket_left());
         rules.push(
             rule(
                 "All else: QUIC, so that clients fall back at once, other UDP, ICMP, multicast (threats A4, A5).",
@@ -265,17 +292,39 @@ impl Plan {
         rules
     }
 
+    /// A socket that was closed has no owner any more, and may have data, its FIN or an acknowledgement still to send.
+    /// Everybody else's TCP was redirected, so that a flow that was not is one of the gateway's; who has a socket can
+    /// send nothing on it (threat A21), and who has none opens nothing.
+    fn what_a_closed_socket_left(&self) -> [Rule; 2] {
+        let begun = || vec![Match::Transport(Transport::Tcp), Match::Original, Match::Established];
+        let somebody = [vec![Match::OtherOwner(self.uid)], begun()].concat();
+        [
+            rule(
+                "Nobody else sends on a connection that the gateway began (threat A21).",
+                somebody,
+                Verdict::Reject(Refusal::PortUnreachable),
+            ),
+            rule(
+                "What the gateway's sockets still had to send when they were closed.",
+                begun(),
+                Verdict::Accept,
+            ),
+        ]
+    }
+
     /// Nobody answers in the gateway's place, on either loopback, also when it is dead: a squatter would read other
     /// containers' plaintext, forge their DNS, and say that the gateway is ready (threat A24).
+    /// Every SYN counts, not only one with an ACK: who answers a SYN by a SYN of his own has opened the connection
+    /// just as well (RFC 9293, section 3.5).
     fn answers_from_our_ports(&self) -> [Rule; 4] {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::SynAck];
+        let syn = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::Syn];
         let dns = vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())];
         let ours = |matches: &Vec<Match>| [matches.clone(), vec![self.owner()]].concat();
         let gateway = "The gateway's ports answer where the gateway owns the socket.";
         let squatter = "Nobody else answers there, also when the gateway is dead (threat A24).";
         [
-            rule(gateway, ours(&syn_ack), Verdict::Accept),
-            rule(squatter, syn_ack, Verdict::Drop),
+            rule(gateway, ours(&syn), Verdict::Accept),
+            rule(squatter, syn, Verdict::Drop),
             rule(gateway, ours(&dns), Verdict::Accept),
             rule(squatter, dns, Verdict::Drop),
         ]
@@ -349,6 +398,20 @@ impl Plan {
 fn discovery(messages: &[Discovery]) -> Rule {
     let messages = Match::Discovery(messages.iter().copied().collect());
     rule("IPv6 does not work without neighbour discovery.", vec![messages], Verdict::Accept)
+}
+
+/// What stays inside is between two addresses of the pod's. Any user may send from a foreign address in IPv6
+/// (IPV6_FREEBIND), and to one by a socket that is bound to the loopback device; a flow that began so would make
+/// packets on other devices look like its answers, outgoing ones in the first case and incoming ones in the second.
+fn stays_inside() -> [Rule; 2] {
+    [
+        rule(
+            "A packet that says to come from outside would have its answer leave (IPV6_FREEBIND).",
+            vec![Match::FromForeignAddress],
+            Verdict::Drop,
+        ),
+        rule("What stays inside.", vec![Match::ToLoopback, Match::ToOwnAddress], Verdict::Accept),
+    ]
 }
 
 /// Loopback addresses never leave on another device, to which a socket can be bound (threat A26).
@@ -432,8 +495,42 @@ mod tests {
         for rule in chains.iter().filter(|chain| outgoing(chain)).flat_map(|chain| &chain.rules) {
             assert!(!rule.matches.contains(&Match::EstablishedOrRelated), "{rule:?}");
             let established = rule.matches.contains(&Match::Established);
-            assert!(!established || rule.matches.contains(&Match::Reply), "{rule:?}");
+            let directed = [Match::Reply, Match::Original].iter().any(|one| rule.matches.contains(one));
+            assert!(!established || directed, "{rule:?}");
         }
+    }
+
+    #[test]
+    fn a_foreign_source_begins_no_flow_and_what_stays_inside_has_two_own_addresses() {
+        let filter = plan(&[8080]).unwrap().filter_output();
+        let foreign = filter.iter().position(|rule| rule.matches == [Match::FromForeignAddress]).unwrap();
+        assert_eq!(filter[foreign].verdict, Verdict::Drop);
+        for rule in filter.iter().take(foreign).filter(|rule| rule.verdict == Verdict::Accept) {
+            let asks = |one: &Match| matches!(one, Match::Owner(_) | Match::Discovery(_));
+            assert!(rule.matches.iter().any(asks), "nobody but the gateway passes before: {rule:?}");
+        }
+        let mut inside = filter.iter().filter(|rule| rule.matches.contains(&Match::ToLoopback));
+        assert!(inside.all(|rule| rule.matches.contains(&Match::ToOwnAddress)));
+    }
+
+    #[test]
+    fn nobody_takes_part_in_the_opening_of_a_connection_with_the_gateways_ports() {
+        let opening = vec![Match::SourcePort(Transport::Tcp, Ports::default().all()), Match::Syn];
+        let filter = plan(&[]).unwrap().filter_output();
+        let (gateway, squatter) = (&filter[0], &filter[1]);
+        assert_eq!(gateway.matches, [opening.clone(), vec![Match::Owner(61_234)]].concat());
+        assert_eq!((&squatter.matches, squatter.verdict), (&opening, Verdict::Drop));
+    }
+
+    #[test]
+    fn what_a_closed_socket_left_passes_only_behind_a_refusal_for_everybody_with_a_socket() {
+        let filter = plan(&[]).unwrap().filter_output();
+        let begun = [Match::Transport(Transport::Tcp), Match::Original, Match::Established];
+        let passes = filter.iter().position(|rule| rule.matches == begun).unwrap();
+        assert_eq!(filter[passes].verdict, Verdict::Accept);
+        let refusal = &filter[passes - 1];
+        assert_eq!(refusal.verdict, Verdict::Reject(Refusal::PortUnreachable));
+        assert_eq!(refusal.matches, [&[Match::OtherOwner(61_234)], &begun[..]].concat());
     }
 
     #[test]
@@ -452,9 +549,9 @@ mod tests {
     fn where_ipv6_has_no_nat_it_is_refused_before_the_gateway_is_exempted() {
         let plan = plan(&[]).unwrap().with_ipv6(Ipv6::Rejected);
         let chains = plan.chains();
-        assert_eq!((chains[0].name, chains[0].table), (NAT_OUTPUT, TableFamily::Ip));
-        assert!(chains[0].rules.iter().all(|rule| rule.family() != Some(Family::V6)));
-        assert_eq!(chains[1].rules[0].verdict, Verdict::Reject(Refusal::AdminProhibited));
+        assert_eq!((chains[1].name, chains[1].table), (NAT_OUTPUT, TableFamily::Ip));
+        assert!(chains[1].rules.iter().all(|rule| rule.family() != Some(Family::V6)));
+        assert_eq!(chains[2].rules[0].verdict, Verdict::Reject(Refusal::AdminProhibited));
         assert!(rules(&plan).iter().all(|rule| !rule.matches.contains(&Match::NotTo(CANARY_V6.into()))));
     }
 }

@@ -168,7 +168,7 @@ pub(super) mod tests {
         });
         assert_eq!(
             said,
-            ["rule 14 of chain filter_output is missing: counter reject with icmpx port-unreachable"]
+            ["rule 17 of chain filter_output is missing: counter reject with icmpx port-unreachable"]
         );
     }
 
@@ -179,7 +179,7 @@ pub(super) mod tests {
             let rule = Rule { steps, ..found.rules[0].clone() };
             found.rules.insert(0, rule);
         });
-        assert_eq!(said, ["rule 1 in chain nat_output is not of the plan"]);
+        assert_eq!(said, ["rule 1 in chain raw_output is not of the plan"]);
     }
 
     #[test]
@@ -191,8 +191,8 @@ pub(super) mod tests {
     #[test]
     fn a_chain_that_is_missing_additional_or_called_elsewhere_is_named() {
         let said = said(|found| {
-            found.chains[0].base.as_mut().unwrap().priority = -99;
-            found.chains[1].name = "other".to_owned();
+            found.chains[1].base.as_mut().unwrap().priority = -99;
+            found.chains[2].name = "other".to_owned();
         });
         assert_eq!(
             said,

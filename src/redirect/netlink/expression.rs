@@ -11,6 +11,9 @@ const REGISTER: u32 = 1;
 /// NFT_REG_VERDICT.
 const VERDICT_REGISTER: u32 = 0;
 
+/// NFT_FIB_RESULT_ADDRTYPE.
+const ADDRESS_TYPE: u32 = 3;
+
 /// NFTA_EXPR_NAME, NFTA_EXPR_DATA.
 const NAME: u16 = 1;
 const DATA: u16 = 2;
@@ -21,6 +24,10 @@ const VERDICT: u16 = 2;
 /// NF_NAT_RANGE_PROTO_SPECIFIED: the port is given, the address is the kernel's choice.
 const PORT_GIVEN: u32 = 2;
 
+/// NFT_CT_ZONE, IP_CT_DIR_ORIGINAL.
+const TRACKING_ZONE: u32 = 17;
+const DIRECTION_ORIGINAL: u8 = 0;
+
 /// One step of a rule. What nf_tables can do and we never ask for is `Other`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Expression {
@@ -28,6 +35,8 @@ pub(super) enum Expression {
     Meta(Meta),
     /// Loads a fact that connection tracking knows.
     Tracking(Tracking),
+    /// Loads the type that the routing tables give an address of the packet.
+    AddressType(Address),
     /// Loads bytes of a header.
     Payload { header: Header, offset: u32, length: u32 },
     /// Keeps the bits of what was loaded.
@@ -38,10 +47,12 @@ pub(super) enum Expression {
     Lookup(Set),
     /// Counts.
     Counter,
-    /// Loads a port.
-    Port(u16),
+    /// Loads two bytes: a port in the network's order, a zone in the machine's.
+    Load([u8; 2]),
     /// Rewrites the destination to the loopback address and the port that was loaded.
     Redirect,
+    /// Tracks the direction in which a flow begins in the zone that was loaded.
+    TrackInZone,
     /// Refuses with this kind of answer and this code.
     Reject { kind: u32, code: u8 },
     /// Ends the chain.
@@ -69,6 +80,13 @@ pub(super) enum Tracking {
     State = 0,
     Direction = 1,
     Status = 2,
+}
+
+/// Which address the routing tables are asked about (NFTA_FIB_F_SADDR, NFTA_FIB_F_DADDR).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Address {
+    Source = 1,
+    Destination = 2,
 }
 
 /// Where a payload's offset counts from (`enum nft_payload_bases`).
@@ -111,13 +129,14 @@ impl Expression {
     fn name(&self) -> &str {
         match self {
             Self::Meta(_) => "meta",
-            Self::Tracking(_) => "ct",
+            Self::Tracking(_) | Self::TrackInZone => "ct",
+            Self::AddressType(_) => "fib",
             Self::Payload { .. } => "payload",
             Self::Mask(_) => "bitwise",
             Self::Compare { .. } => "cmp",
             Self::Lookup(_) => "lookup",
             Self::Counter => "counter",
-            Self::Port(_) | Self::Verdict(_) => "immediate",
+            Self::Load(_) | Self::Verdict(_) => "immediate",
             Self::Redirect => "redir",
             Self::Reject { .. } => "reject",
             Self::OwnerMatch { .. } => "match",
@@ -138,6 +157,9 @@ impl Expression {
             Self::Tracking(key) => {
                 data.number(1, REGISTER).number(2, *key as u32);
             }
+            Self::AddressType(address) => {
+                data.number(1, REGISTER).number(2, ADDRESS_TYPE).number(3, *address as u32);
+            }
             Self::Payload { header, offset, length } => {
                 data.number(1, REGISTER).number(2, *header as u32).number(3, *offset).number(4, *length);
             }
@@ -154,9 +176,12 @@ impl Expression {
             Self::Lookup(_) => {
                 data.text(1, ANONYMOUS).number(2, REGISTER).number(4, set);
             }
-            Self::Port(port) => {
+            Self::Load(bytes) => {
                 data.number(1, REGISTER);
-                value(data, 2, &port.to_be_bytes());
+                value(data, 2, bytes);
+            }
+            Self::TrackInZone => {
+                data.number(2, TRACKING_ZONE).bytes(3, &[DIRECTION_ORIGINAL]).number(4, REGISTER);
             }
             Self::Redirect => {
                 data.number(1, REGISTER).number(2, REGISTER).number(3, PORT_GIVEN);
@@ -192,9 +217,19 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
             ours(1)?;
             Meta::read(data.number(2)?).map(Expression::Meta)
         }
+        "ct" if data.bytes(4).is_some() => {
+            ours(4)?;
+            let zone = data.number(2)? == TRACKING_ZONE && data.bytes(3)? == [DIRECTION_ORIGINAL];
+            zone.then_some(Expression::TrackInZone)
+        }
         "ct" => {
             ours(1)?;
             Tracking::read(data.number(2)?).map(Expression::Tracking)
+        }
+        "fib" => {
+            ours(1)?;
+            (data.number(2)? == ADDRESS_TYPE).then_some(())?;
+            Address::read(data.number(3)?).map(Expression::AddressType)
         }
         "payload" => {
             ours(1)?;
@@ -245,7 +280,7 @@ fn read_immediate(data: Attributes<'_>) -> Option<Expression> {
             1 => Some(Expression::Verdict(Code::Accept)),
             _ => None,
         },
-        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(u16::from_be_bytes).map(Expression::Port),
+        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(Expression::Load),
         _ => None,
     }
 }
@@ -278,6 +313,12 @@ impl Tracking {
     }
 }
 
+impl Address {
+    fn read(flags: u32) -> Option<Self> {
+        [Self::Source, Self::Destination].into_iter().find(|one| *one as u32 == flags)
+    }
+}
+
 impl Header {
     fn read(base: u32) -> Option<Self> {
         [Self::Network, Self::Transport].into_iter().find(|one| *one as u32 == base)
@@ -300,11 +341,14 @@ mod tests {
         for expression in [
             Expression::Meta(Meta::SocketUid),
             Expression::Tracking(Tracking::Status),
+            Expression::AddressType(Address::Source),
+            Expression::AddressType(Address::Destination),
             Expression::Payload { header: Header::Transport, offset: 13, length: 1 },
             Expression::Mask(vec![0x12]),
             Expression::Compare { equal: false, with: vec![1, 2, 3, 4] },
             Expression::Counter,
-            Expression::Port(15_001),
+            Expression::Load([0x3a, 0x99]),
+            Expression::TrackInZone,
             Expression::Redirect,
             Expression::Reject { kind: 2, code: 1 },
             Expression::Verdict(Code::Accept),
@@ -332,6 +376,8 @@ mod tests {
         assert_eq!(read("meta", |data| _ = data.number(3, 1).number(2, 3)), other("meta"));
         assert_eq!(read("redir", |data| _ = data.number(1, 1).number(3, 6)), other("redir"));
         assert_eq!(read("lookup", |data| _ = data.text(1, "x").number(2, 1).number(5, 1)), other("lookup"));
+        assert_eq!(read("fib", |data| _ = data.number(1, 1).number(2, 1).number(3, 1)), other("fib"));
+        assert_eq!(read("fib", |data| _ = data.number(1, 1).number(2, 3).number(3, 9)), other("fib"));
         assert_eq!(read("tproxy", |_| ()), other("tproxy"));
     }
 

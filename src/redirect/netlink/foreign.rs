@@ -46,12 +46,14 @@ fn owned(steps: &[Expression]) -> Option<Owned> {
         Expression::OwnerMatch { .. } => Some(Owned::Somebody),
         Expression::Meta(_)
         | Expression::Tracking(_)
+        | Expression::AddressType(_)
         | Expression::Payload { .. }
         | Expression::Mask(_)
         | Expression::Compare { .. }
         | Expression::Lookup(_)
         | Expression::Counter
-        | Expression::Port(_)
+        | Expression::Load(_)
+        | Expression::TrackInZone
         | Expression::Redirect
         | Expression::Reject { .. }
         | Expression::Verdict(_)
