@@ -147,6 +147,7 @@ fn options(condition: &Match) -> Vec<String> {
         Match::SourcePort(transport, ports) => of_ports(*transport, "sport", ports),
         Match::DestinationPort(transport, ports) => of_ports(*transport, "dport", ports),
         Match::Syn => one("-p tcp -m tcp --tcp-flags SYN SYN"),
+        Match::NoSyn => one("-p tcp -m tcp --tcp-flags SYN NONE"),
         Match::Invalid => one("-m conntrack --ctstate INVALID"),
         Match::Established => one("-m conntrack --ctstate ESTABLISHED"),
         Match::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),

@@ -67,6 +67,7 @@ fn condition(condition: &Match) -> String {
         Match::SourcePort(transport, ports) => format!("{} sport {}", transport.word(), set(ports)),
         Match::DestinationPort(transport, ports) => format!("{} dport {}", transport.word(), set(ports)),
         Match::Syn => "tcp flags & syn == syn".to_owned(),
+        Match::NoSyn => "tcp flags & syn == 0".to_owned(),
         Match::Invalid => "ct state invalid".to_owned(),
         Match::Established => "ct state established".to_owned(),
         Match::EstablishedOrRelated => "ct state established,related".to_owned(),

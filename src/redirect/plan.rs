@@ -198,18 +198,21 @@ impl Plan {
         ]
     }
 
-    /// An agent's flow leaves an entry in the tracking table by which it was rewritten. Where the gateway then sends
-    /// from the same port to the same server, as its resolver does from a port of chance, it would inherit the entry,
-    /// and ask itself: an agent could bring that about for every port. So the gateway's flows have a zone of their
-    /// own, by the direction in which they begin; their answers are found as before.
+    /// An agent's flow leaves an entry in the tracking table by which it was rewritten. Where the gateway's resolver
+    /// then asks the same server from the same port, it would inherit the entry, and ask the gateway itself: an agent
+    /// could bring that about for every port. So the gateway's datagrams have a zone of their own, by the direction in
+    /// which their flow begins; answers are found as before. TCP begins its flows anew, and what a closed socket still
+    /// has to send has no owner, so that it would be looked for in the wrong zone.
     fn raw_output(&self) -> Vec<Rule> {
-        let answers = "Flows that came to the gateway were begun by others, and are tracked with theirs.";
         vec![
-            rule(answers, vec![Match::SourcePort(Transport::Tcp, self.ports.all())], Verdict::Accept),
-            rule(answers, vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())], Verdict::Accept),
             rule(
-                "The gateway inherits no entry that an agent left, nor an agent one of the gateway's (threat A21).",
-                vec![self.owner()],
+                "Questions that come to the gateway were begun by others, and are tracked with theirs.",
+                vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())],
+                Verdict::Accept,
+            ),
+            rule(
+                "The gateway's datagrams inherit no entry that an agent left, nor an agent's one of theirs (threat A21).",
+                vec![self.owner(), Match::Transport(Transport::Udp)],
                 Verdict::TrackApart,
             ),
         ]
@@ -294,19 +297,23 @@ impl Plan {
 
     /// A socket that was closed has no owner any more, and may have data, its FIN or an acknowledgement still to send.
     /// Everybody else's TCP was redirected, so that a flow that was not is one of the gateway's; who has a socket can
-    /// send nothing on it (threat A21), and who has none opens nothing.
+    /// send nothing on it (threat A21), and nothing without an owner opens one: so are sockets that the kernel makes for
+    /// itself, for the further paths of MPTCP.
     fn what_a_closed_socket_left(&self) -> [Rule; 2] {
-        let begun = || vec![Match::Transport(Transport::Tcp), Match::Original, Match::Established];
-        let somebody = [vec![Match::OtherOwner(self.uid)], begun()].concat();
         [
             rule(
                 "Nobody else sends on a connection that the gateway began (threat A21).",
-                somebody,
+                vec![
+                    Match::OtherOwner(self.uid),
+                    Match::Transport(Transport::Tcp),
+                    Match::Original,
+                    Match::Established,
+                ],
                 Verdict::Reject(Refusal::PortUnreachable),
             ),
             rule(
                 "What the gateway's sockets still had to send when they were closed.",
-                begun(),
+                vec![Match::NoSyn, Match::Original, Match::Established],
                 Verdict::Accept,
             ),
         ]
@@ -525,11 +532,12 @@ mod tests {
     #[test]
     fn what_a_closed_socket_left_passes_only_behind_a_refusal_for_everybody_with_a_socket() {
         let filter = plan(&[]).unwrap().filter_output();
-        let begun = [Match::Transport(Transport::Tcp), Match::Original, Match::Established];
-        let passes = filter.iter().position(|rule| rule.matches == begun).unwrap();
+        let left = [Match::NoSyn, Match::Original, Match::Established];
+        let passes = filter.iter().position(|rule| rule.matches == left).unwrap();
         assert_eq!(filter[passes].verdict, Verdict::Accept);
         let refusal = &filter[passes - 1];
         assert_eq!(refusal.verdict, Verdict::Reject(Refusal::PortUnreachable));
+        let begun = [Match::Transport(Transport::Tcp), Match::Original, Match::Established];
         assert_eq!(refusal.matches, [&[Match::OtherOwner(61_234)], &begun[..]].concat());
     }
 

@@ -86,6 +86,8 @@ pub enum Match {
     DestinationPort(Transport, BTreeSet<u16>),
     /// SYN is set: it opens a connection, or takes part in the opening.
     Syn,
+    /// It is TCP, and takes no part in the opening of a connection.
+    NoSyn,
     /// Connection tracking cannot make sense of it.
     Invalid,
     Established,
@@ -174,6 +176,7 @@ impl Match {
             | Self::SourcePort(..)
             | Self::DestinationPort(..)
             | Self::Syn
+            | Self::NoSyn
             | Self::Invalid
             | Self::Established
             | Self::EstablishedOrRelated

@@ -71,12 +71,8 @@ impl Steps {
             }
             Match::SourcePort(transport, ports) => self.port(*transport, 0, ports),
             Match::DestinationPort(transport, ports) => self.port(*transport, 2, ports),
-            Match::Syn => {
-                self.transport(Transport::Tcp.number());
-                self.payload(Header::Transport, 13, 1);
-                self.made.push(Expression::Mask(vec![SYN]));
-                self.compare(true, &[SYN]);
-            }
+            Match::Syn => self.syn(SYN),
+            Match::NoSyn => self.syn(0),
             Match::Invalid => self.bits(Tracking::State, INVALID),
             Match::Established => self.bits(Tracking::State, ESTABLISHED),
             Match::EstablishedOrRelated => self.bits(Tracking::State, ESTABLISHED | RELATED),
@@ -133,6 +129,14 @@ impl Steps {
         let length = prefix / 8;
         self.payload(Header::Network, offset, length.into());
         self.compare(equal, bytes.get(..length.into()).unwrap_or(&bytes));
+    }
+
+    /// Compares the SYN bit of TCP's flags.
+    fn syn(&mut self, is: u8) {
+        self.transport(Transport::Tcp.number());
+        self.payload(Header::Transport, 13, 1);
+        self.made.push(Expression::Mask(vec![SYN]));
+        self.compare(true, &[is]);
     }
 
     fn port(&mut self, transport: Transport, offset: u32, ports: &BTreeSet<u16>) {
