@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod gateway;
 mod policies;
+mod providers;
 mod recorded;
 mod run;
 mod support;

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use super::source::{Origin, parse};
+use crate::call::Dialect;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";
@@ -141,6 +142,8 @@ pub struct Destination {
     pub action: Option<Action>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Vec<Endpoint>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Dialect>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Upgrade>,
     #[serde(skip_serializing_if = "Option::is_none")]

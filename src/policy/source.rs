@@ -27,7 +27,6 @@ const NOT_YET: &[(&str, &[&str])] = &[
             "toolOutputs",
         ],
     ),
-    ("spec.destinations[]", &["provider"]),
     ("spec.credentials[]", &["sigV4"]),
 ];
 

@@ -15,13 +15,13 @@ use crate::policy::ruling::{AUDIT, ENFORCE};
 
 use super::{Names, Problems, Scope, ports};
 
-/// Compiles the destinations of a policy; those with mistakes are left out.
-pub(super) fn lower(written: &[Destination], scope: &Scope, problems: &mut Problems) -> Vec<Rule> {
+/// Compiles the destinations of a policy, each with its field; those with mistakes are left out.
+pub(super) fn lower(written: &[Destination], scope: &Scope, problems: &mut Problems) -> Vec<(String, Rule)> {
     let mut names = Names::default();
     let all = written.iter().enumerate().map(|(number, destination)| {
         let path = field::item("spec.destinations", number);
         names.add(&path, &destination.name, problems);
-        rule(&path, destination, scope, problems)
+        rule(&path, destination, scope, problems).map(|rule| (path, rule))
     });
     all.flatten().collect()
 }
@@ -40,7 +40,7 @@ fn rule(path: &str, written: &Destination, scope: &Scope, problems: &mut Problem
     let grant = (action == Action::Inspect).then(|| {
         let upgrade = written.upgrade == Some(Upgrade::Allow);
         let enforcement = if scope.audit { AUDIT } else { ENFORCE };
-        Arc::new(Grant { rule: id.clone(), enforcement, endpoints, upgrade })
+        Arc::new(Grant { rule: id.clone(), enforcement, endpoints, provider: written.provider, upgrade })
     });
     Some(Rule {
         id,
@@ -66,6 +66,7 @@ fn agreement(path: &str, written: &Destination, problems: &mut Problems) {
         }
     };
     only("endpoints", written.endpoints.is_some(), Action::Inspect);
+    only("provider", written.provider.is_some(), Action::Inspect);
     only("upgrade", written.upgrade.is_some(), Action::Inspect);
     only("allowEch", written.allow_ech.is_some(), Action::Tunnel);
     only("protocol", written.protocol.is_some(), Action::Tunnel);
@@ -154,7 +155,10 @@ fn endpoints(
     let list = field::key(path, "endpoints");
     let written = written?;
     if written.is_empty() {
-        problems.add(list.as_str(), "name at least one endpoint, or leave the field out to allow everything");
+        problems.add(
+            list.as_str(),
+            "name at least one endpoint, or leave the field out for what is open by default",
+        );
     }
     let all = written.iter().enumerate().map(|(number, endpoint)| {
         let path = field::item(&list, number);
