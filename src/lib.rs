@@ -31,4 +31,5 @@ mod bind;
 pub mod config;
 pub mod drain;
 pub mod ledger;
+mod route;
 pub mod telemetry;

@@ -89,6 +89,7 @@ const RULES: &[Rule] = &[
         forbidden: &[
             "crate::proxy",
             "crate::bind",
+            "crate::route",
             "crate::tls",
             "crate::redirect::apply",
             "crate::redirect::netlink",
@@ -134,6 +135,7 @@ const RULES: &[Rule] = &[
             "proxy",
             "dns",
             "bind",
+            "route",
             "tls",
             "config",
             "ledger",
@@ -151,6 +153,7 @@ const RULES: &[Rule] = &[
         modules: &[
             "dns",
             "bind",
+            "route",
             "tls",
             "config",
             "ledger",
@@ -181,6 +184,7 @@ const RULES: &[Rule] = &[
             "proxy",
             "dns",
             "bind",
+            "route",
             "tls",
             "config",
             "ledger",

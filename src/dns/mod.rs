@@ -7,7 +7,6 @@ pub mod answer;
 mod places;
 mod rate;
 mod resolver;
-mod route;
 mod serve;
 mod sockets;
 pub mod table;

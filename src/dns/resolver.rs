@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use super::answer::{Outcome, Source, answer};
 use super::places::Places;
 use super::rate::Rate;
-use super::route;
 use super::table::{Names, Synthetic};
 use crate::event::{Action, Destination, Event, Kind};
 use crate::ledger::{Ledger, fresh_id};
 use crate::policy::destination::Ruling;
 use crate::policy::name::DnsName;
+use crate::route;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::DnsAnswer;
 
@@ -86,7 +86,8 @@ impl Resolver {
     /// Looks at what changes by itself: the pod's routes, and names whose time has run out.
     pub(super) fn look(&self) {
         let [v4, v6] = self.names.pools().map(|pool| pool.network());
-        self.ipv6_only.store(!route::is_there(v4) && route::is_there(v6), Ordering::Relaxed);
+        let is_there = |to| route::is_there(to).unwrap_or(true);
+        self.ipv6_only.store(!is_there(v4) && is_there(v6), Ordering::Relaxed);
         self.count();
     }
 

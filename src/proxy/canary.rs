@@ -7,16 +7,16 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::io::Errno;
 use tokio::net::{TcpSocket, UdpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::redirect::plan::{CANARY_V4, CANARY_V6};
+use crate::route;
 
 /// Beside the canary: where the gateway may send, it may send there.
 const BESIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
@@ -79,7 +79,7 @@ impl Canaries {
     }
 
     async fn family(&self, canary: IpAddr) -> Family {
-        match has_route(canary).await {
+        match route::is_there(canary) {
             Ok(true) => {}
             Ok(false) => return Family { tcp: Seen::NoRoute, udp: Seen::NoRoute },
             Err(error) => {
@@ -124,55 +124,22 @@ fn is_prohibited(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// Whether this machine has a way to the address; nothing is sent. An error where that cannot be asked: somebody may
-/// hold every port, or this process every descriptor that it may have.
-async fn has_route(canary: IpAddr) -> io::Result<bool> {
-    let connected = async {
-        let socket = UdpSocket::bind(unspecified(canary)).await?;
-        socket.connect((canary, UDP_PORT)).await
-    };
-    match connected.await {
-        Ok(()) => Ok(true),
-        Err(error) if says_no_route(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether an error says that there is no such family here, no address to send from or no route, or a route that
-/// leads nowhere (`prohibit`, `blackhole`).
-fn says_no_route(error: &io::Error) -> bool {
-    let those = [
-        Errno::AFNOSUPPORT,
-        Errno::ADDRNOTAVAIL,
-        Errno::NETUNREACH,
-        Errno::HOSTUNREACH,
-        Errno::ACCESS,
-        Errno::INVAL,
-    ];
-    Errno::from_io_error(error).is_some_and(|errno| those.contains(&errno))
-}
-
 /// A socket whose source port is known before it connects.
 fn bound(canary: IpAddr) -> io::Result<(TcpSocket, u16)> {
     let socket = if canary.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.bind(unspecified(canary))?;
+    socket.bind(route::unspecified(canary))?;
     let port = socket.local_addr()?.port();
     Ok((socket, port))
 }
 
 /// A reject in the kernel's output chain is EPERM for the datagram it is about, at once.
 async fn udp(to: IpAddr) -> Seen {
-    let sent = async { UdpSocket::bind(unspecified(to)).await?.send_to(&[], (to, UDP_PORT)).await };
+    let sent = async { UdpSocket::bind(route::unspecified(to)).await?.send_to(&[], (to, UDP_PORT)).await };
     match sent.await {
         Ok(_) => Seen::Loose("was sent".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Seen::Rejected,
         Err(error) => Seen::Loose(format!("was not rejected ({})", error.kind())),
     }
-}
-
-fn unspecified(canary: IpAddr) -> SocketAddr {
-    let ip = if canary.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    SocketAddr::new(ip, 0)
 }
 
 impl Proof {
@@ -232,13 +199,6 @@ mod tests {
         let sent = proof(Seen::CameBack, Seen::Loose("was sent".to_owned()));
         assert!(!sent.holds());
         assert_eq!(sent.to_string(), "the UDP canary over IPv4 was sent");
-    }
-
-    #[test]
-    fn ports_and_descriptors_that_ran_out_are_no_lack_of_a_route() {
-        let says = |errno: Errno| says_no_route(&errno.into());
-        assert!([Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::AFNOSUPPORT].into_iter().all(says));
-        assert!(![Errno::ADDRINUSE, Errno::MFILE, Errno::NFILE, Errno::NOBUFS].into_iter().any(says));
     }
 
     #[test]

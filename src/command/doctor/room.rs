@@ -1,12 +1,13 @@
 //! The network namespace: what the kernel does here and now with what whoever runs this sends.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use super::Finding;
 use crate::config::Settings;
 use crate::redirect::plan::{CANARY_V4, CANARY_V6};
+use crate::route;
 use crate::tls::gate::Surroundings;
 
 /// What is redirected never leaves the machine, so it is there at once or not at all.
@@ -39,9 +40,17 @@ pub(super) fn look(surroundings: Surroundings, settings: Option<&Settings>) -> V
     let families = [("IPv4", IpAddr::V4(CANARY_V4)), ("IPv6", IpAddr::V6(CANARY_V6))];
     let mut findings = Vec::new();
     for (family, canary) in families {
-        if !has_route(canary) {
-            findings.push(Finding::ok("way out", format!("{family}: there is no route out")));
-            continue;
+        match route::is_there(canary) {
+            Ok(true) => {}
+            Ok(false) => {
+                findings.push(Finding::ok("way out", format!("{family}: there is no route out")));
+                continue;
+            }
+            Err(error) => {
+                let found = format!("{family}: it could not be tried ({error})");
+                findings.push(Finding::warn("way out", found).remedy("look again"));
+                continue;
+            }
         }
         findings.push(connections(family, fate(connect(canary))));
         findings.push(datagrams(family, fate(send(canary, UDP, &[]).map(|_| Fate::Left))));
@@ -104,18 +113,12 @@ fn names(family: &str, fate: Fate) -> Finding {
     }
 }
 
-/// Whether anything could be sent there; nothing is.
-fn has_route(to: IpAddr) -> bool {
-    let connected = socket(to).and_then(|socket| socket.connect((to, UDP)));
-    connected.is_ok()
-}
-
 fn connect(to: IpAddr) -> io::Result<Fate> {
     TcpStream::connect_timeout(&SocketAddr::new(to, TCP), PATIENCE).map(|_| Fate::Answered)
 }
 
 fn send(to: IpAddr, port: u16, bytes: &[u8]) -> io::Result<UdpSocket> {
-    let socket = socket(to)?;
+    let socket = UdpSocket::bind(route::unspecified(to))?;
     socket.connect((to, port))?;
     socket.send(bytes)?;
     Ok(socket)
@@ -127,11 +130,6 @@ fn ask(to: IpAddr) -> io::Result<Fate> {
     let mut answer = [0; 512];
     socket.recv(&mut answer)?;
     Ok(Fate::Answered)
-}
-
-fn socket(to: IpAddr) -> io::Result<UdpSocket> {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    UdpSocket::bind((any, 0))
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "what is not known to be held back is not")]
