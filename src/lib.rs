@@ -1,6 +1,7 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`event`], [`policy`], [`wire`], [`filter`].
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`event`], [`call`], [`policy`], [`wire`],
+//! [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
 //! [`command`] is where parts are joined, one file a subcommand.
@@ -8,6 +9,7 @@
 pub mod cli;
 pub mod command;
 
+pub mod call;
 pub mod event;
 pub mod problem;
 mod yaml;

@@ -24,6 +24,7 @@ const PURE: &[&str] = &[
     "policy",
     "wire",
     "filter",
+    "call",
     "event",
     "problem",
     "credential/percent",
