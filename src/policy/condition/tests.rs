@@ -313,9 +313,9 @@ fn word() -> impl Strategy<Value = Comparison> {
 #[derive(Debug, Clone)]
 enum Shape {
     Test(&'static str, Comparison, &'static str),
-    Any(Vec<Shape>),
-    All(Vec<Shape>),
-    Not(Box<Shape>),
+    Any(Vec<Self>),
+    All(Vec<Self>),
+    Not(Box<Self>),
 }
 
 impl Shape {

@@ -7,7 +7,7 @@ use crate::policy::field;
 use super::Problems;
 
 /// How deep conditions may nest.
-const MOST_DEPTH: usize = 16;
+const MOST_DEPTH: usize = 10;
 
 /// Compiles a condition; none where it has a mistake. `kind` says whether the rule has one.
 pub(super) fn lower(path: &str, written: &When, kind: bool, problems: &mut Problems) -> Option<Condition> {
