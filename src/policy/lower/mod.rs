@@ -16,9 +16,10 @@ use super::credential::Credential;
 use super::document::tool::{Permission, ToolInputs};
 use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
 use super::field;
+use super::hosted::Section;
 use super::rule::{Rule, Tier};
 use super::ruling::{AUDIT, ENFORCE};
-use super::{hosted as compiled, tool as calls};
+use super::tool::Rule as ToolRule;
 
 /// The namespace of an `EgressPolicy` that names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -27,7 +28,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 pub(super) struct Lowered {
     pub(super) scope: Scope,
     pub(super) rules: Vec<Rule>,
-    pub(super) tools: Vec<calls::Rule>,
+    pub(super) tools: Vec<ToolRule>,
     pub(super) written: Written,
     /// With the field each stands in.
     pub(super) credentials: Vec<(String, Credential)>,
@@ -36,7 +37,7 @@ pub(super) struct Lowered {
 /// What a policy writes once, and several policies together decide by the strictest; none where it is not written.
 #[derive(Debug)]
 pub(super) struct Written {
-    pub(super) hosted_tools: Option<compiled::Section>,
+    pub(super) hosted_tools: Option<Section>,
     pub(super) url_sources: Option<Permission>,
     pub(super) provider_state: Option<Permission>,
     pub(super) tool_default: Option<Permission>,

@@ -52,33 +52,26 @@ impl Judge for Policy {
             return Start::Deny(refused);
         }
         let met = self.tools.meet(tool);
-        let all = self.prospect(tool, &met, Sight::All);
-        let deciding = if self.mode == Mode::AuditOnly {
-            None
-        } else {
-            Some(self.prospect(tool, &met, Sight::Enforced))
-        };
-        let recorded = met.iter().any(|met| met.rule.action == Action::Audit && !met.is_unconditional());
-        let decided = match (&deciding, &all) {
-            (Some(Prospect::Open), _) => return Start::NeedsInput,
-            (Some(Prospect::Settled(outcome @ Outcome::Denied(_))), _) => outcome,
-            (Some(Prospect::Settled(outcome)), _) if !recorded && !self.audits() => outcome,
-            (_, Prospect::Open) => return Start::Observe,
-            (_, Prospect::Settled(_)) if recorded => return Start::Observe,
-            (Some(Prospect::Settled(outcome)), _) | (None, Prospect::Settled(outcome)) => outcome,
-        };
-        let together = match &all {
+        let audit_only = self.mode == Mode::AuditOnly;
+        let decided = match self.prospect(tool, &met, self.sight()) {
             Prospect::Settled(outcome) => outcome,
-            Prospect::Open => decided,
+            Prospect::Open if audit_only => return Start::Observe,
+            Prospect::Open => return Start::NeedsInput,
         };
-        let judgement =
-            self.weigh(|sight| if sight == Sight::All { together.clone() } else { decided.clone() });
+        let denied = !audit_only && matches!(decided, Outcome::Denied(_));
+        let mut recording = visible(&met, Sight::All, Action::Audit);
+        let recorded = recording.any(|met| !met.is_unconditional());
+        let together = match self.prospect(tool, &met, Sight::All) {
+            Prospect::Settled(outcome) if denied || !recorded => outcome,
+            Prospect::Open if denied => decided.clone(),
+            Prospect::Settled(_) | Prospect::Open => return Start::Observe,
+        };
+        let judgement = self.weigh(|sight| match sight {
+            Sight::Enforced => decided.clone(),
+            Sight::All => together.clone(),
+        });
         let verdict = verdict(judgement, Advice::NotAvailable, || audits(&met, None));
-        if verdict.decision.verdict == event::Verdict::Deny {
-            Start::Deny(verdict)
-        } else {
-            Start::Allow(verdict)
-        }
+        if denied { Start::Deny(verdict) } else { Start::Allow(verdict) }
     }
 
     fn complete(&self, call: &ToolCall<'_>) -> Verdict {
@@ -100,10 +93,6 @@ impl Policy {
     /// How much of a tool's input an event keeps: `audit.toolInputs`.
     pub fn tool_inputs(&self) -> ToolInputs {
         self.settings.tool_inputs
-    }
-
-    fn audits(&self) -> bool {
-        matches!(self.mode, Mode::AuditOnly | Mode::Enforced { audits: true })
     }
 
     /// The denial of any call, and of a name beyond the bound, whoever selects the pod.

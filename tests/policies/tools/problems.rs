@@ -73,8 +73,8 @@ const WRONG_CONDITIONS: &[(&str, &str)] = &[
          StartsWith, NotStartsWith, In, NotIn, Within, NotWithin, Exists or NotExists",
     ),
     (
-        "{parm: a, operator: Exists}",
-        "when.parm: unknown field; expected any, all, not, param, operator or values",
+        "{param: a, operator: Exists, colour: red}",
+        "when.colour: unknown field; expected any, all, not, param, operator or values",
     ),
 ];
 
