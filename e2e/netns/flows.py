@@ -6,7 +6,7 @@ from functools import partial
 
 from agent import BOTH
 from attack import FAMILIES, NONE
-from frames import TCP, UDP
+from frames import SYN, TCP, UDP
 from outside import ACCOMPLICE_PORT
 from plan import Instead, Without
 from report import Subject
@@ -20,7 +20,7 @@ RULE = "asking for the reply direction, in one tracking zone"
 OWN = "own.example.com"
 QUESTION = b"\x10\x10\x01\x00\x00\x01" + bytes(6) + b"\x03own\x07example\x03com\x00\x00\x01\x00\x01"
 QUESTIONS = 3
-TCP_REPAIR, SYN, SYN_ACK = 19, 0x02, 0x12
+TCP_REPAIR, SYN_ACK = 19, 0x12
 ANY = {4: "0.0.0.0", 6: "::"}
 # Ports on either side of the gateway's; TCP's whole range would be as many connections to the gateway.
 NEAR = 16
@@ -33,9 +33,15 @@ RANGES = itertools.count(34000, FEW)
 
 
 def subjects():
-    ways = {"DNS questions": datagrams, "connection": connections}
+    ways = {
+        "DNS questions": datagrams,
+        "connection": partial(connections, "tcp"),
+        # The sockets of MPTCP's paths are the kernel's own, without an owner.
+        "connection, by MPTCP": partial(connections, "mptcp"),
+    }
     for name, sweep in ways.items():
         yield Subject(f"A21 the source port of the gateway's {name}", partial(examine, sweep), counts=True)
+    yield Subject("what the gateway still had to send when it closed", closed)
     yield Subject("A21 entries that an agent left for the gateway's ports", left_behind, counts=True)
 
 
@@ -101,7 +107,7 @@ def datagrams(stage, identity, family):
     return stage.attempt(identity, "sweep", *arguments, counts=is_swept, patience=NONE)
 
 
-def connections(stage, identity, family):
+def connections(kind, stage, identity, family):
     """A connection of the gateway's UID is gone without a word, as when its peer vanished."""
     port = next(PORTS)
     with stage.gateway.socket(family, KINDS["tcp"]) as gone:
@@ -110,8 +116,34 @@ def connections(stage, identity, family):
         # What the server says first is taken, so that nothing under way meets a closed port.
         gone.recv(64)
         gone.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
-    arguments = ["tcp", family, ACCOMPLICE[family], ACCOMPLICE_PORT, port - NEAR, port + NEAR]
+    arguments = [kind, family, ACCOMPLICE[family], ACCOMPLICE_PORT, port - NEAR, port + NEAR]
     return stage.attempt(identity, "sweep", *arguments, counts=is_opening, patience=NONE)
+
+
+def closed(stage, subject):
+    """A closed socket has no owner any more; what it was given before reaches the other side all the same."""
+    for family in FAMILIES:
+        with stage.topology.socket("accomplice", family, KINDS["tcp"]) as server:
+            server.bind((ACCOMPLICE[family], 0))
+            server.listen()
+            with stage.gateway.socket(family, KINDS["tcp"]) as sender:
+                sender.connect(server.getsockname()[:2])
+                taken, _ = server.accept()
+                sender.setblocking(False)
+                given = fill(sender)
+            with taken:
+                arrived = sum(map(len, iter(partial(taken.recv, 1 << 16), b"")))
+        subject.check(f"over IPv{family} all of it arrives, and its end", arrived == given, (arrived, given))
+
+
+def fill(sender):
+    """Gives a socket as much as it takes while nobody reads."""
+    given = 0
+    try:
+        while True:
+            given += sender.send(bytes(1 << 16))
+    except BlockingIOError:
+        return given
 
 
 def is_swept(frame):

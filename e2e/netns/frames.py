@@ -4,6 +4,8 @@ import ipaddress
 from dataclasses import dataclass
 
 ICMP, IGMP, TCP, UDP, ROUTING, ICMP6, HOP_BY_HOP, UDPLITE = 1, 2, 6, 17, 43, 58, 0, 136
+# In the byte of TCP's flags (RFC 9293 section 3.1).
+SYN = 0x02
 # Not a number of IP's: an ARP packet.
 ARP = -1
 NAMES = {ICMP: "icmp", IGMP: "igmp", TCP: "tcp", UDP: "udp", ICMP6: "icmpv6", UDPLITE: "udplite", ARP: "arp"}

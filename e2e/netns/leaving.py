@@ -1,4 +1,6 @@
-"""Attacks that send something out of the pod past the gateway (threats A1, A3 to A6, A11, A26, A27)."""
+"""Attacks that send something out of the pod past the gateway (threats A1, A3 to A6, A11, A22, A26, A27)."""
+
+import itertools
 
 from agent import ROOT
 from attack import Attack
@@ -6,7 +8,7 @@ from frames import UDP
 from gateway import UID
 from plan import First, Instead, Without
 from report import Subject
-from topology import ACCOMPLICE, LINK_LOCAL
+from topology import ACCOMPLICE, LINK_LOCAL, POD
 from twin import between_containers, inspected_soon
 
 REDIRECT = Without(r"l4proto tcp redirect")
@@ -21,7 +23,7 @@ SECOND = 1.0
 
 
 def subjects():
-    for attack in [*tcp(), *ipv6(), *datagrams(), *questions(), *devices(), *groups()]:
+    for attack in [*tcp(), *ipv6(), *datagrams(), *questions(), *devices(), *groups(), *answers()]:
         yield Subject(f"{attack.threat} {attack.name}", attack.examine, counts=True)
 
 
@@ -98,6 +100,16 @@ def groups():
     more = {"families": (6,), "counts": lambda frame: frame.protocol == UDP}
     send = dialling("routing", {6: "::1"}, [5353, ACCOMPLICE[6]])
     yield Attack("A27", "a routing header", FINAL_REJECT, (REJECT,), "udp", send, **more)
+
+
+def answers():
+    """Any user may send IPv6 packets from an address that is not the pod's, over the loopback, to the pod."""
+    forged = (Without(r"fib saddr type"), Instead(r"oifname .lo. fib daddr type local accept", 'oifname "lo" accept'))
+    more = {"families": (6,), "refused": AT_ONCE, "twin": between_containers}
+    # A port for each attempt: what was let through without the rule goes on where it is the same flow.
+    ports = itertools.count(5353)
+    arguments = lambda family: [POD[family], ACCOMPLICE[family], next(ports)]
+    yield Attack("A22", "answers to a forged flow", "asking for own addresses", forged, "forge", arguments, **more)
 
 
 def dialling(kind, addresses, more):

@@ -94,3 +94,4 @@ def itself(stage, subject):
                 more = stage.gateway.metric("postern_connections_total") - before
                 subject.check(f"{who}: one connection", more <= 1, more)
     inspected(stage, subject)
+

@@ -6,6 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::Policy;
 use super::ruling::Ruling;
+use crate::redirect::plan::{CANARY_V4, CANARY_V6};
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix))
@@ -96,6 +97,10 @@ impl Reserved {
             return denied(
                 "The name leads to a synthetic address, which stands for a name and is never dialled",
             );
+        }
+        // The redirect does not exempt the gateway there: the connection would come back to it for ever.
+        if ip == IpAddr::V4(CANARY_V4) || ip == IpAddr::V6(CANARY_V6) {
+            return denied("The address is nowhere: with it the gateway proves its redirect");
         }
         if let Some(ruling) = policy.denies_address(ip, port) {
             return Some(ruling);

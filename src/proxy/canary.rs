@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::net::{TcpSocket, UdpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -23,12 +24,15 @@ const BESIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 const TCP_PORT: u16 = 1;
 /// Not 53, which goes to the resolver.
 const UDP_PORT: u16 = 9;
-/// How long a redirected connection, which never leaves the machine, may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a redirected connection, which never leaves the machine, may take on a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Connections of the gateway's own that should come back, by their source port.
+/// Connections of the gateway's own that should come back, by the canary that they were dialled to and their source
+/// port, which nobody else can have while they are open.
 #[derive(Debug, Default)]
-pub(crate) struct Canaries(Mutex<HashMap<u16, oneshot::Sender<()>>>);
+pub(crate) struct Canaries(Mutex<Awaited>);
+
+type Awaited = HashMap<(IpAddr, u16), oneshot::Sender<()>>;
 
 /// What was seen of both families.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,11 +67,9 @@ impl Canaries {
 
     /// Whether a connection is a canary that was waited for; whoever waits is told.
     pub(crate) fn arrived(&self, peer: SocketAddr, dialled: SocketAddr) -> bool {
-        if !matches!(dialled.ip(), IpAddr::V4(CANARY_V4)) && dialled.ip() != IpAddr::V6(CANARY_V6) {
-            return false;
-        }
+        let canary = (dialled.ip(), peer.port());
         dialled.port() == TCP_PORT
-            && self.waiting().remove(&peer.port()).is_some_and(|waiting| waiting.send(()).is_ok())
+            && self.waiting().remove(&canary).is_some_and(|waiting| waiting.send(()).is_ok())
     }
 
     /// Sends canaries over TCP and UDP, in both families.
@@ -77,46 +79,77 @@ impl Canaries {
     }
 
     async fn family(&self, canary: IpAddr) -> Family {
-        if !has_route(canary).await {
-            return Family { tcp: Seen::NoRoute, udp: Seen::NoRoute };
+        match has_route(canary).await {
+            Ok(true) => {}
+            Ok(false) => return Family { tcp: Seen::NoRoute, udp: Seen::NoRoute },
+            Err(error) => {
+                let untried = Seen::Loose(format!("could not be tried ({error})"));
+                return Family { tcp: untried.clone(), udp: untried };
+            }
         }
         let (tcp, datagram) = tokio::join!(self.tcp(canary), udp(canary));
-        // Where the kernel has no nat for IPv6, all of it is rejected, the gateway's own too.
-        let loose = tcp != Seen::CameBack && canary.is_ipv6();
-        let tcp = if loose && udp(BESIDE_V6.into()).await == Seen::Rejected { Seen::Rejected } else { tcp };
         Family { tcp, udp: datagram }
     }
 
-    /// What an error says is of no use: anybody outside can refuse a connection, or say that there is no route.
+    /// What an error says proves nothing: anybody outside can refuse a connection, or say that there is no route.
     async fn tcp(&self, canary: IpAddr) -> Seen {
         let Ok((socket, port)) = bound(canary) else { return Seen::Loose("could not be sent".to_owned()) };
         let (come, back) = oneshot::channel();
-        self.waiting().insert(port, come);
+        self.waiting().insert((canary, port), come);
         let trial = timeout(PATIENCE, async {
             let _open = socket.connect(SocketAddr::new(canary, TCP_PORT)).await?;
             back.await.map_err(|_| io::Error::from(io::ErrorKind::Other))
         });
         let outcome = trial.await;
-        self.waiting().remove(&port);
+        self.waiting().remove(&(canary, port));
         match outcome {
             Ok(Ok(())) => Seen::CameBack,
+            // Where the kernel has no nat for IPv6, all of it is rejected with this error, the gateway's own too; that
+            // a datagram to anywhere is rejected as well cannot come from outside.
+            Ok(Err(error)) if is_prohibited(&error) && udp(BESIDE_V6.into()).await == Seen::Rejected => {
+                Seen::Rejected
+            }
             Ok(Err(error)) => Seen::Loose(format!("did not come back ({})", error.kind())),
             Err(_) => Seen::Loose(format!("did not come back within {} s", PATIENCE.as_secs())),
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<u16, oneshot::Sender<()>>> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Awaited> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether this machine has a way to the address; nothing is sent.
-async fn has_route(canary: IpAddr) -> bool {
+/// Whether a connection was "administratively prohibited" (ICMPv6), as it is where IPv6 is rejected whole.
+fn is_prohibited(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// Whether this machine has a way to the address; nothing is sent. An error where that cannot be asked: somebody may
+/// hold every port, or this process every descriptor that it may have.
+async fn has_route(canary: IpAddr) -> io::Result<bool> {
     let connected = async {
         let socket = UdpSocket::bind(unspecified(canary)).await?;
         socket.connect((canary, UDP_PORT)).await
     };
-    connected.await.is_ok()
+    match connected.await {
+        Ok(()) => Ok(true),
+        Err(error) if says_no_route(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an error says that there is no such family here, no address to send from or no route, or a route that
+/// leads nowhere (`prohibit`, `blackhole`).
+fn says_no_route(error: &io::Error) -> bool {
+    let those = [
+        Errno::AFNOSUPPORT,
+        Errno::ADDRNOTAVAIL,
+        Errno::NETUNREACH,
+        Errno::HOSTUNREACH,
+        Errno::ACCESS,
+        Errno::INVAL,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| those.contains(&errno))
 }
 
 /// A socket whose source port is known before it connects.
@@ -202,14 +235,23 @@ mod tests {
     }
 
     #[test]
+    fn ports_and_descriptors_that_ran_out_are_no_lack_of_a_route() {
+        let says = |errno: Errno| says_no_route(&errno.into());
+        assert!([Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::AFNOSUPPORT].into_iter().all(says));
+        assert!(![Errno::ADDRINUSE, Errno::MFILE, Errno::NFILE, Errno::NOBUFS].into_iter().any(says));
+    }
+
+    #[test]
     fn a_connection_is_a_canary_only_if_it_was_waited_for() {
         let canaries = Canaries::default();
         let (come, _back) = oneshot::channel();
-        canaries.waiting().insert(4_000, come);
+        canaries.waiting().insert((CANARY_V4.into(), 4_000), come);
         let peer = |port| SocketAddr::from(([10, 0, 0, 7], port));
         let canary = SocketAddr::new(CANARY_V4.into(), TCP_PORT);
         assert!(!canaries.arrived(peer(4_001), canary));
         assert!(!canaries.arrived(peer(4_000), SocketAddr::from(([192, 0, 2, 2], TCP_PORT))));
+        let other_family = SocketAddr::new(CANARY_V6.into(), TCP_PORT);
+        assert!(!canaries.arrived(peer(4_000), other_family), "one family proves nothing of the other");
         assert!(canaries.arrived(peer(4_000), canary));
         assert!(!canaries.arrived(peer(4_000), canary));
     }

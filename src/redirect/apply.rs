@@ -1,5 +1,6 @@
 //! Makes a plan true, verifies it, takes it away: by nf_tables, or by iptables where that is wanted or all there is.
 
+use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -66,6 +67,7 @@ pub struct ChainInForce {
 /// Another's rules could let somebody past, the capability or a feature of the kernel is missing, or what stands
 /// afterwards is not the plan. What was programmed is taken back then; what nothing was changed in stands as before.
 pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<InForce, RedirectError> {
+    let _alone = alone()?;
     let warnings = refuse_foreign(directories)?;
     let in_force = match choice {
         Choice::Nftables => by_nftables(plan)?,
@@ -82,7 +84,7 @@ pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<I
         Backend::Nftables => remove_from_iptables(directories),
         Backend::Iptables => remove_from_nftables(),
     };
-    taken_back(replaced, || remove(directories).map(drop))?;
+    taken_back(replaced, || remove_all(directories).map(drop))?;
     Ok(InForce { warnings, ..in_force })
 }
 
@@ -120,9 +122,25 @@ pub fn verify(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<In
 /// # Errors
 /// The capability is missing, or a program of iptables fails.
 pub fn remove(directories: &[PathBuf]) -> Result<Vec<Backend>, RedirectError> {
+    let _alone = alone()?;
+    remove_all(directories)
+}
+
+fn remove_all(directories: &[PathBuf]) -> Result<Vec<Backend>, RedirectError> {
     let nftables = remove_from_nftables()?.then_some(Backend::Nftables);
     let iptables = remove_from_iptables(directories)?.then_some(Backend::Iptables);
     Ok(nftables.into_iter().chain(iptables).collect())
+}
+
+/// The lock of whoever changes the rules of this network namespace. Two at a time would each take back what the other
+/// has programmed, and nothing might stand in the end.
+fn alone() -> Result<File, RedirectError> {
+    let namespace = File::open("/proc/self/ns/net").map_err(RedirectError::Unreadable)?;
+    match namespace.try_lock() {
+        Ok(()) => Ok(namespace),
+        Err(TryLockError::WouldBlock) => Err(RedirectError::Busy),
+        Err(TryLockError::Error(error)) => Err(RedirectError::Unreadable(error)),
+    }
 }
 
 fn by_nftables(plan: &Plan) -> Result<InForce, RedirectError> {

@@ -19,7 +19,7 @@ pub enum RedirectError {
     )]
     NoNftables,
     #[error(
-        "this kernel's nf_tables lacks what {what} needs ({cause}): load nft_chain_nat, nft_redir, nft_ct and nft_reject_inet on the node, or use --backend Iptables"
+        "this kernel's nf_tables lacks what {what} needs ({cause}): load nft_chain_nat, nft_redir, nft_ct, nft_fib_inet and nft_reject_inet on the node, or use --backend Iptables"
     )]
     Lacking { what: String, cause: io::Error },
     #[error("the kernel refuses {what}: {cause}")]
@@ -40,6 +40,10 @@ pub enum RedirectError {
         "IPv6 would stay open, since ip6tables can neither redirect nor reject it ({0}): load ip6table_filter on the node, or switch IPv6 off in the pod"
     )]
     Ipv6Open(Box<Self>),
+    #[error(
+        "another `postern redirect` is at work in this network namespace, or somebody there holds its lock: wait for it to end, then run this again"
+    )]
+    Busy,
     #[error("{cause}; and what was programmed cannot be taken back ({removal}): remove the pod")]
     Remains { cause: Box<Self>, removal: Box<Self> },
     #[error("{}", differing(.0))]

@@ -131,11 +131,14 @@ fn options(condition: &Match) -> Vec<String> {
     let one = |text: &str| vec![text.to_owned()];
     match condition {
         Match::Owner(uid) => vec![format!("-m owner --uid-owner {uid}")],
+        Match::OtherOwner(uid) => vec![format!("-m owner ! --uid-owner {uid} --socket-exists")],
         Match::FromLoopback => vec![format!("-i {LOOPBACK}")],
         Match::ToLoopback => vec![format!("-o {LOOPBACK}")],
         Match::ToElsewhere => vec![format!("! -o {LOOPBACK}")],
         // The rule stands in ip6tables alone.
         Match::Ipv6 => one(""),
+        Match::FromForeignAddress => one("-m addrtype ! --src-type LOCAL"),
+        Match::ToOwnAddress => one("-m addrtype --dst-type LOCAL"),
         Match::To(net) => vec![format!("-d {net}")],
         Match::NotTo(address @ IpAddr::V4(_)) => vec![format!("! -d {address}/32")],
         Match::NotTo(address @ IpAddr::V6(_)) => vec![format!("! -d {address}/128")],
@@ -143,11 +146,13 @@ fn options(condition: &Match) -> Vec<String> {
         Match::NotTransport(transport) => vec![format!("! -p {}", transport.word())],
         Match::SourcePort(transport, ports) => of_ports(*transport, "sport", ports),
         Match::DestinationPort(transport, ports) => of_ports(*transport, "dport", ports),
-        Match::SynAck => one("-p tcp -m tcp --tcp-flags SYN,ACK SYN,ACK"),
+        Match::Syn => one("-p tcp -m tcp --tcp-flags SYN SYN"),
+        Match::NoSyn => one("-p tcp -m tcp --tcp-flags SYN NONE"),
         Match::Invalid => one("-m conntrack --ctstate INVALID"),
         Match::Established => one("-m conntrack --ctstate ESTABLISHED"),
         Match::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),
         Match::Reply => one("-m conntrack --ctdir REPLY"),
+        Match::Original => one("-m conntrack --ctdir ORIGINAL"),
         Match::DestinationRewritten => one("-m conntrack --ctstate DNAT"),
         Match::Discovery(messages) => messages
             .iter()

@@ -198,18 +198,21 @@ impl Plan {
         ]
     }
 
-    /// An agent's flow leaves an entry in the tracking table by which it was rewritten. Where the gateway then sends
-    /// from the same port to the same server, as its resolver does from a port of chance, it would inherit the entry,
-    /// and ask itself: an agent could bring that about for every port. So the gateway's flows have a zone of their
-    /// own, by the direction in which they begin; their answers are found as before.
+    /// An agent's flow leaves an entry in the tracking table by which it was rewritten. Where the gateway's resolver
+    /// then asks the same server from the same port, it would inherit the entry, and ask the gateway itself: an agent
+    /// could bring that about for every port. So the gateway's datagrams have a zone of their own, by the direction in
+    /// which their flow begins; answers are found as before. TCP begins its flows anew, and what a closed socket still
+    /// has to send has no owner, so that it would be looked for in the wrong zone.
     fn raw_output(&self) -> Vec<Rule> {
-        let answers = "Flows that came to the gateway were begun by others, and are tracked with theirs.";
         vec![
-            rule(answers, vec![Match::SourcePort(Transport::Tcp, self.ports.all())], Verdict::Accept),
-            rule(answers, vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())], Verdict::Accept),
             rule(
-                "The gateway inherits no entry that an agent left, nor an agent one of the gateway's (threat A21).",
-                vec![self.owner()],
+                "Questions that come to the gateway were begun by others, and are tracked with theirs.",
+                vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())],
+                Verdict::Accept,
+            ),
+            rule(
+                "The gateway's datagrams inherit no entry that an agent left, nor an agent's one of theirs (threat A21).",
+                vec![self.owner(), Match::Transport(Transport::Udp)],
                 Verdict::TrackApart,
             ),
         ]
@@ -262,7 +265,15 @@ impl Plan {
             vec![Match::Invalid],
             Verdict::Drop,
         ));
-        rules.push(rule("What stays inside.", vec![Match::ToLoopback], Verdict::Accept));
+        if self.ipv6 == Ipv6::Redirected {
+            // Before sources are looked at: who has no address yet asks from the unspecified one.
+            rules.push(discovery(&[
+                Discovery::RouterSolicit,
+                Discovery::NeighbourSolicit,
+                Discovery::NeighbourAdvert,
+            ]));
+        }
+        rules.extend(stays_inside());
         let rewritten = "What was redirected to the gateway, and is on its way there.";
         rules.extend(self.loopback_addresses().into_iter().map(|address| {
             rule(rewritten, vec![Match::DestinationRewritten, Match::To(address)], Verdict::Accept)
@@ -272,13 +283,7 @@ impl Plan {
             vec![Match::Reply, Match::Established],
             Verdict::Accept,
         ));
-        if self.ipv6 == Ipv6::Redirected {
-            rules.push(discovery(&[
-                Discovery::RouterSolicit,
-                Discovery::NeighbourSolicit,
-                Discovery::NeighbourAdvert,
-            ]));
-        }
+        rules.extend(self.what_a_closed_socket_left());
         rules.push(
             rule(
                 "All else: QUIC, so that clients fall back at once, other UDP, ICMP, multicast (threats A4, A5).",
@@ -290,17 +295,43 @@ impl Plan {
         rules
     }
 
+    /// A socket that was closed has no owner any more, and may have data, its FIN or an acknowledgement still to send.
+    /// Everybody else's TCP was redirected, so that a flow that was not is one of the gateway's; who has a socket can
+    /// send nothing on it (threat A21), and nothing without an owner opens one: so are sockets that the kernel makes for
+    /// itself, for the further paths of MPTCP.
+    fn what_a_closed_socket_left(&self) -> [Rule; 2] {
+        [
+            rule(
+                "Nobody else sends on a connection that the gateway began (threat A21).",
+                vec![
+                    Match::OtherOwner(self.uid),
+                    Match::Transport(Transport::Tcp),
+                    Match::Original,
+                    Match::Established,
+                ],
+                Verdict::Reject(Refusal::PortUnreachable),
+            ),
+            rule(
+                "What the gateway's sockets still had to send when they were closed.",
+                vec![Match::NoSyn, Match::Original, Match::Established],
+                Verdict::Accept,
+            ),
+        ]
+    }
+
     /// Nobody answers in the gateway's place, on either loopback, also when it is dead: a squatter would read other
     /// containers' plaintext, forge their DNS, and say that the gateway is ready (threat A24).
+    /// Every SYN counts, not only one with an ACK: who answers a SYN by a SYN of his own has opened the connection
+    /// just as well (RFC 9293, section 3.5).
     fn answers_from_our_ports(&self) -> [Rule; 4] {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::SynAck];
+        let syn = vec![Match::SourcePort(Transport::Tcp, self.ports.all()), Match::Syn];
         let dns = vec![Match::SourcePort(Transport::Udp, [self.ports.dns].into())];
         let ours = |matches: &Vec<Match>| [matches.clone(), vec![self.owner()]].concat();
         let gateway = "The gateway's ports answer where the gateway owns the socket.";
         let squatter = "Nobody else answers there, also when the gateway is dead (threat A24).";
         [
-            rule(gateway, ours(&syn_ack), Verdict::Accept),
-            rule(squatter, syn_ack, Verdict::Drop),
+            rule(gateway, ours(&syn), Verdict::Accept),
+            rule(squatter, syn, Verdict::Drop),
             rule(gateway, ours(&dns), Verdict::Accept),
             rule(squatter, dns, Verdict::Drop),
         ]
@@ -374,6 +405,20 @@ impl Plan {
 fn discovery(messages: &[Discovery]) -> Rule {
     let messages = Match::Discovery(messages.iter().copied().collect());
     rule("IPv6 does not work without neighbour discovery.", vec![messages], Verdict::Accept)
+}
+
+/// What stays inside is between two addresses of the pod's. Any user may send from a foreign address in IPv6
+/// (IPV6_FREEBIND), and to one by a socket that is bound to the loopback device; a flow that began so would make
+/// packets on other devices look like its answers, outgoing ones in the first case and incoming ones in the second.
+fn stays_inside() -> [Rule; 2] {
+    [
+        rule(
+            "A packet that says to come from outside would have its answer leave (IPV6_FREEBIND).",
+            vec![Match::FromForeignAddress],
+            Verdict::Drop,
+        ),
+        rule("What stays inside.", vec![Match::ToLoopback, Match::ToOwnAddress], Verdict::Accept),
+    ]
 }
 
 /// Loopback addresses never leave on another device, to which a socket can be bound (threat A26).
@@ -457,8 +502,43 @@ mod tests {
         for rule in chains.iter().filter(|chain| outgoing(chain)).flat_map(|chain| &chain.rules) {
             assert!(!rule.matches.contains(&Match::EstablishedOrRelated), "{rule:?}");
             let established = rule.matches.contains(&Match::Established);
-            assert!(!established || rule.matches.contains(&Match::Reply), "{rule:?}");
+            let directed = [Match::Reply, Match::Original].iter().any(|one| rule.matches.contains(one));
+            assert!(!established || directed, "{rule:?}");
         }
+    }
+
+    #[test]
+    fn a_foreign_source_begins_no_flow_and_what_stays_inside_has_two_own_addresses() {
+        let filter = plan(&[8080]).unwrap().filter_output();
+        let foreign = filter.iter().position(|rule| rule.matches == [Match::FromForeignAddress]).unwrap();
+        assert_eq!(filter[foreign].verdict, Verdict::Drop);
+        for rule in filter.iter().take(foreign).filter(|rule| rule.verdict == Verdict::Accept) {
+            let asks = |one: &Match| matches!(one, Match::Owner(_) | Match::Discovery(_));
+            assert!(rule.matches.iter().any(asks), "nobody but the gateway passes before: {rule:?}");
+        }
+        let mut inside = filter.iter().filter(|rule| rule.matches.contains(&Match::ToLoopback));
+        assert!(inside.all(|rule| rule.matches.contains(&Match::ToOwnAddress)));
+    }
+
+    #[test]
+    fn nobody_takes_part_in_the_opening_of_a_connection_with_the_gateways_ports() {
+        let opening = vec![Match::SourcePort(Transport::Tcp, Ports::default().all()), Match::Syn];
+        let filter = plan(&[]).unwrap().filter_output();
+        let (gateway, squatter) = (&filter[0], &filter[1]);
+        assert_eq!(gateway.matches, [opening.clone(), vec![Match::Owner(61_234)]].concat());
+        assert_eq!((&squatter.matches, squatter.verdict), (&opening, Verdict::Drop));
+    }
+
+    #[test]
+    fn what_a_closed_socket_left_passes_only_behind_a_refusal_for_everybody_with_a_socket() {
+        let filter = plan(&[]).unwrap().filter_output();
+        let left = [Match::NoSyn, Match::Original, Match::Established];
+        let passes = filter.iter().position(|rule| rule.matches == left).unwrap();
+        assert_eq!(filter[passes].verdict, Verdict::Accept);
+        let refusal = &filter[passes - 1];
+        assert_eq!(refusal.verdict, Verdict::Reject(Refusal::PortUnreachable));
+        let begun = [Match::Transport(Transport::Tcp), Match::Original, Match::Established];
+        assert_eq!(refusal.matches, [&[Match::OtherOwner(61_234)], &begun[..]].concat());
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Rule {
 pub enum Match {
     /// The socket belongs to this UID. Never true of a packet without a socket.
     Owner(u32),
+    /// The socket belongs to another UID than this. Never true of a packet without a socket either.
+    OtherOwner(u32),
     /// It comes in by the loopback device.
     FromLoopback,
     /// It goes out by the loopback device.
@@ -69,6 +71,10 @@ pub enum Match {
     ToElsewhere,
     /// It is IPv6.
     Ipv6,
+    /// Its source is no address of this machine.
+    FromForeignAddress,
+    /// Its destination is an address of this machine.
+    ToOwnAddress,
     /// Its destination lies in this range.
     To(IpNet),
     /// Its destination is of this address's family, and another.
@@ -78,12 +84,16 @@ pub enum Match {
     NotTransport(Transport),
     SourcePort(Transport, BTreeSet<u16>),
     DestinationPort(Transport, BTreeSet<u16>),
-    /// SYN and ACK are both set, so that it answers the opening of a connection.
-    SynAck,
+    /// SYN is set: it opens a connection, or takes part in the opening.
+    Syn,
+    /// It is TCP, and takes no part in the opening of a connection.
+    NoSyn,
     /// Connection tracking cannot make sense of it.
     Invalid,
     Established,
     EstablishedOrRelated,
+    /// It goes in the direction in which its flow began.
+    Original,
     /// It goes against the direction in which its flow began.
     Reply,
     /// The destination of its flow was rewritten.
@@ -159,14 +169,19 @@ impl Match {
             | Self::FromLoopback
             | Self::ToLoopback
             | Self::ToElsewhere
+            | Self::FromForeignAddress
+            | Self::ToOwnAddress
             | Self::Transport(_)
             | Self::NotTransport(_)
             | Self::SourcePort(..)
             | Self::DestinationPort(..)
-            | Self::SynAck
+            | Self::Syn
+            | Self::NoSyn
             | Self::Invalid
             | Self::Established
             | Self::EstablishedOrRelated
+            | Self::Original
+            | Self::OtherOwner(_)
             | Self::Reply
             | Self::DestinationRewritten => None,
         }

@@ -202,11 +202,10 @@ mod tests {
 
     #[test]
     fn a_rule_that_is_missing_or_not_of_the_plan_is_named() {
-        let missing = said(|text| text.replace("-A POSTERN_OUTPUT -o lo -j RETURN\n", ""));
-        assert_eq!(
-            missing,
-            ["rule 8 of POSTERN_OUTPUT in table filter of iptables is missing: -o lo -j RETURN"]
-        );
+        let missing =
+            said(|text| text.replace("-A POSTERN_OUTPUT -o lo -m addrtype --dst-type LOCAL -j RETURN\n", ""));
+        let sentence = "rule 9 of POSTERN_OUTPUT in table filter of iptables is missing: -o lo -m addrtype --dst-type LOCAL -j RETURN";
+        assert_eq!(missing, [sentence]);
         let other = said(|text| text.replace("--to-ports 15001", "--to-ports 1"));
         assert_eq!(other.len(), 2, "{other:?}");
         assert!(other[1].ends_with("is not of the plan"), "{other:?}");

@@ -4,3 +4,4 @@ pub mod client_hello;
 pub mod coding;
 pub mod first_bytes;
 pub mod http1;
+pub mod json;

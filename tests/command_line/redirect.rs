@@ -9,6 +9,31 @@ use super::{Place, Said};
 
 const PLAN: &[&str] = &["redirect", "--uid", "61234", "--inbound-ports", "8080,9090"];
 
+/// Begins a flow inside of the namespace with an address from outside as its source, or as its destination, and then
+/// sends what looks like its answer. Says what the kernel did.
+const FORGED_FLOWS: &str = r#"
+import socket
+FREEBIND, OURS, OUTSIDE = 78, "2001:db8:1::2", "2001:db8:1::9"
+
+def sends(sender, to):
+    try:
+        return sender.sendto(b"x", (to, 4444)) == 1
+    except PermissionError:
+        return False
+
+answering = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+answering.bind((OURS, 4444))
+forged = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+forged.setsockopt(socket.IPPROTO_IPV6, FREEBIND, 1)
+forged.bind((OUTSIDE, 4444))
+print("from outside:", sends(forged, OURS), sends(answering, OUTSIDE))
+bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+bound.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+print("to outside by lo:", sends(bound, "203.0.113.9"))
+plain = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+print("inside:", sends(plain, OURS), sends(plain, "::1"))
+"#;
+
 /// A network namespace that ends with this value.
 struct Namespace {
     place: Place,
@@ -227,11 +252,11 @@ fn the_text_for_nft_makes_the_rules_that_netlink_makes() {
 #[test]
 fn whatever_is_changed_in_nf_tables_is_seen_and_mended_by_programming_again() {
     let Some(namespace) = Namespace::with(&["nft"]) else { return };
-    let last_rule = "nft -a list chain inet postern filter_output | sed -n 's/.*reject.*handle //p'";
+    let last_rule = "nft -a list chain inet postern filter_output | sed -n 's/.*counter.*reject.*handle //p'";
     for (tampering, said) in [
         (
             format!("nft delete rule inet postern filter_output handle $({last_rule})"),
-            "rule 14 of chain filter_output is missing: counter reject",
+            "rule 17 of chain filter_output is missing: counter reject",
         ),
         ("nft flush chain inet postern filter_input".to_owned(), "rule 1 of chain filter_input is missing"),
         (
@@ -371,6 +396,41 @@ fn ipv6_that_can_be_neither_redirected_nor_rejected_is_refused_and_nothing_is_le
     assert!(said.stderr.contains("IPv6 would stay open"), "{said:?}");
     assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
     assert!(!namespace.shell("iptables-nft-save; iptables-legacy-save; ip6tables-save").contains("POSTERN"));
+}
+
+#[test]
+fn a_flow_forged_on_the_loopback_opens_no_way_for_its_answers() {
+    const PYTHON: &str = "/usr/bin/python3";
+    for backend in ["Nftables", "Iptables"] {
+        let Some(namespace) = Namespace::with(&["iptables", "ip6tables-restore"]) else { return };
+        if !fs::exists(PYTHON).unwrap() {
+            return note("there is no python3");
+        }
+        namespace.shell("ip link set lo up");
+        namespace.speak_ipv6();
+        let anybody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"];
+        let forge = [&anybody[..], &[PYTHON, "-c", FORGED_FLOWS]].concat();
+        let open = namespace.run(&forge);
+        let all = "from outside: True True\nto outside by lo: True\ninside: True True\n";
+        assert_eq!(open.stdout, all, "without the redirect: {open:?}");
+        namespace.program(&["--backend", backend]);
+        let closed = namespace.run(&forge);
+        let inside = "from outside: False False\nto outside by lo: False\ninside: True True\n";
+        assert_eq!(closed.stdout, inside, "{backend}: {closed:?}");
+    }
+}
+
+#[test]
+fn two_at_a_time_in_one_namespace_are_not_let_undo_each_other() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.program(&[]);
+    let beside = ["flock", "/proc/self/ns/net", env!("CARGO_BIN_EXE_postern")];
+    for arguments in [PLAN, &["redirect", "--remove"]] {
+        let said = namespace.run(&[&beside[..], arguments].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.stderr.contains("another `postern redirect` is at work"), "{said:?}");
+    }
+    assert_eq!(namespace.redirect(&["--verify"]).code, Some(0), "what stood stands");
 }
 
 #[test]

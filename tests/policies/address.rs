@@ -60,7 +60,7 @@ fn built_in_ranges_are_denied_in_every_disguise() {
         assert_eq!(judge(&reserved, &Policy::none(), address, 443).as_deref(), BUILTIN, "{address}");
     }
     for address in
-        ["192.0.2.1", "10.0.0.1", "2001:db8::1", "64:ff9b::192.0.2.1", "2002:c000:201::1", "fd00::1"]
+        ["192.0.2.2", "10.0.0.1", "2001:db8::2", "64:ff9b::192.0.2.2", "2002:c000:202::1", "fd00::1"]
     {
         assert_eq!(judge(&reserved, &Policy::none(), address, 443), None, "{address}");
     }
@@ -86,6 +86,18 @@ fn only_a_range_rule_as_narrow_as_the_range_lifts_it_on_its_port() {
     let other = Reserved::new(&[], &[], &[]).with_pools(&nets(&["203.0.113.0/24"]));
     assert_eq!(judge(&other, &policy, "198.18.0.1", 443), None);
     assert_eq!(judge(&other, &policy, "203.0.113.9", 443).as_deref(), BUILTIN);
+}
+
+#[test]
+fn the_canaries_of_the_redirect_are_never_dialled_since_the_gateway_is_redirected_there_itself() {
+    let reserved = Reserved::new(&[], &nets(&["192.0.2.0/24", "2001:db8::/32"]), &[]);
+    let policy = policy(&[namespaced(
+        "p",
+        r#"- {name: exact, cidrs: [192.0.2.1/32, "2001:db8::1/128"], ports: [443], action: Tunnel}"#,
+    )]);
+    for address in ["192.0.2.1", "::ffff:192.0.2.1", "64:ff9b::192.0.2.1", "2001:db8::1"] {
+        assert_eq!(judge(&reserved, &policy, address, 443).as_deref(), BUILTIN, "{address}");
+    }
 }
 
 #[test]

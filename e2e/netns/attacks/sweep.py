@@ -1,4 +1,4 @@
-"""Sends to one destination from every source port: sweep.py udp|tcp FAMILY ADDRESS PORT FIRST LAST."""
+"""Sends to one destination from every source port: sweep.py udp|tcp|mptcp FAMILY ADDRESS PORT FIRST LAST."""
 
 import json
 import socket
@@ -8,12 +8,13 @@ import sys
 from tried import FAMILIES, destination, tried
 
 QUESTION = b"\x51\x51\x01\x00\x00\x01" + bytes(6) + b"\x05swept\x04evil\x07example\x00" + struct.pack("!HH", 16, 1)
-KINDS = {"udp": socket.SOCK_DGRAM, "tcp": socket.SOCK_STREAM}
+KINDS = {"udp": socket.SOCK_DGRAM, "tcp": socket.SOCK_STREAM, "mptcp": socket.SOCK_STREAM}
+MPTCP = 262
 ANY = {"4": "0.0.0.0", "6": "::"}
 
 
 def attempt(kind, family, to, port):
-    with socket.socket(FAMILIES[family], KINDS[kind]) as swept:
+    with socket.socket(FAMILIES[family], KINDS[kind], MPTCP if kind == "mptcp" else 0) as swept:
         swept.setblocking(False)
         swept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         swept.bind((ANY[family], port))

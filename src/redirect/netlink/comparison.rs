@@ -168,7 +168,7 @@ pub(super) mod tests {
         });
         assert_eq!(
             said,
-            ["rule 14 of chain filter_output is missing: counter reject with icmpx port-unreachable"]
+            ["rule 17 of chain filter_output is missing: counter reject with icmpx port-unreachable"]
         );
     }
 

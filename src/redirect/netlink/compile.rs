@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::expression::{Code, Expression, Header, Meta, Set, Tracking};
+use super::expression::{Address, Code, Expression, Header, Meta, Set, Tracking};
 use crate::redirect::plan::ZONE;
 use crate::redirect::rule::{LOOPBACK, Match, Refusal, Rule, TableFamily, Transport, Verdict};
 
@@ -14,14 +14,17 @@ const IPV6: u8 = 10;
 const ICMPV6: u8 = 58;
 /// IFNAMSIZ: devices are compared with all of their name, padded with NULs.
 const DEVICE_LENGTH: usize = 16;
-/// SYN and ACK in the byte of TCP's flags (RFC 9293, section 3.1).
-const SYN_ACK: u8 = 0x12;
-/// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_REPLY.
+/// SYN in the byte of TCP's flags (RFC 9293, section 3.1).
+const SYN: u8 = 0x02;
+/// NFT_CT_STATE_BIT of invalid, established and related, IPS_DST_NAT, IP_CT_DIR_ORIGINAL and IP_CT_DIR_REPLY.
 const INVALID: u32 = 1;
 const ESTABLISHED: u32 = 2;
 const RELATED: u32 = 4;
 const DESTINATION_REWRITTEN: u32 = 1 << 5;
+const ORIGINAL: u8 = 0;
 const REPLY: u8 = 1;
+/// RTN_LOCAL: the type of the machine's own addresses.
+const LOCAL: u32 = 2;
 /// NFT_REJECT_ICMPX_UNREACH with its codes, which mean the same in both families.
 const ICMPX: u32 = 2;
 const PORT_UNREACHABLE: u8 = 1;
@@ -50,10 +53,13 @@ impl Steps {
     fn condition(&mut self, condition: &Match) {
         match condition {
             Match::Owner(uid) => self.meta(Meta::SocketUid, true, &uid.to_ne_bytes()),
+            Match::OtherOwner(uid) => self.meta(Meta::SocketUid, false, &uid.to_ne_bytes()),
             Match::FromLoopback => self.meta(Meta::InputDevice, true, &device()),
             Match::ToLoopback => self.meta(Meta::OutputDevice, true, &device()),
             Match::ToElsewhere => self.meta(Meta::OutputDevice, false, &device()),
             Match::Ipv6 => self.network(IPV6),
+            Match::FromForeignAddress => self.own(Address::Source, false),
+            Match::ToOwnAddress => self.own(Address::Destination, true),
             Match::To(net) => self.destination(net.addr(), net.prefix_len(), true),
             Match::NotTo(address) => {
                 let length = if address.is_ipv4() { 32 } else { 128 };
@@ -65,20 +71,14 @@ impl Steps {
             }
             Match::SourcePort(transport, ports) => self.port(*transport, 0, ports),
             Match::DestinationPort(transport, ports) => self.port(*transport, 2, ports),
-            Match::SynAck => {
-                self.transport(Transport::Tcp.number());
-                self.payload(Header::Transport, 13, 1);
-                self.made.push(Expression::Mask(vec![SYN_ACK]));
-                self.compare(true, &[SYN_ACK]);
-            }
+            Match::Syn => self.syn(SYN),
+            Match::NoSyn => self.syn(0),
             Match::Invalid => self.bits(Tracking::State, INVALID),
             Match::Established => self.bits(Tracking::State, ESTABLISHED),
             Match::EstablishedOrRelated => self.bits(Tracking::State, ESTABLISHED | RELATED),
             Match::DestinationRewritten => self.bits(Tracking::Status, DESTINATION_REWRITTEN),
-            Match::Reply => {
-                self.made.push(Expression::Tracking(Tracking::Direction));
-                self.compare(true, &[REPLY]);
-            }
+            Match::Reply => self.direction(REPLY),
+            Match::Original => self.direction(ORIGINAL),
             Match::Discovery(messages) => {
                 self.network(IPV6);
                 self.transport(ICMPV6);
@@ -131,6 +131,14 @@ impl Steps {
         self.compare(equal, bytes.get(..length.into()).unwrap_or(&bytes));
     }
 
+    /// Compares the SYN bit of TCP's flags.
+    fn syn(&mut self, is: u8) {
+        self.transport(Transport::Tcp.number());
+        self.payload(Header::Transport, 13, 1);
+        self.made.push(Expression::Mask(vec![SYN]));
+        self.compare(true, &[is]);
+    }
+
     fn port(&mut self, transport: Transport, offset: u32, ports: &BTreeSet<u16>) {
         self.transport(transport.number());
         self.payload(Header::Transport, offset, 2);
@@ -150,6 +158,17 @@ impl Steps {
         self.made.push(Expression::Tracking(key));
         self.made.push(Expression::Mask(mask.to_ne_bytes().to_vec()));
         self.compare(false, &[0; 4]);
+    }
+
+    fn direction(&mut self, direction: u8) {
+        self.made.push(Expression::Tracking(Tracking::Direction));
+        self.compare(true, &[direction]);
+    }
+
+    /// Asks whether an address of the packet is one of the machine's.
+    fn own(&mut self, address: Address, equal: bool) {
+        self.made.push(Expression::AddressType(address));
+        self.compare(equal, &LOCAL.to_ne_bytes());
     }
 
     fn meta(&mut self, key: Meta, equal: bool, value: &[u8]) {
@@ -184,8 +203,8 @@ mod tests {
 
     #[test]
     fn a_family_and_a_transport_are_asked_for_once() {
-        let syn_ack = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::SynAck];
-        let made = steps(TableFamily::Inet, syn_ack, Verdict::Drop);
+        let syn = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::Syn];
+        let made = steps(TableFamily::Inet, syn, Verdict::Drop);
         let asked = made.iter().filter(|step| **step == Expression::Meta(Meta::TransportProtocol));
         assert_eq!(asked.count(), 1, "{made:?}");
     }

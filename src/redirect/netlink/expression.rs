@@ -11,6 +11,9 @@ const REGISTER: u32 = 1;
 /// NFT_REG_VERDICT.
 const VERDICT_REGISTER: u32 = 0;
 
+/// NFT_FIB_RESULT_ADDRTYPE.
+const ADDRESS_TYPE: u32 = 3;
+
 /// NFTA_EXPR_NAME, NFTA_EXPR_DATA.
 const NAME: u16 = 1;
 const DATA: u16 = 2;
@@ -32,6 +35,8 @@ pub(super) enum Expression {
     Meta(Meta),
     /// Loads a fact that connection tracking knows.
     Tracking(Tracking),
+    /// Loads the type that the routing tables give an address of the packet.
+    AddressType(Address),
     /// Loads bytes of a header.
     Payload { header: Header, offset: u32, length: u32 },
     /// Keeps the bits of what was loaded.
@@ -77,6 +82,13 @@ pub(super) enum Tracking {
     Status = 2,
 }
 
+/// Which address the routing tables are asked about (NFTA_FIB_F_SADDR, NFTA_FIB_F_DADDR).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Address {
+    Source = 1,
+    Destination = 2,
+}
+
 /// Where a payload's offset counts from (`enum nft_payload_bases`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
@@ -118,6 +130,7 @@ impl Expression {
         match self {
             Self::Meta(_) => "meta",
             Self::Tracking(_) | Self::TrackInZone => "ct",
+            Self::AddressType(_) => "fib",
             Self::Payload { .. } => "payload",
             Self::Mask(_) => "bitwise",
             Self::Compare { .. } => "cmp",
@@ -143,6 +156,9 @@ impl Expression {
             }
             Self::Tracking(key) => {
                 data.number(1, REGISTER).number(2, *key as u32);
+            }
+            Self::AddressType(address) => {
+                data.number(1, REGISTER).number(2, ADDRESS_TYPE).number(3, *address as u32);
             }
             Self::Payload { header, offset, length } => {
                 data.number(1, REGISTER).number(2, *header as u32).number(3, *offset).number(4, *length);
@@ -209,6 +225,11 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
         "ct" => {
             ours(1)?;
             Tracking::read(data.number(2)?).map(Expression::Tracking)
+        }
+        "fib" => {
+            ours(1)?;
+            (data.number(2)? == ADDRESS_TYPE).then_some(())?;
+            Address::read(data.number(3)?).map(Expression::AddressType)
         }
         "payload" => {
             ours(1)?;
@@ -292,6 +313,12 @@ impl Tracking {
     }
 }
 
+impl Address {
+    fn read(flags: u32) -> Option<Self> {
+        [Self::Source, Self::Destination].into_iter().find(|one| *one as u32 == flags)
+    }
+}
+
 impl Header {
     fn read(base: u32) -> Option<Self> {
         [Self::Network, Self::Transport].into_iter().find(|one| *one as u32 == base)
@@ -314,6 +341,8 @@ mod tests {
         for expression in [
             Expression::Meta(Meta::SocketUid),
             Expression::Tracking(Tracking::Status),
+            Expression::AddressType(Address::Source),
+            Expression::AddressType(Address::Destination),
             Expression::Payload { header: Header::Transport, offset: 13, length: 1 },
             Expression::Mask(vec![0x12]),
             Expression::Compare { equal: false, with: vec![1, 2, 3, 4] },
@@ -347,6 +376,8 @@ mod tests {
         assert_eq!(read("meta", |data| _ = data.number(3, 1).number(2, 3)), other("meta"));
         assert_eq!(read("redir", |data| _ = data.number(1, 1).number(3, 6)), other("redir"));
         assert_eq!(read("lookup", |data| _ = data.text(1, "x").number(2, 1).number(5, 1)), other("lookup"));
+        assert_eq!(read("fib", |data| _ = data.number(1, 1).number(2, 1).number(3, 1)), other("fib"));
+        assert_eq!(read("fib", |data| _ = data.number(1, 1).number(2, 3).number(3, 9)), other("fib"));
         assert_eq!(read("tproxy", |_| ()), other("tproxy"));
     }
 

@@ -46,6 +46,7 @@ fn owned(steps: &[Expression]) -> Option<Owned> {
         Expression::OwnerMatch { .. } => Some(Owned::Somebody),
         Expression::Meta(_)
         | Expression::Tracking(_)
+        | Expression::AddressType(_)
         | Expression::Payload { .. }
         | Expression::Mask(_)
         | Expression::Compare { .. }

@@ -1,0 +1,271 @@
+//! Edits of a document by span: what is not cut, replaced or added is copied byte for byte.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::{Duplicate, JsonError};
+use super::{Document, Kind, Limits, Place, Value};
+
+/// Why an edit is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    #[error("another edit changes the same bytes")]
+    Overlap,
+    #[error("the value is of another document")]
+    Foreign,
+    #[error("the whole document cannot be removed")]
+    Root,
+    #[error("a key is edited with the value of its entry")]
+    Key,
+    #[error("entries are added to objects, items to arrays")]
+    Kind,
+    #[error("the object has this key already")]
+    Exists,
+    #[error("what is put in is no JSON: {0}")]
+    Json(#[from] JsonError),
+    #[error(transparent)]
+    Duplicate(#[from] Duplicate),
+}
+
+/// Edits of one document, gathered and then made at once.
+///
+/// The result depends on the edits, not on the order in which they were gathered, but for what is added to one and
+/// the same array or object: that stands in the order of the calls. What is put in is checked, so that the result
+/// is JSON again.
+#[derive(Debug)]
+pub struct Edits<'d> {
+    document: &'d Document<'d>,
+    /// What is removed or replaced, by its first byte. No two overlap.
+    spans: BTreeMap<u32, Span>,
+    /// What is added to an array or object, by the byte before which it stands.
+    additions: BTreeMap<u32, Addition>,
+}
+
+#[derive(Debug)]
+struct Span {
+    end: u32,
+    change: Change,
+}
+
+#[derive(Debug)]
+enum Change {
+    /// An item or entry goes, and with it a comma. `next` is where the item or entry after it begins.
+    Remove {
+        next: Option<u32>,
+    },
+    Replace(String),
+}
+
+#[derive(Debug)]
+struct Addition {
+    to_empty: bool,
+    keys: Vec<String>,
+    /// Items, or entries with their keys, as they will stand.
+    parts: Vec<String>,
+}
+
+impl<'d> Edits<'d> {
+    pub fn new(document: &'d Document<'d>) -> Self {
+        Self { document, spans: BTreeMap::new(), additions: BTreeMap::new() }
+    }
+
+    /// Whether nothing is to be changed: the original bytes are the result.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty() && self.additions.is_empty()
+    }
+
+    /// Removes an array's item or, by its value, an object's entry.
+    ///
+    /// With it goes what is between it and the item or entry after it; with the last, what is between it and the one
+    /// before it. An array or object that loses all keeps the whitespace at its two ends.
+    ///
+    /// # Errors
+    ///
+    /// For the root, a key, a value of another document, and where another edit changes the same bytes.
+    pub fn remove(&mut self, value: Value<'d>) -> Result<(), EditError> {
+        self.check(value)?;
+        let node = value.node();
+        let first = match node.place {
+            Place::Root => return Err(EditError::Root),
+            Place::Key => return Err(EditError::Key),
+            Place::Item => node,
+            Place::Member => self.document.node(value.number - 1),
+        };
+        let is_followed = self.rest_after(node.end).first() == Some(&b',');
+        let next = is_followed.then(|| self.document.node(node.next).start);
+        self.put(first.start, node.end, Change::Remove { next })
+    }
+
+    /// Puts other JSON in the place of a value.
+    ///
+    /// # Errors
+    ///
+    /// For a key, a value of another document, text that is no JSON or has a key twice, and where another edit
+    /// changes the same bytes.
+    pub fn replace(&mut self, value: Value<'d>, json: impl Into<String>) -> Result<(), EditError> {
+        self.check(value)?;
+        let (node, json) = (value.node(), json.into());
+        if node.place == Place::Key {
+            return Err(EditError::Key);
+        }
+        check_json(&json)?;
+        self.put(node.start, node.end, Change::Replace(json))
+    }
+
+    /// Adds an entry at an object's end.
+    ///
+    /// # Errors
+    ///
+    /// For what is no object, a value of another document, a key that the object has or was given, even where its
+    /// entry is removed (replace the value instead), text that is no JSON or has a key twice, and where another
+    /// edit removes or replaces the object.
+    pub fn insert(&mut self, object: Value<'d>, key: &str, json: &str) -> Result<(), EditError> {
+        self.check(object)?;
+        if object.get(key)?.is_some() {
+            return Err(EditError::Exists);
+        }
+        check_json(json)?;
+        let addition = self.addition(object, Kind::Object)?;
+        if addition.keys.iter().any(|added| added == key) {
+            return Err(EditError::Exists);
+        }
+        addition.keys.push(key.to_owned());
+        addition.parts.push(format!("{}:{json}", serde_json::Value::from(key)));
+        Ok(())
+    }
+
+    /// Adds an item at an array's end.
+    ///
+    /// # Errors
+    ///
+    /// For what is no array, a value of another document, text that is no JSON or has a key twice, and where another
+    /// edit removes or replaces the array.
+    pub fn append(&mut self, array: Value<'d>, json: impl Into<String>) -> Result<(), EditError> {
+        self.check(array)?;
+        let json = json.into();
+        check_json(&json)?;
+        self.addition(array, Kind::Array)?.parts.push(json);
+        Ok(())
+    }
+
+    /// The document with all edits made.
+    pub fn apply(&self) -> Vec<u8> {
+        let pieces = self.pieces();
+        let added: usize = pieces.iter().map(|piece| piece.text.len()).sum();
+        let bytes = self.document.bytes();
+        let mut edited = Vec::with_capacity(bytes.len() + added);
+        let mut copied = 0;
+        for piece in &pieces {
+            edited.extend_from_slice(&bytes[copied..piece.start]);
+            edited.extend_from_slice(piece.text.as_bytes());
+            copied = piece.end;
+        }
+        edited.extend_from_slice(&bytes[copied..]);
+        edited
+    }
+
+    fn check(&self, value: Value<'_>) -> Result<(), EditError> {
+        if std::ptr::eq(value.document, self.document) { Ok(()) } else { Err(EditError::Foreign) }
+    }
+
+    fn put(&mut self, start: u32, end: u32, change: Change) -> Result<(), EditError> {
+        let is_added_to = self.additions.range(start + 1..end).next().is_some();
+        let last_before_end = self.spans.range(..end).next_back();
+        if is_added_to || last_before_end.is_some_and(|(_, other)| other.end > start) {
+            return Err(EditError::Overlap);
+        }
+        self.spans.insert(start, Span { end, change });
+        Ok(())
+    }
+
+    /// What is added to this array or object.
+    fn addition(&mut self, to: Value<'d>, kind: Kind) -> Result<&mut Addition, EditError> {
+        if to.kind() != kind {
+            return Err(EditError::Kind);
+        }
+        let node = to.node();
+        let to_empty = node.next == to.number + 1;
+        let at = if to_empty { node.start + 1 } else { self.before(node.end - 1) };
+        if self.spans.range(..at).next_back().is_some_and(|(_, other)| other.end > at) {
+            return Err(EditError::Overlap);
+        }
+        let nothing = || Addition { to_empty, keys: Vec::new(), parts: Vec::new() };
+        Ok(self.additions.entry(at).or_insert_with(nothing))
+    }
+
+    /// Every change as bytes that go and text that comes, in the order of the document.
+    fn pieces(&self) -> Vec<Piece<'_>> {
+        let cuts = self.cuts();
+        let emptied: BTreeSet<u32> = cuts.iter().filter(|cut| cut.empties).map(|cut| cut.end).collect();
+        let replaced = self.spans.iter().filter_map(|(start, span)| match &span.change {
+            Change::Replace(json) => Some(Piece::new(*start, span.end, Cow::Borrowed(json))),
+            Change::Remove { .. } => None,
+        });
+        let added = self.additions.iter().map(|(at, addition)| {
+            let comma = if addition.to_empty || emptied.contains(at) { "" } else { "," };
+            Piece::new(*at, *at, Cow::Owned(format!("{comma}{}", addition.parts.join(","))))
+        });
+        let cut = cuts.iter().map(|cut| Piece::new(cut.start, cut.end, Cow::Borrowed("")));
+        let mut pieces: Vec<Piece<'_>> = cut.chain(replaced).chain(added).collect();
+        // No two begin at the same byte: what is added stands after a value or an opening bracket.
+        pieces.sort_unstable_by_key(|piece| piece.start);
+        pieces
+    }
+
+    /// What removals cut: neighbours are cut as one, and with each cut goes a comma too many.
+    fn cuts(&self) -> Vec<Cut> {
+        let mut cuts: Vec<Cut> = Vec::new();
+        for (&first, span) in &self.spans {
+            let Change::Remove { next } = span.change else { continue };
+            let mut cut = Cut { start: first, end: next.unwrap_or(span.end), empties: false };
+            if let Some(neighbour) = cuts.pop_if(|earlier| earlier.end == first) {
+                cut.start = neighbour.start;
+            }
+            if next.is_none() {
+                let before = self.before(cut.start);
+                match self.document.bytes()[before as usize - 1] {
+                    b',' => cut.start = self.before(before - 1),
+                    _ => cut.empties = true,
+                }
+            }
+            cuts.push(cut);
+        }
+        cuts
+    }
+
+    /// The byte after the last one before `at` that is no whitespace.
+    fn before(&self, at: u32) -> u32 {
+        self.document.bytes()[..at as usize].trim_ascii_end().len() as u32
+    }
+
+    /// What follows, without whitespace at its beginning.
+    fn rest_after(&self, end: u32) -> &[u8] {
+        self.document.bytes()[end as usize..].trim_ascii_start()
+    }
+}
+
+/// A range of bytes that goes, of one array or object.
+struct Cut {
+    start: u32,
+    end: u32,
+    /// Nothing is left in the array or object.
+    empties: bool,
+}
+
+/// Bytes that go, and text that comes in their place.
+struct Piece<'e> {
+    start: usize,
+    end: usize,
+    text: Cow<'e, str>,
+}
+
+impl<'e> Piece<'e> {
+    fn new(start: u32, end: u32, text: Cow<'e, str>) -> Self {
+        Self { start: start as usize, end: end as usize, text }
+    }
+}
+
+fn check_json(json: &str) -> Result<(), EditError> {
+    let document = Document::parse(json.as_bytes(), Limits::default())?;
+    document.first_duplicate().map_or(Ok(()), |duplicate| Err(duplicate.into()))
+}

@@ -1,0 +1,169 @@
+//! What an edit leaves, byte for byte, and which edits are not taken.
+
+use super::testing::read;
+use super::*;
+
+/// The value at a path of keys and positions: `tools.1.name`; the root for the empty path.
+fn find<'d>(document: &'d Document<'d>, path: &str) -> Value<'d> {
+    path.split('.').filter(|step| !step.is_empty()).fold(document.root(), |value, step| {
+        let item = value.items().and_then(|mut items| items.nth(step.parse().unwrap()));
+        item.or_else(|| value.get(step).unwrap()).unwrap()
+    })
+}
+
+/// What is left of a document without the values at these paths.
+fn without(text: &str, paths: &[&str]) -> String {
+    let document = read(text);
+    let mut edits = Edits::new(&document);
+    for path in paths {
+        edits.remove(find(&document, path)).unwrap();
+    }
+    String::from_utf8(edits.apply()).unwrap()
+}
+
+#[test]
+fn a_removal_takes_one_comma_and_the_whitespace_of_its_side() {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("[1,2,3]", &["0"], "[2,3]"),
+        ("[1,2,3]", &["1"], "[1,3]"),
+        ("[1,2,3]", &["2"], "[1,2]"),
+        ("[1,2,3]", &["0", "1"], "[3]"),
+        ("[1,2,3]", &["1", "2"], "[1]"),
+        ("[1,2,3]", &["0", "2"], "[2]"),
+        ("[1,2,3]", &["2", "0", "1"], "[]"),
+        ("[ 1 , 2 , 3 ]", &["0"], "[ 2 , 3 ]"),
+        ("[ 1 , 2 , 3 ]", &["1"], "[ 1 , 3 ]"),
+        ("[ 1 , 2 , 3 ]", &["2"], "[ 1 , 2 ]"),
+        ("[ 1 , 2 , 3 ]", &["0", "1", "2"], "[  ]"),
+        ("[\n  1\n]", &["0"], "[\n  \n]"),
+        ("{\"a\":1,\"b\":[2]}", &["a"], "{\"b\":[2]}"),
+        ("{\"a\":1,\"b\":[2]}", &["b"], "{\"a\":1}"),
+        ("{\"a\" : 1 , \"b\" : [2] }", &["b"], "{\"a\" : 1 }"),
+        ("{\"a\":1,\"b\":[2]}", &["b.0"], "{\"a\":1,\"b\":[]}"),
+        ("{\"a\":1,\"b\":[2]}", &["b.0", "a"], "{\"b\":[]}"),
+        ("{\"a\":{\"b\":1},\"c\":2}", &["a.b", "c"], "{\"a\":{}}"),
+        ("[[1,2],[3,4]]", &["0.1", "1.0"], "[[1],[4]]"),
+        ("[[1],[2],3]", &["0.0", "2", "1.0"], "[[],[]]"),
+        ("[\",\",\"]\",\"[\"]", &["1"], "[\",\",\"[\"]"),
+        ("[\",\",\"]\",\"[\"]", &["2"], "[\",\",\"]\"]"),
+    ];
+    for (text, paths, left) in cases {
+        assert_eq!(without(text, paths), *left, "{text} without {paths:?}");
+    }
+}
+
+#[test]
+fn other_bytes_survive_a_replacement() {
+    let text = "{ \"n\":1.10e400,\t\"model\" : \"a\\u0062\", \"x\": [ ] }\r\n";
+    let document = read(text);
+    let mut edits = Edits::new(&document);
+    assert!(edits.is_empty());
+    edits.replace(find(&document, "model"), "\"other\"").unwrap();
+    assert!(!edits.is_empty());
+    let edited = String::from_utf8(edits.apply()).unwrap();
+    assert_eq!(edited, "{ \"n\":1.10e400,\t\"model\" : \"other\", \"x\": [ ] }\r\n");
+}
+
+#[test]
+fn what_is_added_stands_at_the_end_after_a_comma_if_one_is_needed() {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("{}", &[], "{\"k\":1,\"l\\\"\":[]}"),
+        ("{ }", &[], "{\"k\":1,\"l\\\"\":[] }"),
+        ("{\"a\":1}", &[], "{\"a\":1,\"k\":1,\"l\\\"\":[]}"),
+        ("{\"a\":1\n}", &[], "{\"a\":1,\"k\":1,\"l\\\"\":[]\n}"),
+        ("{\"a\":1}", &["a"], "{\"k\":1,\"l\\\"\":[]}"),
+        ("{ \"a\":1, \"b\":2 }", &["b"], "{ \"a\":1,\"k\":1,\"l\\\"\":[] }"),
+        ("{ \"a\":1, \"b\":2 }", &["a"], "{ \"b\":2,\"k\":1,\"l\\\"\":[] }"),
+        ("{ \"a\":1, \"b\":2 }", &["a", "b"], "{ \"k\":1,\"l\\\"\":[] }"),
+        ("{\"a\":{}}", &[], "{\"a\":{},\"k\":1,\"l\\\"\":[]}"),
+    ];
+    for (text, removed, left) in cases {
+        let document = read(text);
+        let mut edits = Edits::new(&document);
+        edits.insert(document.root(), "k", "1").unwrap();
+        removed.iter().for_each(|path| edits.remove(find(&document, path)).unwrap());
+        edits.insert(document.root(), "l\"", "[]").unwrap();
+        assert_eq!(String::from_utf8(edits.apply()).unwrap(), *left, "{text} without {removed:?}");
+    }
+}
+
+#[test]
+fn items_are_added_to_arrays_in_the_order_of_the_calls() {
+    let document = read("{\"a\": [], \"b\": [ 1 ]}");
+    let mut edits = Edits::new(&document);
+    edits.append(find(&document, "b"), "2").unwrap();
+    edits.append(find(&document, "a"), "{\"x\": 0}").unwrap();
+    edits.append(find(&document, "b"), "3").unwrap();
+    assert_eq!(edits.apply(), b"{\"a\": [{\"x\": 0}], \"b\": [ 1,2,3 ]}");
+}
+
+#[test]
+fn edits_that_change_the_same_bytes_are_refused() {
+    let document = read("{\"a\": [1, {\"b\": 2}], \"c\": 3}");
+    let [a, item, object, b] = ["a", "a.0", "a.1", "a.1.b"].map(|path| find(&document, path));
+    let mut edits = Edits::new(&document);
+    edits.remove(object).unwrap();
+    for value in [a, object, b, document.root()] {
+        assert_eq!(edits.replace(value, "0"), Err(EditError::Overlap), "{value:?}");
+    }
+    for value in [a, object, b] {
+        assert_eq!(edits.remove(value), Err(EditError::Overlap), "{value:?}");
+    }
+    assert_eq!(edits.insert(object, "k", "0"), Err(EditError::Overlap));
+    edits.append(a, "4").unwrap();
+    edits.remove(item).unwrap();
+    assert_eq!(edits.apply(), b"{\"a\": [4], \"c\": 3}");
+
+    let mut edits = Edits::new(&document);
+    edits.insert(object, "k", "0").unwrap();
+    for value in [a, object] {
+        assert_eq!(edits.remove(value), Err(EditError::Overlap), "{value:?}");
+    }
+    edits.remove(b).unwrap();
+    assert_eq!(edits.apply(), b"{\"a\": [1, {\"k\":0}], \"c\": 3}");
+}
+
+#[test]
+fn what_would_not_be_json_with_one_reading_is_not_put_in() {
+    let document = read("{\"a\": [1], \"b\": {\"x\": 1, \"x\": 2}}");
+    let [a, b, root] = ["a", "b", ""].map(|path| find(&document, path));
+    let mut edits = Edits::new(&document);
+    for json in ["", "1,2", "\"", "}", "1}", "{\"k\":1,}", "\u{feff}1"] {
+        assert!(matches!(edits.replace(a, json), Err(EditError::Json(_))), "{json}");
+        assert!(matches!(edits.append(a, json), Err(EditError::Json(_))), "{json}");
+        assert!(matches!(edits.insert(root, "k", json), Err(EditError::Json(_))), "{json}");
+    }
+    let twice = Duplicate { first: 1, again: 7 };
+    assert_eq!(edits.replace(a, "{\"k\":1,\"k\":1}"), Err(EditError::Duplicate(twice)));
+    assert_eq!(edits.insert(root, "a", "1"), Err(EditError::Exists));
+    assert!(matches!(edits.insert(b, "x", "1"), Err(EditError::Duplicate(_))));
+    assert_eq!(edits.insert(a, "k", "1"), Err(EditError::Kind));
+    assert_eq!(edits.append(root, "1"), Err(EditError::Kind));
+    assert_eq!(edits.remove(root), Err(EditError::Root));
+    let key = root.entries().unwrap().next().unwrap().key;
+    assert_eq!((edits.remove(key), edits.replace(key, "\"b\"")), (Err(EditError::Key), Err(EditError::Key)));
+    let other = read("{\"a\": [1]}");
+    assert_eq!(edits.remove(find(&other, "a")), Err(EditError::Foreign));
+    assert!(edits.is_empty(), "what is refused changes nothing");
+    edits.insert(root, "k", "1").unwrap();
+    assert_eq!(edits.insert(root, "k", "2"), Err(EditError::Exists));
+}
+
+#[test]
+fn a_root_can_be_replaced_and_keeps_what_is_around_it() {
+    let document = read(" [1] \n");
+    let mut edits = Edits::new(&document);
+    edits.replace(document.root(), "null").unwrap();
+    assert_eq!(edits.apply(), b" null \n");
+}
+
+#[test]
+fn a_hundred_thousand_neighbours_are_removed_as_one() {
+    let text = format!("[{}0]", "1,".repeat(100_000));
+    let document = read(&text);
+    let mut edits = Edits::new(&document);
+    for item in document.root().items().unwrap().filter(|item| item.raw() == "1") {
+        edits.remove(item).unwrap();
+    }
+    assert_eq!(edits.apply(), b"[0]");
+}

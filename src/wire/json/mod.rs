@@ -1,0 +1,153 @@
+//! Reads JSON without copying it: a strict reader that keeps the byte span of every value, and edits by span.
+//!
+//! A body is parsed once into a flat array of nodes that point into it, and is edited by cutting and replacing
+//! spans of it, so that every byte outside an edit stays as it was: number formats, escapes, whitespace, the order
+//! of keys, fields that nobody here knows.
+//!
+//! ```text
+//! let document = Document::parse(&body, Limits::default())?;
+//! let mut edits = Edits::new(&document);
+//! if let Some(tools) = document.root().get("tools")?.and_then(Value::items) {
+//!     for tool in tools {
+//!         if tool.get("type")?.is_some_and(|kind| kind.says("web_search_20250305")) {
+//!             edits.remove(tool)?;
+//!         }
+//!     }
+//! }
+//! let body = if edits.is_empty() { body } else { edits.apply() };
+//! ```
+//!
+//! Accepted is RFC 8259 and nothing more: UTF-8 without a byte order mark, no comment, no trailing comma, no raw
+//! control character in a string, no half of a surrogate pair. Values may nest [`Limits::depth`] deep; the reader
+//! itself does not recurse. A number may be of any size, and `\u0000` is a character like any other.
+//!
+//! Parsers disagree about a key that stands twice in an object. Such an object is read, and known for it:
+//! [`Document::first_duplicate`] answers for the whole document, [`Value::duplicate`] for one object, and
+//! [`Value::get`] refuses to choose. Keys are compared after unescaping.
+
+mod edit;
+#[cfg(test)]
+mod edit_tests;
+mod error;
+mod keys;
+mod parse;
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod recording_tests;
+mod string;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use edit::{EditError, Edits};
+pub use error::{Duplicate, JsonError, Reason};
+pub use value::{Entries, Entry, Items, Value};
+
+/// What one document may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many arrays and objects may stand in one another.
+    pub depth: usize,
+    /// How many values and keys there may be. Each costs 16 bytes of memory; while a document is read, up to 96.
+    pub nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { depth: 128, nodes: 2 << 20 }
+    }
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// A document that was read whole, over the bytes that it was read from.
+pub struct Document<'a> {
+    text: &'a str,
+    /// Every value and key, in the order of their first bytes: the root first, an entry's key before its value.
+    nodes: Vec<Node>,
+    /// The objects in which a key stands twice, by node.
+    duplicates: BTreeMap<u32, Duplicate>,
+}
+
+/// One value or key: 16 bytes.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// Its first byte; of a string, the opening quote.
+    start: u32,
+    /// The byte after its last.
+    end: u32,
+    /// The node after it and all that stands in it.
+    next: u32,
+    kind: Kind,
+    place: Place,
+    /// A string that says something else than its bytes.
+    escaped: bool,
+}
+
+/// Where a node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    /// In an array.
+    Item,
+    /// Before the colon of an object's entry.
+    Key,
+    /// After the colon of an object's entry.
+    Member,
+}
+
+impl<'a> Document<'a> {
+    /// Reads a document of at most 4 GiB in one pass.
+    ///
+    /// # Errors
+    ///
+    /// Where the bytes are no JSON (RFC 8259), or exceed a limit. Keys that stand twice are no error here.
+    pub fn parse(bytes: &'a [u8], limits: Limits) -> Result<Self, JsonError> {
+        parse::parse(bytes, limits)
+    }
+
+    /// The one value that is not in another.
+    pub fn root(&self) -> Value<'_> {
+        Value::at(self, 0)
+    }
+
+    /// The first key of the document that its object has already: it may be read in two ways.
+    pub fn first_duplicate(&self) -> Option<Duplicate> {
+        self.duplicates.values().copied().min_by_key(|duplicate| duplicate.again)
+    }
+
+    /// What it was read from.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    fn node(&self, node: u32) -> &Node {
+        &self.nodes[node as usize]
+    }
+}
+
+/// Says how much there is, never what: a body holds what people wrote.
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document")
+            .field("bytes", &self.text.len())
+            .field("nodes", &self.nodes.len())
+            .field("first_duplicate", &self.first_duplicate())
+            .finish()
+    }
+}

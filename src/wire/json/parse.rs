@@ -1,0 +1,222 @@
+//! The reader: one pass over the bytes, a stack of its own, one node a value.
+
+use std::collections::BTreeMap;
+
+use super::error::{Duplicate, JsonError, Reason};
+use super::keys::find_duplicate;
+use super::{Document, Kind, Limits, Node, Place, string};
+
+/// How many bytes of a usual body there are to a node, at least: room for so many nodes is made at once.
+const BYTES_PER_NODE: usize = 64;
+
+/// Reads a document; see [`Document::parse`].
+pub(super) fn parse(bytes: &[u8], limits: Limits) -> Result<Document<'_>, JsonError> {
+    if u32::try_from(bytes.len()).is_err() {
+        return Err(JsonError::new(u32::MAX as usize, Reason::TooLong));
+    }
+    let text = str::from_utf8(bytes).map_err(|error| JsonError::new(error.valid_up_to(), Reason::NotUtf8))?;
+    if text.starts_with('\u{feff}') {
+        return Err(JsonError::new(0, Reason::ByteOrderMark));
+    }
+    let mut parser = Parser {
+        text,
+        bytes,
+        at: 0,
+        nodes: Vec::with_capacity((bytes.len() / BYTES_PER_NODE).min(limits.nodes)),
+        open: Vec::new(),
+        keys: Vec::new(),
+        duplicates: BTreeMap::new(),
+        limits,
+    };
+    let mut step = Step::Value;
+    while step != Step::End {
+        step = match step {
+            Step::Value => parser.value()?,
+            Step::Key => parser.key()?,
+            Step::After => parser.after()?,
+            Step::End => Step::End,
+        };
+    }
+    Ok(Document { text, nodes: parser.nodes, duplicates: parser.duplicates })
+}
+
+/// What is expected next.
+#[derive(PartialEq, Eq)]
+enum Step {
+    Value,
+    /// The key of an object's entry, and its colon.
+    Key,
+    /// What may follow a value: a comma or the end of what it stands in.
+    After,
+    End,
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    nodes: Vec<Node>,
+    /// The arrays and objects that are not closed yet.
+    open: Vec<Open>,
+    /// The keys of all open objects, the innermost last.
+    keys: Vec<u32>,
+    duplicates: BTreeMap<u32, Duplicate>,
+    limits: Limits,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    node: u32,
+    is_object: bool,
+    /// How many of [`Parser::keys`] are of objects around this.
+    keys: usize,
+}
+
+impl Parser<'_> {
+    fn value(&mut self) -> Result<Step, JsonError> {
+        match self.next_byte()? {
+            b'"' => self.string(self.place_of_value()),
+            b'{' => return self.open(Kind::Object, b'}', Step::Key),
+            b'[' => return self.open(Kind::Array, b']', Step::Value),
+            b'-' | b'0'..=b'9' => self.number(),
+            b't' => self.literal(b"true", Kind::Bool),
+            b'f' => self.literal(b"false", Kind::Bool),
+            b'n' => self.literal(b"null", Kind::Null),
+            _ => Err(self.error(Reason::Value)),
+        }?;
+        Ok(Step::After)
+    }
+
+    fn key(&mut self) -> Result<Step, JsonError> {
+        if self.next_byte()? != b'"' {
+            return Err(self.error(Reason::Key));
+        }
+        self.keys.push(self.node_count());
+        self.string(Place::Key)?;
+        if self.next_byte()? != b':' {
+            return Err(self.error(Reason::Colon));
+        }
+        self.at += 1;
+        Ok(Step::Value)
+    }
+
+    fn after(&mut self) -> Result<Step, JsonError> {
+        self.skip_whitespace();
+        let Some(&Open { is_object, .. }) = self.open.last() else {
+            let is_end = self.at == self.bytes.len();
+            return if is_end { Ok(Step::End) } else { Err(self.error(Reason::Trailing)) };
+        };
+        let step = match (self.next_byte()?, is_object) {
+            (b',', true) => Step::Key,
+            (b',', false) => Step::Value,
+            (b'}', true) | (b']', false) => return Ok(self.close()),
+            (_, true) => return Err(self.error(Reason::Entry)),
+            (_, false) => return Err(self.error(Reason::Item)),
+        };
+        self.at += 1;
+        Ok(step)
+    }
+
+    fn open(&mut self, kind: Kind, closing: u8, first: Step) -> Result<Step, JsonError> {
+        if self.open.len() >= self.limits.depth {
+            return Err(self.error(Reason::TooDeep));
+        }
+        let (node, keys) = (self.node_count(), self.keys.len());
+        self.push(kind, self.place_of_value(), self.at + 1, false)?;
+        self.open.push(Open { node, is_object: kind == Kind::Object, keys });
+        let is_empty = self.next_byte()? == closing;
+        Ok(if is_empty { self.close() } else { first })
+    }
+
+    /// Closes the innermost array or object, at whose last byte the reader stands.
+    fn close(&mut self) -> Step {
+        self.at += 1;
+        let next = self.node_count();
+        if let Some(open) = self.open.pop() {
+            let node = &mut self.nodes[open.node as usize];
+            node.end = self.at as u32;
+            node.next = next;
+            let duplicate = find_duplicate(self.text, &self.nodes, &self.keys[open.keys..]);
+            self.duplicates.extend(duplicate.map(|duplicate| (open.node, duplicate)));
+            self.keys.truncate(open.keys);
+        }
+        Step::After
+    }
+
+    fn string(&mut self, place: Place) -> Result<(), JsonError> {
+        let string::Found { end, escaped } = string::find_end(self.bytes, self.at + 1)?;
+        self.push(Kind::String, place, end, escaped)
+    }
+
+    fn literal(&mut self, literal: &[u8], kind: Kind) -> Result<(), JsonError> {
+        if !self.bytes[self.at..].starts_with(literal) {
+            return Err(self.error(Reason::Value));
+        }
+        self.push(kind, self.place_of_value(), self.at + literal.len(), false)
+    }
+
+    /// A number (RFC 8259, section 6); what follows it is looked at by the next step.
+    fn number(&mut self) -> Result<(), JsonError> {
+        let mut end = self.at + usize::from(self.bytes[self.at] == b'-');
+        end = match self.bytes.get(end) {
+            Some(b'0') => end + 1,
+            _ => self.digits(end)?,
+        };
+        if self.bytes.get(end) == Some(&b'.') {
+            end = self.digits(end + 1)?;
+        }
+        if matches!(self.bytes.get(end), Some(b'e' | b'E')) {
+            let signed = matches!(self.bytes.get(end + 1), Some(b'+' | b'-'));
+            end = self.digits(end + 1 + usize::from(signed))?;
+        }
+        self.push(Kind::Number, self.place_of_value(), end, false)
+    }
+
+    /// The byte after the digits at `from`, of which there must be one.
+    fn digits(&self, from: usize) -> Result<usize, JsonError> {
+        let digits = self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let reason = if from == self.bytes.len() { Reason::End } else { Reason::Number };
+        if digits == 0 { Err(JsonError::new(from, reason)) } else { Ok(from + digits) }
+    }
+
+    /// Records a node from here to `end`, and goes there.
+    fn push(&mut self, kind: Kind, place: Place, end: usize, escaped: bool) -> Result<(), JsonError> {
+        if self.nodes.len() >= self.limits.nodes {
+            return Err(self.error(Reason::TooMany));
+        }
+        // Offsets fit: the length of the text does.
+        let (start, end, next) = (self.at as u32, end as u32, self.node_count() + 1);
+        self.nodes.push(Node { start, end, next, kind, place, escaped });
+        self.at = end as usize;
+        Ok(())
+    }
+
+    fn place_of_value(&self) -> Place {
+        match self.open.last() {
+            None => Place::Root,
+            Some(Open { is_object: true, .. }) => Place::Member,
+            Some(Open { is_object: false, .. }) => Place::Item,
+        }
+    }
+
+    /// The number of the next node. There are no more nodes than bytes.
+    fn node_count(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The next byte that is no whitespace; the reader stays before it.
+    fn next_byte(&mut self) -> Result<u8, JsonError> {
+        self.skip_whitespace();
+        self.bytes.get(self.at).copied().ok_or(self.error(Reason::End))
+    }
+
+    fn skip_whitespace(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn error(&self, reason: Reason) -> JsonError {
+        JsonError::new(self.at, reason)
+    }
+}

@@ -1,0 +1,182 @@
+//! Strings (RFC 8259, section 7): where one ends, and what it says once its escapes are read.
+
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+use std::str::Chars;
+
+use super::error::{JsonError, Reason};
+
+/// A string as it was found.
+pub(super) struct Found {
+    /// The byte after its closing quote.
+    pub(super) end: usize,
+    pub(super) escaped: bool,
+}
+
+/// Finds the end of the string whose first byte after the opening quote is `start`, and checks all of it.
+pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<Found, JsonError> {
+    let mut at = start;
+    let mut escaped = false;
+    loop {
+        at += plain_length(&bytes[at..]);
+        match bytes.get(at) {
+            Some(b'"') => return Ok(Found { end: at + 1, escaped }),
+            Some(b'\\') => at += escape_length(bytes, at)?,
+            Some(_) => return Err(JsonError::new(at, Reason::Control)),
+            None => return Err(JsonError::new(at, Reason::End)),
+        }
+        escaped = true;
+    }
+}
+
+/// How many bytes there are before the first quote, backslash or control character.
+fn plain_length(bytes: &[u8]) -> usize {
+    // Most keys and values are short, and lines end in an escape: the search for long ones is prepared only for them.
+    let (words, _) = bytes[..bytes.len().min(SHORT)].as_chunks();
+    for (count, word) in words.iter().enumerate() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return count * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let searched = words.len() * 8;
+    let rest = &bytes[searched..];
+    let rest = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
+    // Looked through without a way out, which is compiled to wide instructions.
+    let has_control = rest.iter().fold(false, |found, byte| found | (*byte < 0x20));
+    let control = if has_control { rest.iter().position(|byte| *byte < 0x20) } else { None };
+    searched + control.unwrap_or(rest.len())
+}
+
+/// How many bytes are looked at eight at a time.
+const SHORT: usize = 64;
+
+/// Marks the highest bit of bytes that are a quote, a backslash or a control character: of the first of them for
+/// certain, of others perhaps.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let below = |limit: u64, word: u64| word.wrapping_sub(ONES * limit) & !word;
+    let is = |byte: u8| below(1, word ^ (ONES * u64::from(byte)));
+    (below(0x20, word) | is(b'"') | is(b'\\')) & (ONES << 7)
+}
+
+/// How many bytes the escape takes whose backslash is at `at`: 2, 6, or the 12 of a surrogate pair.
+fn escape_length(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    match bytes.get(at + 1) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        Some(b'u') => match unit(bytes, at)? {
+            0xd800..=0xdbff if bytes.get(at + 6..at + 8) == Some(br"\u") => match unit(bytes, at + 6)? {
+                0xdc00..=0xdfff => Ok(12),
+                _ => Err(JsonError::new(at, Reason::Surrogate)),
+            },
+            0xd800..=0xdfff => Err(JsonError::new(at, Reason::Surrogate)),
+            _ => Ok(6),
+        },
+        Some(_) => Err(JsonError::new(at, Reason::Escape)),
+        None => Err(JsonError::new(bytes.len(), Reason::End)),
+    }
+}
+
+/// The UTF-16 unit of the `\uXXXX` at `at`.
+fn unit(bytes: &[u8], at: usize) -> Result<u32, JsonError> {
+    let digits = bytes.get(at + 2..at + 6).ok_or(JsonError::new(bytes.len(), Reason::End))?;
+    let unit = digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?));
+    unit.ok_or(JsonError::new(at, Reason::Escape))
+}
+
+/// The inside of a string that was found: what is between the quotes.
+#[derive(Clone, Copy)]
+pub(super) struct Inside<'a> {
+    pub(super) text: &'a str,
+    pub(super) escaped: bool,
+}
+
+impl<'a> Inside<'a> {
+    /// What it says.
+    pub(super) fn unescaped(self) -> Cow<'a, str> {
+        if !self.escaped {
+            return Cow::Borrowed(self.text);
+        }
+        let mut unescaped = String::with_capacity(self.text.len());
+        let mut rest = self.text;
+        while let Some(plain) = memchr::memchr(b'\\', rest.as_bytes()) {
+            unescaped.push_str(&rest[..plain]);
+            let mut characters = Characters(rest[plain..].chars());
+            unescaped.extend(characters.next());
+            rest = characters.0.as_str();
+        }
+        unescaped.push_str(rest);
+        Cow::Owned(unescaped)
+    }
+
+    /// Whether it says just this. Nothing is allocated.
+    pub(super) fn says(self, text: &str) -> bool {
+        if self.escaped { self.characters().eq(text.chars()) } else { self.text == text }
+    }
+
+    fn characters(self) -> Characters<'a> {
+        Characters(self.text.chars())
+    }
+}
+
+/// Two are equal that say the same. Nothing is allocated.
+impl PartialEq for Inside<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        if self.escaped || other.escaped {
+            self.characters().eq(other.characters())
+        } else {
+            self.text == other.text
+        }
+    }
+}
+
+impl Eq for Inside<'_> {}
+
+impl Hash for Inside<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.characters().for_each(|character| character.hash(state));
+    }
+}
+
+/// The characters that a checked string stands for.
+struct Characters<'a>(Chars<'a>);
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        match self.0.next()? {
+            '\\' => self.escape(),
+            plain => Some(plain),
+        }
+    }
+}
+
+impl Characters<'_> {
+    fn escape(&mut self) -> Option<char> {
+        Some(match self.0.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => return self.code_point(),
+            same => same,
+        })
+    }
+
+    fn code_point(&mut self) -> Option<char> {
+        let unit = self.unit()?;
+        if !(0xd800..0xdc00).contains(&unit) {
+            return char::from_u32(unit);
+        }
+        // The second half, after its `\u`.
+        self.0.nth(1)?;
+        let low = self.unit()?.checked_sub(0xdc00)?;
+        char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low)
+    }
+
+    fn unit(&mut self) -> Option<u32> {
+        (0..4).try_fold(0, |unit, _| Some(unit << 4 | self.0.next()?.to_digit(16)?))
+    }
+}

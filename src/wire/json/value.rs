@@ -1,0 +1,170 @@
+//! A value of a document: what it is, where it stands, and what is in it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use super::error::Duplicate;
+use super::{Document, Kind, Node};
+
+/// A value, or an entry's key, of a document. Copying it copies a reference and a number.
+#[derive(Clone, Copy)]
+pub struct Value<'d> {
+    pub(super) document: &'d Document<'d>,
+    pub(super) number: u32,
+}
+
+/// An entry of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'d> {
+    /// A string.
+    pub key: Value<'d>,
+    pub value: Value<'d>,
+}
+
+impl<'d> Value<'d> {
+    pub(super) fn at(document: &'d Document<'d>, number: u32) -> Self {
+        Self { document, number }
+    }
+
+    pub(super) fn node(self) -> &'d Node {
+        self.document.node(self.number)
+    }
+
+    pub fn kind(self) -> Kind {
+        self.node().kind
+    }
+
+    /// Where it stands in the document, in bytes; a string with its quotes.
+    pub fn span(self) -> Range<usize> {
+        let node = self.node();
+        node.start as usize..node.end as usize
+    }
+
+    /// Its bytes as they stand in the document.
+    pub fn raw(self) -> &'d str {
+        &self.document.text[self.span()]
+    }
+
+    /// The value of an object's entry; `None` where there is no such entry, and in what is no object.
+    ///
+    /// # Errors
+    ///
+    /// Where the key stands twice: whoever reads the document next may take the other value.
+    pub fn get(self, key: &str) -> Result<Option<Self>, Duplicate> {
+        let mut found = self.entries().into_iter().flatten().filter(|entry| entry.key.says(key));
+        let Some(entry) = found.next() else { return Ok(None) };
+        if !self.document.duplicates.contains_key(&self.number) {
+            return Ok(Some(entry.value));
+        }
+        match found.next() {
+            None => Ok(Some(entry.value)),
+            Some(other) => Err(Duplicate { first: entry.key.span().start, again: other.key.span().start }),
+        }
+    }
+
+    /// The value at the end of a path of keys, from object to object.
+    ///
+    /// # Errors
+    ///
+    /// Where one of the keys stands twice in its object.
+    pub fn at_path(self, keys: &[&str]) -> Result<Option<Self>, Duplicate> {
+        let mut value = self;
+        for key in keys {
+            let Some(inner) = value.get(key)? else { return Ok(None) };
+            value = inner;
+        }
+        Ok(Some(value))
+    }
+
+    /// The first key of this object, not of those in it, that stands in it again.
+    pub fn duplicate(self) -> Option<Duplicate> {
+        self.document.duplicates.get(&self.number).copied()
+    }
+
+    /// The entries of an object, in their order, repeated ones too; `None` for what is no object.
+    pub fn entries(self) -> Option<Entries<'d>> {
+        (self.kind() == Kind::Object).then(|| Entries(self.children()))
+    }
+
+    /// The items of an array, in their order; `None` for what is no array.
+    pub fn items(self) -> Option<Items<'d>> {
+        (self.kind() == Kind::Array).then(|| Items(self.children()))
+    }
+
+    /// What a string says, without quotes and escapes; `None` for what is no string.
+    pub fn text(self) -> Option<Cow<'d, str>> {
+        (self.kind() == Kind::String).then(|| self.document.inside(self.number).unescaped())
+    }
+
+    /// Whether it is a string that says just this, however it is escaped. Nothing is allocated.
+    pub fn says(self, text: &str) -> bool {
+        self.kind() == Kind::String && self.document.inside(self.number).says(text)
+    }
+
+    /// A number as it is written: it may be larger or more exact than any type of Rust's.
+    pub fn number_text(self) -> Option<&'d str> {
+        (self.kind() == Kind::Number).then(|| self.raw())
+    }
+
+    pub fn as_bool(self) -> Option<bool> {
+        (self.kind() == Kind::Bool).then(|| self.raw() == "true")
+    }
+
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    fn children(self) -> Children<'d> {
+        Children { document: self.document, next: self.number + 1, end: self.node().next }
+    }
+}
+
+/// Says where it is, never what: a body holds what people wrote.
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {:?}", self.kind(), self.span())
+    }
+}
+
+/// The items of an array.
+#[derive(Debug, Clone)]
+pub struct Items<'d>(Children<'d>);
+
+impl<'d> Iterator for Items<'d> {
+    type Item = Value<'d>;
+
+    fn next(&mut self) -> Option<Value<'d>> {
+        self.0.next()
+    }
+}
+
+/// The entries of an object.
+#[derive(Debug, Clone)]
+pub struct Entries<'d>(Children<'d>);
+
+impl<'d> Iterator for Entries<'d> {
+    type Item = Entry<'d>;
+
+    fn next(&mut self) -> Option<Entry<'d>> {
+        Some(Entry { key: self.0.next()?, value: self.0.next()? })
+    }
+}
+
+/// What stands directly in an array or an object, keys and values alike.
+#[derive(Debug, Clone)]
+struct Children<'d> {
+    document: &'d Document<'d>,
+    next: u32,
+    end: u32,
+}
+
+impl<'d> Iterator for Children<'d> {
+    type Item = Value<'d>;
+
+    fn next(&mut self) -> Option<Value<'d>> {
+        let child = (self.next < self.end).then(|| Value::at(self.document, self.next))?;
+        self.next = child.node().next;
+        Some(child)
+    }
+}
