@@ -55,7 +55,7 @@ fuzz-smoke seconds="30":
         RUSTC_BOOTSTRAP=1 cargo fuzz run "$target" -- -max_total_time={{ seconds }} -rss_limit_mb=2048 || exit 1; \
     done
 
-# Microbenchmarks: decide, leaf, canonicalise.
+# Microbenchmarks: decide, leaf, canonicalise, sse and others.
 bench *arguments:
     cargo bench --locked {{ arguments }}
 

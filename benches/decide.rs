@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use divan::{Bencher, black_box};
 use postern::policy::destination::{Flow, Protocol};
+use postern::policy::inspection::Asked;
 use postern::policy::name::DnsName;
 use postern::policy::path::NormalPath;
 use postern::policy::{Labels, Policy, document};
@@ -100,6 +101,7 @@ fn endpoint(bencher: Bencher<'_, '_>) {
         unreachable!("the rule inspects")
     };
     bencher.bench_local(|| {
-        inspection.request(&http::Method::POST, &NormalPath::parse(black_box("/v1/messages")))
+        let path = NormalPath::parse(black_box("/v1/messages"));
+        inspection.request(&Asked { method: &http::Method::POST, path: &path, service: None })
     });
 }

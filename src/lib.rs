@@ -1,7 +1,7 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`event`], [`call`], [`policy`], [`wire`],
-//! [`filter`].
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, [`call`], [`event`], [`policy`],
+//! [`provider`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
 //! [`command`] is where parts are joined, one file a subcommand.
@@ -16,6 +16,7 @@ mod yaml;
 
 pub mod filter;
 pub mod policy;
+pub mod provider;
 pub mod wire;
 
 pub mod credential;

@@ -21,10 +21,11 @@ struct Rule {
 
 const PURE: &[&str] = &[
     "yaml",
+    "call",
     "policy",
+    "provider",
     "wire",
     "filter",
-    "call",
     "event",
     "problem",
     "credential/percent",
@@ -109,6 +110,18 @@ const RULES: &[Rule] = &[
         forbidden: &["tokio", "hyper", "rustls", "std::fs", "std::env", "SystemTime::now"],
         permitted: &[],
         reason: "where a credential goes is decided without touching the world",
+    },
+    Rule {
+        modules: &["provider"],
+        forbidden: &["crate::policy", "crate::event"],
+        permitted: &["crate::policy::name", "crate::policy::path"],
+        reason: "what is known of an API is told as plain data (call); names and paths have one canonical form",
+    },
+    Rule {
+        modules: &["policy"],
+        forbidden: &["crate::provider"],
+        permitted: &[],
+        reason: "policy is told what a request is, and knows no API",
     },
     Rule {
         modules: &["wire"],

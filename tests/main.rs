@@ -6,6 +6,8 @@ mod demo;
 mod doctor;
 mod gateway;
 mod policies;
+mod providers;
+mod recorded;
 mod run;
 mod support;
 mod threats;

@@ -25,16 +25,21 @@ spec:
 
 @dataclass(frozen=True)
 class Provider:
-    """Where an agent's turns go, the variable of its key, and what stands there in the agent's environment."""
+    """Where an agent's turns go and what it may read before them, the variable of its key, and what stands there."""
 
     path: str
+    startup: tuple
     variable: str
     placeholder: str
     key: str
 
 
-ANTHROPIC = Provider("/v1/messages", "ANTHROPIC_API_KEY", "sk-ant-postern-anthropic", KEYS["ANTHROPIC_API_KEY"])
-OPENAI = Provider("/v1/responses", "CODEX_API_KEY", "sk-postern-openai", KEYS["OPENAI_API_KEY"])
+ANTHROPIC = Provider(
+    "/v1/messages",
+    ("/api/hello", "/api/claude_code/settings", "/api/claude_code/policy_limits", "/api/claude_cli/bootstrap"),
+    "ANTHROPIC_API_KEY", "sk-ant-postern-anthropic", KEYS["ANTHROPIC_API_KEY"],
+)
+OPENAI = Provider("/v1/responses", (), "CODEX_API_KEY", "sk-postern-openai", KEYS["OPENAI_API_KEY"])
 
 
 def run(tools, stage):
@@ -65,8 +70,9 @@ def examine(stage, provider, command, coding, client):
     client.check(f"{coding} bodies intact", whole and set(codings) == {coding}, (codings, whole))
     held = {carried(request["headers"]) for request in turns}
     client.check("key swapped upstream", held == {provider.key}, held)
-    beyond = [f"{request['host']}{request['path']}" for request in requests if not request["path"].startswith(provider.path)]
-    client.check("no other endpoint was reached", not beyond, beyond)
+    paths = {request["path"].split("?")[0] for request in requests}
+    beyond = paths - {provider.path, f"{provider.path}/count_tokens", "/v1/models", *provider.startup}
+    client.check("nothing but inference was reached", not beyond, beyond)
 
     mark = stage.mark()
     code, printed, errors = agent("env", f"{provider.variable}=another-key", *command)
@@ -76,4 +82,6 @@ def examine(stage, provider, command, coding, client):
         code, printed, errors = closed(*command)
     said = printed.decode() + errors
     client.check("denied host: reason shown", code and "Rule: -/closed/models" in said, said)
-    client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))
+    # A greeting without a key passes, whatever key the turns have.
+    sent = [request for request in stage.seen_since(mark) if request["path"] not in provider.startup or carried(request["headers"])]
+    client.check("nothing refused was sent upstream", not sent, sent)

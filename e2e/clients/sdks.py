@@ -44,7 +44,7 @@ def examine(stage, placeholder, command, client):
 
     mark = stage.mark()
     refusals = {
-        "models": ("denied endpoint", "Rule: postern/builtin/endpoint"),
+        "batches": ("denied endpoint", "Rule: postern/builtin/endpoint"),
         "another": ("another key", "Rule: postern/builtin/credential"),
         "forbidden": ("denied host", "Rule: "),
     }

@@ -8,7 +8,11 @@ use postern::policy::pattern::Pattern;
 fuzz_target!(|text: &str| {
     if let Ok(host) = Host::parse(text) {
         check(&host);
-        assert_eq!(Host::parse(&host.to_string()).as_ref(), Ok(&host), "canonicalising twice changes nothing");
+        assert_eq!(
+            Host::parse(&host.to_string()).as_ref(),
+            Ok(&host),
+            "canonicalising twice changes nothing"
+        );
         assert_eq!(Host::parse(&text.to_ascii_uppercase()).as_ref(), Ok(&host), "case does not matter");
         if let Ok(pattern) = Pattern::parse(text) {
             assert!(pattern.matches(&host), "a host written in a policy matches itself");
@@ -32,6 +36,8 @@ fn check(host: &Host) {
     let name = name.as_str();
     assert!((1..=253).contains(&name.len()));
     assert!(name.split('.').all(|label| (1..=63).contains(&label.len())));
-    assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte)));
+    assert!(
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte))
+    );
     assert!(name.parse::<std::net::IpAddr>().is_err(), "an address is never a name");
 }

@@ -11,7 +11,9 @@ fuzz_target!(|text: &str| {
         Ok(documents) => documents,
         Err(problems) => {
             assert!(!problems.is_empty(), "a refusal says why");
-            assert!(problems.iter().all(|problem| !problem.message.is_empty() && problem.file == "fuzz.yaml"));
+            assert!(
+                problems.iter().all(|problem| !problem.message.is_empty() && problem.file == "fuzz.yaml")
+            );
             return;
         }
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use crate::call::Service;
 use crate::policy::RuleId;
 
 pub use id::{Id, Timestamp};
@@ -41,6 +42,9 @@ pub struct Event {
     pub destination: Option<Arc<Destination>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<Http>,
+    /// Of requests to the hosts of LLM providers alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Provider>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,
     pub decision: Decision,
@@ -70,6 +74,7 @@ impl Event {
             workload: None,
             destination: None,
             http: None,
+            provider: None,
             payload: None,
             decision,
             connection: None,
@@ -170,6 +175,19 @@ fn version_word(version: http::Version) -> &'static str {
         http::Version::HTTP_2 => "HTTP/2",
         http::Version::HTTP_10 => "HTTP/1.0",
         _ => "HTTP/1.1",
+    }
+}
+
+/// Which LLM provider was asked, and for what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Provider {
+    pub name: &'static str,
+    pub api: &'static str,
+}
+
+impl From<Service> for Provider {
+    fn from(service: Service) -> Self {
+        Self { name: service.vendor.as_str(), api: service.api.as_str() }
     }
 }
 
@@ -289,6 +307,7 @@ mod tests {
                 status: Some(403),
                 ..Http::request(&http::Method::POST, "/v1/files?key=secret", http::Version::HTTP_2)
             }),
+            provider: Some(Provider { name: "anthropic", api: "other" }),
             payload: Some(Payload { bytes: 12, ..Payload::default() }),
             decision: Decision {
                 verdict: Verdict::Deny,
@@ -332,6 +351,10 @@ mod tests {
             "path": "/v1/files",
             "status": 403,
             "version": "HTTP/2"
+          },
+          "provider": {
+            "name": "anthropic",
+            "api": "other"
           },
           "payload": {
             "bytes": 12,

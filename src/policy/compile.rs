@@ -8,9 +8,10 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::problem::Problem;
 
-use super::conflict::Claims;
+use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
 use super::document::Document;
+use super::field;
 use super::index::Index;
 use super::inspection::Inspection;
 use super::lower::{Lowered, lower};
@@ -136,7 +137,7 @@ impl Policy {
                 credentials
                     .extend(lowered.credentials.into_iter().map(|(_, credential)| Arc::new(credential)));
             }
-            rules.extend(lowered.rules);
+            rules.extend(lowered.rules.into_iter().map(|(_, rule)| rule));
             tools.extend(lowered.tools);
         }
         for rule in &mut rules {
@@ -208,7 +209,7 @@ fn revision(documents: &[Document]) -> String {
 fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut policies: HashMap<&str, &Document> = HashMap::new();
-    let (mut pod, mut namespaces) = (Claims::default(), Claims::default());
+    let (mut pod, mut namespaces, mut spoken) = (Claims::default(), Claims::default(), Spoken::default());
     let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.scope.audit));
     for Judged { document, lowered, selected } in judged {
         let scope = &lowered.scope;
@@ -229,6 +230,10 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
             let of_pod = if attached { pod.within_pod(scope.tier, credential) } else { Vec::new() };
             let of_namespace = namespaces.within_namespace(&scope.namespace, credential);
             of_pod.into_iter().chain(of_namespace).for_each(|message| say(path, message));
+        }
+        if *selected && mode.heeds(scope.audit) {
+            let clashes = lowered.rules.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));
+            clashes.for_each(|(path, message)| say(&field::key(path, "provider"), message));
         }
     }
     problems

@@ -1,10 +1,12 @@
-//! What two credentials must not share.
+//! What two credentials must not share, and what two rules must not say of one host.
 
 use std::collections::HashMap;
 
 use super::RuleId;
 use super::credential::Credential;
-use super::rule::Tier;
+use super::pattern::Pattern;
+use super::rule::{Rule, Subject, Tier};
+use crate::call::Dialect;
 
 /// What credentials have claimed so far.
 #[derive(Debug, Default)]
@@ -78,5 +80,30 @@ impl Claims {
     fn take(&mut self, claim: Claim, credential: &Credential) -> Option<RuleId> {
         let owner = self.0.entry(claim).or_insert_with(|| credential.id.clone());
         (*owner != credential.id).then(|| owner.clone())
+    }
+}
+
+/// What rules have said is spoken where: equally specific rules of a tier decide together (design section 5.3).
+#[derive(Debug, Default)]
+pub(super) struct Spoken(HashMap<(Tier, Pattern, u16), (Dialect, RuleId)>);
+
+impl Spoken {
+    /// Notes what the rule says, and tells where it disagrees with one before it.
+    pub(super) fn clash(&mut self, rule: &Rule) -> Option<String> {
+        let own = rule.grant.as_ref()?.provider?;
+        let Subject::Hosts(patterns) = &rule.subject else { return None };
+        let mut clash = None;
+        for pattern in patterns {
+            for port in rule.sniffed_ports() {
+                let key = (rule.tier, pattern.clone(), *port);
+                let (said, by) = self.0.entry(key).or_insert_with(|| (own, rule.id.clone()));
+                if *said != own {
+                    clash.get_or_insert_with(|| {
+                        format!("{by} says {said:?} of {pattern}; one host speaks one of them in a tier")
+                    });
+                }
+            }
+        }
+        clash
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::call::{Dialect, Service, Vendor};
 use crate::event::Verdict;
 
 use super::RuleId;
@@ -13,8 +14,10 @@ use super::ruling::{AUDIT, Ruling};
 pub(super) struct Grant {
     pub(super) rule: RuleId,
     pub(super) enforcement: &'static str,
-    /// None where the rule has no `endpoints`: everything.
+    /// None where the rule has no `endpoints`: everything, and at an LLM provider its inference endpoints.
     pub(super) endpoints: Option<Vec<Endpoint>>,
+    /// What the rule says is spoken there.
+    pub(super) provider: Option<Dialect>,
     pub(super) upgrade: bool,
 }
 
@@ -24,6 +27,15 @@ pub(super) struct Endpoint {
     /// None stands for every method; GET includes HEAD.
     pub(super) methods: Option<Vec<http::Method>>,
     pub(super) path: PathPattern,
+}
+
+/// One request, as an endpoint is chosen by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub method: &'a http::Method,
+    pub path: &'a NormalPath,
+    /// What it is at an LLM provider; none at any other host.
+    pub service: Option<Service>,
 }
 
 /// The endpoints of one inspected destination: the equal rules of a tier are united, and each tier that has a
@@ -50,11 +62,12 @@ impl Inspection {
 
     /// The inspection of a destination that `ruling` allows without naming endpoints: a Tunnel rule on a
     /// reverse listener, or what goes through because only Audit policies select the pod.
-    pub fn unrestricted(ruling: &Ruling, audit_only: bool) -> Self {
+    pub fn without_endpoints(ruling: &Ruling, audit_only: bool) -> Self {
         let grant = Grant {
             rule: ruling.rule.clone(),
             enforcement: ruling.enforcement,
             endpoints: None,
+            provider: None,
             upgrade: false,
         };
         Self::new(vec![vec![Arc::new(grant)]], audit_only)
@@ -65,8 +78,18 @@ impl Inspection {
         self.tiers.iter().flatten().all(|grant| grant.upgrade)
     }
 
-    /// The verdict on an upgrade: Allow, Deny, or WouldDeny where only Audit policies select the pod.
-    pub fn upgrade(&self) -> Ruling {
+    /// What a rule that decides says is spoken here, the cluster's first; it speaks of hosts that are not known.
+    pub fn provider(&self) -> Option<Dialect> {
+        self.tiers.iter().flatten().find_map(|grant| grant.provider)
+    }
+
+    /// The verdict on an upgrade: Allow, Deny, or WouldDeny where only Audit policies select the pod. Of an LLM
+    /// provider no WebSocket is opened, whatever a rule says: nobody would look into it.
+    pub fn upgrade(&self, at_provider: bool) -> Ruling {
+        if at_provider {
+            let reason = "No WebSocket is opened to an LLM provider; ask over HTTP";
+            return self.deny("upgrade", reason.to_owned());
+        }
         if self.upgrade_allowed() {
             return self.allow(self.tiers.iter().flatten().next());
         }
@@ -74,19 +97,19 @@ impl Inspection {
     }
 
     /// The endpoint decision of one request: Allow, Deny, or WouldDeny where only Audit policies select the pod.
-    pub fn request(&self, method: &http::Method, path: &NormalPath) -> Ruling {
-        match judge(&self.tiers, method, path) {
+    pub fn request(&self, asked: &Asked<'_>) -> Ruling {
+        match judge(&self.tiers, asked) {
             Ok(grant) => self.allow(grant),
-            Err(denying) => self.deny("endpoint", refusal(denying, path)),
+            Err(denying) => self.deny("endpoint", refusal(denying, asked)),
         }
     }
 
     /// What Audit policies beside the enforced ones would have said of a request, where that differs.
-    pub fn audited(&self, method: &http::Method, path: &NormalPath) -> Option<Ruling> {
-        let audited = judge(self.audited.as_ref()?, method, path);
-        match (judge(&self.tiers, method, path), audited) {
+    pub fn audited(&self, asked: &Asked<'_>) -> Option<Ruling> {
+        let audited = judge(self.audited.as_ref()?, asked);
+        match (judge(&self.tiers, asked), audited) {
             (Ok(_), Err(denying)) => {
-                Some(Ruling::builtin("endpoint", refusal(denying, path)).into_would_deny())
+                Some(Ruling::builtin("endpoint", refusal(denying, asked)).into_would_deny())
             }
             (Err(_), Ok(Some(grant))) => Some(Ruling {
                 verdict: Verdict::Audit,
@@ -115,8 +138,17 @@ impl Inspection {
 }
 
 impl Grant {
-    fn allows(&self, method: &http::Method, path: &NormalPath) -> bool {
-        self.endpoints.as_ref().is_none_or(|all| all.iter().any(|endpoint| endpoint.covers(method, path)))
+    fn allows(&self, asked: &Asked<'_>) -> bool {
+        match (&self.endpoints, &asked.service) {
+            (Some(listed), _) => listed.iter().any(|endpoint| endpoint.covers(asked.method, asked.path)),
+            (None, Some(service)) => service.is_inference() && self.speaks(service),
+            (None, None) => true,
+        }
+    }
+
+    /// Whether a service is of the dialect that the rule names; what belongs to no dialect is of each.
+    fn speaks(&self, service: &Service) -> bool {
+        self.provider.is_none_or(|own| service.dialect.is_none_or(|dialect| dialect == own))
     }
 }
 
@@ -131,25 +163,36 @@ impl Endpoint {
 /// The first grant that allows the request, where every tier has one; else the tier that has none.
 fn judge<'a>(
     tiers: &'a [Vec<Arc<Grant>>],
-    method: &http::Method,
-    path: &NormalPath,
+    asked: &Asked<'_>,
 ) -> Result<Option<&'a Arc<Grant>>, &'a [Arc<Grant>]> {
     let mut first = None;
     for tier in tiers {
-        let grant = tier.iter().find(|grant| grant.allows(method, path)).ok_or(tier.as_slice())?;
+        let grant = tier.iter().find(|grant| grant.allows(asked)).ok_or(tier.as_slice())?;
         first = first.or(Some(grant));
     }
     Ok(first)
 }
 
-fn refusal(denying: &[Arc<Grant>], path: &NormalPath) -> String {
-    let rules: Vec<&str> = denying.iter().map(|grant| grant.rule.as_str()).collect();
-    let why = if path.is_ambiguous() {
-        "The path can be read in different ways, so only an endpoint with the path /** covers it"
-    } else {
-        "The method and path are not among the endpoints"
+fn refusal(denying: &[Arc<Grant>], asked: &Asked<'_>) -> String {
+    let rules = denying.iter().map(|grant| grant.rule.as_str()).collect::<Vec<_>>().join(", ");
+    if asked.path.is_ambiguous() {
+        return format!(
+            "The path can be read in different ways, so only an endpoint with the path /** covers it of {rules}"
+        );
+    }
+    let by_default = denying.iter().find(|grant| grant.endpoints.is_none());
+    let (Some(service), Some(grant)) = (asked.service, by_default) else {
+        return format!("The method and path are not among the endpoints of {rules}");
     };
-    format!("{why} of {}", rules.join(", "))
+    let vendor = match (service.vendor, grant.provider) {
+        (Vendor::Custom, _) => "this LLM provider".to_owned(),
+        (known, None) => known.as_str().to_owned(),
+        (known, Some(dialect)) => format!("{} for {dialect:?}", known.as_str()),
+    };
+    format!(
+        "The method and path are not among the inference endpoints of {vendor}, the only ones that are open without \
+         a rule's `endpoints`, which {rules} may name"
+    )
 }
 
 #[cfg(test)]
@@ -157,6 +200,7 @@ mod tests {
     use http::Method;
 
     use super::*;
+    use crate::call::Api;
 
     fn grant(rule: &str, endpoints: Option<&[(&[Method], &str)]>, upgrade: bool) -> Arc<Grant> {
         let endpoints = endpoints.map(|all| {
@@ -166,11 +210,21 @@ mod tests {
             };
             all.iter().map(compile).collect()
         });
-        Arc::new(Grant { rule: RuleId::new(rule), enforcement: "Enforce", endpoints, upgrade })
+        Arc::new(Grant {
+            rule: RuleId::new(rule),
+            enforcement: "Enforce",
+            endpoints,
+            provider: None,
+            upgrade,
+        })
+    }
+
+    fn request(inspection: &Inspection, method: &Method, path: &str, service: Option<Service>) -> Ruling {
+        inspection.request(&Asked { method, path: &NormalPath::parse(path), service })
     }
 
     fn verdict(inspection: &Inspection, method: &Method, path: &str) -> (Verdict, String) {
-        let ruling = inspection.request(method, &NormalPath::parse(path));
+        let ruling = request(inspection, method, path, None);
         (ruling.verdict, ruling.rule.to_string())
     }
 
@@ -195,7 +249,7 @@ mod tests {
         assert_eq!(verdict(&inspection, &Method::GET, "/one/x").0, Verdict::Allow);
         assert_eq!(verdict(&inspection, &Method::GET, "/two/x").0, Verdict::Allow);
         assert_eq!(verdict(&inspection, &Method::POST, "/one/x").0, Verdict::Deny);
-        let denied = inspection.request(&Method::GET, &NormalPath::parse("/three"));
+        let denied = request(&inspection, &Method::GET, "/three", None);
         assert!(denied.reason.contains("one, two"), "{}", denied.reason);
     }
 
@@ -208,12 +262,58 @@ mod tests {
         assert!(!Inspection::new(vec![vec![yes], vec![no]], false).upgrade_allowed());
     }
 
+    fn speaking(rule: &str, provider: Option<Dialect>) -> Arc<Grant> {
+        Arc::new(Grant { provider, ..Grant::clone(&grant(rule, None, true)) })
+    }
+
+    fn service(api: Api, dialect: Option<Dialect>) -> Option<Service> {
+        Some(Service { vendor: Vendor::OpenAi, api, dialect })
+    }
+
+    #[test]
+    fn without_endpoints_a_provider_is_open_for_inference_alone() {
+        let inspection = Inspection::new(vec![vec![grant("a", None, false)]], false);
+        let chat = service(Api::ChatCompletions, Some(Dialect::OpenAIChat));
+        assert_eq!(request(&inspection, &Method::POST, "/x", chat).verdict, Verdict::Allow);
+        let denied = request(&inspection, &Method::POST, "/x", service(Api::Other, None));
+        assert_eq!(denied.rule.as_str(), "postern/builtin/endpoint");
+        assert!(
+            denied.reason.contains("openai") && denied.reason.contains("`endpoints`"),
+            "{}",
+            denied.reason
+        );
+    }
+
+    #[test]
+    fn a_provider_in_a_rule_leaves_its_own_dialect_and_what_has_none() {
+        let inspection = Inspection::new(vec![vec![speaking("a", Some(Dialect::OpenAIResponses))]], false);
+        let verdict = |api, dialect| request(&inspection, &Method::POST, "/x", service(api, dialect)).verdict;
+        assert_eq!(verdict(Api::Responses, Some(Dialect::OpenAIResponses)), Verdict::Allow);
+        assert_eq!(verdict(Api::Models, None), Verdict::Allow);
+        assert_eq!(verdict(Api::ChatCompletions, Some(Dialect::OpenAIChat)), Verdict::Deny);
+    }
+
+    #[test]
+    fn the_first_provider_that_a_rule_names_is_the_one_that_speaks() {
+        let tiers =
+            vec![vec![speaking("c", None)], vec![speaking("a", None), speaking("b", Some(Dialect::Gemini))]];
+        assert_eq!(Inspection::new(tiers, false).provider(), Some(Dialect::Gemini));
+        assert_eq!(Inspection::new(vec![vec![speaking("c", None)]], false).provider(), None);
+    }
+
+    #[test]
+    fn no_websocket_is_opened_to_a_provider() {
+        let inspection = Inspection::new(vec![vec![speaking("a", None)]], false);
+        assert_eq!(inspection.upgrade(false).verdict, Verdict::Allow);
+        assert_eq!(inspection.upgrade(true).rule.as_str(), "postern/builtin/upgrade");
+    }
+
     #[test]
     fn what_only_audit_policies_deny_goes_through() {
         let inspection =
             Inspection::new(vec![vec![grant("a", Some(&[(&[Method::GET], "/x")]), false)]], true);
         assert_eq!(verdict(&inspection, &Method::GET, "/y").0, Verdict::WouldDeny);
-        assert_eq!(inspection.upgrade().verdict, Verdict::WouldDeny);
+        assert_eq!(inspection.upgrade(false).verdict, Verdict::WouldDeny);
     }
 
     #[test]
@@ -221,8 +321,12 @@ mod tests {
         let all = grant("all", None, false);
         let some = grant("some", Some(&[(&[Method::GET], "/x")]), false);
         let inspection = Inspection::new(vec![vec![all]], false).with_audited(vec![vec![some]]);
-        assert!(inspection.audited(&Method::GET, &NormalPath::parse("/x")).is_none());
-        let told = inspection.audited(&Method::GET, &NormalPath::parse("/y")).unwrap();
+        let audited = |path: &str| {
+            let path = NormalPath::parse(path);
+            inspection.audited(&Asked { method: &Method::GET, path: &path, service: None })
+        };
+        assert!(audited("/x").is_none());
+        let told = audited("/y").unwrap();
         assert_eq!((told.verdict, told.enforcement), (Verdict::WouldDeny, "Audit"));
         assert_eq!(verdict(&inspection, &Method::GET, "/y").0, Verdict::Allow);
     }

@@ -47,7 +47,8 @@ impl fmt::Display for NormalPath {
     }
 }
 
-/// A path of `endpoints`: `*` is one segment, `**` any number of them, none included.
+/// A path of `endpoints`: `*` is one segment, `**` any number of them, none included, and `*:verb` one segment that
+/// ends in a verb (Google's custom methods, <https://google.aip.dev/136>).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     segments: Vec<Segment>,
@@ -57,6 +58,8 @@ pub struct PathPattern {
 enum Segment {
     Literal(String),
     One,
+    /// `:verb`, behind a name that has no colon.
+    Verb(String),
     Any,
 }
 
@@ -69,8 +72,10 @@ impl PathPattern {
         if text.contains(['?', '#']) {
             return Err(NameError("a path is compared without its query: leave out `?` and what follows"));
         }
-        if segments(text).any(|segment| segment.contains('*') && segment != "*" && segment != "**") {
-            return Err(NameError("`*` and `**` stand for whole segments, between slashes"));
+        if segments(text).any(|segment| segment.contains('*') && !is_wild(segment)) {
+            return Err(NameError(
+                "`*` and `**` stand for whole segments, between slashes; only a verb may follow, as in `*:verb`",
+            ));
         }
         let normal = normalise(text).ok_or(NameError(
             "servers read this path in different ways (empty or dot segments, `;`, backslashes, escaped \
@@ -79,7 +84,9 @@ impl PathPattern {
         let segments = segments(&normal).map(|segment| match segment {
             "*" => Segment::One,
             "**" => Segment::Any,
-            literal => Segment::Literal(literal.into()),
+            literal => literal
+                .strip_prefix('*')
+                .map_or_else(|| Segment::Literal(literal.into()), |verb| Segment::Verb(verb.into())),
         });
         Ok(Self { segments: segments.collect() })
     }
@@ -112,6 +119,7 @@ fn covers<'a>(mut pattern: &[Segment], mut path: impl Iterator<Item = &'a str> +
             (None, None) => return true,
             (Some((Segment::One, after)), Some(_)) => Some(after),
             (Some((Segment::Literal(own), after)), Some(segment)) if own == segment => Some(after),
+            (Some((Segment::Verb(own), after)), Some(segment)) if has_verb(segment, own) => Some(after),
             (Some(_) | None, _) => None,
         };
         if let Some(after) = step {
@@ -124,6 +132,17 @@ fn covers<'a>(mut pattern: &[Segment], mut path: impl Iterator<Item = &'a str> +
         }
         (pattern, path) = (after, from.clone());
     }
+}
+
+/// `*`, `**` or `*:verb`.
+fn is_wild(segment: &str) -> bool {
+    let is_verb = |verb: &str| !verb.is_empty() && !verb.contains(['*', ':', '%']);
+    segment == "*" || segment == "**" || segment.strip_prefix("*:").is_some_and(is_verb)
+}
+
+/// Whether a segment is a name and this verb; with another colon in it, servers could take another part for the verb.
+fn has_verb(segment: &str, verb: &str) -> bool {
+    segment.strip_suffix(verb).is_some_and(|name| !name.is_empty() && !name.contains(':'))
 }
 
 /// What stands between the slashes, without the one that may end the path.
@@ -305,6 +324,26 @@ mod tests {
     }
 
     #[test]
+    fn a_verb_ends_a_segment_and_its_name_has_no_other() {
+        let pattern = "/v1/models/*:generateContent";
+        assert!(covers(pattern, "/v1/models/gemini-2.5:generateContent"));
+        assert!(covers(pattern, "/v1/models/gemini%3AgenerateContent"));
+        assert!(covers("/**/*:run", "/a/b/c:run"));
+        for path in [
+            "/v1/models/gemini",
+            "/v1/models/:generateContent",
+            "/v1/models/gemini:streamGenerateContent",
+            "/v1/models/gemini:batchGenerateContent",
+            "/v1/models/gemini:generatecontent",
+            "/v1/models/gemini:batch:generateContent",
+            "/v1/models/gemini:generateContent/x",
+            "/v1/models/a/b:generateContent",
+        ] {
+            assert!(!covers(pattern, path), "{path}");
+        }
+    }
+
+    #[test]
     fn one_trailing_slash_never_decides() {
         assert!(covers("/v1/messages", "/v1/messages/"));
         assert!(covers("/v1/messages/", "/v1/messages"));
@@ -326,9 +365,22 @@ mod tests {
 
     #[test]
     fn patterns_that_no_path_could_match_are_refused() {
-        for text in
-            ["v1", "", "/v1/../x", "/v1//x", "/a;b", "/a%2fb", "/v1/*.json", "/a**", "/v1?x=1", "/%", "/a b"]
-        {
+        for text in [
+            "v1",
+            "",
+            "/v1/../x",
+            "/v1//x",
+            "/a;b",
+            "/a%2fb",
+            "/v1/*.json",
+            "/*:",
+            "/*:a*",
+            "/*:a:b",
+            "/a**",
+            "/v1?x=1",
+            "/%",
+            "/a b",
+        ] {
             assert!(PathPattern::parse(text).is_err(), "{text}");
         }
     }

@@ -17,12 +17,14 @@ use super::snapshot::Snapshot;
 use super::upgrade::{self, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{head, reply};
+use crate::call::{Api, Service};
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
 use crate::event::Verdict;
 use crate::filter::scrub::{self, Needles};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
-use crate::policy::inspection::Inspection;
+use crate::policy::inspection::{Asked, Inspection};
 use crate::policy::path::NormalPath;
+use crate::provider;
 use crate::wire::http1::check_response;
 
 /// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
@@ -96,19 +98,16 @@ impl Exchange<'_> {
         self.bound(parts)?;
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
-        let (mut ruling, inspection) = self.destination(&origin, record)?;
-        let path = NormalPath::parse(parts.uri.path());
-        ruling = worst(ruling, inspection.request(&parts.method, &path))?;
-        if let Some(audited) = inspection.audited(&parts.method, &path) {
-            record.audited(&audited);
-        }
+        let (ruling, inspection) = self.destination(&origin, record)?;
+        let (said, service) = endpoint(parts, &origin, &inspection, record)?;
+        let mut ruling = worst(ruling, said)?;
         let (plan, said) = self.credential(parts, &origin)?;
         if let Some(said) = said {
             ruling = worst(ruling, said)?;
         }
         let mut upgrade = None;
         if upgrade::is_asked(parts)? {
-            ruling = worst(ruling, inspection.upgrade()).map_err(upgrade::not_served)?;
+            ruling = worst(ruling, inspection.upgrade(service.is_some())).map_err(upgrade::not_served)?;
             upgrade = Some(Upgrade::of(parts)?);
         }
         Ok(Decided { origin, ruling, plan, upgrade })
@@ -171,7 +170,7 @@ impl Exchange<'_> {
             // Where every request is read anyway, Tunnel means Inspect.
             Action::Tunnel { .. } if !was_reported => {
                 let audit_only = self.snapshot.policy().audit_only();
-                let inspection = Inspection::unrestricted(&decided.decision, audit_only);
+                let inspection = Inspection::without_endpoints(&decided.decision, audit_only);
                 Ok((decided.decision, Arc::new(inspection)))
             }
             Action::Tunnel { .. } => {
@@ -267,6 +266,34 @@ impl Exchange<'_> {
             }
         }
     }
+}
+
+/// What policy says of the endpoint, and what the request is where it goes to an LLM provider.
+fn endpoint(
+    parts: &Parts,
+    origin: &Origin,
+    inspection: &Inspection,
+    record: &mut Record,
+) -> Result<(Ruling, Option<Service>), Stop> {
+    let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
+    let surface = provider::spoken_at(origin.host.name(), inspection.provider());
+    let service = surface.map(|surface| surface.service(&parts.method, &path, websocket));
+    record.asks(service);
+    let asked = Asked { method: &parts.method, path: &path, service };
+    let ruling = inspection.request(&asked);
+    if ruling.denies() {
+        let is_responses = service.is_some_and(|service| service.api == Api::Responses);
+        // Codex falls back to plain requests at a 426 alone; at anything else it tries again and again.
+        return Err(if websocket && is_responses {
+            upgrade::not_served(ruling.into())
+        } else {
+            ruling.into()
+        });
+    }
+    if let Some(audited) = inspection.audited(&asked) {
+        record.audited(&audited);
+    }
+    Ok((ruling, service))
 }
 
 fn switches<B>(response: &Response<B>) -> bool {

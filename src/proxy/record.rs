@@ -10,6 +10,7 @@ use http::request::Parts;
 use super::error::{Failure, Refusal};
 use super::session::{Busy, Session};
 use super::upstream::Origin;
+use crate::call::Service;
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::credential::Credential;
@@ -30,6 +31,7 @@ pub(crate) struct Record {
     trace: Option<String>,
     destination: Arc<event::Destination>,
     http: Http,
+    service: Option<Service>,
     decided: bool,
     ended: bool,
     begun: Instant,
@@ -55,6 +57,7 @@ impl Record {
             trace: parts.headers.get("traceparent").and_then(trace_of),
             destination: Arc::clone(&session.destination),
             http: Http::request(&parts.method, parts.uri.path(), parts.version),
+            service: None,
             decided: false,
             ended: false,
             begun: Instant::now(),
@@ -91,6 +94,11 @@ impl Record {
         self.destination = Arc::new(destination);
     }
 
+    /// What the request is, where it goes to an LLM provider.
+    pub(crate) fn asks(&mut self, service: Option<Service>) {
+        self.service = service;
+    }
+
     /// `host:port` for people.
     pub(crate) fn destination(&self) -> String {
         format!("{}:{}", self.destination.host, self.destination.port)
@@ -101,7 +109,7 @@ impl Record {
         self.decided = true;
         self.asked = Some(Instant::now());
         self.emit_decision(self.id, Kind::Request, ruling);
-        self.session.gateway.metrics.request(ruling.verdict);
+        self.session.gateway.metrics.request(self.service, ruling.verdict);
     }
 
     /// What an Audit policy beside the enforced ones would have said.
@@ -124,7 +132,7 @@ impl Record {
         let mut ruling = ruling.clone();
         ruling.verdict = Verdict::Deny;
         self.emit_decision(id, Kind::Request, &ruling);
-        self.session.gateway.metrics.request(Verdict::Deny);
+        self.session.gateway.metrics.request(self.service, Verdict::Deny);
         self.decided = true;
         self.ended = true;
         id
@@ -222,6 +230,7 @@ impl Record {
         event.trace.clone_from(&self.trace);
         event.destination = Some(Arc::clone(&self.destination));
         event.http = Some(self.http.clone());
+        event.provider = self.service.map(event::Provider::from);
         event.connection = Some(self.session.connection);
         event.exchange = Some(self.id);
         event

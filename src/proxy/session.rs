@@ -227,7 +227,7 @@ impl Session {
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);
         self.gateway.ledger.emit(event);
-        self.gateway.metrics.request(Verdict::Deny);
+        self.gateway.metrics.request(None, Verdict::Deny);
         self.gateway.violated(violation)
     }
 }

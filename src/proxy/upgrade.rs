@@ -25,6 +25,7 @@ use super::upstream::Origin;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::provider;
 use crate::telemetry::label::Closed;
 
 /// What one direction copies at a time.
@@ -53,6 +54,11 @@ pub(crate) fn is_asked(parts: &Parts) -> Result<bool, Stop> {
         return Err(refused("of all protocols, only WebSocket can be upgraded to"));
     }
     Ok(true)
+}
+
+/// Whether the request would become a WebSocket, were it served.
+pub(crate) fn is_websocket(parts: &Parts) -> bool {
+    matches!(is_asked(parts), Ok(true))
 }
 
 fn refused(why: &str) -> Stop {
@@ -199,7 +205,10 @@ fn is_still_allowed(snapshot: &Snapshot, origin: &Origin) -> bool {
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
-        Action::Inspect(inspection) => !inspection.upgrade().denies(),
+        Action::Inspect(inspection) => {
+            let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
+            !inspection.upgrade(at_provider).denies()
+        }
         Action::Tunnel { .. } => snapshot.policy().audit_only(),
         Action::Deny { .. } => false,
     }

@@ -1,5 +1,6 @@
 //! The words that metric labels may have: closed sets, so that no agent can make a time series.
 
+use crate::call::{Api, Vendor};
 use crate::event::{Action, Verdict};
 
 /// A closed set of label values.
@@ -190,6 +191,30 @@ impl Label for Verdict {
     }
 }
 
+impl Label for Vendor {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn index(self) -> usize {
+        self as usize
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Label for Api {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn index(self) -> usize {
+        self as usize
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -205,6 +230,8 @@ mod tests {
     fn every_set_lists_each_value_once_at_its_place() {
         assert!(is_sound::<Action>());
         assert!(is_sound::<Verdict>());
+        assert!(is_sound::<Vendor>());
+        assert!(is_sound::<Api>());
         assert!(is_sound::<Closed>());
         assert!(is_sound::<Limit>());
         assert!(is_sound::<UpstreamError>());

@@ -10,6 +10,8 @@ use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, 
 
 use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
 use super::label::{Closed, DnsAnswer, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
+use super::requests::Requests;
+use crate::call::Service;
 use crate::event::{Action, Verdict};
 
 /// Every metric of the process, in a registry of its own.
@@ -20,7 +22,7 @@ pub struct Metrics {
     open: IntGauge,
     closed: Counters<Closed>,
     limits: Counters<Limit>,
-    requests: Counters<Verdict>,
+    requests: Requests,
     durations: Durations,
     upstream_errors: Counters<UpstreamError>,
     credentials: Named,
@@ -70,19 +72,13 @@ impl Metrics {
             "Connections by way in and what was decided.",
             &["mode", "action"],
         )?;
-        let requests = counters(
-            r,
-            "postern_requests_total",
-            "Requests on inspected connections by verdict.",
-            &["provider", "api", "verdict"],
-        )?;
         Ok(Self {
             connections: (Mode::ALL.iter().map(|mode| Counters::within(&connections, &[mode.word()])))
                 .collect::<Result<_, _>>()?,
             open: gauge(r, "postern_connections_open", "Connections of agents that are open.")?,
             closed: Counters::new(r, "postern_connections_closed_total", "Why connections ended.", "reason")?,
             limits: Counters::new(r, "postern_limit_refusals_total", "Refusals over a bound.", "limit")?,
-            requests: Counters::within(&requests, &["none", "none"])?,
+            requests: Requests::new(r)?,
             durations: Durations::new(r)?,
             upstream_errors: Counters::new(
                 r,
@@ -142,9 +138,9 @@ impl Metrics {
         self.limits.add(limit, 1);
     }
 
-    /// A request on an inspected connection was decided.
-    pub fn request(&self, verdict: Verdict) {
-        self.requests.add(verdict, 1);
+    /// A request on an inspected connection was decided; `service` says what it is at an LLM provider.
+    pub fn request(&self, service: Option<Service>, verdict: Verdict) {
+        self.requests.add(service, verdict);
     }
 
     /// An exchange ended, or was given up.
@@ -355,6 +351,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::call::{Api, Vendor};
 
     /// The value of a sample, by its name with labels.
     fn sample(metrics: &Metrics, series: &str) -> Option<f64> {
@@ -367,7 +364,9 @@ mod tests {
     fn what_happens_is_counted_under_its_labels() {
         let metrics = Metrics::new().unwrap();
         metrics.connection(Mode::Explicit, Action::Inspect);
-        metrics.request(Verdict::Deny);
+        metrics.request(None, Verdict::Deny);
+        let service = Service { vendor: Vendor::VertexAi, api: Api::Messages, dialect: None };
+        metrics.request(Some(service), Verdict::Allow);
         metrics.connection_closed(Closed::SniffTimeout);
         metrics.upstream_failed(UpstreamError::Tls);
         metrics.limit_reached(Limit::Connections);
@@ -375,6 +374,7 @@ mod tests {
         for series in [
             r#"postern_connections_total{action="Inspect",mode="explicit"}"#,
             r#"postern_requests_total{api="none",provider="none",verdict="Deny"}"#,
+            r#"postern_requests_total{api="messages",provider="gcp.vertex_ai",verdict="Allow"}"#,
             r#"postern_connections_closed_total{reason="sniff_timeout"}"#,
             r#"postern_upstream_errors_total{class="tls"}"#,
             r#"postern_limit_refusals_total{limit="connections"}"#,
@@ -449,6 +449,18 @@ mod tests {
             .filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next())
             .collect();
         assert_eq!(exposed, documented);
+    }
+
+    #[test]
+    fn every_provider_and_api_is_documented() {
+        let text = include_str!("../../docs/metrics.md").split_once("## Providers and APIs").unwrap().1;
+        let line = |beginning: &str| text.lines().find(|line| line.starts_with(beginning)).unwrap();
+        let words = |line: &str| line.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            words(line("`anthropic`")),
+            Vendor::ALL.iter().map(|vendor| vendor.as_str()).collect::<Vec<_>>()
+        );
+        assert_eq!(words(line("`messages`")), Api::ALL.iter().map(|api| api.as_str()).collect::<Vec<_>>());
     }
 
     #[test]

@@ -5,5 +5,6 @@ pub mod log;
 pub mod metrics;
 
 mod family;
+mod requests;
 
 pub use metrics::Metrics;

@@ -2,6 +2,10 @@
 
 pub mod client_hello;
 pub mod coding;
+pub mod event_stream;
 pub mod first_bytes;
 pub mod http1;
+mod inflow;
 pub mod json;
+pub mod json_array;
+pub mod sse;

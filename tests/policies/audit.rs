@@ -1,12 +1,19 @@
 //! Audit and Enforce (design section 5.5).
 
-use postern::policy::destination::Destination;
+use postern::policy::destination::{Destination, Ruling};
+use postern::policy::inspection::Asked;
 use postern::policy::path::NormalPath;
 
 use super::{audit, decide, expect, expect_requests, inspection, namespaced, policy, ruled};
 
 fn audited(destination: &Destination) -> Vec<String> {
     destination.audited.iter().map(ruled).collect()
+}
+
+/// What is audited of a GET.
+fn told(destination: &Destination, path: &str) -> Option<Ruling> {
+    let path = NormalPath::parse(path);
+    inspection(destination).audited(&Asked { method: &http::Method::GET, path: &path, service: None })
 }
 
 const RULES: &str = r#"
@@ -99,8 +106,7 @@ fn an_audit_policys_endpoints_are_recorded_by_request() {
     ]);
     // The enforced exact rule outranks the audited wildcard, so nothing would change.
     let destination = decide(&policy, "tls a.example:443");
-    let get = |path: &str| inspection(&destination).audited(&http::Method::GET, &NormalPath::parse(path));
-    assert!(get("/x").is_none());
+    assert!(told(&destination, "/x").is_none());
     let policy = super::policy(&[
         super::cluster("real", "- {name: a, hosts: [a.example], action: Inspect}"),
         audit(&namespaced(
@@ -109,8 +115,10 @@ fn an_audit_policys_endpoints_are_recorded_by_request() {
         )),
     ]);
     let destination = decide(&policy, "tls a.example:443");
-    let get = |path: &str| inspection(&destination).audited(&http::Method::GET, &NormalPath::parse(path));
-    assert!(get("/v1/x").is_none());
-    assert_eq!(get("/v2/x").as_ref().map(ruled).as_deref(), Some("WouldDeny postern/builtin/endpoint"));
+    assert!(told(&destination, "/v1/x").is_none());
+    assert_eq!(
+        told(&destination, "/v2/x").as_ref().map(ruled).as_deref(),
+        Some("WouldDeny postern/builtin/endpoint")
+    );
     expect_requests(inspection(&destination), "GET /v2/x = Allow -/real/a");
 }

@@ -1,6 +1,6 @@
 //! Several policies: tiers, precedence, equal rules united (design section 5.1 to 5.4).
 
-use super::{cluster, decide, expect, expect_requests, inspection, namespaced, policy};
+use super::{cluster, decide, expect, expect_requests, inspection, namespaced, policy, problems};
 
 #[test]
 fn an_explicit_deny_anywhere_wins_at_any_specificity() {
@@ -207,6 +207,35 @@ fn both_tiers_must_grant_an_upgrade_and_ech() {
     ]);
     assert!(!inspection(&decide(&policy, "tls a.example:443")).upgrade_allowed());
     expect(&policy, "tls a.test:443 = Tunnel Allow -/c/pass");
+}
+
+const SAYS: &str = "hosts: [llm.example, other.example], action: Inspect, provider";
+
+#[test]
+fn equal_rules_of_a_tier_name_one_provider() {
+    let one = namespaced("one", &format!("- {{name: a, {SAYS}: OpenAIChat}}"));
+    let two = namespaced("two", &format!("- {{name: b, {SAYS}: Anthropic}}"));
+    let found = problems(&[one.clone(), two].join("---\n"));
+    let told = "spec.destinations[0].provider: agents/one/a says OpenAIChat of llm.example; one host speaks one of \
+                them in a tier";
+    assert!(found.len() == 1 && found[0].ends_with(told), "{found:?}");
+    let within = format!("- {{name: a, {SAYS}: Gemini}}\n- {{name: b, {SAYS}: Bedrock}}");
+    let found = problems(&namespaced("p", &within));
+    let told = "spec.destinations[1].provider: agents/p/a says Gemini";
+    assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
+
+    for other in [
+        namespaced("two", &format!("- {{name: b, {SAYS}: OpenAIChat}}")),
+        namespaced("two", "- {name: b, hosts: [llm.example], action: Inspect}"),
+        namespaced(
+            "two",
+            "- {name: b, hosts: [llm.example], ports: [8443], action: Inspect, provider: Gemini}",
+        ),
+        namespaced("two", "- {name: b, hosts: ['*.example'], action: Inspect, provider: Gemini}"),
+        cluster("two", &format!("- {{name: b, {SAYS}: Anthropic}}")),
+    ] {
+        assert_eq!(problems(&[one.clone(), other].join("---\n")), Vec::<String>::new());
+    }
 }
 
 #[test]

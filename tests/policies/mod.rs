@@ -18,6 +18,7 @@ mod tools;
 use std::net::IpAddr;
 
 use postern::policy::destination::{Action, Destination, Flow, Inspection, Protocol, Ruling};
+use postern::policy::inspection::Asked;
 use postern::policy::name::{DnsName, Host};
 use postern::policy::path::NormalPath;
 use postern::policy::{Labels, Policy, document};
@@ -121,7 +122,7 @@ fn inspection(destination: &Destination) -> &Inspection {
 fn request(inspection: &Inspection, line: &str) -> String {
     let (method, path) = line.split_once(' ').unwrap();
     let method = http::Method::from_bytes(method.as_bytes()).unwrap();
-    ruled(&inspection.request(&method, &NormalPath::parse(path)))
+    ruled(&inspection.request(&Asked { method: &method, path: &NormalPath::parse(path), service: None }))
 }
 
 /// Compares requests with a table of `METHOD path = decision` lines.

@@ -41,7 +41,7 @@ metadata: {{}}
         "policy.yaml:11:13: spec.destinations[1].name: the name `a` is taken by spec.destinations[0]",
         "policy.yaml:14:18: spec.destinations[1].endpoints: belongs to Inspect rules; this one says Tunnel",
         "policy.yaml:15:7: spec.destinations[1].colour: unknown field; expected name, hosts, cidrs, ports, action, \
-         endpoints, upgrade, allowEch or protocol",
+         endpoints, provider, upgrade, allowEch or protocol",
         "policy.yaml:17:13: apiVersion: expected postern.dev/v1alpha1",
         "policy.yaml:19:11: metadata.name: is required",
     ];
@@ -114,12 +114,16 @@ const WRONG: &[(&str, &str)] = &[
         "spec.destinations[0].cidrs[0]: \"10.0.0.1/8\": has bits behind its prefix; 10.0.0.0/8 is the whole range, /32 one address",
     ),
     (
-        "{name: a, hosts: [a.example], action: Inspect, provider: OpenAIChat}",
-        "spec.destinations[0].provider: not supported yet by this version of Postern",
+        "{name: a, hosts: [a.example], action: Inspect, provider: OpenAI}",
+        "spec.destinations[0].provider: unknown value \"OpenAI\"; expected Anthropic, OpenAIChat, OpenAIResponses, Gemini or Bedrock",
+    ),
+    (
+        "{name: a, hosts: [a.example], action: Tunnel, provider: OpenAIChat}",
+        "spec.destinations[0].provider: belongs to Inspect rules; this one says Tunnel",
     ),
     (
         "{name: a, hosts: [a.example], action: Inspect, endpoints: []}",
-        "spec.destinations[0].endpoints: name at least one endpoint, or leave the field out to allow everything",
+        "spec.destinations[0].endpoints: name at least one endpoint, or leave the field out for what is open by default",
     ),
     (
         "{name: a, hosts: [a.example], action: Inspect, endpoints: [{}]}",

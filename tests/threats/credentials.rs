@@ -337,8 +337,9 @@ fn no_further_key_is_made_with_ours() {
     let upstream =
         Upstream::build().identity(upstreams.leaf(&hosts)).script(|_| Some(Reply::of(200, "done"))).start();
     let list = hosts.join(", ");
+    let opened = format!("{list}], endpoints: [{{path: /**}}");
     let policy =
-        policy("").replace("'*.example.com'", &list).replace("[api.example.com]", &format!("[{list}]"));
+        policy("").replace("'*.example.com'", &opened).replace("[api.example.com]", &format!("[{list}]"));
     let setup = Setup::new(&upstreams).policy(&policy).credential("api", CANARY);
     let gateway = hosts.iter().fold(setup, |setup, host| setup.host(host, upstream.address())).start();
     let call = |method: &str, url: &str| {

@@ -1,4 +1,4 @@
-// The Anthropic SDK for Node: answer | stream | models | another | unnamed | forbidden.
+// The Anthropic SDK for Node: answer | stream | batches | another | unnamed | forbidden.
 
 import Anthropic from '@anthropic-ai/sdk';
 import {FORBIDDEN, run, UNNAMED} from './report_sdk.mjs';
@@ -26,7 +26,7 @@ async function stream() {
 await run({
   answer: ask,
   stream,
-  models: async () => ({text: JSON.stringify(await client().models.list())}),
+  batches: async () => ({text: JSON.stringify(await client().messages.batches.list())}),
   another: () => ask({apiKey: 'sk-ant-another-key'}),
   unnamed: () => ask({baseURL: UNNAMED}),
   forbidden: () => ask({baseURL: FORBIDDEN}),

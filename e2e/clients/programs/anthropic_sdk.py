@@ -1,4 +1,4 @@
-"""The Anthropic SDK for Python: answer | stream | models | another | unnamed | forbidden."""
+"""The Anthropic SDK for Python: answer | stream | batches | another | unnamed | forbidden."""
 
 import anthropic
 import report_sdk
@@ -29,7 +29,7 @@ report_sdk.run(
     {
         "answer": ask,
         "stream": stream,
-        "models": lambda: {"text": str(anthropic.Anthropic(max_retries=0).models.list())},
+        "batches": lambda: {"text": str(anthropic.Anthropic(max_retries=0).messages.batches.list())},
         "another": lambda: ask(api_key="sk-ant-another-key"),
         "unnamed": lambda: ask(base_url=report_sdk.BASES["unnamed"]),
         "forbidden": lambda: ask(base_url=report_sdk.BASES["forbidden"]),

@@ -1,4 +1,4 @@
-// The OpenAI SDK for Node: answer | stream | models | another | unnamed | forbidden.
+// The OpenAI SDK for Node: answer | stream | batches | another | unnamed | forbidden.
 
 import OpenAI from 'openai';
 import {FORBIDDEN, run, UNNAMED} from './report_sdk.mjs';
@@ -29,7 +29,7 @@ async function stream() {
 await run({
   answer: ask,
   stream,
-  models: async () => ({text: JSON.stringify(await client().models.list())}),
+  batches: async () => ({text: JSON.stringify(await client().batches.list())}),
   another: () => ask({apiKey: 'sk-another-key'}),
   unnamed: () => ask({baseURL: UNNAMED}),
   forbidden: () => ask({baseURL: FORBIDDEN}),

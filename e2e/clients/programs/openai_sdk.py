@@ -1,4 +1,4 @@
-"""The OpenAI SDK for Python: answer | stream | models | another | unnamed | forbidden."""
+"""The OpenAI SDK for Python: answer | stream | batches | another | unnamed | forbidden."""
 
 import openai
 import report_sdk
@@ -32,7 +32,7 @@ report_sdk.run(
     {
         "answer": ask,
         "stream": stream,
-        "models": lambda: {"text": str(openai.OpenAI(max_retries=0).models.list())},
+        "batches": lambda: {"text": str(openai.OpenAI(max_retries=0).batches.list())},
         "another": lambda: ask(api_key="sk-another-key"),
         "unnamed": lambda: ask(base_url=report_sdk.BASES["unnamed"]),
         "forbidden": lambda: ask(base_url=report_sdk.BASES["forbidden"]),

@@ -65,6 +65,16 @@ mod tests {
     use crate::policy::{Policy, document};
 
     #[test]
+    fn every_host_of_the_built_in_policy_is_a_known_providers() {
+        let documents = document::parse("built-in.yaml", BUILT_IN).unwrap();
+        let hosts = documents[0].spec.destinations.iter().filter_map(|rule| rule.hosts.as_ref()).flatten();
+        for host in hosts {
+            let name = DnsName::parse(&host.replace("**.", "a.b.").replace("*.", "a.")).unwrap();
+            assert!(crate::provider::surface::surface(&name).is_some(), "{host}");
+        }
+    }
+
+    #[test]
     fn the_built_in_policy_inspects_known_llm_hosts_and_tunnels_the_rest() {
         let documents = document::parse("built-in.yaml", BUILT_IN).unwrap();
         let policy = Policy::compile(&documents, &Labels::new()).unwrap();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub mod tool;
 
 pub use super::source::{Origin, parse, parse_everything};
+use crate::call::Dialect;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";
@@ -153,6 +154,8 @@ pub struct Destination {
     pub action: Option<Action>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Vec<Endpoint>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Dialect>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Upgrade>,
     #[serde(skip_serializing_if = "Option::is_none")]

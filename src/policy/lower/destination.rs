@@ -14,17 +14,17 @@ use crate::policy::rule::{Rule, Subject};
 
 use super::{Names, Problems, Scope, each, ports};
 
-/// Compiles the destinations of a policy; those with mistakes are left out.
+/// Compiles the destinations of a policy, each with its field; those with mistakes are left out.
 pub(super) fn lower<'a>(
     written: &'a [Destination],
     scope: &Scope,
     names: &mut Names<'a>,
     problems: &mut Problems,
-) -> Vec<Rule> {
+) -> Vec<(String, Rule)> {
     let all = written.iter().enumerate().map(|(number, destination)| {
         let path = field::item("spec.destinations", number);
         names.add(&path, &destination.name, problems);
-        rule(&path, destination, scope, problems)
+        rule(&path, destination, scope, problems).map(|rule| (path, rule))
     });
     all.flatten().collect()
 }
@@ -42,7 +42,8 @@ fn rule(path: &str, written: &Destination, scope: &Scope, problems: &mut Problem
     let opaque = written.protocol.is_some() || matches!(subject, Subject::Nets(_));
     let grant = (action == Action::Inspect).then(|| {
         let upgrade = written.upgrade == Some(Upgrade::Allow);
-        Arc::new(Grant { rule: id.clone(), enforcement: scope.enforcement(), endpoints, upgrade })
+        let enforcement = scope.enforcement();
+        Arc::new(Grant { rule: id.clone(), enforcement, endpoints, provider: written.provider, upgrade })
     });
     Some(Rule {
         id,
@@ -68,6 +69,7 @@ fn agreement(path: &str, written: &Destination, problems: &mut Problems) {
         }
     };
     only("endpoints", written.endpoints.is_some(), Action::Inspect);
+    only("provider", written.provider.is_some(), Action::Inspect);
     only("upgrade", written.upgrade.is_some(), Action::Inspect);
     only("allowEch", written.allow_ech.is_some(), Action::Tunnel);
     only("protocol", written.protocol.is_some(), Action::Tunnel);
@@ -141,7 +143,10 @@ fn endpoints(
     let list = field::key(path, "endpoints");
     let written = written?;
     if written.is_empty() {
-        problems.add(list.as_str(), "name at least one endpoint, or leave the field out to allow everything");
+        problems.add(
+            list.as_str(),
+            "name at least one endpoint, or leave the field out for what is open by default",
+        );
     }
     let all = written.iter().enumerate().map(|(number, endpoint)| {
         let path = field::item(&list, number);

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::problem::Problem;
 
-use super::conflict::Claims;
+use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
 use super::document::tool::{Permission, ToolInputs};
 use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
@@ -27,7 +27,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// A document, compiled.
 pub(super) struct Lowered {
     pub(super) scope: Scope,
-    pub(super) rules: Vec<Rule>,
+    /// With the field each stands in.
+    pub(super) rules: Vec<(String, Rule)>,
     pub(super) tools: Vec<ToolRule>,
     pub(super) written: Written,
     /// With the field each stands in.
@@ -96,6 +97,12 @@ pub(super) fn lower(document: &Document) -> Result<Lowered, Vec<Problem>> {
     for (path, credential) in &credentials {
         for message in claims.within_policy(credential) {
             problems.add(path.as_str(), message);
+        }
+    }
+    let mut spoken = Spoken::default();
+    for (path, rule) in &rules {
+        if let Some(message) = spoken.clash(rule) {
+            problems.add(field::key(path, "provider"), message);
         }
     }
     if problems.0.is_empty() {

@@ -1,0 +1,97 @@
+//! What an agent asks of an LLM provider, as plain data: `provider` reads it, `policy` decides about it, events and
+//! metrics say it.
+
+use serde::{Deserialize, Serialize};
+
+/// The wire format of an API, and the words of a rule's `provider`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Dialect {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenAIChat,
+    OpenAIResponses,
+    /// Gemini's `generateContent` and `streamGenerateContent`.
+    Gemini,
+    /// Bedrock's Converse and InvokeModel.
+    Bedrock,
+}
+
+/// What a request to the host of an LLM provider is, as far as host, method and path tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Service {
+    pub vendor: Vendor,
+    pub api: Api,
+    /// None where the endpoint belongs to no dialect: a list of models, or what is no inference endpoint.
+    pub dialect: Option<Dialect>,
+}
+
+impl Service {
+    /// Whether it is one of the provider's inference endpoints, which are open by default (design section 6.1).
+    pub fn is_inference(&self) -> bool {
+        self.api != Api::Other
+    }
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $value:ident = $word:literal,)+ })+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$about])* $value,)+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$value,)+];
+
+            /// The word in events and metrics.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$value => $word,)+ }
+            }
+        }
+    )+};
+}
+
+words! {
+    /// Who serves a host. The words are those of OpenTelemetry's `gen_ai.provider.name` where it has one.
+    Vendor {
+        Anthropic = "anthropic",
+        OpenAi = "openai",
+        AzureOpenAi = "azure.ai.openai",
+        /// The Gemini API, Firebase AI, and the login of Gemini's command line.
+        Gemini = "gcp.gemini",
+        VertexAi = "gcp.vertex_ai",
+        Bedrock = "aws.bedrock",
+        Copilot = "github_copilot",
+        OpenRouter = "openrouter",
+        Groq = "groq",
+        DeepSeek = "deepseek",
+        Mistral = "mistral_ai",
+        XAi = "x_ai",
+        Perplexity = "perplexity",
+        Ollama = "ollama",
+        Cohere = "cohere",
+        Cursor = "cursor",
+        AmazonQ = "amazon_q",
+        /// A host of which only a rule's `provider` says what speaks there.
+        Custom = "custom",
+    }
+
+    /// Which API a request asks for.
+    Api {
+        Messages = "messages",
+        ChatCompletions = "chat_completions",
+        Responses = "responses",
+        GenerateContent = "generate_content",
+        Converse = "converse",
+        InvokeModel = "invoke_model",
+        /// How many tokens a request would have.
+        CountTokens = "count_tokens",
+        Embeddings = "embeddings",
+        /// What there is to choose from.
+        Models = "models",
+        /// What an agent asks before its first turn and does not start without, or starts badly.
+        Startup = "startup",
+        /// No inference endpoint: closed unless a rule's `endpoints` open it.
+        Other = "other",
+    }
+}

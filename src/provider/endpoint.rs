@@ -1,0 +1,34 @@
+//! The shape of the tables: endpoints of an API, and where a vendor puts them.
+
+use crate::call::{Api, Dialect};
+
+/// How an endpoint is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    /// GET, and HEAD with it.
+    Get,
+    Post,
+    /// A GET that asks to become a WebSocket; a plain GET of that path is another endpoint.
+    WebSocket,
+}
+
+/// The inference endpoints of one API: how each is called, its path below a base in the language of a rule's
+/// `endpoints`, and what it is.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    pub(super) dialect: Option<Dialect>,
+    pub(super) rows: &'static [(Call, &'static str, Api)],
+}
+
+/// An API, and the bases (beginnings of paths) at which a vendor has it.
+#[derive(Debug)]
+pub(super) struct Mount {
+    pub(super) at: &'static [&'static str],
+    pub(super) of: &'static Endpoints,
+}
+
+/// The list of models, which vendors spell alike.
+pub(super) const MODELS: Endpoints = Endpoints {
+    dialect: None,
+    rows: &[(Call::Get, "/models", Api::Models), (Call::Get, "/models/*", Api::Models)],
+};

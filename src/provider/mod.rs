@@ -1,0 +1,23 @@
+//! Knows the APIs of LLM providers: which of them is spoken where, and which endpoints only infer. Pure.
+//!
+//! [`surface`] says what is spoken at which host; one folder per dialect says what that dialect's endpoints are.
+//! Policy is told of a request by [`crate::call::Service`] and knows nothing of this.
+
+mod endpoint;
+
+mod anthropic;
+mod bedrock;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+
+pub mod surface;
+
+use crate::call::Dialect;
+use crate::policy::name::DnsName;
+use surface::Surface;
+
+/// What is spoken at a host: what is known of it, else what a rule's `provider` says. None: no LLM provider's API.
+pub fn spoken_at(host: Option<&DnsName>, said: Option<Dialect>) -> Option<&'static Surface> {
+    host.and_then(surface::surface).or_else(|| said.and_then(surface::of_dialect))
+}

@@ -1,0 +1,201 @@
+//! Which LLM API is spoken at which host: tables, one file per family of vendors, and the look-up in them.
+//!
+//! What a table does not list is no inference endpoint, and is closed unless a rule opens it: batches, files, stored
+//! conversations, agents and jobs of the provider carry tools and data past whoever looks at inference alone.
+
+mod amazon;
+mod anthropic;
+mod azure;
+mod compatible;
+mod copilot;
+mod custom;
+mod google;
+mod openai;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use http::Method;
+
+use super::bedrock;
+use super::endpoint::{Call, Mount};
+use crate::call::{Api, Dialect, Service, Vendor};
+use crate::policy::name::DnsName;
+use crate::policy::path::{NormalPath, PathPattern};
+
+/// What one vendor serves at some hosts.
+struct Family {
+    vendor: Vendor,
+    /// Names; `*` is a label or a part of one, `**.` in front one label or more.
+    hosts: &'static [&'static str],
+    mounts: &'static [Mount],
+}
+
+const FAMILIES: &[Family] = &[
+    anthropic::API,
+    anthropic::WEBSITE,
+    openai::API,
+    openai::CHATGPT,
+    azure::FOUNDRY,
+    google::GEMINI,
+    google::VERTEX,
+    google::CLAUDE,
+    google::FIREBASE,
+    google::CODE_ASSIST_LOGIN,
+    amazon::BEDROCK,
+    amazon::BEDROCK_CONTROL,
+    amazon::BEDROCK_AGENTS,
+    amazon::BEDROCK_MANTLE,
+    amazon::CLAUDE,
+    amazon::Q,
+    copilot::COPILOT,
+    compatible::OPENROUTER,
+    compatible::GROQ,
+    compatible::DEEPSEEK,
+    compatible::MISTRAL,
+    compatible::XAI,
+    compatible::PERPLEXITY,
+    compatible::OLLAMA,
+    compatible::COHERE,
+    compatible::CURSOR,
+];
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);
+
+/// What is known to be spoken at a host; its exact name goes before patterns.
+pub fn surface(host: &DnsName) -> Option<&'static Surface> {
+    let catalogue = &*CATALOGUE;
+    let number = catalogue.exact.get(host.as_str()).copied();
+    let number = number.or_else(|| {
+        catalogue.patterns.iter().find(|(pattern, _)| fits(pattern, host.as_str())).map(|(_, number)| *number)
+    });
+    catalogue.surfaces.get(number?)
+}
+
+/// What is spoken where a rule names the dialect of a host that is not known.
+pub(super) fn of_dialect(dialect: Dialect) -> Option<&'static Surface> {
+    CATALOGUE.custom.iter().find(|(own, _)| *own == dialect).map(|(_, surface)| surface)
+}
+
+/// What is spoken at a host.
+#[derive(Debug)]
+pub struct Surface {
+    vendor: Vendor,
+    endpoints: Vec<Endpoint>,
+    /// Whether models are named by ARN, with an escaped slash in the path.
+    has_arns: bool,
+    /// Whether a verb may end a path (Google's custom methods): a model's name has none where it is read.
+    has_verbs: bool,
+}
+
+#[derive(Debug)]
+struct Endpoint {
+    call: Call,
+    path: PathPattern,
+    api: Api,
+    dialect: Option<Dialect>,
+}
+
+impl Surface {
+    /// What a request is; `websocket` says whether it asks to become one.
+    pub fn service(&self, method: &Method, path: &NormalPath, websocket: bool) -> Service {
+        let read =
+            if self.has_arns && path.is_ambiguous() { bedrock::without_arn(path.as_str()) } else { None };
+        let path = read.as_ref().unwrap_or(path);
+        let is_verb = self.has_verbs && path.as_str().contains(':');
+        let mut listed = self.endpoints.iter().filter(|endpoint| !is_verb || endpoint.call != Call::Get);
+        let endpoint = listed.find(|endpoint| endpoint.covers(method, path, websocket));
+        let (api, dialect) = endpoint.map_or((Api::Other, None), |endpoint| (endpoint.api, endpoint.dialect));
+        Service { vendor: self.vendor, api, dialect }
+    }
+}
+
+impl Endpoint {
+    fn covers(&self, method: &Method, path: &NormalPath, websocket: bool) -> bool {
+        let is_called = match self.call {
+            Call::Get => !websocket && matches!(*method, Method::GET | Method::HEAD),
+            Call::Post => !websocket && *method == Method::POST,
+            Call::WebSocket => websocket && *method == Method::GET,
+        };
+        is_called && self.path.matches(path)
+    }
+}
+
+/// The tables, in the form in which they are asked.
+struct Catalogue {
+    surfaces: Vec<Surface>,
+    exact: HashMap<&'static str, usize>,
+    patterns: Vec<(&'static str, usize)>,
+    custom: Vec<(Dialect, Surface)>,
+}
+
+impl Catalogue {
+    fn new() -> Self {
+        let mut exact = HashMap::new();
+        let mut patterns = Vec::new();
+        for (number, family) in FAMILIES.iter().enumerate() {
+            for host in family.hosts {
+                if host.contains('*') {
+                    patterns.push((*host, number));
+                } else {
+                    exact.insert(*host, number);
+                }
+            }
+        }
+        // The longer a pattern, the more it says of a host.
+        patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
+        let custom = custom::CUSTOM.iter().map(|(dialect, family)| (*dialect, family.compiled())).collect();
+        Self { surfaces: FAMILIES.iter().map(Family::compiled).collect(), exact, patterns, custom }
+    }
+}
+
+impl Family {
+    fn compiled(&self) -> Surface {
+        let has_arns = self.mounts.iter().any(|mount| mount.of.dialect == Some(Dialect::Bedrock));
+        let mut rows = self.mounts.iter().flat_map(|mount| mount.of.rows);
+        let has_verbs = rows.any(|(_, path, _)| path.contains(':'));
+        Surface { vendor: self.vendor, endpoints: self.endpoints().collect(), has_arns, has_verbs }
+    }
+
+    fn endpoints(&self) -> impl Iterator<Item = Endpoint> {
+        self.mounts.iter().flat_map(|mount| {
+            let based = mount.at.iter().flat_map(|base| mount.of.rows.iter().map(move |row| (base, row)));
+            based.filter_map(|(base, (call, path, api))| {
+                // A row that is no pattern opens nothing; a test finds it.
+                let path = PathPattern::parse(&format!("{base}{path}")).ok()?;
+                Some(Endpoint { call: *call, path, api: *api, dialect: mount.of.dialect })
+            })
+        })
+    }
+}
+
+/// Whether a pattern of `hosts` covers a name. Nearly every pattern is out by what follows its last `*`.
+fn fits(pattern: &str, host: &str) -> bool {
+    let ending = pattern.rsplit('*').next().unwrap_or(pattern);
+    if !host.ends_with(ending) {
+        return false;
+    }
+    if let Some(suffix) = pattern.strip_prefix("**.") {
+        // Every place at which the rest may begin; labels before it are not looked at.
+        return host.match_indices('.').any(|(at, _)| labels_fit(suffix, &host[at + 1..]));
+    }
+    labels_fit(pattern, host)
+}
+
+fn labels_fit(pattern: &str, host: &str) -> bool {
+    let mut labels = host.split('.');
+    pattern.split('.').all(|own| labels.next().is_some_and(|label| label_fits(own, label)))
+        && labels.next().is_none()
+}
+
+fn label_fits(pattern: &str, label: &str) -> bool {
+    pattern.split_once('*').map_or(pattern == label, |(beginning, ending)| {
+        label
+            .strip_prefix(beginning)
+            .and_then(|rest| rest.strip_suffix(ending))
+            .is_some_and(|run| !run.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Finds where events end in bytes that come in any pieces, and hands them out with what they say.
+
+use bytes::Bytes;
+use memchr::memchr2;
+
+use super::lines::{self, Stream};
+use super::{Form, Item, LineEnd, TooLong};
+use crate::wire::inflow::Inflow;
+
+/// Reads one stream. Pieces go in by [`Decoder::push`], parts come out by [`Decoder::next_item`] until there is
+/// none; how the stream was cut into pieces never matters. It holds the unfinished event, and nothing else.
+#[derive(Debug)]
+pub struct Decoder {
+    event_bytes: usize,
+    inflow: Inflow,
+    line: Line,
+    stream: Stream,
+    ended: bool,
+    too_long: bool,
+}
+
+/// Where the last byte that was looked at stands in its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Before the line's first byte.
+    Start,
+    Inside,
+    /// Behind a CR that ends the line, alone or with the LF that may follow; `blank` if nothing else is in it.
+    Cr {
+        blank: bool,
+    },
+}
+
+impl Decoder {
+    /// A decoder for one body; `event_bytes` is the most that one part of it may have, its blank line included.
+    pub fn new(form: Form, event_bytes: usize) -> Self {
+        Self {
+            event_bytes,
+            inflow: Inflow::default(),
+            line: Line::Start,
+            stream: Stream::new(form),
+            ended: false,
+            too_long: false,
+        }
+    }
+
+    /// Takes the next piece of the body.
+    pub fn push(&mut self, piece: Bytes) {
+        self.inflow.push(piece);
+    }
+
+    /// The body has ended: what no blank line ended comes out as it is.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next part that is complete; `None` needs more bytes, or there are no more.
+    ///
+    /// Fails where a part is longer than the bound, from then on always.
+    pub fn next_item(&mut self) -> Result<Option<Item>, TooLong> {
+        if self.too_long {
+            return Err(TooLong(self.event_bytes));
+        }
+        let held = self.inflow.held().len();
+        let end = self.block_end();
+        if end.map_or(self.inflow.len(), |end| held + end) > self.event_bytes {
+            self.too_long = true;
+            return Err(TooLong(self.event_bytes));
+        }
+        let terminated = end.is_some();
+        let block = match end {
+            Some(end) => self.inflow.take(end),
+            None if self.ended => self.inflow.take_all(),
+            None => {
+                self.inflow.hold();
+                return Ok(None);
+            }
+        };
+        Ok((!block.is_empty()).then(|| lines::read(block, terminated, &mut self.stream)))
+    }
+
+    /// What was pushed and has not come out, for whoever passes a stream on although it has no reading.
+    pub fn into_rest(mut self) -> Bytes {
+        self.inflow.take_all()
+    }
+
+    /// How the stream's lines end, as its first line did: what is written into the stream ends in the same way.
+    pub fn line_end(&self) -> LineEnd {
+        self.stream.line_end()
+    }
+
+    /// Looks for a blank line in the fresh bytes; answers where it ends, as an offset into them.
+    fn block_end(&mut self) -> Option<usize> {
+        let bytes = self.inflow.fresh();
+        let mut at = 0;
+        if let Line::Cr { blank } = self.line {
+            match bytes.first() {
+                None if !self.ended => return None,
+                Some(b'\n') => at = 1,
+                None | Some(_) => {}
+            }
+            self.line = Line::Start;
+            if blank {
+                return Some(at);
+            }
+        }
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let Some(length) = memchr2(b'\n', b'\r', rest) else {
+                self.line = Line::Inside;
+                return None;
+            };
+            let blank = length == 0 && self.line == Line::Start;
+            at += length + 1;
+            match (rest.get(length), rest.get(length + 1)) {
+                (Some(b'\r'), None) if !self.ended => {
+                    self.line = Line::Cr { blank };
+                    at = bytes.len();
+                    continue;
+                }
+                (Some(b'\r'), Some(b'\n')) => at += 1,
+                _ => {}
+            }
+            self.line = Line::Start;
+            if blank {
+                return Some(at);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,117 @@
+//! Endpoints of LLM providers that carry tools or data past whoever looks at inference alone.
+
+use crate::providers::{Providers, inspected, with};
+
+const BATCHES: [&str; 8] = [
+    "POST api.anthropic.com/v1/messages/batches",
+    "GET api.anthropic.com/v1/messages/batches/b/results",
+    "POST api.openai.com/v1/batches",
+    "POST api.groq.com/openai/v1/batches",
+    "POST api.mistral.ai/v1/batch/jobs",
+    "POST team.openai.azure.com/openai/batches",
+    "POST generativelanguage.googleapis.com/v1beta/models/m:batchGenerateContent",
+    "POST bedrock.us-east-1.amazonaws.com/model-invocation-job",
+];
+
+const FILES: [&str; 6] = [
+    "POST api.anthropic.com/v1/files",
+    "POST api.openai.com/v1/files",
+    "POST api.openai.com/v1/uploads",
+    "POST team.openai.azure.com/openai/v1/files",
+    "POST generativelanguage.googleapis.com/upload/v1beta/files",
+    "POST generativelanguage.googleapis.com/v1beta/fileSearchStores/s:uploadToFileSearchStore",
+];
+
+const HOSTS: [&str; 7] = [
+    "api.anthropic.com",
+    "api.openai.com",
+    "api.groq.com",
+    "api.mistral.ai",
+    "team.openai.azure.com",
+    "generativelanguage.googleapis.com",
+    "bedrock.us-east-1.amazonaws.com",
+];
+
+/// Inference where the agent would rather have a batch or a file.
+fn assert_that_inference_passes(test: &Providers) {
+    test.assert_open(&[
+        "POST api.anthropic.com/v1/messages",
+        "POST api.openai.com/v1/responses",
+        "POST generativelanguage.googleapis.com/v1beta/models/m:generateContent",
+        "POST team.openai.azure.com/openai/v1/chat/completions",
+    ]);
+}
+
+/// E1: a batch carries whole requests, tools among them, and its results come later.
+#[test]
+fn no_batch_is_made_and_none_is_read() {
+    let test = inspected(&HOSTS);
+    test.assert_closed(&BATCHES);
+    assert_that_inference_passes(&test);
+}
+
+/// E2: a file that is uploaded with the attacker's key is read elsewhere.
+#[test]
+fn no_file_is_uploaded_with_anybodys_key() {
+    let test = inspected(&HOSTS);
+    test.assert_closed(&FILES);
+    let key = [("x-api-key", "sk-ant-attackers")];
+    let answer =
+        test.gateway.agent().request("POST", "https://api.anthropic.com/v1/files", &key, b"the secret");
+    answer.assert_refused(403, "postern/builtin/endpoint");
+    assert_that_inference_passes(&test);
+}
+
+/// E10: what a provider keeps for old clients, or adds for new ones, is no inference endpoint of ours.
+#[test]
+fn no_endpoint_is_open_for_being_old_new_or_compatible() {
+    let test = inspected(&HOSTS);
+    test.assert_closed(&[
+        "POST api.anthropic.com/v1/complete",
+        "POST api.anthropic.com/v1/chat/completions",
+        "POST api.anthropic.com/v1/of-next-month",
+        "POST api.openai.com/v1/completions",
+        "POST api.openai.com/v1/audio/speech",
+        "POST api.openai.com/v1/images/generations",
+        "GET api.openai.com/v1/realtime?model=gpt-realtime",
+        "POST api.openai.com/v1/realtime/calls",
+        "POST api.mistral.ai/v1/fim/completions",
+        "POST generativelanguage.googleapis.com/v1beta/interactions",
+        "GET api.openai.com/v1/responses/resp_1",
+    ]);
+    test.assert_open(&["POST api.openai.com/v1/responses/compact", "POST api.openai.com/v1/embeddings"]);
+}
+
+/// E11: every front door of a provider has the same list, also where a wildcard let the agent find it.
+#[test]
+fn no_other_front_door_of_a_provider_is_wider() {
+    let hosts = [
+        "eu.api.openai.com",
+        "chatgpt.com",
+        "console.anthropic.com",
+        "europe-west1-aiplatform.googleapis.com",
+        "aiplatform.us.rep.googleapis.com",
+        "generativelanguage.mtls.googleapis.com",
+        "bedrock-runtime-fips.us-east-1.amazonaws.com",
+        "vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com",
+        "api.business.githubcopilot.com",
+    ];
+    let policy = crate::support::setup::policy(&["{name: everything, hosts: ['**'], action: Inspect}"]);
+    let test = with(&hosts, &policy, |setup| setup);
+    test.assert_closed(&[
+        "POST eu.api.openai.com/v1/files",
+        "POST chatgpt.com/backend-api/files",
+        "POST console.anthropic.com/v1/files",
+        "POST europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/batchPredictionJobs",
+        "POST aiplatform.us.rep.googleapis.com/v1/projects/p/locations/us/reasoningEngines/r:streamQuery",
+        "POST generativelanguage.mtls.googleapis.com/v1beta/cachedContents",
+        "POST bedrock-runtime-fips.us-east-1.amazonaws.com/async-invoke",
+        "POST vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/async-invoke",
+        "POST api.business.githubcopilot.com/mcp",
+    ]);
+    test.assert_open(&[
+        "POST eu.api.openai.com/v1/responses",
+        "POST aiplatform.us.rep.googleapis.com/v1/projects/p/locations/us/publishers/google/models/m:generateContent",
+        "POST vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/model/m/converse",
+    ]);
+}
