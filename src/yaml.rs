@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_yaml::Spanned;
+use serde_yaml::budget::BudgetBreach;
 use serde_yaml::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 
 use crate::problem::Problem;
@@ -13,6 +14,8 @@ use crate::problem::Problem;
 const MAX_BYTES: usize = 1024 * 1024;
 /// How many nodes a file may have, those that an alias repeats counted each time.
 const MAX_NODES: usize = 10_000;
+/// How deep nodes may nest: what is read is walked by recursion, and a file as it is meant needs less.
+const MAX_DEPTH: usize = 32;
 
 /// Line and column, from 1.
 pub(crate) type Position = (usize, usize);
@@ -50,7 +53,7 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Node>, Problem> {
         return Err(Problem::at("", format!("the file is {} bytes long; at most 1 MiB is read", text.len())));
     }
     let mut options = serde_yaml::options! {
-        budget: serde_yaml::budget! { max_nodes: MAX_NODES, max_events: 4 * MAX_NODES },
+        budget: serde_yaml::budget! { max_nodes: MAX_NODES, max_events: 4 * MAX_NODES, max_depth: MAX_DEPTH },
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
         merge_keys: MergeKeyPolicy::Error,
         strict_booleans: true,
@@ -72,6 +75,9 @@ fn explain(error: &serde_yaml::Error) -> Problem {
         E::UnknownAnchor { .. } => {
             "a value that begins with `*` is an alias in YAML: put the pattern in quotes, as in \"*.example.com\""
                 .to_owned()
+        }
+        E::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            format!("the file nests deeper than {MAX_DEPTH} lists and mappings")
         }
         E::Budget { .. } | E::AliasReplayLimitExceeded { .. } => {
             format!("the file is too large or repeats itself by aliases: at most {MAX_NODES} nodes are read")
@@ -208,6 +214,14 @@ mod tests {
     #[test]
     fn a_file_over_its_bound_is_not_read() {
         assert!(documents(&"# x\n".repeat(300_000)).unwrap_err().message.contains("1 MiB"));
+    }
+
+    #[test]
+    fn what_nests_without_end_is_told_before_it_is_walked() {
+        let nested = |depth: usize| documents(&format!("a: {}{}", "[".repeat(depth), "]".repeat(depth)));
+        assert!(nested(MAX_DEPTH - 1).is_ok());
+        assert!(nested(MAX_DEPTH).unwrap_err().message.contains("32 lists"), "{:?}", nested(MAX_DEPTH));
+        assert!(nested(100_000).is_err(), "the parser itself gives up");
     }
 
     #[test]

@@ -116,7 +116,7 @@ const RULES: &[Rule] = &[
         modules: &["provider"],
         forbidden: &["crate::policy", "crate::event"],
         permitted: &["crate::policy::name", "crate::policy::path"],
-        reason: "what is known of an API is told as plain data (call.rs); names and paths have one canonical form",
+        reason: "what is known of an API is told as plain data (call); names and paths have one canonical form",
     },
     Rule {
         modules: &["policy"],

@@ -17,6 +17,8 @@ use super::inspection::Inspection;
 use super::lower::{Lowered, lower};
 use super::rule::Rule;
 use super::selector::selects;
+use super::settings::Settings;
+use super::tool::Rules;
 
 /// A pod's labels.
 pub type Labels = BTreeMap<String, String>;
@@ -31,6 +33,8 @@ pub struct Policy {
     pub(super) index: Index,
     /// Ports on which a host rule needs to see the first bytes of a flow.
     pub(super) sniffed_ports: HashSet<u16>,
+    pub(super) tools: Rules,
+    pub(super) settings: Settings,
     credentials: Vec<Arc<Credential>>,
     /// How many policies select the pod.
     selected: usize,
@@ -111,6 +115,8 @@ impl Policy {
             rules: Vec::new(),
             index: Index::default(),
             sniffed_ports: HashSet::new(),
+            tools: Rules::default(),
+            settings: Settings::new(&[], |_| true),
             credentials: Vec::new(),
             selected: 0,
             synced_at: None,
@@ -122,7 +128,9 @@ impl Policy {
             judged.into_iter().filter(|one| one.selected).map(|one| one.lowered).collect();
         let count = selected.len();
         let mode = Mode::of(selected.iter().map(|lowered| lowered.scope.audit));
+        let settings = Settings::new(&selected, |scope| mode.heeds(scope.audit));
         let mut rules = Vec::new();
+        let mut tools = Vec::new();
         let mut credentials = Vec::new();
         for lowered in selected {
             if mode.heeds(lowered.scope.audit) {
@@ -130,6 +138,7 @@ impl Policy {
                     .extend(lowered.credentials.into_iter().map(|(_, credential)| Arc::new(credential)));
             }
             rules.extend(lowered.rules.into_iter().map(|(_, rule)| rule));
+            tools.extend(lowered.tools);
         }
         for rule in &mut rules {
             let audit_only = mode == Mode::AuditOnly;
@@ -143,6 +152,8 @@ impl Policy {
             rules,
             index,
             sniffed_ports: HashSet::new(),
+            tools: Rules::new(tools),
+            settings,
             credentials,
             selected: count,
             synced_at: None,

@@ -246,10 +246,8 @@ impl Policy {
 
     /// The denial of what no rule allows, with what would help.
     pub(super) fn refusal(&self, flow: &Flow<'_>) -> Ruling {
-        match self.mode {
-            Mode::Missing => return Ruling::builtin("no-policy", "No policy has been loaded"),
-            Mode::Unselected => return Ruling::builtin("no-policy", "No policy selects this pod"),
-            Mode::AuditOnly | Mode::Enforced { .. } => {}
+        if matches!(self.mode, Mode::Missing | Mode::Unselected) {
+            return self.unselected();
         }
         let mut near = false;
         self.index.walk(flow.name, flow.address, |_, group| {

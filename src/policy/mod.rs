@@ -1,6 +1,7 @@
 //! Decides: what users write, compiled into what an exchange asks. Pure.
 //!
-//! [`document`] is what users write, [`compile`] makes a [`Policy`] of it, [`destination`] asks it about flows.
+//! [`document`] is what users write, [`compile`] makes a [`Policy`] of it, [`destination`] asks it about flows,
+//! [`tool`] about tool calls, [`hosted`] about what runs at a provider.
 //! [`name`], [`pattern`] and [`path`] hold the canonical forms that both sides are compared in.
 
 pub mod document;
@@ -14,6 +15,14 @@ mod conflict;
 mod index;
 mod rule;
 mod selector;
+
+mod condition;
+pub mod tool;
+
+pub mod hosted;
+pub mod outcome;
+mod permission;
+mod settings;
 
 pub mod destination;
 pub mod inspection;

@@ -11,24 +11,15 @@ use crate::yaml::{self, Node, Position, Value};
 
 /// Fields of the language that this version does not implement, under the mapping that holds them.
 const NOT_YET: &[(&str, &[&str])] = &[
-    (
-        "spec",
-        &[
-            "hostedTools",
-            "providerState",
-            "toolDefault",
-            "tools",
-            "rules",
-            "dataLoss",
-            "limits",
-            "audit",
-            "models",
-            "routes",
-            "toolOutputs",
-        ],
-    ),
+    ("spec", &["rules", "dataLoss", "limits", "models", "routes", "toolOutputs"]),
     ("spec.credentials[]", &["sigV4"]),
 ];
+
+/// Fields of `spec` that are read, judged and compiled, and refused all the same: nothing in the gateway asks for
+/// them yet, and what is written must hold.
+const NOT_ENFORCED: &[&str] = &["hostedTools", "providerState", "toolDefault", "tools", "audit"];
+
+const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 
 /// The longest path that is noted; no field of the language comes near it, a key of an annotation could.
 const MAX_PATH: usize = 1024;
@@ -36,6 +27,15 @@ const MAX_PATH: usize = 1024;
 /// Reads the policy documents of one file, several of them with `---` between. Tells every mistake that can
 /// be found in the file alone; a file without any document is one.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
+    parse_without(NOT_ENFORCED, file, text)
+}
+
+/// The same, with the fields that [`parse`] refuses because the gateway does not enforce them.
+pub fn parse_everything(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
+    parse_without(&[], file, text)
+}
+
+fn parse_without(refused: &[&str], file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
     let nodes = yaml::documents(text).map_err(|problem| vec![problem.in_file(file)])?;
     if nodes.is_empty() {
         let message = "there is no policy document in it: a file with nothing in it allows and denies nothing, \
@@ -45,7 +45,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
     let mut documents = Vec::new();
     let mut problems = Vec::new();
     for node in nodes {
-        match document(file, node) {
+        match document(refused, file, node) {
             Ok(document) => documents.push(document),
             Err(found) => problems.extend(found),
         }
@@ -54,9 +54,10 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
 }
 
 /// Reads one document. What it says is judged too, as far as it could be read.
-fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
+fn document(refused: &[&str], file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
+    let mut problems = refuse(refused, file, &mut root);
     let (document, faults) = read::read::<Document>(&mut root);
-    let mut problems: Vec<Problem> = faults.iter().map(|fault| say(file, fault)).collect();
+    problems.extend(faults.iter().map(|fault| say(file, fault)));
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
     if let Err(found) = lower::lower(&document) {
@@ -72,6 +73,24 @@ fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
     }
     problems.sort_by_key(|problem| problem.position);
     if problems.is_empty() { Ok(document) } else { Err(problems) }
+}
+
+/// Takes fields of `spec` out, and says that they are not supported.
+fn refuse(fields: &[&str], file: &str, root: &mut Node) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let Value::Map(entries) = &mut root.value else { return problems };
+    for (_, spec) in entries.iter_mut().filter(|(key, _)| key.text == "spec") {
+        let Value::Map(entries) = &mut spec.value else { continue };
+        entries.retain(|(key, _)| {
+            let refused = fields.contains(&key.text.as_str());
+            if refused {
+                let problem = Problem::at(field::key("spec", &key.text), NOT_SUPPORTED).in_file(file);
+                problems.push(Problem { position: Some(key.position), ..problem });
+            }
+            !refused
+        });
+    }
+    problems
 }
 
 fn say(file: &str, fault: &read::Fault) -> Problem {
@@ -96,7 +115,7 @@ fn say(file: &str, fault: &read::Fault) -> Problem {
         Some(read::Step::Key(_) | read::Step::Item(_)) | None => "",
     };
     let later = NOT_YET.iter().any(|(above, names)| *above == holder && names.contains(&name));
-    let message = if later { "not supported yet by this version of Postern" } else { &fault.message };
+    let message = if later { NOT_SUPPORTED } else { &fault.message };
     Problem { position: Some(fault.position), ..Problem::at(path, message).in_file(file) }
 }
 

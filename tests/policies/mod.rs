@@ -13,6 +13,7 @@ mod outlook;
 mod problems;
 mod reference;
 mod selection;
+mod tools;
 
 use std::net::IpAddr;
 

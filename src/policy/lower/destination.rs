@@ -11,13 +11,16 @@ use crate::policy::inspection::{self, Grant};
 use crate::policy::path::PathPattern;
 use crate::policy::pattern::Pattern;
 use crate::policy::rule::{Rule, Subject};
-use crate::policy::ruling::{AUDIT, ENFORCE};
 
-use super::{Names, Problems, Scope, ports};
+use super::{Names, Problems, Scope, each, ports};
 
 /// Compiles the destinations of a policy, each with its field; those with mistakes are left out.
-pub(super) fn lower(written: &[Destination], scope: &Scope, problems: &mut Problems) -> Vec<(String, Rule)> {
-    let mut names = Names::default();
+pub(super) fn lower<'a>(
+    written: &'a [Destination],
+    scope: &Scope,
+    names: &mut Names<'a>,
+    problems: &mut Problems,
+) -> Vec<(String, Rule)> {
     let all = written.iter().enumerate().map(|(number, destination)| {
         let path = field::item("spec.destinations", number);
         names.add(&path, &destination.name, problems);
@@ -39,7 +42,7 @@ fn rule(path: &str, written: &Destination, scope: &Scope, problems: &mut Problem
     let opaque = written.protocol.is_some() || matches!(subject, Subject::Nets(_));
     let grant = (action == Action::Inspect).then(|| {
         let upgrade = written.upgrade == Some(Upgrade::Allow);
-        let enforcement = if scope.audit { AUDIT } else { ENFORCE };
+        let enforcement = scope.enforcement();
         Arc::new(Grant { rule: id.clone(), enforcement, endpoints, provider: written.provider, upgrade })
     });
     Some(Rule {
@@ -110,21 +113,6 @@ fn subject(path: &str, written: &Destination, problems: &mut Problems) -> Option
             None
         }
     }
-}
-
-/// Reads each item of a list, and tells of each that cannot be read; none where one could not.
-fn each<T>(
-    list: &str,
-    written: &[String],
-    problems: &mut Problems,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Option<Vec<T>> {
-    let mut all = Vec::with_capacity(written.len());
-    for (number, text) in written.iter().enumerate() {
-        let result = read(text).map_err(|error| format!("{}: {error}", field::quoted(text)));
-        all.extend(problems.keep(&field::item(list, number), result));
-    }
-    (all.len() == written.len()).then_some(all)
 }
 
 /// Reads a range of addresses without host bits.

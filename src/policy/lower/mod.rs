@@ -2,7 +2,10 @@
 
 mod credential;
 mod destination;
+mod hosted;
 mod text;
+mod tool;
+mod when;
 
 use std::collections::HashMap;
 
@@ -10,9 +13,13 @@ use crate::problem::Problem;
 
 use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
+use super::document::tool::{Permission, ToolInputs};
 use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
 use super::field;
+use super::hosted::Section;
 use super::rule::{Rule, Tier};
+use super::ruling::{AUDIT, ENFORCE};
+use super::tool::Rule as ToolRule;
 
 /// The namespace of an `EgressPolicy` that names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -22,8 +29,20 @@ pub(super) struct Lowered {
     pub(super) scope: Scope,
     /// With the field each stands in.
     pub(super) rules: Vec<(String, Rule)>,
+    pub(super) tools: Vec<ToolRule>,
+    pub(super) written: Written,
     /// With the field each stands in.
     pub(super) credentials: Vec<(String, Credential)>,
+}
+
+/// What a policy writes once, and several policies together decide by the strictest; none where it is not written.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) hosted_tools: Option<Section>,
+    pub(super) url_sources: Option<Permission>,
+    pub(super) provider_state: Option<Permission>,
+    pub(super) tool_default: Option<Permission>,
+    pub(super) tool_inputs: Option<ToolInputs>,
 }
 
 /// What every rule of a policy shares.
@@ -34,6 +53,12 @@ pub(super) struct Scope {
     /// `-` for the cluster's.
     pub(super) namespace: String,
     pub(super) audit: bool,
+}
+
+impl Scope {
+    pub(super) fn enforcement(&self) -> &'static str {
+        if self.audit { AUDIT } else { ENFORCE }
+    }
 }
 
 /// Mistakes, gathered.
@@ -56,7 +81,17 @@ pub(super) fn lower(document: &Document) -> Result<Lowered, Vec<Problem>> {
     let mut problems = Problems::default();
     let scope = scope(document, &mut problems);
     selectors(document, &mut problems);
-    let rules = destination::lower(&document.spec.destinations, &scope, &mut problems);
+    let spec = &document.spec;
+    let mut names = Names::default();
+    let rules = destination::lower(&spec.destinations, &scope, &mut names, &mut problems);
+    let tools = tool::lower(&spec.tools, &scope, &mut names, &mut problems);
+    let written = Written {
+        hosted_tools: spec.hosted_tools.as_ref().and_then(|written| hosted::lower(written, &mut problems)),
+        url_sources: spec.hosted_tools.as_ref().and_then(|written| written.url_sources),
+        provider_state: spec.provider_state,
+        tool_default: spec.tool_default,
+        tool_inputs: spec.audit.as_ref().and_then(|written| written.tool_inputs),
+    };
     let credentials = credential::lower(document, &scope, &mut problems);
     let mut claims = Claims::default();
     for (path, credential) in &credentials {
@@ -70,7 +105,11 @@ pub(super) fn lower(document: &Document) -> Result<Lowered, Vec<Problem>> {
             problems.add(field::key(path, "provider"), message);
         }
     }
-    if problems.0.is_empty() { Ok(Lowered { scope, rules, credentials }) } else { Err(problems.0) }
+    if problems.0.is_empty() {
+        Ok(Lowered { scope, rules, tools, written, credentials })
+    } else {
+        Err(problems.0)
+    }
 }
 
 /// Judges what says which policy this is.
@@ -169,6 +208,21 @@ impl<'a> Names<'a> {
             self.0.insert(name, field::parent(&path).to_owned());
         }
     }
+}
+
+/// Reads each item of a list, and tells of each that cannot be read; none where one could not.
+fn each<T>(
+    list: &str,
+    written: &[String],
+    problems: &mut Problems,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<Vec<T>> {
+    let mut all = Vec::with_capacity(written.len());
+    for (number, text) in written.iter().enumerate() {
+        let result = read(text).map_err(|error| format!("{}: {error}", field::quoted(text)));
+        all.extend(problems.keep(&field::item(list, number), result));
+    }
+    (all.len() == written.len()).then_some(all)
 }
 
 /// Judges ports: sorted, without repetition; none where there are none to judge.

@@ -27,6 +27,22 @@ pub(super) fn placeholder(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Why a rule denies: one line of what the agent reads, and of headers and events.
+pub(super) fn reason(text: &str) -> Result<(), String> {
+    if text.chars().count() > 256 || text.chars().any(char::is_control) {
+        return Err("a reason is one line of at most 256 characters, without control characters".to_owned());
+    }
+    Ok(())
+}
+
+/// A name or a wildcard over names: visible, at most 256 bytes.
+pub(super) fn pattern(text: &str) -> Result<(), String> {
+    if text.is_empty() || text.len() > 256 {
+        return Err("a name is 1 to 256 bytes long, `*` standing for any run of characters".to_owned());
+    }
+    Ok(())
+}
+
 /// The name of an environment variable (POSIX, section 8.1, lower case allowed).
 pub(super) fn variable(text: &str) -> Result<(), String> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';

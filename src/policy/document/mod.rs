@@ -7,7 +7,9 @@ use std::fmt;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use super::source::{Origin, parse};
+pub mod tool;
+
+pub use super::source::{Origin, parse, parse_everything};
 use crate::call::Dialect;
 
 /// The group and version of every policy resource.
@@ -82,6 +84,16 @@ pub struct Spec {
     pub failure_policy: Option<FailurePolicy>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<Destination>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosted_tools: Option<tool::HostedTools>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_state: Option<tool::Permission>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_default: Option<tool::Permission>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<tool::Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<tool::Audit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,
 }

@@ -1,0 +1,126 @@
+//! A model's call of a tool, and the question whether the agent may have it (plain data).
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::Decision;
+
+/// What a tool does, whatever dialect and agent it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// Runs a command.
+    Shell,
+    /// Reads files.
+    Read,
+    /// Changes files, or makes, moves and removes them.
+    Write,
+    /// Asks the network for something.
+    Fetch,
+}
+
+/// The tool that a call names: what is known when the call starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool<'a> {
+    pub name: &'a str,
+    /// The namespace or toolset; the call is then also known as `namespace.name`.
+    pub namespace: Option<&'a str>,
+    /// The kinds that the catalogue knows it for: none, one, or several where the input tells which of them it is
+    /// (an editor that reads and writes).
+    pub kinds: &'a [Kind],
+}
+
+/// A call whose input is complete.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCall<'a> {
+    pub tool: Tool<'a>,
+    pub input: Input<'a>,
+    /// What the catalogue found in the input; none for a tool that it does not know, and where the input is not
+    /// what such a tool takes. Every kind of the tool counts then, without any parameter.
+    pub facts: Option<&'a Facts<'a>>,
+}
+
+/// A tool's input.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    Json(&'a Value),
+    /// That of a custom tool, which has no parameters.
+    Text(&'a str),
+}
+
+/// What a call does, in the words that conditions have for it.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    pub kind: Kind,
+    /// The commands that are run, each in one text: the arguments of one command are joined by spaces.
+    pub commands: Vec<Cow<'a, str>>,
+    /// The files that are read or written, every one of them, as the input names them.
+    pub paths: Vec<Cow<'a, str>>,
+    pub urls: Vec<Cow<'a, str>>,
+}
+
+impl Facts<'_> {
+    /// A call of this kind, of which nothing else is known.
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new() }
+    }
+}
+
+/// Through which a guard asks for verdicts; policy implements it.
+pub trait Judge: Send + Sync {
+    /// Whether any call could be denied at all. Where none could, a guard only observes, and bytes pass as received.
+    /// `writes` says whether the request offers a tool of kind Write: one built-in rule is about those alone.
+    fn denies(&self, writes: bool) -> bool;
+
+    /// Phase one: by name and kind alone.
+    fn start(&self, tool: &Tool<'_>) -> Start;
+
+    /// Phase two: the call as a whole. It says the same as phase one where that decided.
+    fn complete(&self, call: &ToolCall<'_>) -> Verdict;
+}
+
+/// What the start of a call decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// It passes, whatever its input is, and there is no more to ask.
+    Allow(Verdict),
+    /// It passes, whatever its input is; what is to be recorded of it depends on the input.
+    Observe,
+    /// It is denied, whatever its input is.
+    Deny(Verdict),
+    /// It is held until its input is complete.
+    NeedsInput,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// `Deny` is the only verdict that stops a call. Without a rule: no rule names the tool, and the default allows it.
+    pub decision: Decision,
+    /// What the agent reads in the last line of a refusal.
+    pub advice: Advice,
+    /// What Audit rules and Audit policies have to say beside it.
+    pub audited: Vec<Decision>,
+}
+
+/// What an agent does best after a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// No use of the tool is allowed.
+    NotAvailable,
+    /// Another use of it may be.
+    NotThisUse,
+}
+
+impl Advice {
+    /// The sentence for the agent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotAvailable => "This tool is not available here.",
+            Self::NotThisUse => {
+                "The tool itself is allowed; this use of it is not. Do not retry it unchanged."
+            }
+        }
+    }
+}

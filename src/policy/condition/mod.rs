@@ -1,0 +1,186 @@
+//! Whether a call is what a rule's `when` is about (design section 4): tests of parameters, nested.
+//!
+//! Each operator is a file here and a line of [`operator`]; its negative is the same operator, denied.
+
+mod equality;
+mod param;
+mod path;
+mod pattern;
+mod presence;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::call::{Facts, Input};
+
+use super::document::tool::{Comparison, Scalar};
+
+pub(super) use param::Param;
+
+/// A compiled `when`.
+#[derive(Debug)]
+pub(super) enum Condition {
+    Any(Vec<Self>),
+    All(Vec<Self>),
+    Not(Box<Self>),
+    Test(Test),
+}
+
+/// One parameter against one operator and its values.
+#[derive(Debug)]
+pub(super) struct Test {
+    param: Param,
+    operator: Box<dyn Operator>,
+    negative: bool,
+    /// Whether, where it holds, it names the files that the call is about.
+    names_files: bool,
+}
+
+/// What a condition is asked about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) input: Input<'a>,
+    /// Those of the rule's own kind alone; with them `command`, `paths` and `url` are the catalogue's.
+    pub(super) facts: Option<&'a Facts<'a>>,
+}
+
+/// What is wrong with values, each with its number.
+pub(super) type Wrong = Vec<(usize, String)>;
+
+/// An operator with its values, in its positive form.
+trait Operator: fmt::Debug + Send + Sync {
+    /// Whether the parameter satisfies it; none where the two cannot be compared, which counts as a missing parameter.
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Option<bool>;
+
+    /// Whether an array of strings, read loosely, is compared joined by spaces, too.
+    fn joins(&self) -> bool {
+        true
+    }
+}
+
+/// How a value that can be read in two ways is read, so that a condition errs the right way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// As whatever satisfies the operator: a text for a number, an array for its elements in one line.
+    Loose,
+    /// As what it is.
+    Strict,
+}
+
+/// What stands at a parameter: one element where it is an array.
+#[derive(Debug)]
+enum Found<'a> {
+    /// Nothing, null, or an array without elements.
+    Missing,
+    Json(&'a Value),
+    Text(Cow<'a, str>),
+}
+
+impl Found<'_> {
+    /// The text: a string's own, of anything else its JSON.
+    fn text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Missing => None,
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            Self::Json(Value::String(text)) => Some(Cow::Borrowed(text)),
+            Self::Json(value) => Some(Cow::Owned(value.to_string())),
+        }
+    }
+}
+
+/// Which way a condition errs.
+#[derive(Debug, Clone, Copy)]
+struct Side {
+    /// Whether the rule allows, so that it must not hold by what is not known.
+    allows: bool,
+    /// Whether every element must satisfy an operator, rather than any. Each `not` swaps that.
+    every: bool,
+}
+
+impl Condition {
+    /// A test, where operator and values go together.
+    ///
+    /// # Errors
+    /// What is wrong, with the number of the value that it is about.
+    pub(super) fn test(param: Param, word: Comparison, values: &[Scalar]) -> Result<Self, Wrong> {
+        let (operator, negative) = operator(word, values)?;
+        let names_files =
+            param.is_paths() && matches!(word, Comparison::Equals | Comparison::In | Comparison::Within);
+        Ok(Self::Test(Test { param, operator, negative, names_files }))
+    }
+
+    /// Whether it holds in a rule that denies or records: any element of an array is enough, and a negative
+    /// operator holds on a missing parameter.
+    pub(super) fn holds_to_deny(&self, call: &Subject<'_>) -> bool {
+        self.judge(call, Side { allows: false, every: false })
+    }
+
+    /// Whether it holds in a rule that allows: every element of an array must satisfy, and what is missing counts
+    /// against the call, under a `not` too.
+    pub(super) fn holds_to_allow(&self, call: &Subject<'_>) -> bool {
+        self.judge(call, Side { allows: true, every: true })
+    }
+
+    /// Whether it holds in a rule that allows because it names the files that the call is about, rather than by
+    /// something else that it says.
+    pub(super) fn names_files(&self, call: &Subject<'_>) -> bool {
+        match self {
+            Self::Any(all) => all.iter().any(|one| one.names_files(call)),
+            Self::All(all) => self.holds_to_allow(call) && all.iter().any(|one| one.names_files(call)),
+            Self::Not(_) => false,
+            Self::Test(test) => test.names_files && self.holds_to_allow(call),
+        }
+    }
+
+    fn judge(&self, call: &Subject<'_>, side: Side) -> bool {
+        match self {
+            Self::Any(all) => all.iter().any(|one| one.judge(call, side)),
+            Self::All(all) => all.iter().all(|one| one.judge(call, side)),
+            Self::Not(one) => !one.judge(call, Side { every: !side.every, ..side }),
+            Self::Test(test) => test.holds(call, side),
+        }
+    }
+}
+
+impl Test {
+    fn holds(&self, call: &Subject<'_>, side: Side) -> bool {
+        let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
+        let found = self.param.find(call, reading == Reading::Loose && self.operator.joins());
+        let satisfied = |one: &Found<'_>| match self.operator.compare(one, reading) {
+            Some(holds) => holds != self.negative,
+            None => !side.every && (self.negative || side.allows),
+        };
+        if side.every { found.iter().all(satisfied) } else { found.iter().any(satisfied) }
+    }
+}
+
+/// The operator of a word, and whether it is denied.
+fn operator(word: Comparison, values: &[Scalar]) -> Result<(Box<dyn Operator>, bool), Wrong> {
+    use Comparison as C;
+    let operator: Box<dyn Operator> = match word {
+        C::Equals | C::NotEquals | C::In | C::NotIn => Box::new(equality::Equality::new(values)?),
+        C::Matches | C::NotMatches => Box::new(pattern::Patterns::new(values)?),
+        C::Contains | C::NotContains => Box::new(text::Contains::new(values)?),
+        C::StartsWith | C::NotStartsWith => Box::new(text::StartsWith::new(values)?),
+        C::Within | C::NotWithin => Box::new(path::Within::new(values)?),
+        C::Exists | C::NotExists => Box::new(presence::Presence),
+    };
+    Ok((operator, word.is_negative()))
+}
+
+/// Reads each value, and tells of each that cannot be read.
+fn read<T>(values: &[Scalar], read: impl Fn(&Scalar) -> Result<T, String>) -> Result<Vec<T>, Wrong> {
+    let (mut all, mut wrong) = (Vec::with_capacity(values.len()), Vec::new());
+    for (number, value) in values.iter().enumerate() {
+        match read(value) {
+            Ok(value) => all.push(value),
+            Err(message) => wrong.push((number, message)),
+        }
+    }
+    if wrong.is_empty() { Ok(all) } else { Err(wrong) }
+}

@@ -1,0 +1,92 @@
+//! `Within`: a path under a directory, component by component and by its text alone (symbolic links are not followed).
+
+use serde_json::Value;
+
+use crate::policy::document::tool::Scalar;
+
+use super::{Found, Operator, Reading, Wrong, read};
+
+/// Under any of these directories, each as its components, or the directory itself.
+#[derive(Debug)]
+pub(super) struct Within(Vec<Vec<String>>);
+
+impl Within {
+    pub(super) fn new(values: &[Scalar]) -> Result<Self, Wrong> {
+        read(values, |value| match value {
+            Scalar::Text(text) => {
+                let directory =
+                    components(text, Reading::Strict).map(|all| all.into_iter().map(str::to_owned).collect());
+                directory.ok_or_else(|| "expected an absolute path, as in /workspace".to_owned())
+            }
+            Scalar::Number(_) | Scalar::Bool(_) => Err("expected a path in quotes".to_owned()),
+        })
+        .map(Self)
+    }
+}
+
+impl Operator for Within {
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Option<bool> {
+        let text = match found {
+            Found::Text(text) => text,
+            Found::Json(Value::String(text)) => text.as_str(),
+            Found::Json(_) | Found::Missing => return None,
+        };
+        let path = components(text, reading)?;
+        let under = |directory: &Vec<String>| {
+            path.len() >= directory.len() && directory.iter().zip(&path).all(|(own, other)| own == other)
+        };
+        Some(self.0.iter().any(under))
+    }
+
+    /// Paths do not become a path by being joined.
+    fn joins(&self) -> bool {
+        false
+    }
+}
+
+/// The components of an absolute path, with `.` and `..` resolved. None where the text alone does not say which file
+/// it is (relative, `~`, empty, a NUL), nor where it climbs over the root; read loosely, that ends at the root, as
+/// for a kernel.
+fn components(text: &str, reading: Reading) -> Option<Vec<&str>> {
+    let below = text.strip_prefix('/').filter(|_| !text.contains('\0'))?;
+    let mut components = Vec::new();
+    for component in below.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => {
+                if components.pop().is_none() && reading == Reading::Strict {
+                    return None;
+                }
+            }
+            name => components.push(name),
+        }
+    }
+    Some(components)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_resolved_by_its_text() {
+        let whole = |text| components(text, Reading::Strict).map(|all| all.join("/"));
+        for (text, expected) in [
+            ("/workspace/a", Some("workspace/a")),
+            ("/workspace/../etc", Some("etc")),
+            ("//workspace/./a//", Some("workspace/a")),
+            ("/", Some("")),
+            ("/a/..", Some("")),
+            ("/..", None),
+            ("/a/../../etc", None),
+            ("workspace", None),
+            ("~/a", None),
+            ("", None),
+            ("/a\0b", None),
+            ("/...", Some("...")),
+        ] {
+            assert_eq!(whole(text).as_deref(), expected, "{text:?}");
+        }
+        assert_eq!(components("/a/../../etc", Reading::Loose), Some(vec!["etc"]));
+    }
+}

@@ -1,0 +1,91 @@
+//! What Enforce and Audit policies make together of something that is allowed or denied (design section 5.5).
+
+use crate::event::{Decision, Verdict};
+
+use super::compile::{Mode, Policy};
+use super::destination::Sight;
+use super::ruling::{AUDIT, Ruling};
+
+/// Allowed or denied by some policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// By that rule, or because nothing denies it.
+    Allowed(Option<Ruling>),
+    Denied(Ruling),
+}
+
+/// What becomes of it, and what is recorded beside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// Allow, Deny, or WouldDeny where only Audit policies select the pod.
+    pub decision: Decision,
+    /// What Audit policies beside enforced ones would have done, only where it differs.
+    pub audited: Option<Decision>,
+}
+
+impl Judgement {
+    /// Whether it must not go on.
+    pub fn denies(&self) -> bool {
+        self.decision.verdict == Verdict::Deny
+    }
+}
+
+impl Policy {
+    /// Weighs what the policies say that a sight shows.
+    pub(super) fn weigh(&self, outcome: impl Fn(Sight) -> Outcome) -> Judgement {
+        match self.mode {
+            Mode::Missing | Mode::Unselected => {
+                Judgement { decision: self.unselected().to_decision(), audited: None }
+            }
+            Mode::AuditOnly => {
+                let decision = match outcome(Sight::All) {
+                    Outcome::Denied(ruling) => ruling.into_would_deny().to_decision(),
+                    allowed @ Outcome::Allowed(_) => allowed.into_decision(),
+                };
+                Judgement { decision, audited: None }
+            }
+            Mode::Enforced { audits } => {
+                let enforced = outcome(Sight::Enforced);
+                let audited = if audits { enforced.beside(outcome(Sight::All)) } else { None };
+                Judgement { decision: enforced.into_decision(), audited }
+            }
+        }
+    }
+
+    /// The denial where no policy speaks for the pod.
+    pub(super) fn unselected(&self) -> Ruling {
+        let why = if self.mode == Mode::Missing {
+            "No policy has been loaded"
+        } else {
+            "No policy selects this pod"
+        };
+        Ruling::builtin("no-policy", why)
+    }
+}
+
+impl Outcome {
+    fn into_decision(self) -> Decision {
+        match self {
+            Self::Allowed(None) => Decision::of(Verdict::Allow),
+            Self::Allowed(Some(ruling)) | Self::Denied(ruling) => ruling.to_decision(),
+        }
+    }
+
+    /// What is recorded of what all policies together would have done.
+    fn beside(&self, all: Self) -> Option<Decision> {
+        match (self, all) {
+            (Self::Allowed(_), Self::Denied(ruling)) => Some(ruling.into_would_deny().to_decision()),
+            (Self::Denied(_), Self::Allowed(ruling)) => {
+                let reason = "With the Audit policies enforced, this would be allowed".into();
+                let rule = ruling.map(|ruling| ruling.rule);
+                Some(Decision {
+                    verdict: Verdict::Audit,
+                    rule,
+                    reason: Some(reason),
+                    enforcement: Some(AUDIT),
+                })
+            }
+            (Self::Allowed(_), Self::Allowed(_)) | (Self::Denied(_), Self::Denied(_)) => None,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Finds the rules that a name matches without looking at the others: exact names by hash, wildcards by a text
+//! that they contain.
+
+use std::collections::HashMap;
+
+use aho_corasick::AhoCorasick;
+
+/// Rules by the patterns of their names.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    exact: HashMap<Box<str>, Vec<usize>>,
+    /// Those of `*` alone.
+    every: Vec<usize>,
+    /// Finds the longest text of each wildcard in a name; none where there are no wildcards.
+    texts: Option<AhoCorasick>,
+    /// The wildcards by the number of that text.
+    wildcards: Vec<Vec<(Wildcard, usize)>>,
+}
+
+/// A pattern with at least one `*`: the texts before, between and after them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::policy) struct Wildcard {
+    first: Box<str>,
+    middle: Box<[Box<str>]>,
+    last: Box<str>,
+}
+
+/// A name, or a wildcard over names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::policy) enum Pattern {
+    Exact(Box<str>),
+    Wildcard(Wildcard),
+}
+
+impl Pattern {
+    /// Reads a pattern: `*` and `%` match any run of characters. What stands between them is put in the form that
+    /// names are compared in.
+    pub(in crate::policy) fn read(written: &str, form: impl Fn(&str) -> String) -> Self {
+        let mut texts = written.split(['*', '%']).map(|text| form(text).into_boxed_str());
+        let first = texts.next().unwrap_or_default();
+        let mut middle: Vec<Box<str>> = texts.collect();
+        match middle.pop() {
+            None => Self::Exact(first),
+            Some(last) => {
+                middle.retain(|text| !text.is_empty());
+                Self::Wildcard(Wildcard { first, middle: middle.into(), last })
+            }
+        }
+    }
+
+    /// Whether the pattern covers this name, which is in the same form.
+    pub(in crate::policy) fn covers(&self, name: &str) -> bool {
+        match self {
+            Self::Exact(own) => **own == *name,
+            Self::Wildcard(wildcard) => wildcard.covers(name),
+        }
+    }
+}
+
+impl Wildcard {
+    /// Linear in the name: the leftmost place of each text leaves the most for those that follow.
+    fn covers(&self, name: &str) -> bool {
+        let Some(rest) = name.strip_prefix(&*self.first) else { return false };
+        let Some(mut rest) = rest.strip_suffix(&*self.last) else { return false };
+        for text in &self.middle {
+            let Some(at) = rest.find(&**text) else { return false };
+            rest = rest.get(at + text.len()..).unwrap_or_default();
+        }
+        true
+    }
+
+    /// The longest of its texts; empty where it has stars alone.
+    fn longest(&self) -> &str {
+        let texts = [&self.first, &self.last].into_iter().chain(&self.middle);
+        texts.max_by_key(|text| text.len()).map_or("", |text| text)
+    }
+}
+
+impl Names {
+    /// Gathers the patterns of all rules, each with its rule's number.
+    pub(super) fn new(patterns: impl Iterator<Item = (Pattern, usize)>) -> Self {
+        let mut names = Self::default();
+        let mut numbers: HashMap<Box<str>, usize> = HashMap::new();
+        for (pattern, rule) in patterns {
+            match pattern {
+                Pattern::Exact(name) => names.exact.entry(name).or_default().push(rule),
+                Pattern::Wildcard(wildcard) if wildcard.longest().is_empty() => names.every.push(rule),
+                Pattern::Wildcard(wildcard) => {
+                    let next = numbers.len();
+                    let number = *numbers.entry(wildcard.longest().into()).or_insert(next);
+                    names.wildcards.resize_with(names.wildcards.len().max(number + 1), Vec::new);
+                    names
+                        .wildcards
+                        .get_mut(number)
+                        .into_iter()
+                        .for_each(|all| all.push((wildcard.clone(), rule)));
+                }
+            }
+        }
+        let mut texts: Vec<(Box<str>, usize)> = numbers.into_iter().collect();
+        texts.sort_by_key(|(_, number)| *number);
+        if !texts.is_empty() {
+            names.texts = AhoCorasick::new(texts.iter().map(|(text, _)| text.as_bytes())).ok();
+        }
+        names
+    }
+
+    /// Adds the rules that this name matches to `found`; some may be there several times.
+    pub(super) fn find(&self, name: &str, found: &mut Vec<usize>) {
+        found.extend(self.exact.get(name).into_iter().flatten());
+        found.extend(&self.every);
+        let covered = |all: &[(Wildcard, usize)], found: &mut Vec<usize>| {
+            found.extend(all.iter().filter(|(wildcard, _)| wildcard.covers(name)).map(|(_, rule)| rule));
+        };
+        match &self.texts {
+            Some(texts) => {
+                let hits = texts.find_overlapping_iter(name);
+                let mut hits: Vec<usize> = hits.map(|hit| hit.pattern().as_usize()).collect();
+                hits.sort_unstable();
+                hits.dedup();
+                hits.iter().filter_map(|hit| self.wildcards.get(*hit)).for_each(|all| covered(all, found));
+            }
+            // A matcher that could not be built (its states are beyond count) costs time, never a rule.
+            None => self.wildcards.iter().for_each(|all| covered(all, found)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::read(text, str::to_owned)
+    }
+
+    fn find(patterns: &[&str], name: &str) -> Vec<usize> {
+        let names = Names::new(patterns.iter().enumerate().map(|(number, text)| (pattern(text), number)));
+        let mut found = Vec::new();
+        names.find(name, &mut found);
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_star_is_any_run_of_characters() {
+        for (text, name, covered) in [
+            ("mcp__*", "mcp__shell__run", true),
+            ("mcp__*", "mcp__", true),
+            ("mcp__*", "mcp_", false),
+            ("*run", "mcp__shell__run", true),
+            ("*run", "runs", false),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+            ("ab*ba", "aba", false),
+            ("ab*ba", "abba", true),
+            ("*a*a*", "a", false),
+            ("a%z", "a__z", true),
+            ("*", "", true),
+            ("**", "x", true),
+            ("a", "a", true),
+            ("a", "A", false),
+        ] {
+            assert_eq!(pattern(text).covers(name), covered, "{text} {name}");
+        }
+    }
+
+    #[test]
+    fn each_rule_is_found_by_its_own_patterns() {
+        let patterns = ["a", "a*", "*b", "*", "x*y", "ab", "*a*b*"];
+        assert_eq!(find(&patterns, "ab"), [1, 2, 3, 5, 6]);
+        assert_eq!(find(&patterns, "x-y"), [3, 4]);
+        assert_eq!(find(&patterns, "q"), [3]);
+    }
+
+    #[test]
+    fn stars_without_end_cost_no_more_than_the_name_is_long() {
+        let stars = "a*".repeat(120) + "b";
+        let name = "a".repeat(1_000_000);
+        assert!(!pattern(&stars).covers(&name), "a backtracking matcher would not come back");
+        assert_eq!(find(&[&stars, "*a"], &name), [1]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_what_a_look_at_every_pattern_does(
+            patterns in prop::collection::vec("[ab*]{1,5}", 0..12),
+            name in "[ab]{0,8}",
+        ) {
+            let texts: Vec<&str> = patterns.iter().map(String::as_str).collect();
+            let slow = |text: &str| regex::Regex::new(&format!("^{}$", text.replace('*', ".*"))).unwrap();
+            let expected: Vec<usize> =
+                (0..texts.len()).filter(|number| slow(texts[*number]).is_match(&name)).collect();
+            prop_assert_eq!(find(&texts, &name), expected);
+        }
+    }
+}
