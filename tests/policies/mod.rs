@@ -100,15 +100,7 @@ fn ruled(ruling: &Ruling) -> String {
 /// Compares decisions with a table of `flow = decision` lines.
 #[track_caller]
 fn expect(policy: &Policy, table: &str) {
-    let lines = table.trim().lines().map(str::trim);
-    let seen: Vec<String> = lines
-        .clone()
-        .map(|line| {
-            let (flow, _) = line.split_once(" = ").unwrap();
-            format!("{flow} = {}", said(&decide(policy, flow)))
-        })
-        .collect();
-    assert_eq!(seen, lines.collect::<Vec<_>>());
+    compare(table, |flow| said(&decide(policy, flow)));
 }
 
 fn inspection(destination: &Destination) -> &Inspection {
@@ -128,12 +120,18 @@ fn request(inspection: &Inspection, line: &str) -> String {
 /// Compares requests with a table of `METHOD path = decision` lines.
 #[track_caller]
 fn expect_requests(inspection: &Inspection, table: &str) {
+    compare(table, |line| request(inspection, line));
+}
+
+/// Compares what is decided of the left side of each ` = ` with the right one.
+#[track_caller]
+fn compare(table: &str, decide: impl Fn(&str) -> String) {
     let lines = table.trim().lines().map(str::trim);
     let seen: Vec<String> = lines
         .clone()
         .map(|line| {
-            let (line, _) = line.split_once(" = ").unwrap();
-            format!("{line} = {}", request(inspection, line))
+            let (asked, _) = line.split_once(" = ").unwrap();
+            format!("{asked} = {}", decide(asked))
         })
         .collect();
     assert_eq!(seen, lines.collect::<Vec<_>>());

@@ -226,7 +226,7 @@ mod tests {
             ".claude/settings.local.json",
             "/home/agent/.claude.json",
             "~/.bashrc",
-            "/root/.zshenv",
+            "/home/agent/.zshenv",
             "/workspace/.git/hooks/pre-commit",
             "sub/.git/config",
             "/workspace/.git",

@@ -77,7 +77,7 @@ fn escape_length(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     }
 }
 
-/// The UTF-16 unit of the `\uXXXX` at `at`.
+/// The UTF-16 unit of the escape at `at`: `\u` and four hex digits.
 fn unit(bytes: &[u8], at: usize) -> Result<u32, JsonError> {
     let digits = bytes.get(at + 2..at + 6).ok_or(JsonError::new(bytes.len(), Reason::End))?;
     let unit = digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?));

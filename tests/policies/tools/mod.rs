@@ -138,13 +138,5 @@ fn decide(policy: &Policy, call: &str) -> String {
 /// Compares decisions with a table of `call = decision` lines.
 #[track_caller]
 fn expect(policy: &Policy, table: &str) {
-    let lines = table.trim().lines().map(str::trim);
-    let seen: Vec<String> = lines
-        .clone()
-        .map(|line| {
-            let (call, _) = line.split_once(" = ").unwrap();
-            format!("{call} = {}", decide(policy, call))
-        })
-        .collect();
-    assert_eq!(seen, lines.collect::<Vec<_>>());
+    super::compare(table, |call| decide(policy, call));
 }
