@@ -221,6 +221,16 @@ impl Decision {
     pub fn of(verdict: Verdict) -> Self {
         Self { verdict, rule: None, reason: None, enforcement: None }
     }
+
+    /// Whether it stops what it is about.
+    pub fn denies(&self) -> bool {
+        self.verdict == Verdict::Deny
+    }
+
+    /// Whether it would stop it, were policy enforced.
+    pub fn would_deny(&self) -> bool {
+        self.verdict == Verdict::WouldDeny
+    }
 }
 
 fn rule_id<S: Serializer>(rule: &Option<RuleId>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,9 +1,10 @@
 //! What becomes of the tools that would run at the provider (design section 6.2), whoever knows which those are.
 
-use crate::event::{Decision, Verdict};
+use crate::call::{Hosted, HostedAction as Action, Judgement, Terms};
+use crate::event::Verdict;
 
 use super::RuleId;
-use super::compile::Policy;
+use super::compile::{Mode, Policy};
 use super::destination::Sight;
 use super::document::tool::HostedAction;
 use super::lower::Lowered;
@@ -14,25 +15,6 @@ use super::tool::Pattern;
 
 const SECTION: &str = "hostedTools";
 const REASON: &str = "This tool would run at the provider, beyond the reach of policy";
-
-/// What is done about one hosted tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hosted {
-    pub action: Action,
-    /// Who says so: Allow, Deny (also where it is only taken out), or WouldDeny where only Audit policies select the pod.
-    pub decision: Decision,
-    /// What Audit policies beside enforced ones would have done, only where it differs.
-    pub audited: Option<Decision>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Keep,
-    /// It is taken out of the request.
-    Strip,
-    /// The request is refused.
-    Refuse,
-}
 
 /// `hostedTools` of one policy, compiled; what it does not write is as where nobody writes it.
 #[derive(Debug, Clone)]
@@ -94,9 +76,8 @@ impl HostedTools {
     }
 }
 
-impl Policy {
-    /// Decides about a tool of this type that the provider would run, or of which nobody knows who runs it.
-    pub fn hosted_tool(&self, tool_type: &str) -> Hosted {
+impl Terms for Policy {
+    fn hosted_tool(&self, tool_type: &str) -> Hosted {
         let judgement = self.weigh(|sight| self.settings.hosted_tools.outcome(tool_type, sight));
         let strictest = self.settings.hosted_tools.strictest(Sight::Enforced).map(|part| part.section.action);
         let action = match (judgement.denies(), strictest) {
@@ -105,5 +86,17 @@ impl Policy {
             (true, Some(HostedAction::Strip | HostedAction::Allow) | None) => Action::Strip,
         };
         Hosted { action, decision: judgement.decision, audited: judgement.audited }
+    }
+
+    fn provider_state(&self) -> Judgement {
+        self.weigh(|sight| self.settings.provider_state.at(sight).clone())
+    }
+
+    fn url_sources(&self) -> Judgement {
+        self.weigh(|sight| self.settings.url_sources.at(sight).clone())
+    }
+
+    fn may_edit(&self) -> bool {
+        self.mode != Mode::AuditOnly
     }
 }

@@ -1,5 +1,6 @@
 //! What Enforce and Audit policies make together of something that is allowed or denied (design section 5.5).
 
+use crate::call::Judgement;
 use crate::event::{Decision, Verdict};
 
 use super::compile::{Mode, Policy};
@@ -12,22 +13,6 @@ pub(super) enum Outcome {
     /// By that rule, or because nothing denies it.
     Allowed(Option<Ruling>),
     Denied(Ruling),
-}
-
-/// What becomes of it, and what is recorded beside.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
-    /// Allow, Deny, or WouldDeny where only Audit policies select the pod.
-    pub decision: Decision,
-    /// What Audit policies beside enforced ones would have done, only where it differs.
-    pub audited: Option<Decision>,
-}
-
-impl Judgement {
-    /// Whether it must not go on.
-    pub fn denies(&self) -> bool {
-        self.decision.verdict == Verdict::Deny
-    }
 }
 
 impl Policy {

@@ -3,11 +3,10 @@
 use crate::event::Verdict;
 
 use super::RuleId;
-use super::compile::Policy;
 use super::destination::Sight;
 use super::document::tool::Permission;
 use super::lower::Scope;
-use super::outcome::{Judgement, Outcome};
+use super::outcome::Outcome;
 use super::ruling::Ruling;
 
 /// One switch: how the Enforce policies set it, and how all policies together do.
@@ -55,17 +54,5 @@ pub(super) fn ruling(scope: &Scope, section: &str, verdict: Verdict, reason: &st
         rule: RuleId::new(format!("{}/{section}", scope.policy)),
         reason: reason.to_owned(),
         enforcement: scope.enforcement(),
-    }
-}
-
-impl Policy {
-    /// Whether conversations may be kept at the provider: `providerState`.
-    pub fn provider_state(&self) -> Judgement {
-        self.weigh(|sight| self.settings.provider_state.at(sight).clone())
-    }
-
-    /// Whether the provider may be asked to fetch URLs: `hostedTools.urlSources`.
-    pub fn url_sources(&self) -> Judgement {
-        self.weigh(|sight| self.settings.url_sources.at(sight).clone())
     }
 }

@@ -50,3 +50,15 @@ impl Ruling {
         Self { verdict: event::Verdict::WouldDeny, enforcement: AUDIT, ..self }
     }
 }
+
+impl From<event::Decision> for Ruling {
+    /// A decision without a rule is the default's.
+    fn from(decision: event::Decision) -> Self {
+        Self {
+            verdict: decision.verdict,
+            rule: decision.rule.unwrap_or_else(|| RuleId::builtin("default-deny")),
+            reason: decision.reason.map(std::borrow::Cow::into_owned).unwrap_or_default(),
+            enforcement: decision.enforcement.unwrap_or(ENFORCE),
+        }
+    }
+}

@@ -3,7 +3,10 @@
 //! [`surface`] says what is spoken at which host; one folder per dialect says what that dialect's endpoints are.
 //! Policy is told of a request by [`crate::call::Service`] and knows nothing of this.
 
+pub mod adapter;
+pub mod answer;
 mod endpoint;
+pub mod request;
 
 mod anthropic;
 mod bedrock;
@@ -15,9 +18,21 @@ pub mod surface;
 
 use crate::call::Dialect;
 use crate::policy::name::DnsName;
+use adapter::Adapter;
 use surface::Surface;
 
 /// What is spoken at a host: what is known of it, else what a rule's `provider` says. None: no LLM provider's API.
 pub fn spoken_at(host: Option<&DnsName>, said: Option<Dialect>) -> Option<&'static Surface> {
     host.and_then(surface::surface).or_else(|| said.and_then(surface::of_dialect))
+}
+
+/// What reads requests and answers of a dialect.
+pub fn adapter(dialect: Dialect) -> &'static dyn Adapter {
+    match dialect {
+        Dialect::Anthropic => &anthropic::Anthropic,
+        Dialect::OpenAIChat => &openai_chat::OpenAiChat,
+        Dialect::OpenAIResponses => &openai_responses::OpenAiResponses,
+        Dialect::Gemini => &gemini::Gemini,
+        Dialect::Bedrock => &bedrock::Bedrock,
+    }
 }

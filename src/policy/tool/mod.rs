@@ -10,14 +10,14 @@ mod rule;
 
 use std::slice;
 
-use crate::call::{Advice, Judge, Kind, Start, Tool, ToolCall, Verdict};
+use crate::call::{Advice, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
 use crate::event;
 
 use super::compile::{Mode, Policy};
 use super::condition::Subject;
 use super::destination::Sight;
 use super::document::tool::{Action, ToolInputs};
-use super::outcome::{Judgement, Outcome};
+use super::outcome::Outcome;
 use super::ruling::Ruling;
 
 pub(super) use fold::fold;

@@ -1,8 +1,11 @@
 //! Bedrock's runtime, Converse and InvokeModel: <https://docs.aws.amazon.com/bedrock/latest/APIReference/>
 
+use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::answer::Transcript;
 use super::endpoint::Call::{Get, Post};
 use super::endpoint::Endpoints;
-use crate::call::{Api, Dialect};
+use super::request::Draft;
+use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::policy::path::NormalPath;
 
 pub(super) const RUNTIME: Endpoints = Endpoints {
@@ -57,6 +60,27 @@ pub(super) fn without_arn(raw: &str) -> Option<NormalPath> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     let is_model = MODELS.contains(&kind) && !id.is_empty() && id.bytes().all(is_plain) && !id.contains("..");
     (is_bedrock && is_model).then(|| NormalPath::parse(&format!("/model/{id}/{operation}")))
+}
+
+/// The dialect.
+pub(super) struct Bedrock;
+
+impl Adapter for Bedrock {
+    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {
+        Framing::Whole
+    }
+
+    fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        None
+    }
+
+    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+        ErrorAnswer { status: 403, headers: Vec::new(), body: refusal.message.to_owned() }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Gemini's generateContent: <https://ai.google.dev/api/generate-content>
 
+use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::answer::Transcript;
 use super::endpoint::Call::Post;
 use super::endpoint::Endpoints;
-use crate::call::{Api, Dialect};
+use super::request::Draft;
+use crate::call::{Api, Denial, Dialect, RequestFacts};
 
 pub(super) const GENERATE_CONTENT: Endpoints = Endpoints {
     dialect: Some(Dialect::Gemini),
@@ -50,3 +53,24 @@ pub(super) const CODE_ASSIST: Endpoints = Endpoints {
         (Post, ":countTokens", Api::CountTokens),
     ],
 };
+
+/// The dialect.
+pub(super) struct Gemini;
+
+impl Adapter for Gemini {
+    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {
+        Framing::Whole
+    }
+
+    fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        None
+    }
+
+    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+        ErrorAnswer { status: 403, headers: Vec::new(), body: refusal.message.to_owned() }
+    }
+}

@@ -1,8 +1,11 @@
 //! OpenAI Responses, over HTTP and WebSocket: <https://platform.openai.com/docs/api-reference/responses>
 
+use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::answer::Transcript;
 use super::endpoint::Call::{Post, WebSocket};
 use super::endpoint::Endpoints;
-use crate::call::{Api, Dialect};
+use super::request::Draft;
+use crate::call::{Api, Denial, Dialect, RequestFacts};
 
 pub(super) const RESPONSES: Endpoints = Endpoints {
     dialect: Some(Dialect::OpenAIResponses),
@@ -13,3 +16,24 @@ pub(super) const RESPONSES: Endpoints = Endpoints {
         (WebSocket, "/responses", Api::Responses),
     ],
 };
+
+/// The dialect.
+pub(super) struct OpenAiResponses;
+
+impl Adapter for OpenAiResponses {
+    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {
+        Framing::Whole
+    }
+
+    fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        None
+    }
+
+    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+        ErrorAnswer { status: 403, headers: Vec::new(), body: refusal.message.to_owned() }
+    }
+}

@@ -1,6 +1,6 @@
 //! Tools that run at the provider, what it would fetch, and what it would keep.
 
-use postern::policy::hosted::Action;
+use postern::call::{HostedAction as Action, Terms};
 
 use super::{audit, cluster, namespaced, policy, ruled};
 

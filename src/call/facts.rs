@@ -1,0 +1,120 @@
+//! What a request and its answer say of themselves, as events and metrics have it (plain data, no content).
+
+use super::Verdict;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// The model that is asked, from the body or the path.
+    pub model: Option<String>,
+    /// Every model that the request could use: with the first its fallbacks and advisors.
+    pub models: Vec<String>,
+    /// Whether the answer is asked for as a stream.
+    pub stream: bool,
+    /// The tools that it offers the model, after edits.
+    pub tools: Vec<ToolDefinition>,
+    /// Whether a tool of kind Write may be called: one is offered, or what is offered is not in the request.
+    pub writes: bool,
+    /// What the client calls its session, from the body.
+    pub session: Option<String>,
+}
+
+/// A tool that a request offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolDefinition {
+    pub name: String,
+    /// SHA-256 of the definition as it stands in the request, in hex.
+    pub sha256: String,
+}
+
+/// What was changed in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A hosted tool of this type was taken out.
+    HostedTool(String),
+    /// Something else that had to follow, or that provider state asks for; the words are stable.
+    Other(&'static str),
+}
+
+/// What an answer says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AnswerFacts {
+    /// The model that answered.
+    pub model: Option<String>,
+    /// The provider's id of the answer.
+    pub id: Option<String>,
+    pub usage: Usage,
+}
+
+/// Tokens, as far as the provider says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All that the model read, what came from a cache included.
+    pub input: Option<u64>,
+    /// All that it wrote, reasoning included.
+    pub output: Option<u64>,
+    /// Of the input: read from a cache.
+    pub cache_read: Option<u64>,
+    /// Of the input: written to a cache.
+    pub cache_write: Option<u64>,
+    /// Of the output: reasoning.
+    pub reasoning: Option<u64>,
+}
+
+/// How well an answer was understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Normalization {
+    /// A whole answer was read.
+    Parsed,
+    /// A stream was read to its end.
+    StreamReconstructed,
+    /// It was too large to be read; it passed because no rule could deny a call in it.
+    TooLarge,
+    /// It could not be read.
+    Failed,
+    /// Nobody tried: no answer of a model.
+    NotNormalized,
+}
+
+impl Normalization {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Parsed => "Parsed",
+            Self::StreamReconstructed => "StreamReconstructed",
+            Self::TooLarge => "TooLarge",
+            Self::Failed => "Failed",
+            Self::NotNormalized => "NotNormalized",
+        }
+    }
+}
+
+/// What an event keeps of a tool's input; the later is the more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Inputs {
+    None,
+    Hash,
+    Redacted,
+    Full,
+}
+
+/// A verdict on a tool call, with what may be told of the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallNote {
+    /// As the provider calls it; empty where it has none.
+    pub id: String,
+    /// As the model wrote it.
+    pub name: String,
+    pub namespace: Option<String>,
+    /// What came of the input, in bytes.
+    pub input_bytes: u64,
+    /// SHA-256 of the input as it was sent, in hex; none where the call was denied before it came.
+    pub input_sha256: Option<String>,
+    /// Only if policy says so.
+    pub input: Option<String>,
+    pub verdict: Verdict,
+    /// It had run at the provider before anybody could stop it.
+    pub hosted: bool,
+    /// The answer ended before the call did.
+    pub incomplete: bool,
+}

@@ -1,0 +1,71 @@
+//! What each dialect knows of its requests, answers and refusals; one implementation per folder.
+
+use http::HeaderMap;
+
+use super::answer::Transcript;
+use super::request::Draft;
+use crate::call::{Denial, RequestFacts, Service};
+use crate::wire::sse;
+
+/// A dialect.
+pub trait Adapter: Sync {
+    /// Reads a request's body: says what it is ([`Draft::facts`]), asks policy about all that would act at the
+    /// provider, and takes out or corrects what may not go on.
+    ///
+    /// # Errors
+    /// Where the request must not go on, or cannot be understood.
+    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial>;
+
+    /// How an answer with this content type is framed. `content_type` is in lower case, without parameters; empty
+    /// where the answer has none.
+    fn framing(&self, asked: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing;
+
+    /// A reader of one answer; none where no answer of this endpoint holds what a model wrote (counts of tokens).
+    fn transcript(&self, asked: &Asked<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>>;
+
+    /// A refusal in the shape of the dialect's own errors, with the status that its clients show once.
+    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer;
+}
+
+/// A request, but for its body.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub service: Service,
+    /// As it was sent, without the query.
+    pub path: &'a str,
+    pub query: Option<&'a str>,
+    /// As the agent sent them, before a credential is attached.
+    pub headers: &'a HeaderMap,
+}
+
+/// How an answer's body is cut into parts that are JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// One JSON document.
+    Whole,
+    /// Server-sent events, in canonical form where they look like this.
+    Events(sse::Form),
+    /// AWS event stream frames with JSON in them.
+    EventStream,
+    /// A JSON array of objects that streams.
+    Array,
+}
+
+/// What a refusal says.
+#[derive(Debug, Clone, Copy)]
+pub struct Refusal<'a> {
+    pub service: Service,
+    /// For people: what was blocked, by which rule and why; several lines.
+    pub message: &'a str,
+    pub answer: crate::call::Answer,
+}
+
+/// A refusal as a dialect says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorAnswer {
+    pub status: u16,
+    /// Beside `content-type: application/json`.
+    pub headers: Vec<(&'static str, String)>,
+    /// JSON.
+    pub body: String,
+}

@@ -1,0 +1,122 @@
+//! Guards answers: reads what a model says in its dialect, asks about every tool call, and takes out what is denied.
+//!
+//! [`Guard`] frames a body and hands each part of it, parsed, to a dialect's [`Transcript`]; that keeps what is
+//! undecided, asks the [`Gate`] about calls, and says what goes on. The same transcript reads streams and whole
+//! answers, so that both meet the same verdicts.
+
+mod call;
+mod gate;
+mod guard;
+mod part;
+mod refusal;
+
+use std::sync::Arc;
+
+pub use call::{Call, Fate, Form, Phase};
+pub use gate::Gate;
+pub use guard::Guard;
+pub use part::{Event, Out, Part, Received};
+
+use crate::call::{Inputs, Judge};
+use crate::wire::json::{self, Document};
+
+/// Reads one answer in one dialect.
+pub trait Transcript: Send {
+    /// Takes the next part of a stream. It may be kept until a call is decided; what goes on is put into `out`.
+    ///
+    /// # Errors
+    /// Where the stream cannot be understood, or must not go on.
+    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
+
+    /// The stream has ended: what is still undecided is decided, or given up.
+    ///
+    /// # Errors
+    /// Where it ended in a way in which it must not go on.
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
+
+    /// Reads an answer that came whole. Answers the edited body; none where the original goes on.
+    ///
+    /// # Errors
+    /// Where it cannot be understood, or must not go on.
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken>;
+
+    /// How many bytes are kept.
+    fn held(&self) -> usize;
+
+    /// What feeds a client's watchdog while something is kept, where the dialect has such a thing.
+    fn keep_alive(&self) -> KeepAlive;
+
+    /// What the client is told where the stream cannot go on: the last parts that it reads. `message` is for people.
+    fn broken(&mut self, message: &str, out: &mut Out);
+}
+
+/// What may be said while something is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// Its clients lose events over anything that is no event.
+    Nothing,
+    /// A comment between two events (or a ping frame, of a WebSocket).
+    Comment,
+    /// An event of this name with this JSON.
+    Event(&'static str, &'static str),
+}
+
+/// Why an answer does not go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Broken {
+    /// Of what is built in: `unparseable`, `bound`.
+    pub rule: &'static str,
+    /// Fit for the agent's eyes.
+    pub reason: String,
+    /// Whether `failurePolicy: Open` lets it pass as it came (design section 6.6).
+    pub forgivable: bool,
+}
+
+impl Broken {
+    /// Malformed JSON outside a tool call, or a broken grammar of the stream.
+    pub fn malformed(reason: impl Into<String>) -> Self {
+        Self { rule: "unparseable", reason: reason.into(), forgivable: true }
+    }
+
+    /// A call that has more than one reading: parts that contradict each other, keys that stand twice.
+    pub fn ambiguous(reason: impl Into<String>) -> Self {
+        Self { rule: "unparseable", reason: reason.into(), forgivable: false }
+    }
+
+    /// More than a bound allows.
+    pub fn bound(reason: impl Into<String>) -> Self {
+        Self { rule: "bound", reason: reason.into(), forgivable: false }
+    }
+}
+
+/// What a guard is given.
+#[derive(Clone)]
+pub struct Settings {
+    pub judge: Arc<dyn Judge>,
+    pub failure: FailurePolicy,
+    pub limits: Limits,
+    /// What is noted of the inputs of calls.
+    pub inputs: Inputs,
+    /// Whether the request offers a tool of kind Write.
+    pub writes: bool,
+}
+
+/// What becomes of an answer that cannot be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailurePolicy {
+    Closed,
+    Open,
+}
+
+/// What one answer may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// One part of a stream, in bytes.
+    pub event_bytes: usize,
+    /// The input of one tool call.
+    pub tool_input_bytes: usize,
+    /// An answer that comes whole.
+    pub body_bytes: usize,
+    pub json: json::Limits,
+}

@@ -1,0 +1,81 @@
+//! Parts of a stream: as they were received, and as they go on.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use crate::wire::json::Value;
+
+/// One part of a stream, parsed.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    /// What the framing calls it: the `event:` line, or the header `:event-type`.
+    pub name: Option<&'a str>,
+    pub json: Value<'a>,
+    pub received: &'a Received,
+}
+
+/// One part as it was received. Cloning it copies no bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    pub name: Option<String>,
+    /// Its JSON, or what stands in the place of JSON (`[DONE]`).
+    pub data: Bytes,
+    /// All of it, framing included.
+    pub raw: Bytes,
+    /// Whether `raw` has one reading for every parser, and may go on as it is. Else `data` is framed anew.
+    pub canonical: bool,
+}
+
+/// What goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    Received(Received),
+    /// JSON of our own, to be framed.
+    New {
+        name: Option<Cow<'static, str>>,
+        json: String,
+    },
+}
+
+impl Part {
+    /// Its bytes as they are kept.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Received(received) => received.raw.len(),
+            Self::New { json, .. } => json.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Where a transcript puts what goes on, in order.
+#[derive(Debug, Default)]
+pub struct Out {
+    parts: Vec<Part>,
+}
+
+impl Out {
+    /// Lets a part go on as it came.
+    pub fn pass(&mut self, event: &Event<'_>) {
+        self.parts.push(Part::Received(event.received.clone()));
+    }
+
+    /// Lets go on what was kept.
+    pub fn release(&mut self, kept: impl IntoIterator<Item = Part>) {
+        self.parts.extend(kept);
+    }
+
+    /// Says something of our own.
+    pub fn say(&mut self, name: Option<&'static str>, json: impl Into<String>) {
+        self.parts.push(Part::New { name: name.map(Cow::Borrowed), json: json.into() });
+    }
+
+    /// Takes out all that was put in.
+    pub fn drain(&mut self) -> std::vec::Drain<'_, Part> {
+        self.parts.drain(..)
+    }
+}

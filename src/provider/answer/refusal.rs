@@ -1,0 +1,28 @@
+//! What the agent reads in the place of a tool call that it may not have (design section 6.5).
+
+use crate::call::Verdict;
+
+/// The longest name that is shown, in characters.
+const SHOWN: usize = 128;
+
+/// The text in the place of a call.
+pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &Verdict) -> String {
+    let decision = &verdict.decision;
+    let rule = decision.rule.as_ref().map_or("postern/builtin/default-deny", |rule| rule.as_str());
+    let reason = decision.reason.as_deref().unwrap_or("Denied by policy");
+    let tool = namespace.map_or_else(|| shown(name), |namespace| shown(&format!("{namespace}.{name}")));
+    let advice = verdict.advice.as_str();
+    format!("[postern] Tool call blocked by policy\nTool: {tool}\nRule: {rule}\nReason: {reason}\n{advice}")
+}
+
+/// A name that a model chose. Only one that could not pass for anything else stands without quotes; in quotes there
+/// is no control character, no quote and no direction mark.
+pub(crate) fn shown(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
+    if !name.is_empty() && name.chars().count() <= SHOWN && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let fit = name.chars().filter(|c| *c == ' ' || (!c.is_control() && !c.is_whitespace() && *c != '"'));
+    let kept: String = fit.filter(|c| c.is_ascii() || c.is_alphanumeric()).take(SHOWN).collect();
+    format!("\"{kept}\"")
+}

@@ -1,0 +1,186 @@
+//! A request as it is read: what is asked of policy about it, what is changed in it, what it says of itself.
+
+use crate::call::{Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms};
+
+use crate::wire::json::{Document, EditError, Edits, Value};
+
+/// Reads one request's document and gathers what is to be changed in it.
+pub struct Draft<'d> {
+    document: &'d Document<'d>,
+    terms: &'d dyn Terms,
+    edits: Edits<'d>,
+    /// What the request says of itself: the adapter fills it.
+    pub facts: RequestFacts,
+    changes: Vec<Change>,
+    recorded: Vec<Decision>,
+}
+
+/// What a request comes to.
+#[derive(Debug)]
+pub struct Drafted {
+    pub facts: RequestFacts,
+    /// The edited body; none where the original goes on.
+    pub body: Option<Vec<u8>>,
+    /// What was changed, and what would have been where only Audit policies select the pod.
+    pub changes: Vec<Change>,
+    /// What is to be recorded beside the request's own verdict: audits, and what was only taken out.
+    pub recorded: Vec<Decision>,
+}
+
+impl<'d> Draft<'d> {
+    pub fn new(document: &'d Document<'d>, terms: &'d dyn Terms) -> Self {
+        let edits = Edits::new(document);
+        let (facts, changes, recorded) = (RequestFacts::default(), Vec::new(), Vec::new());
+        Self { document, terms, edits, facts, changes, recorded }
+    }
+
+    pub fn root(&self) -> Value<'d> {
+        self.document.root()
+    }
+
+    pub fn document(&self) -> &'d Document<'d> {
+        self.document
+    }
+
+    /// The value of an entry.
+    ///
+    /// # Errors
+    /// Where the key stands twice: the provider may take the other value.
+    pub fn get(&self, object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Denial> {
+        object.get(key).map_err(|duplicate| Denial::unparseable(key, duplicate))
+    }
+
+    /// Asks about a tool of this type that the provider would run. `true`: the caller takes it out.
+    ///
+    /// # Errors
+    /// Where the request is to be refused for it.
+    pub fn strips(&mut self, tool_type: &str) -> Result<bool, Denial> {
+        let hosted = self.terms.hosted_tool(tool_type);
+        self.recorded.extend(hosted.audited);
+        match hosted.action {
+            HostedAction::Refuse => Err(hosted.decision.into()),
+            HostedAction::Strip => {
+                self.recorded.push(hosted.decision);
+                self.changes.push(Change::HostedTool(tool_type.to_owned()));
+                Ok(true)
+            }
+            HostedAction::Keep => {
+                if hosted.decision.would_deny() {
+                    self.recorded.push(hosted.decision);
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Asks about a door to hosted tools that cannot be closed by an edit, such as a model that always searches.
+    ///
+    /// # Errors
+    /// Where policy does not allow the type.
+    pub fn refuses(&mut self, tool_type: &str) -> Result<(), Denial> {
+        let hosted = self.terms.hosted_tool(tool_type);
+        self.recorded.extend(hosted.audited);
+        if hosted.action != HostedAction::Keep {
+            return Err(hosted.decision.into());
+        }
+        if hosted.decision.would_deny() {
+            self.recorded.push(hosted.decision);
+        }
+        Ok(())
+    }
+
+    /// Asks about a conversation that is kept at the provider; the denial names what asks for it.
+    ///
+    /// # Errors
+    /// Where policy does not allow it.
+    pub fn keeps_state(&mut self, what: &str) -> Result<(), Denial> {
+        let judgement = self.terms.provider_state();
+        self.judged(judgement, what)
+    }
+
+    /// Asks about a URL that the provider would fetch; the denial names where it stands.
+    ///
+    /// # Errors
+    /// Where policy does not allow it.
+    pub fn fetches(&mut self, place: &str) -> Result<(), Denial> {
+        let judgement = self.terms.url_sources();
+        self.judged(judgement, place)
+    }
+
+    /// Whether conversations may be kept at the provider, nothing being recorded.
+    pub fn may_keep_state(&self) -> bool {
+        !self.terms.provider_state().denies()
+    }
+
+    fn judged(&mut self, judgement: Judgement, what: &str) -> Result<(), Denial> {
+        self.recorded.extend(judgement.audited);
+        let mut decision = judgement.decision;
+        if decision.denies() {
+            let reason = decision.reason.take().unwrap_or_default();
+            decision.reason = Some(format!("{reason} ({what})").into());
+            return Err(decision.into());
+        }
+        if decision.would_deny() {
+            self.recorded.push(decision);
+        }
+        Ok(())
+    }
+
+    /// Whether edits are made at all. Where only Audit policies select the pod none is: the methods below do nothing.
+    pub fn may_edit(&self) -> bool {
+        self.terms.may_edit()
+    }
+
+    /// Removes an array's item or, by its value, an object's entry.
+    ///
+    /// # Errors
+    /// Where another edit changes the same bytes.
+    pub fn remove(&mut self, value: Value<'d>) -> Result<(), Denial> {
+        self.edit(|edits| edits.remove(value))
+    }
+
+    /// Puts other JSON in the place of a value.
+    ///
+    /// # Errors
+    /// As for [`Self::remove`].
+    pub fn replace(&mut self, value: Value<'d>, json: impl Into<String>) -> Result<(), Denial> {
+        self.edit(|edits| edits.replace(value, json))
+    }
+
+    /// Adds an entry at an object's end.
+    ///
+    /// # Errors
+    /// As for [`Self::remove`], and where the object has the key.
+    pub fn insert(&mut self, object: Value<'d>, key: &str, json: &str) -> Result<(), Denial> {
+        self.edit(|edits| edits.insert(object, key, json))
+    }
+
+    /// Adds an item at an array's end.
+    ///
+    /// # Errors
+    /// As for [`Self::remove`].
+    pub fn append(&mut self, array: Value<'d>, json: impl Into<String>) -> Result<(), Denial> {
+        self.edit(|edits| edits.append(array, json))
+    }
+
+    /// Notes what was changed beside hosted tools, in stable words.
+    pub fn changed(&mut self, what: &'static str) {
+        let change = Change::Other(what);
+        if self.may_edit() && !self.changes.contains(&change) {
+            self.changes.push(change);
+        }
+    }
+
+    fn edit(&mut self, edit: impl FnOnce(&mut Edits<'d>) -> Result<(), EditError>) -> Result<(), Denial> {
+        if !self.terms.may_edit() {
+            return Ok(());
+        }
+        edit(&mut self.edits).map_err(|error| Denial::unparseable("", error))
+    }
+
+    /// What the request comes to, once it was read.
+    pub fn finish(self) -> Drafted {
+        let body = (!self.edits.is_empty()).then(|| self.edits.apply());
+        Drafted { facts: self.facts, body, changes: self.changes, recorded: self.recorded }
+    }
+}
