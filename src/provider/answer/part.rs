@@ -15,6 +15,13 @@ pub struct Event<'a> {
     pub received: &'a Received,
 }
 
+impl Event<'_> {
+    /// Whether it is the marker that ends a stream of Chat Completions, `[DONE]`; it is no JSON, and `json` is null.
+    pub fn is_done(&self) -> bool {
+        self.received.data.as_ref() == b"[DONE]"
+    }
+}
+
 /// One part as it was received. Cloning it copies no bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
