@@ -31,6 +31,7 @@ pub struct Listing {
     pub url_sources: Setting,
     pub provider_state: Setting,
     pub credentials: Vec<CredentialListed>,
+    /// Where only Audit policies select the pod, they are recorded alone.
     pub limits: Vec<LimitListed>,
     /// What becomes of answers that cannot be understood: `Closed` or `Open`.
     pub failure_policy: &'static str,
@@ -153,7 +154,7 @@ impl Policy {
             url_sources: setting(&settings.url_sources, sight),
             provider_state: setting(&settings.provider_state, sight),
             credentials: self.credentials().iter().map(|credential| listed(credential)).collect(),
-            limits: limits(self.limits()),
+            limits: limits(settings.limits.at(sight)),
             failure_policy: if self.failure_open() { "Open" } else { "Closed" },
             audit: AuditListed { tool_inputs: self.tool_inputs() },
         }

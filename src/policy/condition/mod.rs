@@ -221,7 +221,7 @@ impl Test {
 /// `command Contains "sudo"`; of many values the first.
 fn words(param: &Param, word: Comparison, values: &[Scalar]) -> String {
     let one = |value: &Scalar| match value {
-        Scalar::Text(text) => field::quoted(text),
+        Scalar::Text(text) => field::plainly(text),
         Scalar::Number(_) | Scalar::Bool(_) => value.text().into_owned(),
     };
     let mut all: Vec<String> = values.iter().take(MOST_SHOWN).map(one).collect();

@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use crate::call::Dialect;
 use crate::event::Decision;
 use crate::policy::compile::{Mode, Policy};
 use crate::policy::destination::{Action, Flow, Met, Protocol, Sight};
@@ -51,6 +52,14 @@ impl Policy {
             decision: Said::from(&question.decision),
             recorded: recorded.iter().map(|ruling| Said::from(&ruling.to_decision())).collect(),
             rules: self.rules.iter().map(|rule| self.rule_said(rule, &question)).collect(),
+        }
+    }
+
+    /// What a rule that decides about a flow says is spoken there.
+    pub fn provider_at(&self, flow: &Flow<'_>) -> Option<Dialect> {
+        match self.destination(flow).action {
+            Action::Inspect(inspection) => inspection.provider(),
+            Action::Tunnel { .. } | Action::Deny { .. } => None,
         }
     }
 
