@@ -5,6 +5,7 @@
 
 pub mod adapter;
 pub mod answer;
+mod compatible;
 mod endpoint;
 pub mod request;
 
