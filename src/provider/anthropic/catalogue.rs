@@ -65,7 +65,9 @@ mod tests {
         for kept in CLIENT {
             assert!(is_client(kept), "{kept}");
         }
-        for other in ["bash", "bash_20270101", "Custom", "custom ", "", "web_search_20250305", "memory_2025081"] {
+        for other in
+            ["bash", "bash_20270101", "Custom", "custom ", "", "web_search_20250305", "memory_2025081"]
+        {
             assert!(!is_client(other), "{other}");
         }
     }

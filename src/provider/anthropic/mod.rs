@@ -53,7 +53,7 @@ impl Adapter for Anthropic {
     fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(EVENTS),
-            "" if facts.stream => Framing::Events(EVENTS),
+            other if facts.stream && !other.ends_with("json") => Framing::Events(EVENTS),
             _ => Framing::Whole,
         }
     }

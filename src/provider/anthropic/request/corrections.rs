@@ -123,8 +123,9 @@ fn load_now<'d>(draft: &mut Draft<'d>, object: Value<'d>) -> Result<(), Denial> 
 /// Without code execution, what only code may call could never be called.
 fn call_directly<'d>(draft: &mut Draft<'d>, tool: &Tool<'d>) -> Result<(), Denial> {
     let Some(callers) = draft.get(tool.value, "allowed_callers")? else { return Ok(()) };
-    let is_code =
-        |caller: Value<'d>| caller.text().is_some_and(|name| catalogue::is_of(&name, catalogue::CODE_EXECUTION));
+    let is_code = |caller: Value<'d>| {
+        caller.text().is_some_and(|name| catalogue::is_of(&name, catalogue::CODE_EXECUTION))
+    };
     if !callers.items().into_iter().flatten().any(is_code) {
         return Ok(());
     }

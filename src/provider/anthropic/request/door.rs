@@ -67,7 +67,8 @@ fn is_subscription(headers: &HeaderMap) -> bool {
 /// Whether the system prompt has the line in which Claude Code keeps the hash.
 fn is_attested<'d>(draft: &Draft<'d>, body: Value<'d>) -> Result<bool, Denial> {
     let Some(system) = draft.get(body, "system")? else { return Ok(false) };
-    let is_hash = |value: Value<'_>| value.text().is_some_and(|text| text.contains("x-anthropic-billing-header"));
+    let is_hash =
+        |value: Value<'_>| value.text().is_some_and(|text| text.contains("x-anthropic-billing-header"));
     for block in system.items().into_iter().flatten() {
         if draft.get(block, "text")?.is_some_and(is_hash) {
             return Ok(true);

@@ -73,9 +73,8 @@ impl<'d> Rewrite<'_, 'd> {
             What::Result { id } if self.converted.contains(id) => {
                 self.replace(block, "[postern] The result of this tool is not shown any more.")
             }
-            What::Upload if self.offer.strips_container(self.draft)? => {
-                self.replace(block, "[postern] A file for a container stood here; containers are not available.")
-            }
+            What::Upload if self.offer.strips_container(self.draft)? => self
+                .replace(block, "[postern] A file for a container stood here; containers are not available."),
             What::CalledByCode { caller } if self.offer.lost(catalogue::CODE_EXECUTION) => {
                 self.draft.changed("history");
                 self.draft.remove(*caller)
@@ -94,7 +93,10 @@ impl<'d> Rewrite<'_, 'd> {
 
     fn call(&mut self, block: Value<'d>, name: &str, id: &Cow<'d, str>) -> Result<(), Denial> {
         self.converted.insert(id.clone());
-        self.replace(block, &format!("[postern] The tool {name} was used here; it is not available any more."))
+        self.replace(
+            block,
+            &format!("[postern] The tool {name} was used here; it is not available any more."),
+        )
     }
 
     fn replace(&mut self, block: Value<'d>, text: &str) -> Result<(), Denial> {

@@ -18,6 +18,7 @@ mod walk;
 
 pub(in crate::provider) use door::Door;
 
+use super::catalogue;
 use crate::call::Denial;
 use crate::provider::request::Draft;
 use crate::wire::json::{Kind, Value};

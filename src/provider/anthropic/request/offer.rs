@@ -132,7 +132,8 @@ impl<'d> Offer<'d> {
     /// Whether the tool of this name was offered, and is taken out.
     pub(super) fn lost_name(&self, name: &str) -> bool {
         let is_named = |tool: &&Tool<'d>| tool.name.as_deref() == Some(name);
-        self.tools.iter().any(|tool| !tool.kept && is_named(&tool)) && !self.kept().any(|tool| is_named(&tool))
+        self.tools.iter().any(|tool| !tool.kept && is_named(&tool))
+            && !self.kept().any(|tool| is_named(&tool))
     }
 
     /// Whether what a `server_tool_use` of this name called is taken out.

@@ -14,7 +14,9 @@ const UNSUPPORTED: Answer = Answer::Recoverable { status: 400, code: "thread_uns
 /// # Errors
 /// Where a thread goes on that may not, and where what is written cannot be understood.
 pub(super) fn read<'d>(draft: &mut Draft<'d>, body: Value<'d>, door: &Door<'_>) -> Result<bool, Denial> {
-    let Some(thread) = draft.get(body, "thread")?.filter(|thread| !thread.is_null()) else { return Ok(false) };
+    let Some(thread) = draft.get(body, "thread")?.filter(|thread| !thread.is_null()) else {
+        return Ok(false);
+    };
     distinct(thread, "thread")?;
     let Some(kind) = draft.get(thread, "type")? else {
         return Err(Denial::unparseable("thread", "it has no type"));

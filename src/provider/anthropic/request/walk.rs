@@ -152,7 +152,8 @@ impl<'d> Walk<'_, 'd> {
     fn change(&mut self, block: Value<'d>, adds: bool, sealed: bool) -> Result<Option<What<'d>>, Denial> {
         let place = self.spot.to_string();
         let unclear = |why: &str| Denial::unparseable(&place, why);
-        let tool = self.draft.get(block, "tool")?.ok_or_else(|| unclear("a change of tools without a tool"))?;
+        let tool =
+            self.draft.get(block, "tool")?.ok_or_else(|| unclear("a change of tools without a tool"))?;
         self.distinct(tool)?;
         let kind = self.text(tool, "type")?.ok_or_else(|| unclear("a change of tools without a type"))?;
         match &*kind {

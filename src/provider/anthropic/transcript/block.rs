@@ -52,7 +52,9 @@ pub(super) fn read<'d>(block: Value<'d>) -> Result<Block<'d>, Broken> {
         "mcp_tool_use" => Block::Hosted(named(block, "server_name")?),
         "text" => Block::Text,
         "thinking" => Block::Thinking,
-        "fallback" => Block::Fallback { model: value(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? },
+        "fallback" => {
+            Block::Fallback { model: value(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? }
+        }
         other if other.ends_with("_tool_result") => {
             Block::Result { id: text(block, "tool_use_id")?.unwrap_or_default() }
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::block::{self, Block, Named};
 use crate::provider::answer::{Broken, Fate, Form, Gate};
-use crate::wire::json::{Edits, EditError, Value};
+use crate::wire::json::{EditError, Edits, Value};
 
 /// What is decided about the content of a message.
 #[derive(Debug, Default)]
@@ -68,7 +68,9 @@ pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<Decided, Bro
 
 impl Decided {
     fn hosted(&mut self, index: usize, call: &Named<'_>, gate: &mut Gate) {
-        let fate = gate.hosted(&call.id, &call.name, (Form::Json, call.input.unwrap_or("{}")));
+        let mut begun = gate.begin_hosted(&call.id, &call.name, call.namespace.as_deref(), Form::Json);
+        begun.push(call.input.unwrap_or("{}"), gate);
+        let fate = gate.finish(begun);
         if matches!(fate, Fate::Denied(_)) {
             self.replaced.insert(call.id.clone().into_owned());
         }

@@ -1,10 +1,8 @@
 //! The one block of a stream that is open, and what becomes of it.
 
-use serde_json::json;
-
 use super::block::{self, Block, Named};
 use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Out, Part, Phase};
-use crate::wire::json::Value;
+use crate::wire::json::{Document, Limits, Value};
 
 /// A block that has started.
 #[derive(Debug)]
@@ -79,7 +77,9 @@ impl Open {
                 Phase::Denied(text) => say_text(number, &text.clone(), out),
                 Phase::Flows | Phase::Held => open.forward(part, out),
             },
-            Content::Text | Content::Thinking | Content::Other | Content::Swallowed => open.forward(part, out),
+            Content::Text | Content::Thinking | Content::Other | Content::Swallowed => {
+                open.forward(part, out)
+            }
         }
         open
     }
@@ -241,8 +241,8 @@ impl Calling {
             self.call.push(&seed, gate);
             return Ok(());
         }
-        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        let is_same = !self.is_over() && read(&seed).is_some_and(|seed| read(self.call.input()) == Some(seed));
+        let is_same = !self.is_over()
+            && read_once(&seed).is_some_and(|seed| read_once(self.call.input()) == Some(seed));
         if is_same {
             return Ok(());
         }
@@ -250,13 +250,22 @@ impl Calling {
     }
 }
 
+/// A value that has one reading.
+fn read_once(text: &str) -> Option<serde_json::Value> {
+    let document = Document::parse(text.as_bytes(), Limits::default()).ok()?;
+    document.first_duplicate().is_none().then(|| serde_json::from_str(text).ok())?
+}
+
 /// A whole block of text.
 fn say_text(number: u64, text: &str, out: &mut Out) {
-    let start = json!({ "type": "content_block_start", "index": number, "content_block": { "type": "text", "text": "" } });
-    let delta = json!({ "type": "content_block_delta", "index": number, "delta": { "type": "text_delta", "text": text } });
-    let stop = json!({ "type": "content_block_stop", "index": number });
-    for (name, event) in [("content_block_start", start), ("content_block_delta", delta), ("content_block_stop", stop)]
-    {
-        out.say(Some(name), event.to_string());
+    let text = serde_json::Value::from(text);
+    let start = r#"{"type":"text","text":""}"#;
+    let delta = format!(r#"{{"type":"text_delta","text":{text}}}"#);
+    for (name, rest) in [
+        ("content_block_start", format!(r#","content_block":{start}"#)),
+        ("content_block_delta", format!(r#","delta":{delta}"#)),
+        ("content_block_stop", String::new()),
+    ] {
+        out.say(Some(name), format!(r#"{{"type":"{name}","index":{number}{rest}}}"#));
     }
 }
