@@ -177,6 +177,12 @@ impl Policy {
         self.mode == Mode::AuditOnly
     }
 
+    /// `failurePolicy`: whether an answer that cannot be understood passes as it came. Of several policies all that
+    /// write it must say Open. Where only Audit policies select the pod nothing is refused for it.
+    pub fn failure_open(&self) -> bool {
+        self.audit_only() || self.settings.failure_open
+    }
+
     /// The credentials of the policies that decide, the cluster's first.
     pub fn credentials(&self) -> &[Arc<Credential>] {
         &self.credentials

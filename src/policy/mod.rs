@@ -19,7 +19,9 @@ mod selector;
 mod condition;
 pub mod tool;
 
+pub mod allowance;
 pub mod hosted;
+pub mod limits;
 pub mod outcome;
 mod permission;
 mod settings;

@@ -7,9 +7,10 @@ use std::fmt;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub mod limits;
 pub mod tool;
 
-pub use super::source::{Origin, parse, parse_everything};
+pub use super::source::{Origin, parse};
 use crate::call::Dialect;
 
 /// The group and version of every policy resource.
@@ -92,6 +93,8 @@ pub struct Spec {
     pub tool_default: Option<tool::Permission>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<tool::Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<limits::Limits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<tool::Audit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,20 +3,23 @@
 mod credential;
 mod destination;
 mod hosted;
+mod limits;
 mod text;
 mod tool;
 mod when;
 
 use std::collections::HashMap;
 
+use crate::call::Inputs;
 use crate::problem::Problem;
 
 use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
-use super::document::tool::{Permission, ToolInputs};
+use super::document::tool::Permission;
 use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
 use super::field;
 use super::hosted::Section;
+use super::limits::Written as Limits;
 use super::rule::{Rule, Tier};
 use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
@@ -42,7 +45,9 @@ pub(super) struct Written {
     pub(super) url_sources: Option<Permission>,
     pub(super) provider_state: Option<Permission>,
     pub(super) tool_default: Option<Permission>,
-    pub(super) tool_inputs: Option<ToolInputs>,
+    pub(super) tool_inputs: Option<Inputs>,
+    pub(super) failure: Option<FailurePolicy>,
+    pub(super) limits: Limits,
 }
 
 /// What every rule of a policy shares.
@@ -91,6 +96,8 @@ pub(super) fn lower(document: &Document) -> Result<Lowered, Vec<Problem>> {
         provider_state: spec.provider_state,
         tool_default: spec.tool_default,
         tool_inputs: spec.audit.as_ref().and_then(|written| written.tool_inputs),
+        failure: spec.failure_policy,
+        limits: spec.limits.as_ref().map(|written| limits::lower(written, &mut problems)).unwrap_or_default(),
     };
     let credentials = credential::lower(document, &scope, &mut problems);
     let mut claims = Claims::default();
@@ -124,10 +131,6 @@ fn scope(document: &Document, problems: &mut Problems) -> Scope {
     }
     if document.kind.is_none() {
         problems.add("kind", "is required: EgressPolicy or ClusterEgressPolicy");
-    }
-    if document.spec.failure_policy == Some(FailurePolicy::Open) {
-        problems
-            .add("spec.failurePolicy", "Open is not supported yet by this version of Postern; use Closed");
     }
     let metadata = &document.metadata;
     problems.keep("metadata.name", text::policy_name(&metadata.name));

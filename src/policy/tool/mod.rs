@@ -10,13 +10,13 @@ mod rule;
 
 use std::slice;
 
-use crate::call::{Advice, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
+use crate::call::{Advice, Inputs, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
 use crate::event;
 
 use super::compile::{Mode, Policy};
 use super::condition::Subject;
 use super::destination::Sight;
-use super::document::tool::{Action, ToolInputs};
+use super::document::tool::Action;
 use super::outcome::Outcome;
 use super::ruling::Ruling;
 
@@ -91,7 +91,7 @@ impl Judge for Policy {
 
 impl Policy {
     /// How much of a tool's input an event keeps: `audit.toolInputs`.
-    pub fn tool_inputs(&self) -> ToolInputs {
+    pub fn tool_inputs(&self) -> Inputs {
         self.settings.tool_inputs
     }
 
