@@ -72,14 +72,18 @@ impl Hearing<'_> {
         let limits = &self.snapshot.settings.limits;
         let settings = Settings {
             judge: Arc::clone(self.snapshot) as _,
-            failure: FailurePolicy::Closed,
+            failure: if self.snapshot.policy().failure_open() {
+                FailurePolicy::Open
+            } else {
+                FailurePolicy::Closed
+            },
             limits: Limits {
                 event_bytes: limits.sse_event_bytes,
-                tool_input_bytes: limits.tool_input_bytes,
+                tool_input_bytes: self.snapshot.tool_input_bytes(),
                 body_bytes: limits.decoded_body_bytes,
                 json: self.snapshot.json_limits(),
             },
-            inputs: crate::call::Inputs::Hash,
+            inputs: self.snapshot.policy().tool_inputs(),
             writes: facts.writes,
         };
         let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
@@ -96,11 +100,15 @@ impl Hearing<'_> {
     ) -> Result<Response<Body>, Stop> {
         let denial =
             Denial::unparseable("the answer's content-encoding", "it is none of gzip, deflate, br, zstd");
-        if framed.guarding.guard.observes() {
-            record.read(framed.guarding.guard.facts(), Normalization::Failed);
-            return Ok(response);
+        let guard = &framed.guarding.guard;
+        if !guard.observes() && !self.snapshot.policy().failure_open() {
+            return Err(denial.into());
         }
-        Err(denial.into())
+        record.read(guard.facts(), Normalization::Failed);
+        if !guard.observes() {
+            record.warned(&denial.decision);
+        }
+        Ok(response)
     }
 
     /// Takes the answer in, and lets it go on as far as it may.
@@ -124,6 +132,9 @@ impl Hearing<'_> {
         let heard = guarding.guard.whole(came.clone());
         record.calls(guarding.guard.take_notes());
         record.read(guarding.guard.facts(), guarding.guard.normalization());
+        if let Some(warning) = guarding.guard.warning() {
+            record.passed(warning);
+        }
         let goes_on = heard.map_err(|broken| refused(&broken))?;
         if goes_on != came {
             forget(&mut head.headers);

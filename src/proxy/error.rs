@@ -160,6 +160,7 @@ impl From<Denial> for Stop {
             Answer::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, true),
             Answer::UnsupportedCoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, false),
             Answer::Forbidden => (StatusCode::FORBIDDEN, false),
+            Answer::Limited { .. } => (StatusCode::TOO_MANY_REQUESTS, false),
             Answer::Recoverable { status, .. } => {
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), false)
             }

@@ -1,6 +1,7 @@
 //! One request: named, decided, edited, given its credential, sent, answered, recorded. Each step is a file.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
@@ -143,7 +144,12 @@ impl Exchange<'_> {
             return Ok(None);
         };
         let reader = Reader { session: self.session, snapshot: self.snapshot, service, dialect };
-        reader.read(parts, incoming, record).await.map(Some)
+        let read = reader.read(parts, incoming, record).await?;
+        let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
+        let allowances = &self.session.gateway.allowances;
+        let recorded = allowances.admit(self.snapshot.policy(), credential, SystemTime::now())?;
+        record.weighed(recorded.into_iter().collect());
+        Ok(Some(read))
     }
 
     /// Makes the head fit to go on; the real key comes last, so that nothing else ever sees it.

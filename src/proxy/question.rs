@@ -120,7 +120,7 @@ impl Reader<'_> {
         })?;
         let mut reserved = self.session.gateway.budget.open(settings.limits.buffered_bytes);
         let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &self.session.activity);
-        let sent = intake::take(body, settings.limits.request_body_bytes, &mut reserved).await;
+        let sent = intake::take(body, self.snapshot.request_body_bytes(), &mut reserved).await;
         let sent = sent.map_err(|unfit| self.unfit(unfit))?;
         let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
         let decoded = intake::decode(&sent, decoder, &mut reserved).map_err(|unfit| self.unfit(unfit))?;
@@ -130,7 +130,8 @@ impl Reader<'_> {
     fn draft(&self, asked: &Asked<'_>, body: &Bytes) -> Result<Drafted, Denial> {
         let document = Document::parse(body, self.snapshot.json_limits());
         let document = document.map_err(|error| Denial::unparseable("the body", error))?;
-        let mut draft = Draft::new(&document, self.snapshot.policy());
+        let mut draft =
+            Draft::new(&document, self.snapshot.policy()).with_blocked(&self.session.gateway.blocked);
         crate::provider::adapter(self.dialect).request(asked, &mut draft)?;
         Ok(draft.finish())
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -43,6 +43,8 @@ pub(crate) struct Record {
     /// What the request and its answer say of themselves, where it goes to an LLM provider.
     provider: Option<event::Provider>,
     usage: call::Usage,
+    /// The name of the credential that is attached.
+    credential: Option<String>,
     /// What was decided of the answer, where it was not let through.
     verdict: Decision,
     decided: bool,
@@ -74,6 +76,7 @@ impl Record {
             service: None,
             provider: None,
             usage: call::Usage::default(),
+            credential: None,
             verdict: Decision::of(Verdict::Allow),
             decided: false,
             ended: false,
@@ -156,9 +159,19 @@ impl Record {
     /// Tool calls of the answer were decided: an event for each.
     pub(crate) fn calls(&mut self, notes: Vec<CallNote>) {
         let Some(service) = self.service else { return };
+        if notes.is_empty() {
+            return;
+        }
+        let policy = self.session.gateway.snapshot();
         for mut note in notes {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
+            let allowances = &self.session.gateway.allowances;
+            if decision.denies() {
+                allowances.denied(policy.policy(), self.credential.as_deref());
+            } else {
+                allowances.allowed(self.credential.as_deref());
+            }
             self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
             let call = event::ToolCall::from(note);
             for (kind, decision) in std::iter::once((Kind::ToolCall, decision))
@@ -181,6 +194,19 @@ impl Record {
             provider.request_id.clone_from(&facts.id);
         }
         provider.normalization = Some(normalization.as_str());
+    }
+
+    /// What cannot be understood went on, since `failurePolicy: Open` says so: an event that warns of it.
+    pub(crate) fn passed(&self, broken: &Broken) {
+        self.warned(&Ruling::builtin(broken.rule, broken.reason.clone()).to_decision());
+    }
+
+    /// Something went on that `failurePolicy: Closed` would have stopped.
+    pub(crate) fn warned(&self, decision: &Decision) {
+        let warning = Decision { verdict: Verdict::Audit, ..decision.clone() };
+        let mut event = self.event(fresh_id(), Kind::Policy, warning);
+        event.direction = event::Direction::Inbound;
+        self.session.gateway.ledger.emit(event);
     }
 
     /// The answer goes no further: what came of it could not be understood, or was more than a bound allows.
@@ -210,6 +236,7 @@ impl Record {
     /// The request carries a real key from here on.
     pub(crate) fn credential_attached(&mut self, credential: &Credential) {
         self.session.gateway.metrics.credential_attached(&credential.name);
+        self.credential = Some(credential.name.clone());
         self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
     }
 
@@ -311,6 +338,10 @@ impl Record {
         let (Some(service), Some(provider)) = (self.service, &self.provider) else { return };
         let model = provider.response_model.as_deref().or(provider.model.as_deref()).unwrap_or("unknown");
         self.session.gateway.metrics.tokens(service.vendor, model, &self.usage);
+        let spent = self.usage.input.unwrap_or(0).saturating_add(self.usage.output.unwrap_or(0));
+        if spent > 0 {
+            self.session.gateway.allowances.spent(self.credential.as_deref(), spent, SystemTime::now());
+        }
     }
 
     fn timings(&self) -> Timings {

@@ -177,6 +177,9 @@ impl Rewriting {
         self.tell(record);
         if let Some(guarding) = &self.guarding {
             record.read(guarding.guard.facts(), guarding.guard.normalization());
+            if let Some(warning) = guarding.guard.warning() {
+                record.passed(warning);
+            }
         }
     }
 

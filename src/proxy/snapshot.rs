@@ -13,6 +13,7 @@ use crate::filter::scrub::Needles;
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
 use crate::policy::destination::{Action, Destination, Flow, Ruling};
+use crate::policy::limits::Limit;
 use crate::policy::name::{DnsName, Host};
 use crate::policy::outlook::Outlook;
 use crate::tls::leaf::Leaves;
@@ -146,6 +147,16 @@ impl Snapshot {
         credentialed.then(|| self.credentials.needles())
     }
 
+    /// The bound of a request body that is seen whole, in bytes: the gateway's, or a policy's that is lower.
+    pub(crate) fn request_body_bytes(&self) -> usize {
+        lower(self.settings.limits.request_body_bytes, self.policy.limits().request_body_bytes.as_ref())
+    }
+
+    /// The bound of a tool call's input, in bytes: the gateway's, or a policy's that is lower.
+    pub(crate) fn tool_input_bytes(&self) -> usize {
+        lower(self.settings.limits.tool_input_bytes, self.policy.limits().tool_input_bytes.as_ref())
+    }
+
     /// What a JSON document may cost.
     pub(crate) fn json_limits(&self) -> json::Limits {
         json::Limits { depth: self.settings.limits.json_depth, ..json::Limits::default() }
@@ -168,6 +179,10 @@ impl Snapshot {
             ..coding::Limits::default()
         }
     }
+}
+
+fn lower(own: usize, limit: Option<&Limit>) -> usize {
+    limit.map_or(own, |limit| own.min(usize::try_from(limit.most).unwrap_or(own)))
 }
 
 impl Judge for Snapshot {

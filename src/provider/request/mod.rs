@@ -45,7 +45,7 @@ impl<'d> Draft<'d> {
 
     /// The calls that were blocked in the answer or conversation of this id.
     pub fn blocked(&self, scope: &str) -> Vec<BlockedCall> {
-        self.blocked.map(|blocked| blocked.of(scope).to_vec()).unwrap_or_default()
+        self.blocked.map(|blocked| blocked.of(scope)).unwrap_or_default()
     }
 
     pub fn root(&self) -> Value<'d> {
