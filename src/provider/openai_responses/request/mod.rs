@@ -12,6 +12,7 @@ mod tests;
 mod tools;
 
 use super::super::adapter::Asked;
+use super::super::compatible;
 use super::super::request::Draft;
 use crate::call::{Api, Denial};
 use crate::wire::json::{Kind, Value};
@@ -32,6 +33,8 @@ pub(super) fn read<'d>(asked: &Asked<'_>, draft: &mut Draft<'d>) -> Result<(), D
     let message = message_type(draft)?;
     facts(draft, root, message.is_some())?;
     state::refused(draft, root)?;
+    compatible::models(draft, asked.service.vendor)?;
+    compatible::close_doors(draft, asked.service.vendor)?;
     let mut offered = Offered::default();
     input::read(draft, root, &mut offered)?;
     tools::read(draft, root, &mut offered)?;
@@ -65,12 +68,6 @@ fn facts<'d>(draft: &mut Draft<'d>, root: Value<'d>, is_message: bool) -> Result
     let stream = draft.get(root, "stream")?.is_some_and(|stream| stream.as_bool() == Some(true));
     draft.facts.stream = stream || is_message;
     draft.facts.session = draft.get(root, "prompt_cache_key")?.and_then(Value::text).map(Into::into);
-    let model = draft.get(root, "model")?.and_then(Value::text);
-    draft.facts.models.extend(model.as_deref().map(str::to_owned));
-    draft.facts.model = model.map(Into::into);
-    let others = draft.get(root, "models")?.and_then(Value::items);
-    let others: Vec<String> = others.into_iter().flatten().filter_map(Value::text).map(Into::into).collect();
-    draft.facts.models.extend(others);
     Ok(())
 }
 

@@ -1,12 +1,9 @@
 //! Tools that a request offers: which of them the client runs, and which go.
 
-use std::fmt::Write as _;
-
-use aws_lc_rs::digest::{SHA256, digest};
-
 use super::super::super::request::Draft;
 use super::present;
-use crate::call::{Denial, ToolDefinition};
+use crate::call::Denial;
+use crate::provider::compatible::definition;
 use crate::wire::json::Value;
 
 /// Types of tools that the client runs, whatever else they say (`Tool` of OpenAI's SDKs).
@@ -100,7 +97,7 @@ fn sift_one<'d>(
     offered.kept.push(named);
     let name = name.unwrap_or(kind);
     let name = namespace.map_or_else(|| name.to_string(), |outer| format!("{outer}.{name}"));
-    draft.facts.tools.push(ToolDefinition { name, sha256: hex_digest(tool.raw()) });
+    draft.facts.tools.push(definition(&name, tool));
     Ok(Sifted::Without(Vec::new()))
 }
 
@@ -146,14 +143,4 @@ impl Offered {
         };
         self.stripped.iter().any(is_of) && !self.kept.iter().any(is_of)
     }
-}
-
-/// SHA-256 in hex.
-fn hex_digest(text: &str) -> String {
-    let digest = digest(&SHA256, text.as_bytes());
-    digest.as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
