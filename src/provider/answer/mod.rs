@@ -5,10 +5,16 @@
 //! answers, so that both meet the same verdicts.
 
 mod call;
+mod encode;
+mod framing;
 mod gate;
 mod guard;
 mod part;
 mod refusal;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
