@@ -42,7 +42,10 @@ fn said(admitted: Result<Option<Decision>, Denial>) -> String {
             Answer::Limited { retry_after_seconds } => {
                 format!("{}, again in {retry_after_seconds} s", ruled(&denial.decision))
             }
-            other => format!("{}, {other:?}", ruled(&denial.decision)),
+            other @ (Answer::Forbidden
+            | Answer::TooLarge
+            | Answer::UnsupportedCoding
+            | Answer::Recoverable { .. }) => format!("{}, {other:?}", ruled(&denial.decision)),
         },
     }
 }

@@ -38,6 +38,22 @@ pub enum Kind {
     ClusterEgressPolicy,
 }
 
+impl Document {
+    /// `-` for the cluster's; `default` where an `EgressPolicy` names none.
+    pub fn namespace(&self) -> &str {
+        match (self.kind, &self.metadata.namespace) {
+            (Some(Kind::ClusterEgressPolicy), _) => "-",
+            (Some(Kind::EgressPolicy) | None, None) => "default",
+            (Some(Kind::EgressPolicy) | None, Some(namespace)) => namespace,
+        }
+    }
+
+    /// `namespace/policy`, or `-/policy`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.namespace(), self.metadata.name)
+    }
+}
+
 /// A resource's metadata: name and namespace; what else Kubernetes keeps there is accepted and not looked at.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a mapping with `name`")]

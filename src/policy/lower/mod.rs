@@ -24,9 +24,6 @@ use super::rule::{Rule, Tier};
 use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
 
-/// The namespace of an `EgressPolicy` that names none.
-const DEFAULT_NAMESPACE: &str = "default";
-
 /// A document, compiled.
 pub(super) struct Lowered {
     pub(super) scope: Scope,
@@ -134,23 +131,25 @@ fn scope(document: &Document, problems: &mut Problems) -> Scope {
     }
     let metadata = &document.metadata;
     problems.keep("metadata.name", text::policy_name(&metadata.name));
-    let (tier, namespace) = match (document.kind, &metadata.namespace) {
+    let tier = match (document.kind, &metadata.namespace) {
         (Some(Kind::ClusterEgressPolicy), written) => {
             if written.is_some() {
                 problems.add("metadata.namespace", "a ClusterEgressPolicy has no namespace");
             }
-            (Tier::Cluster, "-".to_owned())
+            Tier::Cluster
         }
-        (Some(Kind::EgressPolicy) | None, None) => (Tier::Namespace, DEFAULT_NAMESPACE.to_owned()),
-        (Some(Kind::EgressPolicy) | None, Some(namespace)) => {
-            problems.keep("metadata.namespace", text::namespace(namespace));
-            (Tier::Namespace, namespace.clone())
+        (Some(Kind::EgressPolicy) | None, written) => {
+            if let Some(namespace) = written {
+                problems.keep("metadata.namespace", text::namespace(namespace));
+            }
+            Tier::Namespace
         }
     };
+    let namespace = document.namespace().to_owned();
     if namespace == "postern" && metadata.name == "builtin" {
         problems.add("metadata.name", "postern/builtin is the name of what is built in; choose another");
     }
-    let policy = format!("{namespace}/{}", metadata.name);
+    let policy = document.id();
     let audit = document.spec.enforcement == Some(Enforcement::Audit);
     Scope { tier, policy, namespace, audit }
 }

@@ -4,6 +4,7 @@
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
 
 mod control_files;
+mod explain;
 mod fold;
 mod names;
 mod rule;
@@ -21,7 +22,7 @@ use super::outcome::Outcome;
 use super::ruling::Ruling;
 
 pub(super) use fold::fold;
-pub(super) use names::Pattern;
+pub(super) use names::{Name, Pattern};
 use rule::{Met, visible};
 pub(super) use rule::{Rule, Rules};
 
