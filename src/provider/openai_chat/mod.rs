@@ -54,6 +54,7 @@ impl Adapter for OpenAiChat {
             Answer::Forbidden => (400, "policy_violation"),
             Answer::TooLarge => (413, "request_too_large"),
             Answer::UnsupportedCoding => (415, "unsupported_content_encoding"),
+            Answer::Limited { .. } => (400, "rate_limit_exceeded"),
             Answer::Recoverable { status, code } => (status, code),
         };
         ErrorAnswer { status, headers: Vec::new(), body: error(refusal.message, code) }

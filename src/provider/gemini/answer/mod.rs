@@ -104,7 +104,7 @@ impl Answer {
             }
             // It was read before, within the bounds.
             let limits = Limits { depth: usize::MAX, nodes: usize::MAX };
-            let document = Document::parse(&received.data, limits);
+            let document = Document::parse(received.data(), limits);
             let document = document.map_err(|error| chunk::unclear(&error.to_string()))?;
             let edited = String::from_utf8(rewrite::rewrite(&document, &page.changes)?);
             out.say(None, edited.map_err(|error| chunk::unclear(&error.to_string()))?);
