@@ -1,11 +1,27 @@
 //! OpenAI Chat Completions, with the endpoints that whoever speaks it has beside it:
 //! <https://platform.openai.com/docs/api-reference/chat>
 
+mod choice;
+mod chunk;
+mod edit;
+mod hosted;
 mod messages;
+#[cfg(test)]
+mod recording_tests;
 mod request;
 #[cfg(test)]
 mod request_tests;
+mod rewrite;
+#[cfg(test)]
+mod stream_tests;
+#[cfg(test)]
+mod testing;
 mod tools;
+mod transcript;
+mod usage;
+mod whole;
+#[cfg(test)]
+mod whole_tests;
 
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
@@ -46,7 +62,7 @@ impl Adapter for OpenAiChat {
     }
 
     fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        None
+        Some(Box::new(transcript::Transcript::default()))
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
@@ -54,6 +70,7 @@ impl Adapter for OpenAiChat {
             Answer::Forbidden => (400, "policy_violation"),
             Answer::TooLarge => (413, "request_too_large"),
             Answer::UnsupportedCoding => (415, "unsupported_content_encoding"),
+            // A client hides the message of a 429, and tries again.
             Answer::Limited { .. } => (400, "rate_limit_exceeded"),
             Answer::Recoverable { status, code } => (status, code),
         };
