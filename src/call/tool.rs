@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::Decision;
+use super::Denial;
+use crate::event::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -102,6 +103,22 @@ pub struct Verdict {
     pub advice: Advice,
     /// What Audit rules and Audit policies have to say beside it.
     pub audited: Vec<Decision>,
+}
+
+impl Verdict {
+    /// A call that nothing speaks against, and no rule for.
+    pub fn allowed() -> Self {
+        Self {
+            decision: Decision::of(event::Verdict::Allow),
+            advice: Advice::NotThisUse,
+            audited: Vec::new(),
+        }
+    }
+
+    /// A denial of one call by something built in, `postern/builtin/RULE`.
+    pub fn builtin(rule: &str, reason: impl Into<String>) -> Self {
+        Self { decision: Denial::builtin(rule, reason).decision, ..Self::allowed() }
+    }
 }
 
 /// What an agent does best after a refusal.

@@ -1,6 +1,7 @@
 //! One tool call while its input comes.
 
 use super::Gate;
+use crate::call::Verdict;
 
 /// What a call's input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,13 +13,19 @@ pub enum Form {
 }
 
 /// A call that has begun. Its input is kept, within the bound, until it is complete.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Call {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     pub(super) form: Form,
     pub(super) phase: Phase,
+    /// What was decided when it started, where that is final.
+    pub(super) settled: Option<Verdict>,
+    /// Whether it is noted already.
+    pub(super) noted: bool,
+    /// Whether the provider runs it.
+    pub(super) hosted: bool,
     /// What came of the input, up to `limits.toolInputBytes`.
     pub(super) input: String,
     pub(super) bytes: usize,

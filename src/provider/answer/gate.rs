@@ -1,23 +1,36 @@
 //! Asks about tool calls, and notes what was decided and what the answer says of itself.
 
 use super::call::{Call, Fate, Form, Phase};
-use super::{Settings, refusal};
-use crate::call::{AnswerFacts, CallNote, Start, Tool};
+use super::decide::{self, Ruling};
+use super::note::{self, How};
+use super::{Settings, nested, refusal};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Start, Tool, Verdict};
+use crate::provider::kind;
 
 /// The one place through which a dialect's reader asks and tells.
 pub struct Gate {
     settings: Settings,
     /// Whether nothing could be denied, and bytes pass as received whatever is found.
     observes: bool,
+    /// The answer broke off, or cannot go on: no call becomes complete any more.
+    given_up: bool,
     /// What the answer says of itself: the transcript fills it.
     pub facts: AnswerFacts,
     notes: Vec<CallNote>,
+    blocked: Vec<(String, BlockedCall)>,
 }
 
 impl Gate {
     pub fn new(settings: Settings) -> Self {
         let observes = !settings.judge.denies(settings.writes);
-        Self { settings, observes, facts: AnswerFacts::default(), notes: Vec::new() }
+        Self {
+            settings,
+            observes,
+            given_up: false,
+            facts: AnswerFacts::default(),
+            notes: Vec::new(),
+            blocked: Vec::new(),
+        }
     }
 
     /// Whether nothing is ever denied here.
@@ -29,54 +42,156 @@ impl Gate {
         &self.settings
     }
 
-    pub(super) fn tool_input_bytes(&self) -> usize {
+    /// How much of one call's input is kept, in bytes.
+    pub fn tool_input_bytes(&self) -> usize {
         self.settings.limits.tool_input_bytes
+    }
+
+    /// From now on every call that is under way stays incomplete.
+    pub(super) fn give_up(&mut self) {
+        self.given_up = true;
     }
 
     /// A call has started: its name is known. `namespace` is that of a namespace or toolset.
     pub fn begin(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
-        let phase = match self.settings.judge.start(&Tool { name, namespace, kinds: &[] }) {
-            Start::Allow(_) | Start::Observe => Phase::Flows,
-            Start::NeedsInput => Phase::Held,
-            Start::Deny(verdict) => Phase::Denied(refusal::text(name, namespace, &verdict)),
-        };
-        let (id, namespace) = (id.to_owned(), namespace.map(str::to_owned));
-        Call { id, name: name.to_owned(), namespace, form, phase, input: String::new(), bytes: 0 }
+        let call = self.open(id, name, namespace, form);
+        self.started(call)
     }
 
     /// A call is complete.
     pub fn finish(&mut self, call: Call) -> Fate {
-        if let Phase::Denied(text) = call.phase {
-            return Fate::Denied(text);
+        let how = How { incomplete: self.given_up, has_input: !self.given_up };
+        if call.noted {
+            return match call.phase {
+                Phase::Denied(text) => Fate::Denied(text),
+                Phase::Flows | Phase::Held => Fate::Passes,
+            };
         }
-        if call.is_over() {
-            return Fate::Denied(String::new());
-        }
-        Fate::Passes
+        let ruling = self.ruling(&call);
+        let denied = ruling.verdict.decision.denies() && !self.observes;
+        let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
+        let name = ruling.blamed.as_deref().unwrap_or(&call.name);
+        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict));
+        let inputs = self.settings.inputs;
+        let inner: Vec<CallNote> =
+            ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, inputs)).collect();
+        self.note(call, ruling.verdict, how);
+        self.notes.extend(inner);
+        text.map_or(Fate::Passes, Fate::Denied)
     }
 
     /// A call that came whole, in one piece.
     pub fn whole(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
-        let mut call = self.begin(id, name, namespace, input.0);
+        let mut call = self.open(id, name, namespace, input.0);
         call.push(input.1, self);
-        match call.phase {
-            Phase::Denied(text) => Fate::Denied(text),
-            Phase::Flows | Phase::Held => self.finish(call),
-        }
+        self.finish(call)
     }
 
     /// The answer ended before the call did: it is noted, and whatever was kept of it is lost.
     pub fn abandon(&mut self, call: Call) {
-        drop(call);
+        if call.noted {
+            return;
+        }
+        let verdict = match &call.settled {
+            Some(verdict) => verdict.clone(),
+            None if call.is_held() => unfinished(),
+            None => Verdict::allowed(),
+        };
+        self.note(call, verdict, How { incomplete: true, ..How::default() });
     }
 
     /// A call that the provider has run already. Under a denial it and its result are replaced by the text.
     pub fn hosted(&mut self, id: &str, name: &str, input: (Form, &str)) -> Fate {
-        self.whole(id, name, None, input)
+        self.hosted_in(id, name, None, input)
+    }
+
+    /// The same for a call of a server's tool, or one of a namespace.
+    pub fn hosted_in(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
+        let mut call = Call { hosted: true, ..self.open(id, name, namespace, input.0) };
+        call.push(input.1, self);
+        self.finish(call)
+    }
+
+    /// The same, of which the input comes in pieces. `namespace` is that of an MCP server.
+    pub fn begin_hosted(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
+        let call = Call { hosted: true, ..self.open(id, name, namespace, form) };
+        self.started(call)
+    }
+
+    /// A call was denied in an answer, or a conversation, that the provider may keep under this id: it waits for the
+    /// call's output.
+    pub fn blocked(&mut self, scope: &str, call: BlockedCall) {
+        self.blocked.push((scope.to_owned(), call));
+    }
+
+    /// The calls that were denied since this was asked last, each with where it is kept.
+    pub fn take_blocked(&mut self) -> Vec<(String, BlockedCall)> {
+        std::mem::take(&mut self.blocked)
     }
 
     /// What has been decided since this was asked last.
     pub fn take_notes(&mut self) -> Vec<CallNote> {
         std::mem::take(&mut self.notes)
     }
+
+    fn open(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
+        let start = self.settings.judge.start(&Tool { name, namespace, kinds: kind::kinds(name) });
+        let (phase, settled) = match start {
+            Start::Deny(verdict) if !self.observes => {
+                (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict))
+            }
+            Start::NeedsInput if !self.observes => (Phase::Held, None),
+            // What it calls in its turn decides, too.
+            Start::Allow(_) | Start::Observe if nested::wraps(name) => {
+                (if self.observes { Phase::Flows } else { Phase::Held }, None)
+            }
+            Start::Allow(verdict) | Start::Deny(verdict) => (Phase::Flows, Some(verdict)),
+            Start::Observe | Start::NeedsInput => (Phase::Flows, None),
+        };
+        let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
+        let (input, bytes) = (String::new(), 0);
+        Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes }
+    }
+
+    /// Notes at once what is denied at once.
+    fn started(&mut self, mut call: Call) -> Call {
+        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
+            self.note(call.clone(), verdict, How::default());
+            call.noted = true;
+        }
+        call
+    }
+
+    fn ruling(&self, call: &Call) -> Ruling {
+        if let Some(verdict) = &call.settled {
+            return Ruling::of(verdict.clone());
+        }
+        if self.given_up {
+            return Ruling::of(unfinished());
+        }
+        let tool = (call.name.as_str(), call.namespace.as_deref());
+        let ruling = if call.is_over() {
+            let most = self.tool_input_bytes();
+            Ruling::builtin(
+                "bound",
+                format!("The tool's input is longer than {most} bytes (limits.toolInputBytes)"),
+            )
+        } else {
+            decide::complete(&self.settings, tool, call.form, &call.input)
+        };
+        // It has passed already, whatever is wrong with it.
+        if !call.is_held() && ruling.unread {
+            return Ruling::of(decide::unread(&self.settings, tool, &call.input));
+        }
+        ruling
+    }
+
+    fn note(&mut self, call: Call, verdict: Verdict, how: How) {
+        self.notes.push(note::note(call, verdict, how, self.settings.inputs));
+    }
+}
+
+/// What becomes of a call whose end never came.
+fn unfinished() -> Verdict {
+    Verdict::builtin("unparseable", "The answer ended before the call was complete")
 }

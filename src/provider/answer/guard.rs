@@ -1,10 +1,14 @@
-//! Frames an answer's body, runs a transcript over its parts, and frames what goes on.
+//! Runs a transcript over the parts of an answer, and frames what goes on.
 
 use bytes::Bytes;
 
-use super::{Broken, Gate, Out, Settings, Transcript};
-use crate::call::{AnswerFacts, CallNote, Normalization};
+use super::encode::{self, Encoder, Sink};
+use super::framing::{Reader, Unit};
+use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
+use crate::wire::json::{Document, JsonError, Reason};
+use crate::wire::sse;
 
 /// Guards one answer. Chunking never matters: any split of the same bytes gives the same output.
 pub struct Guard {
@@ -12,11 +16,45 @@ pub struct Guard {
     gate: Gate,
     out: Out,
     framing: Framing,
+    reader: Reader,
+    encoder: Encoder,
+    /// What ended an array: it goes on behind all that the transcript has to say at the end.
+    tail: Vec<Bytes>,
+    state: State,
+    normalization: Normalization,
+    warning: Option<Broken>,
+    /// How many parts the transcript was given, and how many of those it let go on: with both the same, nothing was
+    /// edited, and nothing is kept.
+    given: usize,
+    passed: usize,
+    edited: bool,
+}
+
+enum State {
+    Reading,
+    /// Nothing is read any more, and everything goes on.
+    Passing,
+    /// Nothing goes on any more.
+    Ended(Option<Broken>),
 }
 
 impl Guard {
     pub fn new(transcript: Box<dyn Transcript>, framing: Framing, settings: Settings) -> Self {
-        Self { transcript, gate: Gate::new(settings), out: Out::default(), framing }
+        Self {
+            reader: Reader::new(framing, &settings.limits),
+            transcript,
+            gate: Gate::new(settings),
+            out: Out::default(),
+            framing,
+            encoder: Encoder::new(framing),
+            tail: Vec::new(),
+            state: State::Reading,
+            normalization: Normalization::NotNormalized,
+            warning: None,
+            given: 0,
+            passed: 0,
+            edited: false,
+        }
     }
 
     /// Takes the next chunk of a stream and appends to `out` what may go on now.
@@ -24,8 +62,14 @@ impl Guard {
     /// # Errors
     /// Where the answer must not go on. What the client is told of it is in `out`: the last bytes that it reads.
     pub fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Broken> {
-        out.push(chunk);
-        Ok(())
+        if !self.is_reading(&chunk, out)? {
+            return Ok(());
+        }
+        let mut sink = Sink::new(chunk.clone(), out);
+        self.reader.push(chunk);
+        let result = self.read(&mut sink);
+        sink.flush();
+        result
     }
 
     /// The stream has ended.
@@ -33,13 +77,31 @@ impl Guard {
     /// # Errors
     /// As for [`Self::write`].
     pub fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
-        out.clear();
-        self.transcript.end(&mut self.gate, &mut self.out)
+        if !self.is_reading(&Bytes::new(), out)? {
+            return Ok(());
+        }
+        let mut sink = Sink::new(Bytes::new(), out);
+        self.reader.end();
+        self.read(&mut sink)?;
+        if !matches!(self.state, State::Reading) {
+            return Ok(());
+        }
+        if let Err(broken) = self.transcript.end(&mut self.gate, &mut self.out) {
+            return self.fail(broken, &Bytes::new(), &mut sink);
+        }
+        self.emit(&mut sink)?;
+        self.close(&mut sink);
+        self.state = State::Ended(None);
+        Ok(())
     }
 
     /// The upstream broke off: calls that were under way are given up, and the client is told.
     pub fn broken_off(&mut self, out: &mut Vec<Bytes>) {
-        out.clear();
+        if matches!(self.state, State::Reading) {
+            self.normalization = Normalization::Failed;
+            self.stop("The provider's answer broke off.", &mut Sink::new(Bytes::new(), out));
+            self.state = State::Ended(None);
+        }
     }
 
     /// Reads an answer that came whole, and answers what goes on.
@@ -47,7 +109,26 @@ impl Guard {
     /// # Errors
     /// Where it must not go on. Nothing of it is to be sent.
     pub fn whole(&mut self, body: Bytes) -> Result<Bytes, Broken> {
-        Ok(body)
+        let most = self.gate.settings().limits.body_bytes;
+        if body.len() > most {
+            self.normalization = Normalization::TooLarge;
+            let reason = format!("the answer is longer than {most} bytes (limits.responseBodyBytes)");
+            return if self.observes() { Ok(body) } else { Err(Broken::bound(reason)) };
+        }
+        match self.read_whole(&body) {
+            Ok(edited) => {
+                self.normalization = Normalization::Parsed;
+                Ok(edited.filter(|_| !self.observes()).map_or(body, Bytes::from))
+            }
+            Err(broken) => {
+                self.normalization = Normalization::Failed;
+                if !self.observes() && !self.forgives(&broken) {
+                    return Err(broken);
+                }
+                self.warning = Some(broken);
+                Ok(body)
+            }
+        }
     }
 
     /// Takes a message of a WebSocket, and appends to `out` the messages that go on.
@@ -55,15 +136,37 @@ impl Guard {
     /// # Errors
     /// As for [`Self::write`].
     pub fn message(&mut self, message: Bytes, out: &mut Vec<Bytes>) -> Result<(), Broken> {
-        out.push(message);
-        Ok(())
+        if !self.is_reading(&message, out)? {
+            return Ok(());
+        }
+        let most = self.gate.settings().limits.event_bytes;
+        let mut sink = Sink::new(Bytes::new(), out);
+        if message.len() > most {
+            let reason = format!("a message is longer than {most} bytes (limits.sseEventBytes)");
+            return self.fail(Broken::bound(reason), &message, &mut sink);
+        }
+        let (data, raw) = (message.clone(), message);
+        let received = Received { name: None, data, before: Bytes::new(), raw, canonical: true };
+        self.part(received, &mut sink)
     }
 
     /// What feeds the client's watchdog; none where nothing is held, or the dialect has no such thing. Asked for when
     /// nothing went on for 15 seconds.
     pub fn keep_alive(&mut self) -> Option<Bytes> {
-        let _ = self.framing;
-        None
+        let Framing::Events(form) = self.framing else { return None };
+        if self.observes() || self.held() == 0 || !matches!(self.state, State::Reading) {
+            return None;
+        }
+        let line_end = self.reader.line_end();
+        match self.transcript.keep_alive() {
+            KeepAlive::Nothing => None,
+            KeepAlive::Comment => {
+                let mut comment = Vec::new();
+                sse::encode_comment("keep-alive", line_end, &mut comment);
+                Some(comment.into())
+            }
+            KeepAlive::Event(name, json) => Some(encode::event(form.name, Some(name), json, line_end)),
+        }
     }
 
     /// How many bytes are held.
@@ -81,6 +184,12 @@ impl Guard {
         self.gate.take_notes()
     }
 
+    /// The calls that were denied since this was asked last, each with the id of the answer or conversation that the
+    /// provider may keep: what is asked there next needs an output of theirs.
+    pub fn take_blocked(&mut self) -> Vec<(String, BlockedCall)> {
+        self.gate.take_blocked()
+    }
+
     /// What the answer says of itself, so far.
     pub fn facts(&self) -> &AnswerFacts {
         &self.gate.facts
@@ -88,6 +197,175 @@ impl Guard {
 
     /// How well it was understood, so far.
     pub fn normalization(&self) -> Normalization {
-        Normalization::NotNormalized
+        self.normalization
+    }
+
+    /// Why the answer, or the rest of it, passed unread although calls in it could be denied: `failurePolicy: Open`.
+    pub fn warning(&self) -> Option<&Broken> {
+        self.warning.as_ref()
+    }
+
+    /// Whether bytes are still to be read; where all of them go on, they do so here.
+    fn is_reading(&self, bytes: &Bytes, out: &mut Vec<Bytes>) -> Result<bool, Broken> {
+        if self.observes() && !bytes.is_empty() {
+            out.push(bytes.clone());
+        }
+        match &self.state {
+            State::Reading => Ok(true),
+            State::Passing => {
+                if !self.observes() && !bytes.is_empty() {
+                    out.push(bytes.clone());
+                }
+                Ok(false)
+            }
+            State::Ended(None) => Ok(false),
+            State::Ended(Some(broken)) => Err(broken.clone()),
+        }
+    }
+
+    /// Reads all parts that are complete.
+    fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        loop {
+            match self.reader.next_unit() {
+                Ok(None) => return Ok(()),
+                Ok(Some(Unit::Part(received))) => self.part(received, sink)?,
+                Ok(Some(Unit::Filler(_))) if self.observes() => {}
+                Ok(Some(Unit::Filler(raw))) => sink.received(&raw),
+                Ok(Some(Unit::Tail(tail))) => self.tail.push(tail),
+                Err(broken) => return self.fail(broken, &Bytes::new(), sink),
+            }
+        }
+    }
+
+    /// Reads one part, and lets go on what may.
+    fn part(&mut self, received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        let raw = received.raw.clone();
+        let before = received.before.clone();
+        match self.take(received) {
+            Ok(()) => self.emit(sink),
+            Err(broken) => {
+                if self.opens(&broken) {
+                    sink.received(&before);
+                }
+                self.fail(broken, &raw, sink)
+            }
+        }
+    }
+
+    /// Gives one part to the transcript.
+    fn take(&mut self, mut received: Received) -> Result<(), Broken> {
+        let data = received.data.clone();
+        let is_empty = received.is_done() || data.is_empty();
+        let json: &[u8] = if is_empty { b"null" } else { &data };
+        let document = Document::parse(json, self.gate.settings().limits.json)
+            .map_err(|error| unread("an event", error))?;
+        self.reader.name(&mut received, document.root())?;
+        let event = Event { name: received.name(), json: document.root(), received: &received };
+        self.transcript.event(&event, &mut self.gate, &mut self.out)?;
+        self.given += 1;
+        self.normalization = Normalization::StreamReconstructed;
+        let most = self.gate.settings().limits.body_bytes;
+        if self.transcript.held() > most {
+            return Err(Broken::bound(format!(
+                "more than {most} bytes wait for a verdict (limits.responseBodyBytes)"
+            )));
+        }
+        Ok(())
+    }
+
+    fn read_whole(&mut self, body: &Bytes) -> Result<Option<Vec<u8>>, Broken> {
+        let document = Document::parse(body, self.gate.settings().limits.json)
+            .map_err(|error| unread("the answer", error))?;
+        self.transcript.whole(&document, &mut self.gate)
+    }
+
+    /// Frames what the transcript lets go on.
+    fn emit(&mut self, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        let line_end = self.reader.line_end();
+        let observes = self.gate.observes();
+        for part in self.out.drain() {
+            match part {
+                super::Part::Received(_) => self.passed += 1,
+                super::Part::New { .. } => self.edited = true,
+            }
+            if !observes {
+                self.encoder.part(&part, line_end, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forgives(&self, broken: &Broken) -> bool {
+        broken.forgivable && self.gate.settings().failure == FailurePolicy::Open
+    }
+
+    /// Whether the rest passes unread. Not where it would contradict what went on, or complete what is kept.
+    fn opens(&self, broken: &Broken) -> bool {
+        self.observes()
+            || self.forgives(broken) && !self.edited && self.given == self.passed && self.held() == 0
+    }
+
+    /// The answer cannot be read on from `raw`.
+    fn fail(&mut self, broken: Broken, raw: &Bytes, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        self.normalization = Normalization::Failed;
+        if !self.opens(&broken) {
+            let message = format!("[postern] Answer stopped: {broken} (postern/builtin/{})", broken.rule);
+            self.stop(&message, sink);
+            self.state = State::Ended(Some(broken.clone()));
+            return Err(broken);
+        }
+        self.out.drain();
+        let rest = self.reader.take_rest();
+        if !self.observes() {
+            self.tail.drain(..).for_each(|tail| sink.received(&tail));
+            sink.received(raw);
+            sink.received(&rest);
+            self.warning = Some(broken);
+        }
+        self.state = State::Passing;
+        Ok(())
+    }
+
+    /// Gives up what is under way, and tells the client.
+    fn stop(&mut self, message: &str, sink: &mut Sink<'_>) {
+        self.gate.give_up();
+        // What it fails at, or would say of an end, is of no more interest.
+        let _ = self.transcript.end(&mut self.gate, &mut self.out);
+        self.out.drain();
+        if self.observes() {
+            return;
+        }
+        self.transcript.broken(message, &mut self.out);
+        let _ = self.emit(sink);
+        self.tail.clear();
+        self.close(sink);
+    }
+
+    fn close(&mut self, sink: &mut Sink<'_>) {
+        if !self.observes() {
+            self.encoder.end(&self.tail, sink);
+        }
+        sink.flush();
+    }
+}
+
+/// Why JSON cannot be read: beyond a bound, or malformed.
+fn unread(what: &str, error: JsonError) -> Broken {
+    let reason = format!("{what} is not JSON that can be read: {error}");
+    match error.reason {
+        Reason::TooLong | Reason::TooMany | Reason::TooDeep => Broken::bound(reason),
+        Reason::NotUtf8
+        | Reason::ByteOrderMark
+        | Reason::End
+        | Reason::Value
+        | Reason::Number
+        | Reason::Key
+        | Reason::Colon
+        | Reason::Item
+        | Reason::Entry
+        | Reason::Trailing
+        | Reason::Control
+        | Reason::Escape
+        | Reason::Surrogate => Broken::malformed(reason),
     }
 }

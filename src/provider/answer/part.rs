@@ -18,20 +18,38 @@ pub struct Event<'a> {
 impl Event<'_> {
     /// Whether it is the marker that ends a stream of Chat Completions, `[DONE]`; it is no JSON, and `json` is null.
     pub fn is_done(&self) -> bool {
-        self.received.data.as_ref() == b"[DONE]"
+        self.received.is_done()
     }
 }
 
 /// One part as it was received. Cloning it copies no bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    pub name: Option<String>,
+    /// What the framing calls it; UTF-8.
+    pub(super) name: Option<Bytes>,
     /// Its JSON, or what stands in the place of JSON (`[DONE]`).
-    pub data: Bytes,
+    pub(super) data: Bytes,
+    /// Of an array's element, what stands between it and the one before.
+    pub(super) before: Bytes,
     /// All of it, framing included.
-    pub raw: Bytes,
+    pub(super) raw: Bytes,
     /// Whether `raw` has one reading for every parser, and may go on as it is. Else `data` is framed anew.
-    pub canonical: bool,
+    pub(super) canonical: bool,
+}
+
+impl Received {
+    pub fn name(&self) -> Option<&str> {
+        std::str::from_utf8(self.name.as_deref()?).ok()
+    }
+
+    /// Its JSON, or what stands in the place of JSON.
+    pub fn data(&self) -> &Bytes {
+        &self.data
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.data.trim_ascii() == b"[DONE]"
+    }
 }
 
 /// What goes on.

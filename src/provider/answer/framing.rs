@@ -1,0 +1,195 @@
+//! Cuts a body into parts, whatever its framing is, and says which of them may go on as they came.
+
+use bytes::Bytes;
+
+use super::{Broken, Limits, Received};
+use crate::provider::adapter::Framing;
+use crate::wire::event_stream::{self, EventStreamError, Frame};
+use crate::wire::json::{Kind, Value};
+use crate::wire::json_array::{self, JsonArrayError};
+use crate::wire::sse::{self, Departure, End, Form, LineEnd, NameLine};
+
+/// Reads one body.
+pub(super) enum Reader {
+    Events {
+        decoder: sse::Decoder,
+        form: Form,
+        /// An event said that it is the last.
+        over: bool,
+    },
+    Frames {
+        decoder: event_stream::Decoder,
+        event_bytes: usize,
+    },
+    Array {
+        decoder: json_array::Decoder,
+    },
+    /// Nothing is cut: a message of a WebSocket is a part, and so is a whole body.
+    Messages,
+}
+
+/// What a body is cut into.
+pub(super) enum Unit {
+    Part(Received),
+    /// It says nothing, and may go on.
+    Filler(Bytes),
+    /// The end of an array, or white space behind it: it goes on behind everything else.
+    Tail(Bytes),
+}
+
+impl Reader {
+    pub(super) fn new(framing: Framing, limits: &Limits) -> Self {
+        let event_bytes = limits.event_bytes;
+        match framing {
+            Framing::Events(form) => {
+                Self::Events { decoder: sse::Decoder::new(form, event_bytes), form, over: false }
+            }
+            Framing::EventStream => Self::Frames { decoder: event_stream::Decoder::default(), event_bytes },
+            Framing::Array => Self::Array { decoder: json_array::Decoder::new(event_bytes) },
+            Framing::Whole => Self::Messages,
+        }
+    }
+
+    pub(super) fn push(&mut self, chunk: Bytes) {
+        match self {
+            Self::Events { decoder, .. } => decoder.push(chunk),
+            Self::Frames { decoder, .. } => decoder.push(chunk),
+            Self::Array { decoder } => decoder.push(chunk),
+            Self::Messages => {}
+        }
+    }
+
+    /// The body has ended.
+    pub(super) fn end(&mut self) {
+        match self {
+            Self::Events { decoder, .. } => decoder.end(),
+            Self::Frames { decoder, .. } => decoder.end(),
+            Self::Array { decoder } => decoder.end(),
+            Self::Messages => {}
+        }
+    }
+
+    /// The next part that is complete; `None` needs more bytes, or there are no more.
+    pub(super) fn next_unit(&mut self) -> Result<Option<Unit>, Broken> {
+        match self {
+            Self::Events { decoder, over, .. } => next_event(decoder, *over),
+            Self::Frames { decoder, event_bytes } => next_frame(decoder, *event_bytes),
+            Self::Array { decoder } => next_element(decoder),
+            Self::Messages => Ok(None),
+        }
+    }
+
+    /// What was pushed and has not come out. Nothing more is read.
+    pub(super) fn take_rest(&mut self) -> Bytes {
+        match std::mem::replace(self, Self::Messages) {
+            Self::Events { decoder, .. } => decoder.into_rest(),
+            Self::Frames { decoder, .. } => decoder.into_rest(),
+            Self::Array { decoder } => decoder.into_rest(),
+            Self::Messages => Bytes::new(),
+        }
+    }
+
+    /// How the lines of the stream end.
+    pub(super) fn line_end(&self) -> LineEnd {
+        match self {
+            Self::Events { decoder, .. } => decoder.line_end(),
+            Self::Frames { .. } | Self::Array { .. } | Self::Messages => LineEnd::default(),
+        }
+    }
+
+    /// Gives an event the name that its JSON says, where events have names: there are clients that go by the one, and
+    /// clients that go by the other. Notes the end of the stream.
+    pub(super) fn name(&mut self, received: &mut Received, json: Value<'_>) -> Result<(), Broken> {
+        let Self::Events { form, over, .. } = self else { return Ok(()) };
+        if form.name == NameLine::Required && json.kind() == Kind::Object {
+            let said = json
+                .get("type")
+                .map_err(|error| Broken::ambiguous(format!("`type` of an event: {error}")))?;
+            if let Some(said) = said.filter(|said| received.name().is_none_or(|name| !said.says(name))) {
+                rename(received, said)?;
+            }
+        }
+        *over |= match form.end {
+            End::Data(_) => received.is_done(),
+            End::Name(names) => received.name().is_some_and(|name| names.contains(&name)),
+            End::Body => false,
+        };
+        Ok(())
+    }
+}
+
+fn rename(received: &mut Received, said: Value<'_>) -> Result<(), Broken> {
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    let Some(name) = said.text().filter(|text| word(text)) else {
+        return Err(Broken::malformed("the `type` of an event is no word"));
+    };
+    received.name = Some(Bytes::copy_from_slice(name.as_bytes()));
+    received.canonical = false;
+    Ok(())
+}
+
+fn next_event(decoder: &mut sse::Decoder, over: bool) -> Result<Option<Unit>, Broken> {
+    while let Some(item) = decoder.next_item().map_err(|error| Broken::bound(error.to_string()))? {
+        match item {
+            sse::Item::Filler(filler) if filler.departure.is_none() => {
+                return Ok(Some(Unit::Filler(filler.raw)));
+            }
+            sse::Item::Event(event) if !over && says_something(&event) => {
+                let canonical = event.is_canonical();
+                let name = event.name.filter(|name| std::str::from_utf8(name).is_ok());
+                let (data, raw) = (event.data, event.raw);
+                return Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical })));
+            }
+            sse::Item::Filler(_) | sse::Item::Event(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Clients disagree about what stands behind the end, and about events without data; neither is needed.
+fn says_something(event: &sse::Event) -> bool {
+    event.departure != Some(Departure::AfterEnd) && !event.data.trim_ascii().is_empty()
+}
+
+fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result<Option<Unit>, Broken> {
+    let frame = match decoder.next_frame() {
+        Ok(Some(frame)) => frame,
+        Ok(None) => return Ok(None),
+        Err(error @ EventStreamError::TooLong) => return Err(Broken::bound(error.to_string())),
+        Err(error) => return Err(Broken::malformed(error.to_string())),
+    };
+    if frame.raw.len() > event_bytes {
+        let reason = format!("event stream frame is longer than {event_bytes} bytes (limits.sseEventBytes)");
+        return Err(Broken::bound(reason));
+    }
+    let name = frame_name(&frame).map(|name| Bytes::copy_from_slice(name.as_bytes()));
+    let (data, raw) = (frame.payload, frame.raw);
+    Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical: true })))
+}
+
+fn frame_name(frame: &Frame) -> Option<&str> {
+    match frame.string(":message-type")? {
+        "event" => frame.string(":event-type"),
+        "exception" => frame.string(":exception-type"),
+        "error" => frame.string(":error-code"),
+        _ => None,
+    }
+}
+
+fn next_element(decoder: &mut json_array::Decoder) -> Result<Option<Unit>, Broken> {
+    let item = match decoder.next_item() {
+        Ok(Some(item)) => item,
+        Ok(None) => return Ok(None),
+        Err(error @ JsonArrayError::TooLong(_)) => return Err(Broken::bound(error.to_string())),
+        Err(error) => return Err(Broken::malformed(error.to_string())),
+    };
+    Ok(Some(match item {
+        json_array::Item::Element { before, json } => {
+            let data = json.clone();
+            Unit::Part(Received { name: None, data, before, raw: json, canonical: true })
+        }
+        json_array::Item::Close(tail) | json_array::Item::Space(tail) => Unit::Tail(tail),
+    }))
+}
