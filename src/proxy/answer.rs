@@ -16,7 +16,7 @@ use super::snapshot::Snapshot;
 use crate::call::{Denial, Normalization};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::Framing;
-use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings};
+use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::wire::coding::Decoder;
 
 /// Fields that say something of a body's bytes, which an edit makes untrue.
@@ -62,6 +62,13 @@ impl Hearing<'_> {
         Ok(response)
     }
 
+    /// What looks at the messages of a WebSocket.
+    pub(crate) fn conversation(&self) -> Option<Guarding> {
+        let transcript = self.question.adapter.transcript(&self.question.asked(), &self.question.facts)?;
+        // What tools there are is said later, message by message.
+        Some(self.guard(transcript, Framing::Whole, true))
+    }
+
     fn guarding(&self, head: &HeaderMap) -> Option<Framed> {
         let asked = self.question.asked();
         let facts = &self.question.facts;
@@ -69,26 +76,27 @@ impl Hearing<'_> {
         let content_type = head.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
         let framing = self.question.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
+        let guarding = self.guard(transcript, framing, facts.writes);
+        Some(Framed { guarding, whole: framing == Framing::Whole })
+    }
+
+    fn guard(&self, transcript: Box<dyn Transcript>, framing: Framing, writes: bool) -> Guarding {
         let limits = &self.snapshot.settings.limits;
+        let policy = self.snapshot.policy();
         let settings = Settings {
             judge: Arc::clone(self.snapshot) as _,
-            failure: if self.snapshot.policy().failure_open() {
-                FailurePolicy::Open
-            } else {
-                FailurePolicy::Closed
-            },
+            failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
             limits: Limits {
                 event_bytes: limits.sse_event_bytes,
                 tool_input_bytes: self.snapshot.tool_input_bytes(),
                 body_bytes: limits.decoded_body_bytes,
                 json: self.snapshot.json_limits(),
             },
-            inputs: self.snapshot.policy().tool_inputs(),
-            writes: facts.writes,
+            inputs: policy.tool_inputs(),
+            writes,
         };
         let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
-        let guard = Guard::new(transcript, framing, settings);
-        Some(Framed { guarding: Guarding { guard, reserved }, whole: framing == Framing::Whole })
+        Guarding { guard: Guard::new(transcript, framing, settings), reserved }
     }
 
     /// An answer in a content coding that nobody here knows.
@@ -131,6 +139,7 @@ impl Hearing<'_> {
         }
         let heard = guarding.guard.whole(came.clone());
         record.calls(guarding.guard.take_notes());
+        record.blocked(guarding.guard.take_blocked());
         record.read(guarding.guard.facts(), guarding.guard.normalization());
         if let Some(warning) = guarding.guard.warning() {
             record.passed(warning);

@@ -440,7 +440,7 @@ impl Silence {
 }
 
 /// How long an agent hears nothing while something is held (design section 6.4).
-const HUNGRY: Duration = Duration::from_secs(15);
+pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
 
 /// When the agent last heard something. Costs nothing while nothing is held.
 #[derive(Default)]

@@ -16,10 +16,11 @@ use super::question::{Question, Reader};
 use super::record::Record;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
-use super::upgrade::{self, Socket, Upgrade};
+use super::conversation::Conversation;
+use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{head, reply};
-use crate::call::{Api, Service};
+use crate::call::{Api, Service, Terms};
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
 use crate::event::Verdict;
 use crate::filter::scrub::{self, Needles};
@@ -86,7 +87,9 @@ impl Exchange<'_> {
         let method = request.method().clone();
         let answer = match (self.send(request, &decided).await?, decided.upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
-                let (response, socket) = upgrade.join(self.session, decided.origin, response, needles)?;
+                let credential = decided.plan.as_ref().map(|plan| plan.credential().name.clone());
+                let carries = self.carries(question, credential, needles);
+                let (response, socket) = upgrade.join(self.session, decided.origin, response, carries)?;
                 record.answered(response.status().as_u16(), response.headers());
                 return Ok(Answered::Socket(response, socket));
             }
@@ -117,7 +120,13 @@ impl Exchange<'_> {
         }
         let mut upgrade = None;
         if upgrade::is_asked(parts)? {
-            ruling = worst(ruling, inspection.upgrade(service.is_some())).map_err(upgrade::not_served)?;
+            let said = match service {
+                Some(service) if service.dialect.is_some() => {
+                    self.snapshot.policy().provider_state().decision.into()
+                }
+                Some(_) | None => inspection.upgrade(service.is_some()),
+            };
+            ruling = worst(ruling, said).map_err(upgrade::not_served)?;
             upgrade = Some(Upgrade::of(parts)?);
         }
         Ok(Decided { origin, ruling, service, plan, upgrade })
@@ -139,11 +148,14 @@ impl Exchange<'_> {
         decided: &Decided,
         record: &mut Record,
     ) -> Result<Option<(Question, RequestBody)>, Stop> {
-        let Some(service) = decided.service.filter(|_| decided.upgrade.is_none()) else { return Ok(None) };
-        let (Some(dialect), Some(incoming)) = (service.dialect, self.incoming.take()) else {
-            return Ok(None);
-        };
+        let Some(service) = decided.service else { return Ok(None) };
+        let Some(dialect) = service.dialect else { return Ok(None) };
         let reader = Reader { session: self.session, snapshot: self.snapshot, service, dialect };
+        if decided.upgrade.is_some() {
+            // What is asked comes later, in messages.
+            return Ok(Some((reader.question(parts), RequestBody::empty())));
+        }
+        let Some(incoming) = self.incoming.take() else { return Ok(None) };
         let read = reader.read(parts, incoming, record).await?;
         let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
         let allowances = &self.session.gateway.allowances;
@@ -155,10 +167,10 @@ impl Exchange<'_> {
     /// Makes the head fit to go on; the real key comes last, so that nothing else ever sees it.
     fn edit(&self, parts: &mut Parts, decided: &Decided, record: &mut Record) -> Result<(), Stop> {
         head::strip(&mut parts.headers);
-        if decided.upgrade.is_some() {
-            upgrade::ask(&mut parts.headers);
-        }
         let is_read = decided.service.is_some_and(|service| service.dialect.is_some());
+        if decided.upgrade.is_some() {
+            upgrade::ask(&mut parts.headers, is_read);
+        }
         if is_read || self.snapshot.needles(&decided.origin).is_some() {
             scrub::ask_for_plain(&mut parts.headers);
         }
@@ -225,6 +237,18 @@ impl Exchange<'_> {
             }
             Placement::Deny(denial) => Err(denial.ruling.into()),
         }
+    }
+
+    /// What is done with what a WebSocket carries: one to a model is looked into.
+    fn carries(
+        &self,
+        question: Option<Question>,
+        credential: Option<String>,
+        needles: Option<Arc<Needles>>,
+    ) -> Carries {
+        let Some(question) = question else { return Carries::Bytes(needles) };
+        let (session, snapshot) = (Arc::clone(self.session), Arc::clone(self.snapshot));
+        Carries::Conversation(Box::new(Conversation { session, snapshot, question, credential, needles }))
     }
 
     /// The request as it goes upstream, its body streaming where it was not read.

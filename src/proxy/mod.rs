@@ -5,6 +5,7 @@ mod body;
 mod budget;
 pub(crate) mod canary;
 mod connect;
+mod conversation;
 mod error;
 mod exchange;
 mod flow;

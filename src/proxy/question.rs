@@ -28,7 +28,8 @@ const ABOUT_BYTES: [&str; 4] = ["content-md5", "digest", "content-digest", "repr
 
 /// What a request to a model asks, once it was read.
 pub(crate) struct Question {
-    service: Service,
+    pub(crate) service: Service,
+    pub(crate) dialect: Dialect,
     pub(crate) adapter: &'static dyn Adapter,
     pub(crate) facts: RequestFacts,
     path: String,
@@ -95,9 +96,33 @@ impl Reader<'_> {
         Ok((question, RequestBody::whole(edited, Some(reserved))))
     }
 
-    fn question(&self, parts: &Parts) -> Question {
+    /// Decides about a message of a WebSocket. Answers the text that goes on.
+    pub(crate) fn message(
+        &self,
+        asked: &Asked<'_>,
+        text: &Bytes,
+        record: &mut Record,
+    ) -> Result<Bytes, Denial> {
+        let drafted = match self.draft(asked, text) {
+            Ok(drafted) => drafted,
+            Err(denial) if self.snapshot.policy().audit_only() => {
+                record.audited(&Ruling::from(denial.decision).into_would_deny());
+                return Ok(text.clone());
+            }
+            Err(denial) => return Err(denial),
+        };
+        record.understood(&drafted.facts);
+        record.weighed(drafted.recorded);
+        let Some(edited) = drafted.body.map(Bytes::from) else { return Ok(text.clone()) };
+        record.edited(self.transforms(&drafted.changes, text, &edited));
+        Ok(edited)
+    }
+
+    /// What the head of a request asks.
+    pub(crate) fn question(&self, parts: &Parts) -> Question {
         Question {
             service: self.service,
+            dialect: self.dialect,
             adapter: crate::provider::adapter(self.dialect),
             facts: RequestFacts::default(),
             path: parts.uri.path().to_owned(),

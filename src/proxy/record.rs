@@ -10,7 +10,7 @@ use http::{HeaderMap, header};
 use super::error::{Failure, Refusal};
 use super::session::{Busy, Session};
 use super::upstream::Origin;
-use crate::call::{self, AnswerFacts, CallNote, Decision, Normalization, RequestFacts, Service};
+use crate::call::{self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service};
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::credential::Credential;
@@ -183,6 +183,25 @@ impl Record {
                 self.session.gateway.ledger.emit(event);
             }
         }
+    }
+
+    /// Calls were blocked in answers or conversations that the provider keeps: it waits for their outputs.
+    pub(crate) fn blocked(&self, calls: Vec<(String, BlockedCall)>) {
+        for (scope, call) in calls {
+            self.session.gateway.blocked.remember(&scope, call);
+        }
+    }
+
+    /// Another request over the same WebSocket goes on: its event.
+    pub(crate) fn asked_again(&mut self) {
+        self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
+        self.session.gateway.metrics.request(self.service, Verdict::Allow);
+    }
+
+    /// Another request over the same WebSocket is refused: its event.
+    pub(crate) fn refused_again(&mut self, denial: &Denial) {
+        self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, denial.decision.clone()));
+        self.session.gateway.metrics.request(self.service, Verdict::Deny);
     }
 
     /// What the answer says of itself, as far as it came.

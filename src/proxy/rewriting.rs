@@ -169,6 +169,7 @@ impl Rewriting {
     pub(crate) fn tell(&mut self, record: &mut Record) {
         if let Some(guarding) = &mut self.guarding {
             record.calls(guarding.guard.take_notes());
+            record.blocked(guarding.guard.take_blocked());
         }
     }
 

@@ -40,19 +40,20 @@ impl Page {
         if rows.is_empty() {
             return;
         }
-        let width =
-            rows.iter().map(|[left, _]| left.chars().count()).max().unwrap_or_default().min(MOST_WIDTH);
+        let short = rows.iter().map(|[left, _]| left.chars().count()).filter(|width| *width <= MOST_WIDTH);
+        let width = short.max().unwrap_or_default();
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "\n{heading}");
         for [left, right] in rows {
-            let line = format!("  {left:width$}  {right}");
-            let _ = writeln!(self.0, "{}", line.trim_end());
+            let beside = left.chars().count() <= width;
+            let gap = if beside { "  ".to_owned() } else { format!("\n{:1$}", "", width + 4) };
+            let _ = writeln!(self.0, "{}", format!("  {left:width$}{gap}{right}").trim_end());
         }
     }
 }
 
-/// The widest first column that the second is set beside.
-const MOST_WIDTH: usize = 44;
+/// The widest first column that the second is set beside; else it stands on a line of its own.
+const MOST_WIDTH: usize = 48;
 
 fn people(listed: &Listed) -> String {
     let listing = &listed.listing;
