@@ -120,11 +120,11 @@ impl Decoder {
             return Err(Violation::Control);
         }
         let (length, bytes) = match short {
-            126 => match self.inflow.first() {
+            126 => match self.inflow.first::<4>() {
                 Some([_, _, length @ ..]) => (u64::from(u16::from_be_bytes(length)), 4),
                 None => return Ok(None),
             },
-            127 => match self.inflow.first() {
+            127 => match self.inflow.first::<10>() {
                 Some([_, _, length @ ..]) => (u64::from_be_bytes(length), 10),
                 None => return Ok(None),
             },

@@ -10,7 +10,6 @@ use std::ops::Range;
 use super::item::{Item, Standing};
 use super::say::Replacement;
 use crate::provider::answer::{Event, Out, Part, Received};
-use crate::wire::json::Value;
 
 /// Spans of a document, and what stands in the place of each. In order; no two overlap.
 pub(super) type Cuts = Vec<(Range<usize>, String)>;

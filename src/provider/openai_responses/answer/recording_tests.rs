@@ -162,10 +162,11 @@ fn assert_consistent(name: &str, before: &str, events: &[Value]) {
     for event in events.iter().filter(|event| event["type"] == "response.output_item.done") {
         let index = event["output_index"].as_u64().unwrap() as usize;
         if let Some(ended) = ended.filter(|ended| !ended.is_empty())
+            && let Some(copy) = ended.get(index)
             && event["item"]["type"] == "message"
             && !name.contains("id-rotation")
         {
-            assert_eq!(ended[index]["id"], event["item"]["id"], "{name}");
+            assert_eq!(copy["id"], event["item"]["id"], "{name}");
         }
     }
 }
