@@ -2,6 +2,7 @@
 //! their outputs, and refuses to go on without them.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call that was blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,10 +13,16 @@ pub struct BlockedCall {
     pub kind: String,
 }
 
-/// The calls that were blocked of late, by the id of the answer or the conversation that holds them.
+/// The calls that were blocked of late, by the id of the answer or the conversation that holds them; shared by all
+/// exchanges.
 #[derive(Debug)]
 pub struct BlockedCalls {
     most: usize,
+    remembered: Mutex<Remembered>,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
     calls: HashMap<String, Vec<BlockedCall>>,
     /// The ids, those first that were remembered first.
     order: VecDeque<String>,
@@ -30,39 +37,46 @@ const LONGEST: usize = 256;
 impl BlockedCalls {
     /// Remembers calls under at most so many ids; the oldest are forgotten first.
     pub fn new(most: usize) -> Self {
-        Self { most, calls: HashMap::new(), order: VecDeque::new() }
+        Self { most, remembered: Mutex::default() }
     }
 
     /// Remembers a call. One that is remembered already, and one with an id that no provider makes, changes nothing.
-    pub fn remember(&mut self, scope: &str, call: BlockedCall) {
+    pub fn remember(&self, scope: &str, call: BlockedCall) {
         if scope.is_empty() || scope.len() > LONGEST || call.id.len() > LONGEST || self.most == 0 {
             return;
         }
-        if !self.calls.contains_key(scope) {
-            if self.order.len() >= self.most
-                && let Some(oldest) = self.order.pop_front()
+        let Remembered { calls, order } = &mut *self.lock();
+        if !calls.contains_key(scope) {
+            if order.len() >= self.most
+                && let Some(oldest) = order.pop_front()
             {
-                self.calls.remove(&oldest);
+                calls.remove(&oldest);
             }
-            self.order.push_back(scope.to_owned());
+            order.push_back(scope.to_owned());
         }
-        let calls = self.calls.entry(scope.to_owned()).or_default();
+        let calls = calls.entry(scope.to_owned()).or_default();
         if calls.len() < MOST_CALLS && !calls.contains(&call) {
             calls.push(call);
         }
     }
 
     /// What was blocked there.
-    pub fn of(&self, scope: &str) -> &[BlockedCall] {
-        self.calls.get(scope).map_or(&[], Vec::as_slice)
+    pub fn of(&self, scope: &str) -> Vec<BlockedCall> {
+        self.lock().calls.get(scope).cloned().unwrap_or_default()
     }
 
     /// Forgets what was blocked there: the provider has the outputs now. A response can be gone on from again, so
     /// that this is for conversations alone.
-    pub fn forget(&mut self, scope: &str) {
-        if self.calls.remove(scope).is_some() {
-            self.order.retain(|other| other != scope);
+    pub fn forget(&self, scope: &str) {
+        let mut remembered = self.lock();
+        if remembered.calls.remove(scope).is_some() {
+            remembered.order.retain(|other| other != scope);
         }
+    }
+
+    /// What is remembered is whole after every step, so that a lock whose holder failed is as good as another.
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,7 +90,7 @@ mod tests {
 
     #[test]
     fn calls_are_known_by_what_holds_them_and_remembered_once() {
-        let mut calls = BlockedCalls::new(2);
+        let calls = BlockedCalls::new(2);
         calls.remember("a", call("1"));
         calls.remember("a", call("1"));
         calls.remember("a", call("2"));
@@ -88,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten_first() {
-        let mut calls = BlockedCalls::new(2);
+        let calls = BlockedCalls::new(2);
         for scope in ["a", "b", "c"] {
             calls.remember(scope, call("1"));
         }
@@ -97,7 +111,7 @@ mod tests {
 
     #[test]
     fn nothing_that_is_kept_grows_without_a_bound() {
-        let mut calls = BlockedCalls::new(1);
+        let calls = BlockedCalls::new(1);
         for number in 0..1000 {
             calls.remember("a", call(&number.to_string()));
         }

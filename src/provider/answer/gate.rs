@@ -42,7 +42,8 @@ impl Gate {
         &self.settings
     }
 
-    pub(super) fn tool_input_bytes(&self) -> usize {
+    /// How much of one call's input is kept, in bytes.
+    pub fn tool_input_bytes(&self) -> usize {
         self.settings.limits.tool_input_bytes
     }
 
@@ -62,8 +63,9 @@ impl Gate {
             Start::Deny(verdict) => (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict)),
         };
         let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
+        let (input, bytes) = (String::new(), 0);
         let mut call =
-            Call { id, name, namespace, form, phase, settled, noted: false, input: String::new(), bytes: 0 };
+            Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes };
         if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
             self.note(call.clone(), verdict, false);
             call.noted = true;
@@ -110,10 +112,17 @@ impl Gate {
 
     /// The same for a call of a server's tool, or one of a namespace.
     pub fn hosted_in(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
+        let mut call = self.begin_hosted(id, name, namespace, input.0);
+        call.push(input.1, self);
+        self.finish(call)
+    }
+
+    /// The same, of which the input comes in pieces. `namespace` is that of an MCP server.
+    pub fn begin_hosted(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
         let before = self.notes.len();
-        let fate = self.whole(id, name, namespace, input);
+        let call = self.begin(id, name, namespace, form);
         self.notes.iter_mut().skip(before).for_each(|note| note.hosted = true);
-        fate
+        Call { hosted: true, ..call }
     }
 
     /// A call was denied in an answer, or a conversation, that the provider may keep under this id: it waits for the
@@ -188,7 +197,7 @@ impl Gate {
             input_sha256,
             input,
             verdict,
-            hosted: false,
+            hosted: call.hosted,
             incomplete,
         });
     }

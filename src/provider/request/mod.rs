@@ -45,7 +45,7 @@ impl<'d> Draft<'d> {
 
     /// The calls that were blocked in the answer or conversation of this id.
     pub fn blocked(&self, scope: &str) -> Vec<BlockedCall> {
-        self.blocked.map(|blocked| blocked.of(scope).to_vec()).unwrap_or_default()
+        self.blocked.map(|blocked| blocked.of(scope)).unwrap_or_default()
     }
 
     pub fn root(&self) -> Value<'d> {
@@ -143,6 +143,11 @@ impl<'d> Draft<'d> {
     /// Whether edits are made at all. Where only Audit policies select the pod none is: the methods below do nothing.
     pub fn may_edit(&self) -> bool {
         self.terms.may_edit()
+    }
+
+    /// Whether anything is edited so far.
+    pub fn is_edited(&self) -> bool {
+        !self.edits.is_empty()
     }
 
     /// Removes an array's item or, by its value, an object's entry.

@@ -1,212 +1,183 @@
-//! Takes messages out of bytes that come in any pieces.
+//! Puts messages together from frames that come in any pieces.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
-use super::{CONTROL_BYTES, Close, Message, Opcode, Sender, Violation, mask};
-use crate::wire::inflow::Inflow;
+use super::{BINARY, CLOSE, CONTINUATION, CONTROL, Message, PING, PONG, Sender, TEXT, WebSocketError};
 
-/// The most frames of one message. Each costs at least two bytes on the way here, and nothing once it is read.
-const MOST_FRAMES: usize = 1 << 16;
-
-/// Reads what one end sends. Pieces go in by [`Decoder::push`], messages come out by [`Decoder::next_message`] until
-/// there is none; how the bytes were cut into pieces never matters.
+/// Reads what one side sends. Pieces go in by [`Decoder::push`], messages come out by [`Decoder::next_message`] until
+/// there is none. It holds the unfinished message, and at most one unfinished frame.
 #[derive(Debug)]
 pub struct Decoder {
     sender: Sender,
     message_bytes: usize,
-    inflow: Inflow,
-    /// The message of which some frames came.
-    begun: Option<Begun>,
-    closed: bool,
-    ended: bool,
-    failed: Option<Violation>,
+    received: BytesMut,
+    /// The message that was begun: its opcode, and what has come of it.
+    begun: Option<(u8, BytesMut)>,
+    failed: Option<WebSocketError>,
 }
 
-#[derive(Debug)]
-struct Begun {
-    opcode: Opcode,
-    payload: BytesMut,
-    frames: usize,
-}
-
-/// The beginning of a frame.
-#[derive(Debug, Clone, Copy)]
-struct Head {
+/// What stands in front of a frame's payload.
+struct Header {
     is_last: bool,
-    opcode: Opcode,
-    key: Option<[u8; 4]>,
-    /// Of the payload.
+    opcode: u8,
+    mask: Option<[u8; 4]>,
+    /// Of the header itself.
     length: usize,
-    /// Of the beginning itself.
-    bytes: usize,
+    payload: usize,
 }
 
 impl Decoder {
-    /// Reads what this end sends, in messages of at most so many bytes.
+    /// A decoder for what `sender` says; `message_bytes` is the most that one message may have.
     pub fn new(sender: Sender, message_bytes: usize) -> Self {
-        Self {
-            sender,
-            message_bytes,
-            inflow: Inflow::default(),
-            begun: None,
-            closed: false,
-            ended: false,
-            failed: None,
-        }
+        Self { sender, message_bytes, received: BytesMut::new(), begun: None, failed: None }
     }
 
-    /// Takes the next piece.
-    pub fn push(&mut self, piece: Bytes) {
-        self.inflow.push(piece);
+    /// Takes the next piece of what was sent.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.received.extend_from_slice(piece);
     }
 
-    /// No more bytes come.
-    pub fn end(&mut self) {
-        self.ended = true;
+    /// How many bytes are held.
+    pub fn held(&self) -> usize {
+        self.received.len() + self.begun.as_ref().map_or(0, |(_, payload)| payload.len())
     }
 
-    /// The next message that is complete; none needs more bytes, or there are no more.
+    /// The next message that is complete; `None` needs more bytes.
     ///
     /// # Errors
-    /// Where the bytes are no message, from then on always. A length over the bound fails before the bytes have come.
-    pub fn next_message(&mut self) -> Result<Option<Message>, Violation> {
-        if let Some(violation) = self.failed {
-            return Err(violation);
+    /// Where the bytes are no frames of this sender, or a message is too long; from then on always.
+    pub fn next_message(&mut self) -> Result<Option<Message>, WebSocketError> {
+        if let Some(error) = self.failed {
+            return Err(error);
         }
-        self.read().inspect_err(|violation| self.failed = Some(*violation))
+        self.read().inspect_err(|error| self.failed = Some(*error))
     }
 
-    /// Bytes that are held.
-    pub fn held(&self) -> usize {
-        self.inflow.len() + self.begun.as_ref().map_or(0, |begun| begun.payload.len())
-    }
-
-    fn read(&mut self) -> Result<Option<Message>, Violation> {
-        loop {
-            if self.closed && self.inflow.len() > 0 {
-                return Err(Violation::AfterClose);
-            }
-            let head = self.head()?;
-            let Some(head) = head.filter(|head| self.inflow.len() - head.bytes >= head.length) else {
-                // What came before the last message may still be under way when it is said.
-                if self.ended && (self.inflow.len() > 0 || (self.begun.is_some() && !self.closed)) {
-                    return Err(Violation::Truncated);
-                }
-                self.inflow.hold();
+    fn read(&mut self) -> Result<Option<Message>, WebSocketError> {
+        while let Some(header) = self.header()? {
+            if self.received.len() < header.length + header.payload {
                 return Ok(None);
-            };
-            let payload = self.payload(head);
-            if let Some(message) = self.frame(head, payload)? {
-                self.closed = matches!(message, Message::Close(_));
+            }
+            self.received.advance(header.length);
+            let mut payload = self.received.split_to(header.payload);
+            if let Some(mask) = header.mask {
+                unmask(&mut payload, mask);
+            }
+            if let Some(message) = self.take(&header, payload)? {
                 return Ok(Some(message));
             }
         }
+        Ok(None)
     }
 
-    /// The beginning of the next frame, judged as soon as its bytes are there; none where it is not whole.
-    fn head(&self) -> Result<Option<Head>, Violation> {
-        let Some([first, second]) = self.inflow.first() else { return Ok(None) };
-        if first & 0x70 != 0 {
-            return Err(Violation::Reserved);
+    /// Puts a frame to what was begun. Answers the message that it ends.
+    fn take(&mut self, header: &Header, payload: BytesMut) -> Result<Option<Message>, WebSocketError> {
+        if header.opcode >= CLOSE {
+            return control(header.opcode, payload.freeze()).map(Some);
         }
-        let opcode = Opcode::of(first & 0x0f).ok_or(Violation::Opcode)?;
-        let (is_last, is_masked) = (first & 0x80 != 0, second & 0x80 != 0);
-        if is_masked != (self.sender == Sender::Client) {
-            return Err(Violation::Mask);
-        }
-        self.check_order(opcode)?;
-        let short = usize::from(second & 0x7f);
-        if opcode.is_control() && (!is_last || short > CONTROL_BYTES) {
-            return Err(Violation::Control);
-        }
-        let (length, bytes) = match short {
-            126 => match self.inflow.first::<4>() {
-                Some([_, _, length @ ..]) => (u64::from(u16::from_be_bytes(length)), 4),
-                None => return Ok(None),
-            },
-            127 => match self.inflow.first::<10>() {
-                Some([_, _, length @ ..]) => (u64::from_be_bytes(length), 10),
-                None => return Ok(None),
-            },
-            short => (short as u64, 2),
+        let (opcode, mut whole) = match (header.opcode, self.begun.take()) {
+            (CONTINUATION, Some(begun)) => begun,
+            (CONTINUATION, None) | (_, Some(_)) => return Err(WebSocketError::Sequence),
+            (opcode, None) => (opcode, BytesMut::new()),
         };
-        if (bytes == 4 && length < 126) || (bytes == 10 && (length <= 0xffff || length >> 63 != 0)) {
-            return Err(Violation::Length);
+        if whole.is_empty() {
+            whole = payload;
+        } else {
+            whole.extend_from_slice(&payload);
         }
-        let before = self.begun.as_ref().filter(|_| !opcode.is_control());
-        let room = self.message_bytes.saturating_sub(before.map_or(0, |begun| begun.payload.len()));
-        let length = usize::try_from(length).ok().filter(|length| *length <= room || opcode.is_control());
-        let length = length.ok_or(Violation::TooLong(self.message_bytes))?;
-        let Some(key) = self.key(is_masked, bytes) else { return Ok(None) };
-        let bytes = if is_masked { bytes + 4 } else { bytes };
-        Ok(Some(Head { is_last, opcode, key, length, bytes }))
+        if !header.is_last {
+            self.begun = Some((opcode, whole));
+            return Ok(None);
+        }
+        let whole = whole.freeze();
+        if opcode == BINARY {
+            return Ok(Some(Message::Binary(whole)));
+        }
+        std::str::from_utf8(&whole).map_err(|_| WebSocketError::Text)?;
+        Ok(Some(Message::Text(whole)))
     }
 
-    fn check_order(&self, opcode: Opcode) -> Result<(), Violation> {
-        let continues = opcode == Opcode::Continuation;
-        if !opcode.is_control() && continues != self.begun.is_some() {
-            return Err(Violation::Fragment);
-        }
-        match &self.begun {
-            Some(begun) if continues && begun.frames >= MOST_FRAMES => Err(Violation::TooMany(MOST_FRAMES)),
-            _ => Ok(()),
-        }
-    }
-
-    /// The key of a mask that stands behind so many bytes. None within where there is no mask; none where it is not
-    /// whole.
-    fn key(&self, is_masked: bool, behind: usize) -> Option<Option<[u8; 4]>> {
-        if !is_masked {
-            return Some(None);
-        }
-        match behind {
-            2 => self.inflow.first().map(|[_, _, key @ ..]: [u8; 6]| Some(key)),
-            4 => self.inflow.first().map(|[_, _, _, _, key @ ..]: [u8; 8]| Some(key)),
-            _ => self.inflow.first().map(|[_, _, _, _, _, _, _, _, _, _, key @ ..]: [u8; 14]| Some(key)),
-        }
-    }
-
-    fn payload(&mut self, head: Head) -> Bytes {
-        let held = self.inflow.held().len();
-        let frame = self.inflow.take((head.bytes + head.length).saturating_sub(held));
-        let payload = frame.slice(head.bytes..);
-        let Some(key) = head.key else { return payload };
-        let mut unmasked = BytesMut::from(payload);
-        mask(&mut unmasked, key);
-        unmasked.freeze()
-    }
-
-    /// Takes a frame: the message that it completes, if it does.
-    fn frame(&mut self, head: Head, payload: Bytes) -> Result<Option<Message>, Violation> {
-        match head.opcode {
-            Opcode::Close => return Close::read(&payload).map(|close| Some(Message::Close(close))),
-            Opcode::Ping => return Ok(Some(Message::Ping(payload))),
-            Opcode::Pong => return Ok(Some(Message::Pong(payload))),
-            Opcode::Continuation | Opcode::Text | Opcode::Binary => {}
-        }
-        let Some(mut begun) = self.begun.take() else {
-            if head.is_last {
-                return message(head.opcode, payload).map(Some);
-            }
-            self.begun = Some(Begun { opcode: head.opcode, payload: BytesMut::from(payload), frames: 1 });
+    /// The header of the next frame, once it is whole. What it announces is judged before any of it is awaited.
+    fn header(&self) -> Result<Option<Header>, WebSocketError> {
+        let (Some(first), Some(second)) = (self.received.first(), self.received.get(1)) else {
             return Ok(None);
         };
-        begun.payload.extend_from_slice(&payload);
-        begun.frames += 1;
-        if head.is_last {
-            return message(begun.opcode, begun.payload.freeze()).map(Some);
+        let opcode = first & 0x0f;
+        if first & 0x70 != 0 {
+            return Err(WebSocketError::Extension);
         }
-        self.begun = Some(begun);
-        Ok(None)
+        if !matches!(opcode, CONTINUATION | TEXT | BINARY | CLOSE | PING | PONG) {
+            return Err(WebSocketError::Opcode);
+        }
+        let is_masked = second & 0x80 != 0;
+        if is_masked != (self.sender == Sender::Client) {
+            return Err(WebSocketError::Mask);
+        }
+        let is_last = first & 0x80 != 0;
+        if opcode >= CLOSE && (!is_last || usize::from(second & 0x7f) > CONTROL) {
+            return Err(WebSocketError::Control);
+        }
+        let Some((payload, mut length)) = self.length(second & 0x7f)? else { return Ok(None) };
+        let begun = self.begun.as_ref().map_or(0, |(_, payload)| payload.len());
+        let begun = if opcode >= CLOSE { 0 } else { begun };
+        if payload > self.message_bytes.saturating_sub(begun) && opcode < CLOSE {
+            return Err(WebSocketError::TooLong(self.message_bytes));
+        }
+        let mut mask = None;
+        if is_masked {
+            mask = self.received.get(length..length + 4).and_then(|mask| mask.try_into().ok());
+            length += 4;
+            if mask.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Header { is_last, opcode, mask, length, payload }))
+    }
+
+    /// The payload's length, and of the header up to the mask (section 5.2); `None` needs more bytes.
+    fn length(&self, short: u8) -> Result<Option<(usize, usize)>, WebSocketError> {
+        let bytes = |count: usize| self.received.get(2..2 + count);
+        let (length, header, least) = match short {
+            126 => match bytes(2).and_then(|bytes| bytes.try_into().ok()) {
+                Some(bytes) => (u64::from(u16::from_be_bytes(bytes)), 4, 126),
+                None => return Ok(None),
+            },
+            127 => match bytes(8).and_then(|bytes| bytes.try_into().ok()) {
+                Some(bytes) => (u64::from_be_bytes(bytes), 10, 1 << 16),
+                None => return Ok(None),
+            },
+            _ => (u64::from(short), 2, 0),
+        };
+        if length < least {
+            return Err(WebSocketError::Length);
+        }
+        Ok(Some((usize::try_from(length).unwrap_or(usize::MAX), header)))
     }
 }
 
-fn message(opcode: Opcode, payload: Bytes) -> Result<Message, Violation> {
-    if opcode != Opcode::Text {
-        return Ok(Message::Binary(payload));
+/// A frame that controls the connection; it may stand between two frames of a message.
+fn control(opcode: u8, payload: Bytes) -> Result<Message, WebSocketError> {
+    match opcode {
+        PING => Ok(Message::Ping(payload)),
+        PONG => Ok(Message::Pong(payload)),
+        _ if payload.len() == 1 => Err(WebSocketError::Control),
+        _ => {
+            let reason = payload.get(2..).unwrap_or_default();
+            std::str::from_utf8(reason).map_err(|_| WebSocketError::Text)?;
+            Ok(Message::Close(payload))
+        }
     }
-    match std::str::from_utf8(&payload) {
-        Ok(_) => Ok(Message::Text(payload)),
-        Err(_) => Err(Violation::Text),
+}
+
+/// Section 5.3.
+pub(super) fn unmask(payload: &mut [u8], mask: [u8; 4]) {
+    let mut words = payload.chunks_exact_mut(4);
+    for word in &mut words {
+        for (byte, key) in word.iter_mut().zip(mask) {
+            *byte ^= key;
+        }
+    }
+    for (byte, key) in words.into_remainder().iter_mut().zip(mask) {
+        *byte ^= key;
     }
 }

@@ -1,43 +1,38 @@
-//! Writes messages, each in one frame.
+//! Writes a message as one frame (RFC 6455, section 5.2).
 
-use super::{CONTROL_BYTES, Message, Opcode, mask};
+use bytes::{BufMut, Bytes, BytesMut};
 
-/// Writes a message. `key`: what masks it, which a client has to choose anew, where nobody can guess it, for every
-/// frame (RFC 6455, section 5.3); a server has none. What is too long for a control frame is cut.
-pub fn encode(message: &Message, key: Option<[u8; 4]>, output: &mut Vec<u8>) {
-    let closing;
-    let (opcode, payload): (Opcode, &[u8]) = match message {
-        Message::Text(text) => (Opcode::Text, text),
-        Message::Binary(bytes) => (Opcode::Binary, bytes),
-        Message::Ping(bytes) => (Opcode::Ping, &bytes[..bytes.len().min(CONTROL_BYTES)]),
-        Message::Pong(bytes) => (Opcode::Pong, &bytes[..bytes.len().min(CONTROL_BYTES)]),
-        Message::Close(close) => {
-            closing = close.as_ref().map(|close| close.payload()).unwrap_or_default();
-            (Opcode::Close, &closing)
-        }
+use super::decoder::unmask;
+use super::{BINARY, CLOSE, Message, PING, PONG, TEXT};
+
+/// A message in one frame. `mask` is what a client masks it with, drawn anew for each frame; none for a server's.
+pub fn encode(message: &Message, mask: Option<[u8; 4]>) -> Bytes {
+    let (opcode, payload) = match message {
+        Message::Text(payload) => (TEXT, payload),
+        Message::Binary(payload) => (BINARY, payload),
+        Message::Ping(payload) => (PING, payload),
+        Message::Pong(payload) => (PONG, payload),
+        Message::Close(payload) => (CLOSE, payload),
     };
-    output.push(0x80 | opcode.number());
-    let masked = if key.is_some() { 0x80 } else { 0 };
-    match payload.len() {
-        length @ 0..=125 => output.push(masked | length as u8),
-        length @ 126..=0xffff => {
-            output.push(masked | 126);
-            output.extend_from_slice(&(length as u16).to_be_bytes());
+    let mut frame = BytesMut::with_capacity(payload.len() + 14);
+    frame.put_u8(0x80 | opcode);
+    let masked = if mask.is_some() { 0x80 } else { 0 };
+    match (u8::try_from(payload.len()), u16::try_from(payload.len())) {
+        (Ok(length @ ..126), _) => frame.put_u8(masked | length),
+        (_, Ok(length)) => {
+            frame.put_u8(masked | 126);
+            frame.put_u16(length);
         }
-        length => {
-            output.push(masked | 127);
-            output.extend_from_slice(&(length as u64).to_be_bytes());
+        (_, Err(_)) => {
+            frame.put_u8(masked | 127);
+            frame.put_u64(payload.len() as u64);
         }
     }
-    output.extend_from_slice(key.as_ref().map_or(&[], |key| key.as_slice()));
-    let start = output.len();
-    output.extend_from_slice(payload);
-    if let Some(key) = key {
-        mask(&mut output[start..], key);
+    frame.put_slice(&mask.unwrap_or_default()[..if mask.is_some() { 4 } else { 0 }]);
+    let start = frame.len();
+    frame.put_slice(payload);
+    if let Some(mask) = mask {
+        unmask(&mut frame[start..], mask);
     }
-}
-
-/// Writes an empty ping of a server: what feeds a client's watchdog.
-pub fn encode_ping(output: &mut Vec<u8>) {
-    encode(&Message::Ping(bytes::Bytes::new()), None, output);
+    frame.freeze()
 }

@@ -1,129 +1,79 @@
-//! Frames the messages of a WebSocket (RFC 6455): reads frames into whole messages, and writes messages as frames.
+//! Frames WebSocket messages (RFC 6455, without extensions): what one side says, message by message.
 //!
-//! Accepted is what the RFC allows without extensions: no reserved bit, known opcodes, lengths in their shortest form,
-//! masks on what a client sends and on nothing else, control frames whole and of at most 125 bytes, text in UTF-8.
-//! Who passes messages on writes each anew, in one frame, so that both ends read the same whatever came.
+//! Extensions are not read: whoever asks for a WebSocket that is to be looked into takes `Sec-WebSocket-Extensions`
+//! out of the request, so that none is agreed on, and a frame that uses one is an error.
 
-mod close;
 mod decoder;
 mod encode;
 #[cfg(test)]
 mod tests;
 
-pub use close::Close;
 pub use decoder::Decoder;
-pub use encode::{encode, encode_ping};
+pub use encode::encode;
 
 use bytes::Bytes;
 
-/// The most bytes of a control frame's payload (section 5.5).
-const CONTROL_BYTES: usize = 125;
+/// A message, or a frame that controls the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// UTF-8.
+    Text(Bytes),
+    Binary(Bytes),
+    /// At most 125 bytes, as in the two that follow.
+    Ping(Bytes),
+    Pong(Bytes),
+    /// Empty, or a code (two bytes) and a reason in UTF-8.
+    Close(Bytes),
+}
 
-/// Who sends: a client masks, a server does not (section 5.1).
+impl Message {
+    /// Closes the connection for this reason (RFC 6455, section 7.4); at most 123 bytes of it are said.
+    pub fn close(code: u16, reason: &str) -> Self {
+        let reason = &reason[..reason.floor_char_boundary(CONTROL - 2)];
+        Self::Close([&code.to_be_bytes()[..], reason.as_bytes()].concat().into())
+    }
+}
+
+/// Closing for a violation of policy (RFC 6455, section 7.4.1).
+pub const POLICY_VIOLATION: u16 = 1008;
+/// Closing for what is no WebSocket frame.
+pub const PROTOCOL_ERROR: u16 = 1002;
+
+/// Who sends what is read: a client masks its frames, a server does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     Client,
     Server,
 }
 
-/// A message, whole, without masks and however many frames it came in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// UTF-8.
-    Text(Bytes),
-    Binary(Bytes),
-    Ping(Bytes),
-    Pong(Bytes),
-    /// The last that its sender says. None where it gives no reason.
-    Close(Option<Close>),
-}
+/// The longest payload of a frame that controls the connection.
+const CONTROL: usize = 125;
 
-/// Why bytes are no message.
+const TEXT: u8 = 0x1;
+const BINARY: u8 = 0x2;
+const CLOSE: u8 = 0x8;
+const PING: u8 = 0x9;
+const PONG: u8 = 0xa;
+/// Another frame of the message that was begun.
+const CONTINUATION: u8 = 0x0;
+
+/// Why bytes are not frames. Where the next one would begin is then no longer known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    #[error("a reserved bit is set, of an extension that was not agreed on")]
-    Reserved,
-    #[error("an unknown opcode")]
+pub enum WebSocketError {
+    #[error("WebSocket frame uses an extension that was not agreed on")]
+    Extension,
+    #[error("WebSocket frame has an unknown opcode")]
     Opcode,
-    #[error("a mask where there must be none, or none where there must be one")]
+    #[error("WebSocket frame of a client is not masked, or one of a server is")]
     Mask,
-    #[error("a length that is not in its shortest form")]
+    #[error("WebSocket frame has a length that is not in its shortest form")]
     Length,
-    #[error("a control frame that is in fragments or longer than 125 bytes")]
+    #[error("WebSocket control frame is fragmented or longer than 125 bytes")]
     Control,
-    #[error("a fragment of no message, or a new message inside of another")]
-    Fragment,
-    #[error("text that is not UTF-8")]
-    Text,
-    #[error("a reason to close that cannot be sent")]
-    Close,
-    #[error("something after the last message")]
-    AfterClose,
-    #[error("a message of more than {0} bytes")]
+    #[error("WebSocket frames of two messages are mixed")]
+    Sequence,
+    #[error("WebSocket message is longer than {0} bytes")]
     TooLong(usize),
-    #[error("a message in more than {0} frames")]
-    TooMany(usize),
-    #[error("the end in the middle of a frame or message")]
-    Truncated,
-}
-
-impl Violation {
-    /// The code with which the connection is closed (section 7.4.1).
-    pub fn close_code(self) -> u16 {
-        match self {
-            Self::Text => 1007,
-            Self::TooLong(_) | Self::TooMany(_) => 1009,
-            Self::Reserved
-            | Self::Opcode
-            | Self::Mask
-            | Self::Length
-            | Self::Control
-            | Self::Fragment
-            | Self::Close
-            | Self::AfterClose
-            | Self::Truncated => 1002,
-        }
-    }
-}
-
-/// What a frame holds (section 5.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opcode {
-    Continuation,
+    #[error("WebSocket text is not UTF-8")]
     Text,
-    Binary,
-    Close,
-    Ping,
-    Pong,
-}
-
-impl Opcode {
-    const ALL: [Self; 6] =
-        [Self::Continuation, Self::Text, Self::Binary, Self::Close, Self::Ping, Self::Pong];
-
-    fn number(self) -> u8 {
-        match self {
-            Self::Continuation => 0,
-            Self::Text => 1,
-            Self::Binary => 2,
-            Self::Close => 8,
-            Self::Ping => 9,
-            Self::Pong => 10,
-        }
-    }
-
-    fn of(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|opcode| opcode.number() == number)
-    }
-
-    fn is_control(self) -> bool {
-        self.number() >= 8
-    }
-}
-
-/// Masks bytes, or takes the mask off (section 5.3).
-fn mask(bytes: &mut [u8], key: [u8; 4]) {
-    for (byte, key) in bytes.iter_mut().zip(key.iter().cycle()) {
-        *byte ^= key;
-    }
 }

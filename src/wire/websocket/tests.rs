@@ -1,172 +1,107 @@
-//! Frames of RFC 6455, broken ones of every kind, and any message cut in any pieces.
+//! The examples of RFC 6455, what is no frame, and that cutting never matters.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
 
-const MOST: usize = 1 << 17;
+const MOST: usize = 1 << 20;
 
-/// All messages of these bytes, and why there are no more.
-fn read(sender: Sender, pieces: &[&[u8]]) -> (Vec<Message>, Result<(), Violation>) {
-    let mut decoder = Decoder::new(sender, MOST);
+fn read(sender: Sender, most: usize, pieces: &[&[u8]]) -> (Vec<Message>, Option<WebSocketError>) {
+    let mut decoder = Decoder::new(sender, most);
     let mut messages = Vec::new();
-    for (number, piece) in pieces.iter().enumerate() {
-        decoder.push(Bytes::copy_from_slice(piece));
-        if number + 1 == pieces.len() {
-            decoder.end();
-        }
+    for piece in pieces {
+        decoder.push(piece);
         loop {
             match decoder.next_message() {
                 Ok(Some(message)) => messages.push(message),
                 Ok(None) => break,
-                Err(violation) => {
-                    assert_eq!(decoder.next_message(), Err(violation));
-                    return (messages, Err(violation));
-                }
+                Err(error) => return (messages, Some(error)),
             }
         }
     }
-    (messages, Ok(()))
+    (messages, None)
 }
 
 fn text(text: &'static str) -> Message {
     Message::Text(Bytes::from_static(text.as_bytes()))
 }
 
-fn ok(sender: Sender, bytes: &[u8], expected: &[Message]) {
-    assert_eq!(read(sender, &[bytes]), (expected.to_vec(), Ok(())), "{bytes:02x?}");
-    let single: Vec<&[u8]> = bytes.chunks(1).collect();
-    assert_eq!(read(sender, &single), (expected.to_vec(), Ok(())), "byte by byte");
-}
-
-fn violates(sender: Sender, bytes: &[u8], violation: Violation) {
-    assert_eq!(read(sender, &[bytes]).1, Err(violation), "{bytes:02x?}");
-    let single: Vec<&[u8]> = bytes.chunks(1).collect();
-    assert_eq!(read(sender, &single).1, Err(violation), "byte by byte");
+#[test]
+fn the_examples_of_section_5_7_are_read() {
+    let hello = [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
+    assert_eq!(read(Sender::Server, MOST, &[&hello]).0, [text("Hello")]);
+    let masked = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+    assert_eq!(read(Sender::Client, MOST, &[&masked]).0, [text("Hello")]);
+    let fragments: [&[u8]; 2] = [&[0x01, 0x03, 0x48, 0x65, 0x6c], &[0x80, 0x02, 0x6c, 0x6f]];
+    assert_eq!(read(Sender::Server, MOST, &fragments).0, [text("Hello")]);
+    let ping = [0x89, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
+    assert_eq!(read(Sender::Server, MOST, &[&ping]).0, [Message::Ping(Bytes::from_static(b"Hello"))]);
+    let long = [&[0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0][..], &[7; 65_536]].concat();
+    assert_eq!(read(Sender::Server, MOST, &[&long]).0, [Message::Binary(Bytes::from(vec![7; 65_536]))]);
 }
 
 #[test]
-fn the_examples_of_the_rfc_are_read() {
-    use Sender::{Client, Server};
-    ok(Server, &[0x81, 5, b'H', b'e', b'l', b'l', b'o'], &[text("Hello")]);
-    ok(Client, &[0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58], &[text("Hello")]);
-    ok(Server, &[0x01, 3, b'H', b'e', b'l', 0x80, 2, b'l', b'o'], &[text("Hello")]);
-    ok(Server, &[0x89, 5, b'H', b'e', b'l', b'l', b'o'], &[Message::Ping(Bytes::from_static(b"Hello"))]);
-    let long = [&[0x82, 126, 1, 0][..], &[7; 256]].concat();
-    ok(Server, &long, &[Message::Binary(Bytes::from(vec![7; 256]))]);
-    let longer = [&[0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0][..], &[7; 65536]].concat();
-    assert_eq!(read(Server, &[&longer]).0, [Message::Binary(Bytes::from(vec![7; 65536]))]);
+fn a_control_frame_may_stand_inside_a_message() {
+    let frames: [&[u8]; 3] = [&[0x01, 0x01, b'a'], &[0x89, 0x00], &[0x80, 0x01, b'b']];
+    assert_eq!(read(Sender::Server, MOST, &frames).0, [Message::Ping(Bytes::new()), text("ab")]);
 }
 
 #[test]
-fn control_frames_come_between_fragments() {
-    let bytes = [0x01, 1, b'a', 0x89, 1, b'x', 0x80, 1, b'b', 0x88, 2, 0x03, 0xe8];
-    let close = Close { code: 1000, reason: String::new() };
-    let expected = [Message::Ping(Bytes::from_static(b"x")), text("ab"), Message::Close(Some(close))];
-    ok(Sender::Server, &bytes, &expected);
-    ok(Sender::Server, &[0x88, 0], &[Message::Close(None)]);
-}
-
-#[test]
-fn what_the_rfc_forbids_is_refused() {
-    use Sender::{Client, Server};
-    for (bytes, violation) in [
-        (&[0xc1, 0][..], Violation::Reserved),
-        (&[0xa1, 0], Violation::Reserved),
-        (&[0x91, 0], Violation::Reserved),
-        (&[0x83, 0], Violation::Opcode),
-        (&[0x8b, 0], Violation::Opcode),
-        (&[0x81, 0x80, 0, 0, 0, 0], Violation::Mask),
-        (&[0x81, 126, 0, 125], Violation::Length),
-        (&[0x81, 127, 0, 0, 0, 0, 0, 0, 0xff, 0xff], Violation::Length),
-        (&[0x81, 127, 0x80, 0, 0, 0, 0, 0, 0, 0], Violation::Length),
-        (&[0x09, 0], Violation::Control),
-        (&[0x89, 126, 0, 126], Violation::Control),
-        (&[0x80, 0], Violation::Fragment),
-        (&[0x01, 0, 0x81, 0], Violation::Fragment),
-        (&[0x81, 1, 0xff], Violation::Text),
-        (&[0x88, 1, 3], Violation::Close),
-        (&[0x88, 2, 3, 0xed], Violation::Close),
-        (&[0x88, 2, 0, 0], Violation::Close),
-        (&[0x88, 3, 3, 0xe8, 0xff], Violation::Text),
-        (&[0x88, 0, 0x89, 0], Violation::AfterClose),
-        (&[0x81, 2, b'a'], Violation::Truncated),
-        (&[0x01, 1, b'a'], Violation::Truncated),
-        (&[0x81], Violation::Truncated),
+fn what_is_no_frame_of_the_sender_is_an_error() {
+    for (frame, error) in [
+        (&[0xc1, 0x00][..], WebSocketError::Extension),
+        (&[0x83, 0x00], WebSocketError::Opcode),
+        (&[0x81, 0x80, 0, 0, 0, 0], WebSocketError::Mask),
+        (&[0x81, 0x7e, 0x00, 0x05], WebSocketError::Length),
+        (&[0x81, 0x7f, 0, 0, 0, 0, 0, 0, 0xff, 0xff], WebSocketError::Length),
+        (&[0x09, 0x00], WebSocketError::Control),
+        (&[0x89, 0x7e, 0x00, 0x7e], WebSocketError::Control),
+        (&[0x88, 0x01, 0x03], WebSocketError::Control),
+        (&[0x80, 0x00], WebSocketError::Sequence),
+        (&[0x01, 0x00, 0x81, 0x00], WebSocketError::Sequence),
+        (&[0x81, 0x01, 0xff], WebSocketError::Text),
     ] {
-        violates(Server, bytes, violation);
+        assert_eq!(read(Sender::Server, MOST, &[frame]).1, Some(error), "{frame:?}");
     }
-    violates(Client, &[0x81, 0], Violation::Mask);
+    assert_eq!(read(Sender::Client, MOST, &[&[0x81, 0x00]]).1, Some(WebSocketError::Mask));
 }
 
 #[test]
-fn text_may_be_cut_inside_a_character() {
-    let bytes = [0x01, 1, 0xc3, 0x80, 1, 0xa9];
-    ok(Sender::Server, &bytes, &[text("é")]);
+fn a_message_that_is_too_long_is_an_error_before_it_came() {
+    assert_eq!(read(Sender::Server, 4, &[&[0x81, 0x05]]).1, Some(WebSocketError::TooLong(4)));
+    let fragments: [&[u8]; 2] = [&[0x01, 0x03, b'a', b'b', b'c'], &[0x80, 0x02]];
+    assert_eq!(read(Sender::Server, 4, &fragments).1, Some(WebSocketError::TooLong(4)));
+    let endless = [0x82, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    assert_eq!(read(Sender::Server, MOST, &[&endless]).1, Some(WebSocketError::TooLong(MOST)));
 }
 
 #[test]
-fn a_message_over_the_bound_is_refused_by_its_length_alone() {
-    let length = (MOST as u64 + 1).to_be_bytes();
-    let head = [&[0x82, 127][..], &length].concat();
-    assert_eq!(read(Sender::Server, &[&head]).1, Err(Violation::TooLong(MOST)));
-    let fragment = [&[0x02, 127][..], &(MOST as u64).to_be_bytes(), &vec![0; MOST], &[0x80, 1]].concat();
-    assert_eq!(read(Sender::Server, &[&fragment]).1, Err(Violation::TooLong(MOST)));
-    let empty = [&[0x02, 0][..], &[0x00, 0].repeat(1 << 16)].concat();
-    assert_eq!(read(Sender::Server, &[&empty]).1, Err(Violation::TooMany(1 << 16)));
-    // Bytes of a control frame do not count.
-    let full =
-        [&[0x02, 127][..], &(MOST as u64).to_be_bytes(), &vec![0; MOST], &[0x89, 1, 0, 0x80, 0]].concat();
-    assert_eq!(read(Sender::Server, &[&full]).0.len(), 2);
-}
-
-#[test]
-fn what_is_too_long_for_a_control_frame_is_cut() {
-    let mut output = Vec::new();
-    encode(&Message::Close(Some(Close { code: 1008, reason: "é".repeat(100) })), None, &mut output);
-    let close = Close { code: 1008, reason: "é".repeat(61) };
-    ok(Sender::Server, &output, &[Message::Close(Some(close))]);
-    let mut output = Vec::new();
-    encode_ping(&mut output);
-    assert_eq!(output, [0x89, 0]);
-}
-
-fn messages() -> impl Strategy<Value = Message> {
-    let bytes = || prop::collection::vec(any::<u8>(), 0..300).prop_map(Bytes::from);
-    let control = || prop::collection::vec(any::<u8>(), 0..=125).prop_map(Bytes::from);
-    prop_oneof![
-        any::<String>().prop_map(|text| Message::Text(Bytes::from(text))),
-        bytes().prop_map(Message::Binary),
-        control().prop_map(Message::Ping),
-        control().prop_map(Message::Pong),
-    ]
+fn a_reason_for_closing_is_cut_to_what_a_frame_holds() {
+    let Message::Close(payload) = Message::close(POLICY_VIOLATION, &"ü".repeat(100)) else { panic!() };
+    assert_eq!((payload.len(), &payload[..2]), (124, &[0x03, 0xf0][..]));
 }
 
 proptest! {
     #[test]
-    fn messages_come_out_as_they_went_in_however_they_are_cut(
-        messages in prop::collection::vec(messages(), 0..8),
-        key in prop::option::of(any::<[u8; 4]>()),
-        piece in 1..50usize,
+    fn what_is_written_is_read_however_it_is_cut(
+        payloads in prop::collection::vec("[a-zä]{0,300}", 1..5),
+        mask in prop::option::of(any::<[u8; 4]>()),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
-        let mut bytes = Vec::new();
-        messages.iter().for_each(|message| encode(message, key, &mut bytes));
-        let sender = if key.is_some() { Sender::Client } else { Sender::Server };
-        let pieces: Vec<&[u8]> = bytes.chunks(piece).collect();
-        prop_assert_eq!(read(sender, &pieces), (messages.clone(), Ok(())));
-        prop_assert_eq!(read(sender, &[&bytes]), (messages, Ok(())));
+        let messages: Vec<Message> = payloads.into_iter().map(|text| Message::Text(text.into())).collect();
+        let bytes: Vec<u8> = messages.iter().flat_map(|message| encode(message, mask)).collect();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
+        let sender = if mask.is_some() { Sender::Client } else { Sender::Server };
+        prop_assert_eq!(read(sender, MOST, &pieces), (messages, None));
     }
 
     #[test]
-    fn any_bytes_are_read_alike_however_they_are_cut(
-        bytes in prop::collection::vec(any::<u8>(), 0..100),
-        piece in 1..20usize,
-    ) {
-        for sender in [Sender::Client, Sender::Server] {
-            let pieces: Vec<&[u8]> = bytes.chunks(piece).collect();
-            let pieces = if pieces.is_empty() { vec![&bytes[..]] } else { pieces };
-            prop_assert_eq!(read(sender, &pieces), read(sender, &[&bytes]));
-        }
+    fn no_bytes_are_read_otherwise_when_they_come_one_by_one(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(read(Sender::Server, 64, &single), read(Sender::Server, 64, &[&bytes]));
     }
 }
