@@ -34,7 +34,8 @@ impl Gate {
         &self.settings
     }
 
-    pub(super) fn tool_input_bytes(&self) -> usize {
+    /// How much of one call's input is kept, in bytes.
+    pub fn tool_input_bytes(&self) -> usize {
         self.settings.limits.tool_input_bytes
     }
 
