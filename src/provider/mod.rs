@@ -6,6 +6,7 @@
 pub mod adapter;
 pub mod answer;
 mod endpoint;
+pub mod kind;
 pub mod request;
 
 mod anthropic;

@@ -4,7 +4,7 @@
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
 
 mod control_files;
-mod fold;
+
 mod names;
 mod rule;
 
@@ -20,7 +20,6 @@ use super::document::tool::{Action, ToolInputs};
 use super::outcome::Outcome;
 use super::ruling::Ruling;
 
-pub(super) use fold::fold;
 pub(super) use names::Pattern;
 use rule::{Met, visible};
 pub(super) use rule::{Rule, Rules};
