@@ -4,7 +4,7 @@ use super::call::{Call, Fate, Form, Phase};
 use super::decide::{self, Ruling};
 use super::note::{self, How};
 use super::{Settings, nested, refusal};
-use crate::call::{AnswerFacts, CallNote, Start, Tool, Verdict};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Start, Tool, Verdict};
 use crate::provider::kind;
 
 /// The one place through which a dialect's reader asks and tells.
@@ -17,12 +17,20 @@ pub struct Gate {
     /// What the answer says of itself: the transcript fills it.
     pub facts: AnswerFacts,
     notes: Vec<CallNote>,
+    blocked: Vec<(String, BlockedCall)>,
 }
 
 impl Gate {
     pub fn new(settings: Settings) -> Self {
         let observes = !settings.judge.denies(settings.writes);
-        Self { settings, observes, given_up: false, facts: AnswerFacts::default(), notes: Vec::new() }
+        Self {
+            settings,
+            observes,
+            given_up: false,
+            facts: AnswerFacts::default(),
+            notes: Vec::new(),
+            blocked: Vec::new(),
+        }
     }
 
     /// Whether nothing is ever denied here.
@@ -46,24 +54,37 @@ impl Gate {
 
     /// A call has started: its name is known. `namespace` is that of a namespace or toolset.
     pub fn begin(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
-        let mut call = self.open(id, name, namespace, form);
-        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
-            self.note(call.clone(), verdict, How::default());
-            call.noted = true;
-        }
-        call
+        let call = self.open(id, name, namespace, form);
+        self.started(call)
     }
 
     /// A call is complete.
     pub fn finish(&mut self, call: Call) -> Fate {
-        self.decide(call, false)
+        let how = How { incomplete: self.given_up, has_input: !self.given_up };
+        if call.noted {
+            return match call.phase {
+                Phase::Denied(text) => Fate::Denied(text),
+                Phase::Flows | Phase::Held => Fate::Passes,
+            };
+        }
+        let ruling = self.ruling(&call);
+        let denied = ruling.verdict.decision.denies() && !self.observes;
+        let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
+        let name = ruling.blamed.as_deref().unwrap_or(&call.name);
+        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict));
+        let inputs = self.settings.inputs;
+        let inner: Vec<CallNote> =
+            ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, inputs)).collect();
+        self.note(call, ruling.verdict, how);
+        self.notes.extend(inner);
+        text.map_or(Fate::Passes, Fate::Denied)
     }
 
     /// A call that came whole, in one piece.
     pub fn whole(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
         let mut call = self.open(id, name, namespace, input.0);
         call.push(input.1, self);
-        self.decide(call, false)
+        self.finish(call)
     }
 
     /// The answer ended before the call did: it is noted, and whatever was kept of it is lost.
@@ -81,9 +102,31 @@ impl Gate {
 
     /// A call that the provider has run already. Under a denial it and its result are replaced by the text.
     pub fn hosted(&mut self, id: &str, name: &str, input: (Form, &str)) -> Fate {
-        let mut call = self.open(id, name, None, input.0);
+        self.hosted_in(id, name, None, input)
+    }
+
+    /// The same for a call of a server's tool, or one of a namespace.
+    pub fn hosted_in(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
+        let mut call = Call { hosted: true, ..self.open(id, name, namespace, input.0) };
         call.push(input.1, self);
-        self.decide(call, true)
+        self.finish(call)
+    }
+
+    /// The same, of which the input comes in pieces. `namespace` is that of an MCP server.
+    pub fn begin_hosted(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
+        let call = Call { hosted: true, ..self.open(id, name, namespace, form) };
+        self.started(call)
+    }
+
+    /// A call was denied in an answer, or a conversation, that the provider may keep under this id: it waits for the
+    /// call's output.
+    pub fn blocked(&mut self, scope: &str, call: BlockedCall) {
+        self.blocked.push((scope.to_owned(), call));
+    }
+
+    /// The calls that were denied since this was asked last, each with where it is kept.
+    pub fn take_blocked(&mut self) -> Vec<(String, BlockedCall)> {
+        std::mem::take(&mut self.blocked)
     }
 
     /// What has been decided since this was asked last.
@@ -106,28 +149,17 @@ impl Gate {
             Start::Observe | Start::NeedsInput => (Phase::Flows, None),
         };
         let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
-        Call { id, name, namespace, form, phase, settled, noted: false, input: String::new(), bytes: 0 }
+        let (input, bytes) = (String::new(), 0);
+        Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes }
     }
 
-    fn decide(&mut self, call: Call, hosted: bool) -> Fate {
-        let how = How { hosted, incomplete: self.given_up, has_input: !self.given_up };
-        if call.noted {
-            return match call.phase {
-                Phase::Denied(text) => Fate::Denied(text),
-                Phase::Flows | Phase::Held => Fate::Passes,
-            };
+    /// Notes at once what is denied at once.
+    fn started(&mut self, mut call: Call) -> Call {
+        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
+            self.note(call.clone(), verdict, How::default());
+            call.noted = true;
         }
-        let ruling = self.ruling(&call);
-        let denied = ruling.verdict.decision.denies() && !self.observes;
-        let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
-        let name = ruling.blamed.as_deref().unwrap_or(&call.name);
-        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict));
-        let inputs = self.settings.inputs;
-        let inner: Vec<CallNote> =
-            ruling.inner.into_iter().map(|ruled| note::inner(&call.id, ruled, how, inputs)).collect();
-        self.note(call, ruling.verdict, how);
-        self.notes.extend(inner);
-        text.map_or(Fate::Passes, Fate::Denied)
+        call
     }
 
     fn ruling(&self, call: &Call) -> Ruling {

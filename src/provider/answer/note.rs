@@ -10,7 +10,6 @@ use crate::call::{CallNote, Inputs, Verdict};
 /// How a call came to its verdict.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct How {
-    pub(super) hosted: bool,
     pub(super) incomplete: bool,
     /// Its input has come, whole.
     pub(super) has_input: bool,
@@ -31,23 +30,23 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> Ca
         input_sha256,
         input,
         verdict,
-        hosted: how.hosted,
+        hosted: call.hosted,
         incomplete: how.incomplete,
     }
 }
 
-/// The note of a call inside another, which has this id.
-pub(super) fn inner(id: &str, ruled: Ruled, how: How, inputs: Inputs) -> CallNote {
+/// The note of a call inside another.
+pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> CallNote {
     let (input_sha256, input) = told(&ruled.input, ruled.is_json, inputs);
     CallNote {
-        id: id.to_owned(),
+        id: call.id.clone(),
         name: ruled.name,
         namespace: None,
         input_bytes: ruled.input.len() as u64,
         input_sha256,
         input,
         verdict: ruled.verdict,
-        hosted: how.hosted,
+        hosted: call.hosted,
         incomplete: how.incomplete,
     }
 }
