@@ -54,8 +54,9 @@ impl Gate {
             Start::Deny(verdict) => (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict)),
         };
         let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
+        let (input, bytes) = (String::new(), 0);
         let mut call =
-            Call { id, name, namespace, form, phase, settled, noted: false, input: String::new(), bytes: 0 };
+            Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes };
         if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
             self.note(call.clone(), verdict, false);
             call.noted = true;
@@ -97,10 +98,17 @@ impl Gate {
 
     /// A call that the provider has run already. Under a denial it and its result are replaced by the text.
     pub fn hosted(&mut self, id: &str, name: &str, input: (Form, &str)) -> Fate {
+        let mut call = self.begin_hosted(id, name, None, input.0);
+        call.push(input.1, self);
+        self.finish(call)
+    }
+
+    /// The same, of which the input comes in pieces. `namespace` is that of an MCP server.
+    pub fn begin_hosted(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
         let before = self.notes.len();
-        let fate = self.whole(id, name, None, input);
+        let call = self.begin(id, name, namespace, form);
         self.notes.iter_mut().skip(before).for_each(|note| note.hosted = true);
-        fate
+        Call { hosted: true, ..call }
     }
 
     /// What has been decided since this was asked last.
@@ -164,7 +172,7 @@ impl Gate {
             input_sha256,
             input,
             verdict,
-            hosted: false,
+            hosted: call.hosted,
             incomplete,
         });
     }

@@ -131,6 +131,11 @@ impl<'d> Draft<'d> {
         self.terms.may_edit()
     }
 
+    /// Whether anything is edited so far.
+    pub fn is_edited(&self) -> bool {
+        !self.edits.is_empty()
+    }
+
     /// Removes an array's item or, by its value, an object's entry.
     ///
     /// # Errors
