@@ -4,6 +4,8 @@
 //! the dialect that knows it.
 
 mod additional;
+#[cfg(test)]
+mod answer_tests;
 mod arn;
 mod converse;
 mod count_tokens;
