@@ -38,6 +38,11 @@ clients *arguments:
     cargo build --locked
     python3 e2e/clients/run.py --way both {{ arguments }}
 
+# The official SDKs as judges of recorded answers that went through the gateway, with and without denied calls.
+sdks *arguments:
+    cargo build --locked
+    python3 e2e/sdks/run.py {{ arguments }}
+
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
 e2e-netns *arguments:
     cargo build --locked

@@ -12,6 +12,7 @@ pub(super) fn answer(refusal: &Refusal<'_>) -> ErrorAnswer {
         Answer::Forbidden => (403, "permission_error", None),
         Answer::TooLarge => (413, "request_too_large", None),
         Answer::UnsupportedCoding => (415, "invalid_request_error", None),
+        Answer::Limited { .. } => (429, "rate_limit_error", None),
         Answer::Recoverable { status, code } => (status, "invalid_request_error", Some(code)),
     };
     let mut error = json!({ "type": kind, "message": refusal.message });
@@ -19,7 +20,11 @@ pub(super) fn answer(refusal: &Refusal<'_>) -> ErrorAnswer {
         error["details"] = json!({ "error_code": code });
     }
     let body = json!({ "type": "error", "error": error }).to_string();
-    ErrorAnswer { status, headers: vec![("x-should-retry", "false".to_owned())], body }
+    let mut headers = vec![("x-should-retry", "false".to_owned())];
+    if let Answer::Limited { retry_after_seconds } = refusal.answer {
+        headers.push(("retry-after", retry_after_seconds.to_string()));
+    }
+    ErrorAnswer { status, headers, body }
 }
 
 #[cfg(test)]

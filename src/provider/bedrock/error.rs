@@ -9,6 +9,7 @@ pub(super) fn refusal(refusal: &Refusal<'_>) -> ErrorAnswer {
     let (status, kind) = match refusal.answer {
         Answer::Forbidden => (403, "AccessDeniedException"),
         Answer::TooLarge | Answer::UnsupportedCoding => (400, "ValidationException"),
+        Answer::Limited { .. } => (400, "ServiceQuotaExceededException"),
         Answer::Recoverable { status, code } => (status, code),
     };
     let body = serde_json::json!({"__type": kind, "message": refusal.message}).to_string();

@@ -66,25 +66,23 @@ fn tool_choice<'d>(draft: &mut Draft<'d>, body: Value<'d>, offer: &Offer<'d>) ->
 fn breakpoints<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>) -> Result<(), Denial> {
     let mut before: Option<Value<'d>> = None;
     for tool in offer.declared() {
-        let breakpoint = draft.get(tool.value, "cache_control")?.filter(|value| !value.is_null());
-        match breakpoint {
+        if tool.kept {
             // A tool whose loading is deferred can have none.
-            _ if tool.kept => {
-                if loses_search(offer) || !is_deferred(draft, tool.value)? {
-                    before = Some(tool.value);
-                }
-            }
-            None => {}
-            Some(breakpoint) => {
-                let Some(before) = before.take() else { continue };
-                match draft.get(before, "cache_control")? {
-                    None => draft.insert(before, "cache_control", breakpoint.raw())?,
-                    Some(none) if none.is_null() => draft.replace(none, breakpoint.raw())?,
-                    Some(_) => continue,
-                }
-                draft.changed("cache_control");
-            }
+            let takes_one = loses_search(offer) || !is_deferred(draft, tool.value)?;
+            before = if takes_one { Some(tool.value) } else { before };
+            continue;
         }
+        let breakpoint = draft.get(tool.value, "cache_control")?.filter(|value| !value.is_null());
+        let Some((breakpoint, before)) = breakpoint.and_then(|breakpoint| Some((breakpoint, before.take()?)))
+        else {
+            continue;
+        };
+        match draft.get(before, "cache_control")? {
+            None => draft.insert(before, "cache_control", breakpoint.raw())?,
+            Some(none) if none.is_null() => draft.replace(none, breakpoint.raw())?,
+            Some(_) => continue,
+        }
+        draft.changed("cache_control");
     }
     Ok(())
 }

@@ -65,8 +65,10 @@ impl<'d> Rewrite<'_, 'd> {
                 }
                 self.replace(block, "[postern] This tool is not available.")
             }
-            What::ServerCall { name, id } if self.offer.lost_call(name) => self.call(block, name, id),
-            What::McpCall { id } if self.offer.loses_mcp() => self.call(block, catalogue::MCP_TOOLSET, id),
+            What::ServerCall { name, id } if self.offer.lost_call(name) => self.call(block, name, id.clone()),
+            What::McpCall { id } if self.offer.loses_mcp() => {
+                self.call(block, catalogue::MCP_TOOLSET, id.clone())
+            }
             What::McpListing if self.offer.loses_mcp() => {
                 self.replace(block, "[postern] These tools are not available any more.")
             }
@@ -91,8 +93,8 @@ impl<'d> Rewrite<'_, 'd> {
         }
     }
 
-    fn call(&mut self, block: Value<'d>, name: &str, id: &Cow<'d, str>) -> Result<(), Denial> {
-        self.converted.insert(id.clone());
+    fn call(&mut self, block: Value<'d>, name: &str, id: Cow<'d, str>) -> Result<(), Denial> {
+        self.converted.insert(id);
         self.replace(
             block,
             &format!("[postern] The tool {name} was used here; it is not available any more."),

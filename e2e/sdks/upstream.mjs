@@ -1,0 +1,41 @@
+// Replays recorded answers over TLS, h2 and HTTP/1.1, byte for byte and in pieces; it also is a CONNECT proxy to itself.
+// Usage: node upstream.mjs CERTIFICATE KEY MANIFEST; it prints the ports of TLS and of the proxy. A request says by
+// `x-recording` which entry of the manifest it wants ({path, type}), and by `x-piece` how many bytes a write has.
+
+import {readFileSync} from 'node:fs';
+import {createServer} from 'node:http';
+import {createSecureServer} from 'node:http2';
+import {connect} from 'node:net';
+
+const [, , certificate, key, manifest] = process.argv;
+const recordings = JSON.parse(readFileSync(manifest));
+
+const server = createSecureServer({cert: readFileSync(certificate), key: readFileSync(key), allowHTTP1: true});
+server.on('request', replay);
+server.on('sessionError', () => {});
+
+const proxy = createServer();
+proxy.on('connect', (_, agent) => {
+  const tunnel = connect(server.address().port, '127.0.0.1', () => {
+    agent.write('HTTP/1.1 200 OK\r\n\r\n');
+    agent.pipe(tunnel).pipe(agent);
+  });
+  for (const end of [agent, tunnel]) end.on('error', () => [agent, tunnel].forEach(each => each.destroy()));
+});
+
+for (const each of [server, proxy]) await new Promise(resolve => each.listen(0, '127.0.0.1', resolve));
+console.log(server.address().port, proxy.address().port);
+
+async function replay(request, response) {
+  request.resume();
+  await new Promise(resolve => request.on('end', resolve));
+  const {path, type} = recordings[request.headers['x-recording']];
+  const bytes = readFileSync(path);
+  const piece = Number(request.headers['x-piece']) || bytes.length;
+  response.writeHead(200, {'content-type': type, 'request-id': 'req_recorded'});
+  for (let at = 0; at < bytes.length; at += piece) {
+    response.write(bytes.subarray(at, at + piece));
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  response.end();
+}

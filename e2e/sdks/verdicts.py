@@ -1,0 +1,127 @@
+"""What a judge's verdict says: the calls in it, its text without refusals, and how it must look once calls were denied."""
+
+import json
+import re
+from dataclasses import dataclass
+
+REFUSAL = re.compile(
+    r"\[postern\] Tool call blocked by policy\nTool: .*\nRule: .*\nReason: .*\n.*(?:not available here|it unchanged)\.\n*"
+)
+# The items of Responses that carry no name are known by these.
+NAMES = {
+    "local_shell_call": "local_shell", "shell_call": "shell", "apply_patch_call": "apply_patch",
+    "computer_call": "computer", "tool_search_call": "tool_search",
+}
+# What a stop reason that says "tool use" becomes where no call is left.
+ENDS = {"tool_use": "end_turn", "tool_calls": "stop", "function_call": "stop"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call as an SDK hands it on; `given` is its input as JSON in one spelling, or the text of a custom tool."""
+
+    id: str
+    name: str
+    given: str
+    hosted: bool
+
+    def arguments(self):
+        """The input as an object; none where it is none."""
+        try:
+            value = json.loads(self.given)
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
+
+
+def calls(dialect, verdict):
+    """Every call in a verdict, those that a client carries out first."""
+    return CALLS[dialect](verdict)
+
+
+def text(dialect, verdict):
+    """All text of an answer, that of several choices one after the other."""
+    if dialect == "chat":
+        return "".join(spoken(choice["content"]) for choice in verdict["choices"])
+    return verdict["text"]
+
+
+def spoken(content):
+    """The text of a message; some vendors send it in parts."""
+    parts = content if isinstance(content, list) else []
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in parts)
+
+
+def differences(dialect, before, after, kept):
+    """What is wrong with a verdict on an answer of which only `kept` may be left of the calls that `before` has."""
+    if not after["ok"]:
+        return [f"rejected: {after['error']}"]
+    found, had = [], calls(dialect, before)
+    if calls(dialect, after) != kept:
+        found.append(f"calls left: {calls(dialect, after)}, not {kept}")
+    said = text(dialect, after)
+    refusals = len(REFUSAL.findall(said))
+    if refusals != len(had) - len(kept):
+        found.append(f"{refusals} refusals for {len(had) - len(kept)} denied calls")
+    if REFUSAL.sub("", said).strip() != text(dialect, before).strip():
+        found.append(f"the text became {REFUSAL.sub('', said)[:80]!r}")
+    wanted = stops(dialect, before)
+    if not any(not call.hosted for call in kept):
+        wanted = [ENDS.get(stop, stop) for stop in wanted] if had else wanted
+    if stops(dialect, after) != wanted:
+        found.append(f"stop reasons {stops(dialect, after)}, not {wanted}")
+    found += [f"{key}: {after.get(key)}, not {before[key]}" for key in ("usage", "model") if key in before and after.get(key) != before[key]]
+    return found
+
+
+def stops(dialect, verdict):
+    if dialect == "chat":
+        return [choice["finish"] for choice in verdict["choices"]]
+    return verdict["finish"] if dialect == "gemini" else [verdict.get("stop", verdict.get("status"))]
+
+
+def of_messages(verdict):
+    of = lambda key, hosted: [Call(call.get("id"), call["name"], spelled(call["input"]), hosted) for call in verdict[key]]  # noqa: E731
+    return of("tool_calls", False) + of("server_calls", True)
+
+
+def of_chat(verdict):
+    found = []
+    for choice in verdict["choices"]:
+        legacy = [choice["function_call"] | {"id": None}] if choice["function_call"] else []
+        found += [Call(call["id"], call["name"], spelled(call["arguments"]), False) for call in choice["tool_calls"] + legacy]
+    return found
+
+
+def of_responses(verdict):
+    hosted = lambda call: call["type"] == "mcp_call" or f"{call['type']}_output" in verdict["items"]  # noqa: E731
+    found = [
+        Call(call.get("call_id"), call.get("name") or NAMES.get(call["type"]), spelled(call.get("arguments")), hosted(call))
+        for call in verdict["tool_calls"]
+    ]
+    return sorted(found, key=lambda call: call.hosted)
+
+
+def of_gemini(verdict):
+    # Parts without a name continue the call before them.
+    return [Call(call.get("id"), call["name"], spelled(call.get("args")), False) for call in verdict["tool_calls"] if call.get("name")]
+
+
+def of_converse(verdict):
+    found = [Call(call["id"], call["name"], spelled(call["input"]), call.get("type") == "server_tool_use") for call in verdict["tool_calls"]]
+    return sorted(found, key=lambda call: call.hosted)
+
+
+def spelled(given):
+    """One spelling of an input, which some SDKs give as JSON text and some as an object."""
+    try:
+        value = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
+    return json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) or value is None else given
+
+
+CALLS = {
+    "anthropic": of_messages, "invoke": of_messages, "chat": of_chat,
+    "responses": of_responses, "gemini": of_gemini, "converse": of_converse,
+}
