@@ -274,6 +274,29 @@ fn novas_own_stream_meets_the_same_verdicts() {
 }
 
 #[test]
+fn chat_completions_inside_invoke_meet_the_same_verdicts() {
+    let path = "openai.gpt-oss-120b-1%3A0/invoke-with-response-stream";
+    let chunk = |delta: &str, reason: &str| {
+        format!(r#"{{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{{"index":0,"delta":{delta},"finish_reason":{reason}}}]}}"#)
+    };
+    for (name, is_denied) in [("Denied", true), ("Held", true), ("Free", false)] {
+        let function = format!(r#"{{"name":"{name}","arguments":"{{\"a\":\"forbidden\"}}"}}"#);
+        let call = format!(r#"{{"role":"assistant","tool_calls":[{{"index":0,"id":"t","type":"function","function":{function}}}]}}"#);
+        let metrics = r#"{"choices":[],"amazon-bedrock-invocationMetrics":{"inputTokenCount":1,"outputTokenCount":3}}"#;
+        let stream = chunks(&[&chunk(&call, "null"), &chunk("{}", "\"tool_calls\""), metrics]);
+        let (out, ended) = streamed(path, Names::default(), &stream, 64);
+        assert_eq!((ended, out != stream), (Ok(()), is_denied), "{name}");
+        let inner = unwrapped(&out).concat();
+        assert_eq!(inner.contains("[postern]") && !inner.contains("tool_calls"), is_denied, "{inner}");
+        let whole_answer = format!(
+            r#"{{"id":"c","choices":[{{"index":0,"message":{{"role":"assistant","content":null,"tool_calls":[{{"id":"t","type":"function","function":{function}}}]}},"finish_reason":"tool_calls"}}]}}"#
+        );
+        let out = whole("openai.gpt-oss-120b-1%3A0/invoke", Names::default(), &whole_answer).unwrap();
+        assert_eq!(out.contains("[postern]") && !out.contains("tool_calls"), is_denied, "{out}");
+    }
+}
+
+#[test]
 fn what_may_be_a_call_in_an_api_that_is_not_known_is_refused() {
     let judged = |events: &[&str]| streamed("x.y/invoke-with-response-stream", Names::default(), &chunks(events), 64);
     for event in [
@@ -286,7 +309,7 @@ fn what_may_be_a_call_in_an_api_that_is_not_known_is_refused() {
     }
     for event in [
         r#"{"event_type":"tool-calls-generation","tool_calls":[{"name":"Denied"}]}"#,
-        r#"{"choices":[{"message":{"toolCalls":[{"name":"Denied"}]}}]}"#,
+        r#"{"generation":"x","toolCalls":[{"name":"Denied"}]}"#,
         r#"{"a":[[{"function_call":{"name":"Denied"}}]]}"#,
     ] {
         let (out, ended) = judged(&[event]);

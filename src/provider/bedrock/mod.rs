@@ -27,6 +27,7 @@ use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::{Get, Post};
 use super::endpoint::Endpoints;
+use super::openai_chat::OpenAiChat;
 use super::request::Draft;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::wire::json::Kind;
@@ -69,8 +70,8 @@ impl Adapter for Bedrock {
         }
         match target.operation {
             Operation::Converse => converse::read(draft, body, &target)?,
-            Operation::Invoke => invoke::read(draft, &target)?,
-            Operation::CountTokens => count_tokens::read(draft, body, &target)?,
+            Operation::Invoke => invoke::read(draft, asked, &target)?,
+            Operation::CountTokens => count_tokens::read(draft, asked, &target)?,
         }
         let facts = &mut draft.facts;
         facts.writes |= target.is_prompt();
@@ -86,13 +87,16 @@ impl Adapter for Bedrock {
         if content_type == "application/vnd.amazon.eventstream" { Framing::EventStream } else { Framing::Whole }
     }
 
-    fn transcript(&self, asked: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+    fn transcript(&self, asked: &Asked<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>> {
         let target = Target::of(asked);
         match target.operation {
             Operation::Converse => {
                 Some(Box::new(converse::Transcript::new(converse::Shape::Named, Some(target.model))))
             }
-            Operation::Invoke => Some(Box::new(invoke::Chunks::new(target.model))),
+            Operation::Invoke => {
+                let chat = OpenAiChat.transcript(asked, facts);
+                Some(Box::new(invoke::Chunks::new(target.model, chat)))
+            }
             Operation::CountTokens => None,
         }
     }

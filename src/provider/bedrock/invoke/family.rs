@@ -11,12 +11,12 @@ pub(super) enum Family {
     Anthropic,
     /// Converse without its frame.
     Nova,
-    /// Chat Completions, or another whose tools are not known.
+    /// Chat Completions, or one of which no tools are known.
     Other,
 }
 
 /// What may carry tools in one API or another, with the family in which it is read.
-const CARRIERS: [(&str, Option<Family>); 9] = [
+const CARRIERS: [(&str, Option<Family>); 8] = [
     ("toolConfig", Some(Family::Nova)),
     ("mcp_servers", Some(Family::Anthropic)),
     ("container", Some(Family::Anthropic)),
@@ -24,7 +24,6 @@ const CARRIERS: [(&str, Option<Family>); 9] = [
     ("tool_config", Some(Family::Other)),
     ("functions", Some(Family::Other)),
     ("connectors", Some(Family::Other)),
-    ("plugins", Some(Family::Other)),
     ("web_search_options", Some(Family::Other)),
 ];
 

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 
 use super::plain;
 use crate::call::Usage;
@@ -23,51 +24,48 @@ const METRICS: &str = "amazon-bedrock-invocationMetrics";
 enum Api {
     Messages,
     Nova,
+    Chat,
 }
 
 /// Reads one answer.
 pub(in crate::provider::bedrock) struct Chunks {
     model: String,
+    /// The reader of Chat Completions, until it is needed.
+    chat: Option<Box<dyn Transcript>>,
     /// The reader of the API, once a part has shown which it is.
     inner: Option<(Api, Box<dyn Transcript>)>,
     out: Out,
 }
 
 impl Chunks {
-    pub(in crate::provider::bedrock) fn new(model: String) -> Self {
-        Self { model, inner: None, out: Out::default() }
+    pub(in crate::provider::bedrock) fn new(model: String, chat: Option<Box<dyn Transcript>>) -> Self {
+        Self { model, chat, inner: None, out: Out::default() }
     }
 
-    fn reader(&self, api: Api) -> Box<dyn Transcript> {
-        match api {
+    /// A reader of an API; none where there is one no more.
+    fn reader(&mut self, api: Api) -> Option<Box<dyn Transcript>> {
+        Some(match api {
             Api::Messages => Box::new(Messages::default()),
+            Api::Chat => self.chat.take()?,
             Api::Nova => {
                 let model = Some(self.model.clone());
                 Box::new(converse::Transcript::new(converse::Shape::Keyed, model))
             }
-        }
+        })
     }
 
     /// Reads what stands in a frame.
-    fn chunk(&mut self, event: &Event<'_>, json: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
-        let api = streamed(json)?;
-        if let Some(api) = api {
-            match &self.inner {
-                None => self.inner = Some((api, self.reader(api))),
-                Some((known, _)) if *known == api => {}
-                Some(_) => return Err(Broken::ambiguous("the answer changes from one API to another")),
-            }
+    fn chunk(&mut self, event: &Event<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        let json = event.json;
+        match (streamed(json)?, &self.inner) {
+            (Some(api), None) => self.inner = self.reader(api).map(|reader| (api, reader)),
+            (Some(api), Some((known, _))) if *known == api => {}
+            (Some(_), Some(_)) => return Err(Broken::ambiguous("the answer changes from one API to another")),
+            (None, _) => plain::check(json)?,
         }
         match &mut self.inner {
-            Some((_, reader)) if api.is_some() => {
-                let name = text(json, "type")?;
-                let event = Event { name: name.as_deref(), json, received: event.received };
-                reader.event(&event, gate, &mut self.out)?;
-            }
-            Some(_) | None => {
-                plain::check(json)?;
-                self.out.pass(event);
-            }
+            Some((_, reader)) => reader.event(event, gate, &mut self.out)?,
+            None => self.out.pass(event),
         }
         metrics(json, &mut gate.facts.usage)
     }
@@ -103,7 +101,10 @@ impl Transcript for Chunks {
         let unread = |error: &dyn std::fmt::Display| Broken::malformed(format!("a part of the answer: {error}"));
         let decoded = BASE64_STANDARD.decode(encoded.as_bytes()).map_err(|error| unread(&error))?;
         let document = Document::parse(&decoded, Limits::default()).map_err(|error| unread(&error))?;
-        let read = self.chunk(event, document.root(), gate);
+        let json = document.root();
+        let received = event.received.carrying(Bytes::copy_from_slice(&decoded));
+        let name = if json.kind() == Kind::Object { text(json, "type")? } else { None };
+        let read = self.chunk(&Event { name: name.as_deref(), json, received: &received }, gate);
         self.wrap(out);
         read
     }
@@ -119,7 +120,7 @@ impl Transcript for Chunks {
         let root = body.root();
         gate.facts.model = Some(self.model.clone());
         let edited = match answered(root)? {
-            Some(api) => self.reader(api).whole(body, gate)?,
+            Some(api) => self.reader(api).map_or(Ok(None), |mut reader| reader.whole(body, gate))?,
             None => {
                 plain::check(root)?;
                 None
@@ -155,11 +156,13 @@ fn streamed(json: Value<'_>) -> Result<Option<Api>, Broken> {
     };
     let is_messages = text(json, "type")?.is_some_and(|kind| is_event(&kind));
     let is_nova = converse::KNOWN.iter().any(|event| matches!(json.get(event), Ok(Some(_))));
-    match (is_messages, is_nova) {
-        (true, false) => Ok(Some(Api::Messages)),
-        (false, true) => Ok(Some(Api::Nova)),
-        (false, false) => Ok(None),
-        (true, true) => Err(Broken::ambiguous("a part of the answer is of several APIs")),
+    let is_chat = get(json, "choices")?.is_some();
+    match (is_messages, is_nova, is_chat) {
+        (true, false, false) => Ok(Some(Api::Messages)),
+        (false, true, false) => Ok(Some(Api::Nova)),
+        (false, false, true) => Ok(Some(Api::Chat)),
+        (false, false, false) => Ok(None),
+        (_, _, _) => Err(Broken::ambiguous("a part of the answer is of several APIs")),
     }
 }
 
@@ -174,11 +177,13 @@ fn answered(root: Value<'_>) -> Result<Option<Api>, Broken> {
     let output = get(root, "output")?.filter(|output| output.kind() == Kind::Object);
     let is_nova = output.map_or(Ok(None), |output| get(output, "message"))?.is_some();
     let is_messages = get(root, "content")?.is_some();
-    match (is_messages, is_nova) {
-        (true, false) => Ok(Some(Api::Messages)),
-        (false, true) => Ok(Some(Api::Nova)),
-        (false, false) => Ok(None),
-        (true, true) => Err(Broken::ambiguous("the answer is of several APIs")),
+    let is_chat = get(root, "choices")?.is_some();
+    match (is_messages, is_nova, is_chat) {
+        (true, false, false) => Ok(Some(Api::Messages)),
+        (false, true, false) => Ok(Some(Api::Nova)),
+        (false, false, true) => Ok(Some(Api::Chat)),
+        (false, false, false) => Ok(None),
+        (_, _, _) => Err(Broken::ambiguous("the answer is of several APIs")),
     }
 }
 
