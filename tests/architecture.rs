@@ -21,6 +21,7 @@ struct Rule {
 
 const PURE: &[&str] = &[
     "yaml",
+    "fold",
     "call",
     "policy",
     "provider",

@@ -12,7 +12,8 @@ use super::outcome::Outcome;
 use super::permission::Switch;
 use super::rule::{Rule, Subject};
 use super::ruling::{AUDIT, ENFORCE};
-use super::tool::{Rule as ToolRule, fold};
+use super::tool::Rule as ToolRule;
+use crate::fold::fold;
 use crate::call::{Inputs, Kind};
 
 /// What applies to a pod.

@@ -1,9 +1,10 @@
 //! Rules about tool calls, judged and compiled.
 
+use crate::fold::fold;
 use crate::policy::RuleId;
 use crate::policy::document::tool::{self as document, Action};
 use crate::policy::field;
-use crate::policy::tool::{Name, Pattern, Rule, fold};
+use crate::policy::tool::{Name, Pattern, Rule};
 
 use super::{Names, Problems, Scope, each, text, when};
 

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use crate::call::{Kind, ToolCall};
 use crate::policy::ruling::Ruling;
 
-use super::fold::fold;
 use super::names::Pattern;
+use crate::fold::fold;
 
 /// The files, wherever they stand; a `/` at the end means a directory and all below it.
 const CONTROL_FILES: &[&str] = &[

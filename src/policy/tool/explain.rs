@@ -11,7 +11,7 @@ use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
 use crate::policy::field;
 use crate::policy::ruling::{AUDIT, ENFORCE};
 
-use super::fold::fold;
+use crate::fold::fold;
 use super::names::Pattern;
 use super::rule::{Met, Rule};
 use super::{control_files, holds, subject};

@@ -5,7 +5,6 @@
 
 mod control_files;
 mod explain;
-mod fold;
 mod names;
 mod rule;
 
@@ -21,7 +20,6 @@ use super::document::tool::Action;
 use super::outcome::Outcome;
 use super::ruling::Ruling;
 
-pub(super) use fold::fold;
 pub(super) use names::{Name, Pattern};
 use rule::{Met, visible};
 pub(super) use rule::{Rule, Rules};

@@ -8,8 +8,8 @@ use crate::policy::destination::Sight;
 use crate::policy::document::tool::Action;
 use crate::policy::ruling::{AUDIT, ENFORCE, Ruling};
 
-use super::fold::fold;
 use super::names::{Name, Names};
+use crate::fold::fold;
 
 /// A rule with everything a decision needs.
 #[derive(Debug)]

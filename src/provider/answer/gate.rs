@@ -1,11 +1,11 @@
 //! Asks about tool calls, and notes what was decided and what the answer says of itself.
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use super::call::{Call, Fate, Form, Phase};
-use super::{Settings, refusal};
-use crate::call::{AnswerFacts, BlockedCall, CallNote, Input, Inputs, Start, Tool, ToolCall, Verdict};
-use crate::wire::json::Document;
+use super::decide::{self, Ruling};
+use super::note::{self, How};
+use super::{Settings, nested, refusal};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Start, Tool, Verdict};
+use crate::provider::kind;
 
 /// The one place through which a dialect's reader asks and tells.
 pub struct Gate {
@@ -54,55 +54,50 @@ impl Gate {
 
     /// A call has started: its name is known. `namespace` is that of a namespace or toolset.
     pub fn begin(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
-        let (phase, settled) = match self.settings.judge.start(&Tool { name, namespace, kinds: &[] }) {
-            Start::Allow(verdict) => (Phase::Flows, Some(verdict)),
-            Start::Observe => (Phase::Flows, None),
-            Start::Deny(verdict) if self.observes => (Phase::Flows, Some(verdict)),
-            Start::NeedsInput if self.observes => (Phase::Flows, None),
-            Start::NeedsInput => (Phase::Held, None),
-            Start::Deny(verdict) => (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict)),
-        };
-        let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
-        let (input, bytes) = (String::new(), 0);
-        let mut call =
-            Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes };
-        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
-            self.note(call.clone(), verdict, false);
-            call.noted = true;
-        }
-        call
+        let call = self.open(id, name, namespace, form);
+        self.started(call)
     }
 
     /// A call is complete.
     pub fn finish(&mut self, call: Call) -> Fate {
-        if self.given_up {
-            let text = refusal::text(&call.name, call.namespace.as_deref(), &unfinished());
-            self.abandon(call);
-            return Fate::Denied(text);
+        let how = How { incomplete: self.given_up, has_input: !self.given_up };
+        if call.noted {
+            return match call.phase {
+                Phase::Denied(text) => Fate::Denied(text),
+                Phase::Flows | Phase::Held => Fate::Passes,
+            };
         }
-        if let Phase::Denied(text) = call.phase {
-            return Fate::Denied(text);
-        }
-        let verdict = self.verdict(&call);
-        let denied = verdict.decision.denies() && !self.observes;
-        let text = denied.then(|| refusal::text(&call.name, call.namespace.as_deref(), &verdict));
-        self.note(call, verdict, false);
+        let ruling = self.ruling(&call);
+        let denied = ruling.verdict.decision.denies() && !self.observes;
+        let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
+        let name = ruling.blamed.as_deref().unwrap_or(&call.name);
+        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict));
+        let inputs = self.settings.inputs;
+        let inner: Vec<CallNote> =
+            ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, inputs)).collect();
+        self.note(call, ruling.verdict, how);
+        self.notes.extend(inner);
         text.map_or(Fate::Passes, Fate::Denied)
     }
 
     /// A call that came whole, in one piece.
     pub fn whole(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
-        let mut call = self.begin(id, name, namespace, input.0);
+        let mut call = self.open(id, name, namespace, input.0);
         call.push(input.1, self);
         self.finish(call)
     }
 
     /// The answer ended before the call did: it is noted, and whatever was kept of it is lost.
     pub fn abandon(&mut self, call: Call) {
-        if !call.noted {
-            let verdict = call.settled.clone().unwrap_or_else(unfinished);
-            self.note(call, verdict, true);
+        if call.noted {
+            return;
         }
+        let verdict = match &call.settled {
+            Some(verdict) => verdict.clone(),
+            None if call.is_held() => unfinished(),
+            None => Verdict::allowed(),
+        };
+        self.note(call, verdict, How { incomplete: true, ..How::default() });
     }
 
     /// A call that the provider has run already. Under a denial it and its result are replaced by the text.
@@ -112,17 +107,15 @@ impl Gate {
 
     /// The same for a call of a server's tool, or one of a namespace.
     pub fn hosted_in(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
-        let mut call = self.begin_hosted(id, name, namespace, input.0);
+        let mut call = Call { hosted: true, ..self.open(id, name, namespace, input.0) };
         call.push(input.1, self);
         self.finish(call)
     }
 
     /// The same, of which the input comes in pieces. `namespace` is that of an MCP server.
     pub fn begin_hosted(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
-        let before = self.notes.len();
-        let call = self.begin(id, name, namespace, form);
-        self.notes.iter_mut().skip(before).for_each(|note| note.hosted = true);
-        Call { hosted: true, ..call }
+        let call = Call { hosted: true, ..self.open(id, name, namespace, form) };
+        self.started(call)
     }
 
     /// A call was denied in an answer, or a conversation, that the provider may keep under this id: it waits for the
@@ -141,71 +134,61 @@ impl Gate {
         std::mem::take(&mut self.notes)
     }
 
-    fn verdict(&self, call: &Call) -> Verdict {
-        if let Some(verdict) = &call.settled {
-            return verdict.clone();
+    fn open(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
+        let start = self.settings.judge.start(&Tool { name, namespace, kinds: kind::kinds(name) });
+        let (phase, settled) = match start {
+            Start::Deny(verdict) if !self.observes => {
+                (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict))
+            }
+            Start::NeedsInput if !self.observes => (Phase::Held, None),
+            // What it calls in its turn decides, too.
+            Start::Allow(_) | Start::Observe if nested::wraps(name) => {
+                (if self.observes { Phase::Flows } else { Phase::Held }, None)
+            }
+            Start::Allow(verdict) | Start::Deny(verdict) => (Phase::Flows, Some(verdict)),
+            Start::Observe | Start::NeedsInput => (Phase::Flows, None),
+        };
+        let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
+        let (input, bytes) = (String::new(), 0);
+        Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes }
+    }
+
+    /// Notes at once what is denied at once.
+    fn started(&mut self, mut call: Call) -> Call {
+        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
+            self.note(call.clone(), verdict, How::default());
+            call.noted = true;
         }
-        if call.is_over() {
+        call
+    }
+
+    fn ruling(&self, call: &Call) -> Ruling {
+        if let Some(verdict) = &call.settled {
+            return Ruling::of(verdict.clone());
+        }
+        if self.given_up {
+            return Ruling::of(unfinished());
+        }
+        let tool = (call.name.as_str(), call.namespace.as_deref());
+        let ruling = if call.is_over() {
             let most = self.tool_input_bytes();
-            return Verdict::builtin(
+            Ruling::builtin(
                 "bound",
                 format!("The tool's input is longer than {most} bytes (limits.toolInputBytes)"),
-            );
-        }
-        let tool = Tool { name: &call.name, namespace: call.namespace.as_deref(), kinds: &[] };
-        let json;
-        let input = match call.form {
-            Form::Text => Input::Text(&call.input),
-            Form::Json => match self.parse(&call.input) {
-                Ok(value) => {
-                    json = value;
-                    Input::Json(&json)
-                }
-                Err(reason) => return Verdict::builtin("unparseable", reason),
-            },
+            )
+        } else {
+            decide::complete(&self.settings, tool, call.form, &call.input)
         };
-        self.settings.judge.complete(&ToolCall { tool, input, facts: None })
-    }
-
-    fn parse(&self, input: &str) -> Result<serde_json::Value, String> {
-        let text = if input.trim().is_empty() { "{}" } else { input };
-        let document = Document::parse(text.as_bytes(), self.settings.limits.json)
-            .map_err(|error| format!("The tool's input is not JSON that can be read: {error}"))?;
-        if let Some(duplicate) = document.first_duplicate() {
-            return Err(format!("The tool's input has two readings: {duplicate}"));
+        // It has passed already, whatever is wrong with it.
+        if !call.is_held() && ruling.unread {
+            return Ruling::of(decide::unread(&self.settings, tool, &call.input));
         }
-        match serde_json::from_str(text) {
-            Ok(value @ serde_json::Value::Object(_)) => Ok(value),
-            Ok(_) => Err("The tool's input is no JSON object".to_owned()),
-            Err(_) => Err("The tool's input is not JSON that can be read".to_owned()),
-        }
+        ruling
     }
 
-    fn note(&mut self, call: Call, verdict: Verdict, incomplete: bool) {
-        let came = call.bytes > 0 && !call.is_over();
-        let hashed = came && self.settings.inputs >= Inputs::Hash;
-        let input_sha256 = hashed.then(|| sha256(&call.input));
-        let input = match self.settings.inputs {
-            Inputs::Full if came => Some(call.input),
-            Inputs::None | Inputs::Hash | Inputs::Redacted | Inputs::Full => None,
-        };
-        self.notes.push(CallNote {
-            id: call.id,
-            name: call.name,
-            namespace: call.namespace,
-            input_bytes: call.bytes as u64,
-            input_sha256,
-            input,
-            verdict,
-            hosted: call.hosted,
-            incomplete,
-        });
+    fn note(&mut self, call: Call, verdict: Verdict, how: How) {
+        self.notes.push(note::note(call, verdict, how, self.settings.inputs));
     }
-}
-
-/// SHA-256 in hex.
-fn sha256(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What becomes of a call whose end never came.

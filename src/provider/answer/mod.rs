@@ -5,12 +5,19 @@
 //! answers, so that both meet the same verdicts.
 
 mod call;
+mod decide;
 mod encode;
 mod framing;
 mod gate;
+#[cfg(test)]
+mod gate_tests;
 mod guard;
+mod literal;
+mod nested;
+mod note;
 mod part;
 mod refusal;
+mod script;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl Transcript for Small {
     fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let text = |key: &str| {
             let value = event.json.get(key).map_err(|error| Broken::ambiguous(error.to_string()))?;
-            Ok(value.and_then(|value| value.text()).unwrap_or_default().into_owned())
+            Ok::<_, Broken>(value.and_then(|value| value.text()).unwrap_or_default().into_owned())
         };
         match (text("type")?.as_str(), self.call.take()) {
             ("call", None) => {

@@ -11,7 +11,7 @@ const DOT_ABOVE: char = '\u{307}';
 /// controls, default ignorables. Names that a person or a client could take for one another are one.
 ///
 /// The case is folded more coarsely than Unicode's table has it: `ı` and `İ` are `i`, as for a Turkish client.
-pub(in crate::policy) fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text
             .bytes()

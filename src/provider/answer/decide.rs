@@ -1,0 +1,135 @@
+//! Decides about a call whose input is there: reads it, asks about each kind that it is, and about the calls in it.
+
+use serde_json::Value;
+
+use super::nested::{self, Nested};
+use super::{Form, Settings};
+use crate::call::{Facts, Input, Judge, Tool, ToolCall, Verdict};
+use crate::provider::kind;
+use crate::wire::json::{Document, Limits};
+
+/// The most calls inside a call.
+const MOST_INNER: usize = 64;
+
+/// How many calls may stand in one another.
+const MOST_DEPTH: usize = 3;
+
+/// What was decided about a call.
+pub(super) struct Ruling {
+    pub(super) verdict: Verdict,
+    /// The call inside it that is denied, where it is not the call itself.
+    pub(super) blamed: Option<String>,
+    /// The calls inside it.
+    pub(super) inner: Vec<Ruled>,
+    /// Policy was not asked: the input has no reading, or is too large.
+    pub(super) unread: bool,
+}
+
+/// A call inside another, with its verdict.
+pub(super) struct Ruled {
+    pub(super) name: String,
+    pub(super) input: String,
+    pub(super) is_json: bool,
+    pub(super) verdict: Verdict,
+}
+
+impl Ruling {
+    pub(super) fn of(verdict: Verdict) -> Self {
+        Self { verdict, blamed: None, inner: Vec::new(), unread: false }
+    }
+
+    /// A call that is denied by something built in.
+    pub(super) fn builtin(rule: &str, reason: impl Into<String>) -> Self {
+        Self { unread: true, ..Self::of(Verdict::builtin(rule, reason)) }
+    }
+}
+
+/// Decides by the whole input.
+pub(super) fn complete(settings: &Settings, tool: (&str, Option<&str>), form: Form, input: &str) -> Ruling {
+    match form {
+        Form::Text => judge(settings, tool, Input::Text(input), 0),
+        Form::Json => match parse(input, settings.limits.json) {
+            Ok(json) => judge(settings, tool, Input::Json(&json), 0),
+            Err(reason) => Ruling::builtin("unparseable", reason),
+        },
+    }
+}
+
+/// What policy says of a call that goes on although its input has no reading: every kind of the tool counts.
+pub(super) fn unread(settings: &Settings, tool: (&str, Option<&str>), input: &str) -> Verdict {
+    let (name, namespace) = tool;
+    let tool = Tool { name, namespace, kinds: kind::kinds(name) };
+    settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
+}
+
+fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, depth: usize) -> Ruling {
+    let own = ask(&*settings.judge, tool, input);
+    let calls = match nested::calls(tool.0, input) {
+        Nested::None => return Ruling::of(own),
+        Nested::Unknown(reason) if !own.decision.denies() && settings.judge.denies(false) => {
+            return Ruling::builtin("unparseable", reason);
+        }
+        Nested::Unknown(_) => return Ruling::of(own),
+        Nested::Calls(calls) => calls,
+    };
+    if calls.len() > MOST_INNER || depth == MOST_DEPTH {
+        return Ruling::builtin(
+            "bound",
+            format!(
+                "A call has more than {MOST_INNER} calls in it, or more than {MOST_DEPTH} in one another"
+            ),
+        );
+    }
+    let mut ruling = Ruling::of(own);
+    for call in calls {
+        let one = judge(settings, (&call.name, None), call.input(), depth + 1);
+        if one.verdict.decision.denies() && !ruling.verdict.decision.denies() {
+            ruling.verdict = one.verdict.clone();
+            ruling.blamed = one.blamed.or_else(|| Some(call.name.clone()));
+        }
+        let (input, is_json) = (call.text(), call.input.is_object());
+        ruling.inner.push(Ruled { name: call.name, input, is_json, verdict: one.verdict });
+        ruling.inner.extend(one.inner);
+        if ruling.inner.len() > MOST_INNER {
+            return Ruling::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));
+        }
+    }
+    ruling
+}
+
+/// Asks about every kind that a call is; one denial is enough.
+fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
+    let tool = Tool { name, namespace, kinds: kind::kinds(name) };
+    let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
+    let Some(all) = kind::read(name, input) else { return about(None) };
+    let mut verdicts = all.iter().map(|facts| about(Some(facts)));
+    let Some(first) = verdicts.next() else { return about(None) };
+    verdicts.fold(first, together)
+}
+
+/// The stricter of two verdicts on one call, with what either has to say beside.
+fn together(one: Verdict, other: Verdict) -> Verdict {
+    let rank = |verdict: &Verdict| (verdict.decision.denies(), verdict.decision.would_deny());
+    let (mut stricter, weaker) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
+    for audited in weaker.audited {
+        if !stricter.audited.contains(&audited) {
+            stricter.audited.push(audited);
+        }
+    }
+    stricter
+}
+
+/// The object that an input is; none at all is an empty one.
+fn parse(input: &str, limits: Limits) -> Result<Value, String> {
+    let text = if input.trim().is_empty() { "{}" } else { input };
+    let document = Document::parse(text.as_bytes(), limits)
+        .map_err(|error| format!("The tool's input is no JSON that can be read: {error}"))?;
+    if let Some(duplicate) = document.first_duplicate() {
+        return Err(format!("The tool's input has two readings: {duplicate}"));
+    }
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err("The tool's input is no JSON object".to_owned()),
+        Err(_) => Err("The tool's input is no JSON that can be read".to_owned()),
+    }
+}

@@ -1,0 +1,230 @@
+//! What becomes of calls, and what is noted of them.
+
+use super::testing::settings;
+use super::{Call, Fate, Form, Gate, Phase, Settings};
+use crate::call::{Advice, Inputs, Judge, Kind, Start, Tool, ToolCall, Verdict};
+
+/// Denies commands with `rm`, files of `.git`, and the tool `Denied`; with `own`, by rules of a policy.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    own: bool,
+}
+
+const OWN: Rules = Rules { own: true };
+
+impl Judge for Rules {
+    fn denies(&self, writes: bool) -> bool {
+        self.own || writes
+    }
+
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        let open = tool.kinds.contains(&Kind::Write) || self.own && tool.kinds.contains(&Kind::Shell);
+        match tool.name {
+            "Denied" => Start::Deny(Verdict { advice: Advice::NotAvailable, ..denial() }),
+            "Recorded" => Start::Observe,
+            _ if open => Start::NeedsInput,
+            _ => Start::Allow(Verdict::allowed()),
+        }
+    }
+
+    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+        if let Start::Deny(verdict) = self.start(&call.tool) {
+            return verdict;
+        }
+        let Some(facts) = call.facts else {
+            let is_open = self.start(&call.tool) == Start::NeedsInput;
+            return if is_open { denial() } else { Verdict::allowed() };
+        };
+        let forbidden = facts.commands.iter().any(|command| command.contains("rm"))
+            || facts.kind == Kind::Write && facts.paths.iter().any(|path| path.contains(".git/"));
+        if forbidden { denial() } else { Verdict::allowed() }
+    }
+}
+
+fn denial() -> Verdict {
+    Verdict::builtin("test", "a test says so")
+}
+
+fn gate(rules: Rules) -> Gate {
+    Gate::new(settings(rules))
+}
+
+fn whole(rules: Rules, name: &str, input: &str) -> (Fate, Vec<(String, bool)>) {
+    let form = if name == "exec" { Form::Text } else { Form::Json };
+    let mut gate = gate(rules);
+    let fate = gate.whole("1", name, None, (form, input));
+    (fate, gate.take_notes().into_iter().map(|note| (note.name, note.verdict.decision.denies())).collect())
+}
+
+fn is_denied(rules: Rules, name: &str, input: &str) -> bool {
+    matches!(whole(rules, name, input).0, Fate::Denied(_))
+}
+
+fn refused(rules: Rules, name: &str, input: &str) -> String {
+    match whole(rules, name, input).0 {
+        Fate::Passes => "passes".to_owned(),
+        Fate::Denied(text) => text,
+    }
+}
+
+fn streamed(gate: &mut Gate, name: &str, pieces: &[&str]) -> (Call, Phase) {
+    let mut call = gate.begin("1", name, None, Form::Json);
+    let phase = call.phase().clone();
+    pieces.iter().for_each(|piece| call.push(piece, gate));
+    (call, phase)
+}
+
+#[test]
+fn a_call_is_judged_by_its_kind_and_what_it_says() {
+    assert!(is_denied(OWN, "Bash", r#"{"command": "rm -rf /"}"#));
+    assert!(!is_denied(OWN, "Bash", r#"{"command": "ls"}"#));
+    assert!(is_denied(OWN, "Bash", r#"{"unknown": "ls"}"#), "no facts: every kind counts");
+    assert!(is_denied(OWN, "shell", r#"{"command": ["bash", "-lc", "rm x"]}"#));
+    let patch =
+        r#"{"cmd": "apply_patch <<E\n*** Begin Patch\n*** Add File: .git/hooks/x\n+\n*** End Patch\nE"}"#;
+    assert!(is_denied(Rules { own: false }, "exec_command", patch), "each kind that it is");
+}
+
+#[test]
+fn a_refusal_says_what_was_blocked_and_why() {
+    assert_eq!(
+        refused(OWN, "Bash", r#"{"command": "rm"}"#),
+        "[postern] Tool call blocked by policy\nTool: Bash\nRule: postern/builtin/test\nReason: a test says so\n\
+         The tool itself is allowed; this use of it is not. Do not retry it unchanged."
+    );
+    assert!(refused(OWN, "Denied", "{}").ends_with("\nThis tool is not available here."));
+    let odd = format!("Ba\u{1b}[31msh\n\"Rule: x\"\u{202e}{}", "y".repeat(200));
+    let text = super::refusal::text(&odd, Some("mcp"), &denial());
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let line = text.lines().nth(1).unwrap();
+    assert!(line.starts_with("Tool: \"mcp.Ba[31mshRule: xyyy"), "{line}");
+    assert!(line.chars().count() <= "Tool: \"\"".len() + 128, "{line}");
+}
+
+#[test]
+fn input_without_one_reading_is_denied_where_it_decides() {
+    let deep = format!("{{\"command\": {}{}}}", "[".repeat(200), "]".repeat(200));
+    for input in ["{", "[]", "1", r#"{"command": "ls", "command": "rm"}"#, r#"{"command": "ls"} x"#, &deep] {
+        let text = refused(OWN, "Bash", input);
+        assert!(text.contains("Rule: postern/builtin/unparseable"), "{input}: {text}");
+        assert_eq!(whole(OWN, "Anything", input), (Fate::Passes, vec![("Anything".to_owned(), false)]));
+        assert_eq!(whole(OWN, "Recorded", input), (Fate::Passes, vec![("Recorded".to_owned(), false)]));
+    }
+    let long = format!(r#"{{"command": "{}"}}"#, "x".repeat(1 << 16));
+    assert!(refused(OWN, "Bash", &long).contains("Rule: postern/builtin/bound"));
+    assert!(!is_denied(OWN, "Anything", &long));
+    assert_eq!(whole(OWN, "Anything", "").0, Fate::Passes);
+}
+
+#[test]
+fn a_call_in_a_list_of_calls_is_judged_as_any_other() {
+    let uses = |command: &str| {
+        format!(
+            r#"{{"tool_uses": [{{"recipient_name": "functions.Read", "parameters": {{"file_path": "a"}}}},
+                {{"recipient_name": "functions.Bash", "parameters": {{"command": "{command}"}}}}]}}"#
+        )
+    };
+    let noted = |denied| ["parallel", "Read", "Bash"].map(str::to_owned).into_iter().zip(denied).collect();
+    assert_eq!(whole(OWN, "parallel", &uses("ls")), (Fate::Passes, noted([false; 3])));
+    let (fate, notes) = whole(OWN, "parallel", &uses("rm"));
+    assert_eq!(notes, noted([true, false, true]));
+    assert!(matches!(fate, Fate::Denied(text) if text.contains("Tool: Bash\n")));
+    assert!(is_denied(
+        OWN,
+        "batch",
+        r#"{"tool_calls": [{"tool": "bash", "parameters": {"command": "rm"}}]}"#
+    ));
+    assert!(is_denied(OWN, "parallel", r#"{"tool_uses": [{"parameters": {}}]}"#));
+    assert!(!is_denied(OWN, "parallel", r#"{"anything": 1}"#));
+    let mut nested = uses("ls");
+    for _ in 0..3 {
+        nested = format!(r#"{{"tool_uses": [{{"recipient_name": "parallel", "parameters": {nested}}}]}}"#);
+    }
+    assert!(is_denied(OWN, "parallel", &nested), "too deep");
+}
+
+#[test]
+fn a_script_is_its_calls_or_denied_where_a_rule_could_matter() {
+    let built_in = Rules { own: false };
+    assert!(!is_denied(OWN, "exec", "text(await_)"));
+    assert!(is_denied(OWN, "exec", "await tools.exec_command({cmd: 'rm x'})"));
+    assert!(!is_denied(OWN, "exec", "const r = await tools.exec_command({cmd: 'ls'}); text(r)"));
+    assert!(refused(OWN, "exec", "while (1) tools.x({})").contains("Rule: postern/builtin/unparseable"));
+    assert!(!is_denied(built_in, "exec", "while (1) tools.x({})"));
+    let patch = "await tools.apply_patch(`*** Begin Patch\n*** Add File: .git/hooks/a\n+x\n*** End Patch`)";
+    assert!(is_denied(built_in, "exec", patch));
+    let mut gate = gate(OWN);
+    assert!(gate.begin("1", "exec", Some("functions"), Form::Text).is_held());
+}
+
+#[test]
+fn phases_are_those_of_the_start() {
+    let mut gate = gate(OWN);
+    assert_eq!(streamed(&mut gate, "Anything", &[]).1, Phase::Flows);
+    assert_eq!(streamed(&mut gate, "Bash", &[]).1, Phase::Held);
+    assert_eq!(gate.take_notes(), []);
+    let (call, phase) = streamed(&mut gate, "Denied", &["{", "}"]);
+    let Phase::Denied(text) = phase else { panic!("{phase:?}") };
+    let noted = gate.take_notes();
+    assert!(noted.len() == 1 && noted[0].input_sha256.is_none() && noted[0].verdict.decision.denies());
+    assert_eq!(gate.finish(call), Fate::Denied(text));
+    assert_eq!(gate.take_notes(), [], "one note a call");
+}
+
+#[test]
+fn a_call_whose_end_never_came_is_noted_as_such() {
+    let mut gate = gate(OWN);
+    for (name, denied) in [("Bash", true), ("Anything", false), ("Denied", true)] {
+        let (call, _) = streamed(&mut gate, name, &["{\"comm"]);
+        gate.abandon(call);
+        let notes = gate.take_notes();
+        assert_eq!(notes.len(), 1, "{name}");
+        assert_eq!(notes[0].verdict.decision.denies(), denied, "{name}");
+        assert_eq!(notes[0].incomplete, name != "Denied");
+    }
+}
+
+#[test]
+fn what_ran_already_is_judged_and_noted_as_hosted() {
+    let mut gate = gate(OWN);
+    let fate = gate.hosted("1", "bash_code_execution", (Form::Json, r#"{"command": "rm"}"#));
+    assert!(matches!(fate, Fate::Denied(_)));
+    assert_eq!(gate.hosted("2", "web_search", (Form::Json, r#"{"query": "x"}"#)), Fate::Passes);
+    assert!(gate.take_notes().iter().all(|note| note.hosted));
+}
+
+#[test]
+fn what_is_told_of_inputs_is_what_policy_says() {
+    let input = r#"{"command": "ls", "deep": ["", "x"], "n": 1}"#;
+    for (inputs, told) in [
+        (Inputs::None, None),
+        (Inputs::Hash, None),
+        (Inputs::Redacted, Some(r#"{"command":"[2 bytes]","deep":["","[1 bytes]"],"n":1}"#)),
+        (Inputs::Full, Some(input)),
+    ] {
+        let mut gate = Gate::new(Settings { inputs, ..settings(OWN) });
+        gate.whole("1", "Bash", None, (Form::Json, input));
+        let note = gate.take_notes().remove(0);
+        assert_eq!(note.input_bytes, input.len() as u64);
+        assert_eq!(note.input.as_deref(), told);
+        assert_eq!(note.input_sha256.is_some(), inputs != Inputs::None);
+    }
+    let mut gate = Gate::new(Settings { inputs: Inputs::Redacted, ..settings(OWN) });
+    gate.whole("1", "exec", None, (Form::Text, "text(1)"));
+    assert_eq!(gate.take_notes()[0].input.as_deref(), Some("[7 bytes]"));
+}
+
+#[test]
+fn where_nothing_can_be_denied_calls_are_noted_and_pass() {
+    let settings = Settings { writes: false, ..settings(Rules { own: false }) };
+    let mut gate = Gate::new(settings);
+    assert!(gate.observes());
+    let (call, phase) = streamed(&mut gate, "Write", &[r#"{"file_path": ".git/config"}"#]);
+    assert_eq!(phase, Phase::Flows);
+    assert_eq!(gate.finish(call), Fate::Passes);
+    assert_eq!(gate.begin("2", "Denied", None, Form::Json).phase(), &Phase::Flows);
+    let script = "await tools.apply_patch('x'); await tools.exec_command({cmd: 'ls'})";
+    assert_eq!(gate.whole("3", "exec", None, (Form::Text, script)), Fate::Passes);
+    let notes: Vec<String> = gate.take_notes().into_iter().map(|note| note.name).collect();
+    assert_eq!(notes, ["Write", "exec", "apply_patch", "exec_command"]);
+}

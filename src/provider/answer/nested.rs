@@ -1,0 +1,78 @@
+//! Finds the calls inside a call: what wraps several calls in one, and scripts that call tools.
+
+use serde_json::{Map, Value};
+
+use super::script;
+use crate::call::Input;
+
+/// Names of tools whose input is a list of calls: `{"tool_uses": [{"recipient_name", "parameters"}]}`, and
+/// `{"tool_calls": [{"tool", "parameters"}]}`.
+const WRAPPERS: &[&str] = &["parallel", "multi_tool_use.parallel", "batch"];
+
+/// The tool of code mode, whose input is a script.
+const SCRIPT: &str = "exec";
+
+/// What a call has in it.
+pub(super) enum Nested {
+    /// It is no wrapper.
+    None,
+    Calls(Vec<Inner>),
+    /// It calls tools, and nobody can say which.
+    Unknown(&'static str),
+}
+
+/// A call inside another.
+pub(super) struct Inner {
+    pub(super) name: String,
+    /// A string is the input of a custom tool.
+    pub(super) input: Value,
+}
+
+impl Inner {
+    pub(super) fn input(&self) -> Input<'_> {
+        self.input.as_str().map_or(Input::Json(&self.input), Input::Text)
+    }
+
+    /// Its input as text.
+    pub(super) fn text(&self) -> String {
+        self.input.as_str().map_or_else(|| self.input.to_string(), str::to_owned)
+    }
+}
+
+/// Whether a call of this name may have others in it, so that its name alone does not decide.
+pub(super) fn wraps(name: &str) -> bool {
+    WRAPPERS.contains(&name) || name == SCRIPT
+}
+
+/// The calls inside a call.
+pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
+    match input {
+        Input::Text(text) if name == SCRIPT => match script::calls(text) {
+            Some(calls) => {
+                let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
+                Nested::Calls(inner.collect())
+            }
+            None => Nested::Unknown("The script does more than call tools with literal inputs"),
+        },
+        Input::Json(json) if WRAPPERS.contains(&name) => wrapped(json),
+        Input::Text(_) | Input::Json(_) => Nested::None,
+    }
+}
+
+fn wrapped(json: &Value) -> Nested {
+    let Some(uses) = json.get("tool_uses").or_else(|| json.get("tool_calls")) else { return Nested::None };
+    let calls = uses.as_array().and_then(|uses| uses.iter().map(inner).collect::<Option<Vec<_>>>());
+    calls.map_or(Nested::Unknown("The list of calls cannot be understood"), Nested::Calls)
+}
+
+fn inner(one: &Value) -> Option<Inner> {
+    let text = |key| one.get(key).and_then(Value::as_str);
+    let name = text("recipient_name").or_else(|| text("tool"))?;
+    let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
+    let input = match one.get("parameters") {
+        Some(input @ (Value::Object(_) | Value::String(_))) => input.clone(),
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
+    };
+    Some(Inner { name, input })
+}

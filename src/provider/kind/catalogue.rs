@@ -1,0 +1,351 @@
+//! The tools of agents, dialects and widely used MCP servers, as data.
+
+use crate::call::Kind::{self, Fetch, Read, Shell, Write};
+
+/// Tools of one make.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Folded; no name stands twice.
+    pub(super) names: &'static [&'static str],
+    pub(super) kinds: &'static [Kind],
+    pub(super) takes: Takes,
+}
+
+/// Where an input says what the call does. A parameter is a dotted path; `*` is every element of an array. Of several
+/// parameters all that are there count.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Takes {
+    /// Nothing that a condition has a word for.
+    Nothing,
+    /// Commands: each string is one, and so is an array of strings, its arguments.
+    Command(&'static [&'static str]),
+    /// The same, where commands may be left out.
+    CommandIfAny(&'static [&'static str]),
+    /// Commands of an agent that runs `apply_patch` by itself where a shell would find none.
+    CommandOrPatch(&'static [&'static str]),
+    /// Paths, at least one.
+    Paths(&'static [&'static str]),
+    /// Paths; without one, the working directory. A `pattern` that leaves it is a path, too.
+    Search(&'static [&'static str]),
+    /// URLs, at least one.
+    Urls(&'static [&'static str]),
+    /// URLs, or none.
+    UrlsIfAny(&'static [&'static str]),
+    /// URLs, or a text in which they stand.
+    UrlsInText(&'static [&'static str], &'static str),
+    /// The text of a patch, as such or in a parameter, or one operation on a file.
+    Patch(&'static [&'static str]),
+    /// An editor: `command` says whether it reads or writes.
+    Editor,
+}
+
+/// The parameters by which agents name one file or directory.
+const FILE: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "file",
+    "filename",
+    "absolute_path",
+    "AbsolutePath",
+    "target_file",
+    "TargetFile",
+    "notebook_path",
+    "target_notebook",
+    "dirPath",
+    "dir_path",
+    "relative_workspace_path",
+    "target_directory",
+    "DirectoryPath",
+    "SearchDirectory",
+    "paths.*",
+    "include.*",
+    "filePaths.*",
+    "files.*",
+    "files.*.path",
+    "files.*.file_path",
+    "args.file.path",
+    "args.file.*.path",
+    "edits.*.path",
+    "edits.*.filePath",
+    "edits.*.file_path",
+    "replacements.*.filePath",
+];
+
+/// The parameters by which agents name where they search.
+const DIRECTORY: &[&str] = &[
+    "path",
+    "dir_path",
+    "directory",
+    "dirPath",
+    "file_path",
+    "relative_workspace_path",
+    "target_directory",
+    "target_directories.*",
+    "DirectoryPath",
+    "SearchDirectory",
+];
+
+/// The same where a file goes from one place to another.
+const FROM_TO: &[&str] = &[
+    "source",
+    "destination",
+    "src",
+    "dst",
+    "from",
+    "to",
+    "source_path",
+    "destination_path",
+    "old_path",
+    "new_path",
+    "oldPath",
+    "newPath",
+    "path",
+];
+
+const COMMAND: &[&str] = &["command", "cmd", "CommandLine", "commands.*", "script", "code"];
+
+/// Each command of `commands` is one; `command` is one with its arguments.
+const CODEX: &[&str] = &["command", "cmd", "commands.*", "input", "action.command", "action.commands.*"];
+
+const URL: &[&str] = &["url", "Url", "uri", "urls.*", "href"];
+
+/// Words that many a server has for something else: they count as whole names alone.
+pub(super) const GENERIC: &[&str] =
+    &["create", "list", "replace", "view", "python", "terminal", "memory", "patch"];
+
+/// What is known.
+pub(super) const CATALOGUE: &[Entry] = &[
+    // Claude Code, opencode, Anthropic's own tool, OpenHands, Kiro, Amp, MCP servers of shells.
+    Entry {
+        names: &[
+            "bash",
+            "bash_code_execution",
+            "execute_bash",
+            "executebash",
+            "run_bash",
+            "powershell",
+            "shell_execute",
+            "execute_shell",
+            "execute_shell_command",
+            "run_shell",
+            "run_command",
+            "runcommand",
+            "execute_command",
+            "executecommand",
+            "run_shell_command",
+            "run_terminal_cmd",
+            "run_terminal_command",
+            "run_in_terminal",
+            "runinterminal",
+            "terminal",
+            "launch-process",
+            "execute_ipython_cell",
+            "ipython",
+            "code_execution",
+            "execute_code",
+            "execute_python",
+            "run_python",
+            "python",
+        ],
+        kinds: &[Shell],
+        takes: Takes::Command(COMMAND),
+    },
+    // What belongs to a command that runs already.
+    Entry {
+        names: &[
+            "bashoutput",
+            "killbash",
+            "killshell",
+            "get_terminal_output",
+            "read_terminal",
+            "kill-process",
+        ],
+        kinds: &[Shell],
+        takes: Takes::Nothing,
+    },
+    Entry {
+        names: &["write_stdin", "send_command_input", "write-process", "send_to_terminal"],
+        kinds: &[Shell],
+        takes: Takes::CommandIfAny(&["chars", "input", "Input", "input_text", "command"]),
+    },
+    // Codex, and what OpenAI has defined.
+    Entry {
+        names: &[
+            "shell",
+            "shell_command",
+            "shell_call",
+            "exec_command",
+            "local_shell",
+            "local_shell_call",
+            "unified_exec",
+            "container.exec",
+        ],
+        kinds: &[Shell, Write],
+        takes: Takes::CommandOrPatch(CODEX),
+    },
+    Entry {
+        names: &["apply_patch", "applypatch", "apply_patch_call", "patch"],
+        kinds: &[Write],
+        takes: Takes::Patch(&["input", "patch", "patchText", "patch_text", "diff"]),
+    },
+    // Readers of files.
+    Entry {
+        names: &[
+            "read",
+            "read_file",
+            "readfile",
+            "read_many_files",
+            "read_files",
+            "read_multiple_files",
+            "read_text_file",
+            "read_media_file",
+            "fs_read",
+            "fsread",
+            "notebookread",
+            "view",
+            "view_file",
+            "view_image",
+            "open_file",
+            "get_file_info",
+            "get_file_contents",
+            "read_notebook",
+            "list_code_definition_names",
+            "read_lints",
+        ],
+        kinds: &[Read],
+        takes: Takes::Paths(FILE),
+    },
+    // Searches in files.
+    Entry {
+        names: &[
+            "glob",
+            "grep",
+            "grep_search",
+            "search_file_content",
+            "search_files",
+            "file_search",
+            "find_files",
+            "find_by_name",
+            "codebase_search",
+            "ls",
+            "list",
+            "list_dir",
+            "list_files",
+            "list_directory",
+            "list_directory_with_sizes",
+            "directory_tree",
+        ],
+        kinds: &[Read],
+        takes: Takes::Search(DIRECTORY),
+    },
+    // Writers of files.
+    Entry {
+        names: &[
+            "write",
+            "write_file",
+            "writefile",
+            "writetofile",
+            "write_to_file",
+            "fs_write",
+            "fswrite",
+            "save-file",
+            "create",
+            "create_file",
+            "createfile",
+            "new_file",
+            "create_directory",
+            "createdirectory",
+            "edit",
+            "edit_file",
+            "editfile",
+            "editfiles",
+            "edit_files",
+            "multiedit",
+            "multi_edit",
+            "edit_notebook",
+            "edit_notebook_file",
+            "notebookedit",
+            "replace",
+            "replace_in_file",
+            "replace_file_content",
+            "replace_string_in_file",
+            "multi_replace_string_in_file",
+            "apply_diff",
+            "insert_content",
+            "insert_edit_into_file",
+            "search_and_replace",
+            "search_replace",
+            "str_replace",
+            "undo_edit",
+            "reapply",
+            "delete_file",
+            "deletefile",
+            "remove_file",
+            "remove-files",
+            "append_file",
+        ],
+        kinds: &[Write],
+        takes: Takes::Paths(FILE),
+    },
+    Entry {
+        names: &["move_file", "rename_file", "copy_file"],
+        kinds: &[Write],
+        takes: Takes::Paths(FROM_TO),
+    },
+    // Editors of many commands.
+    Entry {
+        names: &[
+            "str_replace_editor",
+            "str-replace-editor",
+            "str_replace_based_edit_tool",
+            "text_editor",
+            "text_editor_code_execution",
+            "memory",
+        ],
+        kinds: &[Read, Write],
+        takes: Takes::Editor,
+    },
+    // What asks the network.
+    Entry {
+        names: &[
+            "webfetch",
+            "web-fetch",
+            "fetch",
+            "fetch_url",
+            "fetch_webpage",
+            "fetchwebpage",
+            "fetch_html",
+            "fetch_markdown",
+            "fetch_json",
+            "fetch_txt",
+            "read_web_page",
+            "read_url_content",
+            "http_request",
+            "open_simple_browser",
+            "browser_navigate",
+            "puppeteer_navigate",
+            "url_context",
+        ],
+        kinds: &[Fetch],
+        takes: Takes::Urls(URL),
+    },
+    Entry { names: &["web_fetch"], kinds: &[Fetch], takes: Takes::UrlsInText(URL, "prompt") },
+    Entry {
+        names: &[
+            "websearch",
+            "web-search",
+            "web_search",
+            "web_search_call",
+            "web_search_preview",
+            "search_web",
+            "google_web_search",
+            "google_search",
+            "web__run",
+            "web.run",
+            "browser_action",
+        ],
+        kinds: &[Fetch],
+        takes: Takes::UrlsIfAny(&["url", "urls.*", "action.url"]),
+    },
+];

@@ -1,0 +1,155 @@
+//! Reads an input by what the catalogue says of the tool.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::catalogue::Takes;
+use super::{patch, shell};
+use crate::call::{Facts, Input, Kind};
+
+/// What a call does, once for each kind that it is; none where the input is not what the tool takes. `kinds` are
+/// those of the tool.
+pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option<Vec<Facts<'a>>> {
+    let json = match input {
+        Input::Json(json) => json,
+        Input::Text(text) => return matches!(takes, Takes::Patch(_)).then(|| patched(text, None)).flatten(),
+    };
+    let facts = Facts::new(*kinds.first()?);
+    let fact = match takes {
+        Takes::Nothing => facts,
+        Takes::Command(keys) | Takes::CommandOrPatch(keys) => {
+            let restarts = json.get("restart") == Some(&Value::Bool(true));
+            let found = commands(json, keys)?;
+            if found.is_empty() && !restarts {
+                return None;
+            }
+            let written =
+                matches!(takes, Takes::CommandOrPatch(_)) && found.iter().any(|one| patch::is_in(one));
+            let writing = if written { Some(shell::patches(&found, json)?) } else { None };
+            let running = Facts { commands: found, ..facts };
+            return Some([Some(running), writing].into_iter().flatten().collect());
+        }
+        Takes::CommandIfAny(keys) => Facts { commands: commands(json, keys)?, ..facts },
+        Takes::Paths(keys) => Facts { paths: some(texts(json, keys)?)?, ..facts },
+        Takes::Search(keys) => Facts { paths: searched(json, keys)?, ..facts },
+        Takes::Urls(keys) => Facts { urls: some(texts(json, keys)?)?, ..facts },
+        Takes::UrlsIfAny(keys) => Facts { urls: texts(json, keys)?, ..facts },
+        Takes::UrlsInText(keys, text) => {
+            let mut urls = texts(json, keys)?;
+            urls.extend(json.get(text).and_then(Value::as_str).into_iter().flat_map(urls_in));
+            Facts { urls: some(urls)?, ..facts }
+        }
+        Takes::Patch(keys) => return patch_of(json, keys),
+        Takes::Editor => edited(json)?,
+    };
+    Some(vec![fact])
+}
+
+fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
+    (!all.is_empty()).then_some(all)
+}
+
+/// The commands of all parameters that are there; none where one of them is no command.
+fn commands<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
+    let mut found = Vec::new();
+    for key in keys {
+        let mut values = Vec::new();
+        gather(json, key, &mut values);
+        for value in values {
+            match value {
+                Value::String(command) => found.push(Cow::Borrowed(command.as_str())),
+                Value::Array(all) => {
+                    let arguments: Vec<&str> = all.iter().map(Value::as_str).collect::<Option<_>>()?;
+                    found.extend(shell::script(&arguments).map(Cow::Borrowed));
+                    found.push(Cow::Owned(arguments.join(" ")));
+                }
+                Value::Null => {}
+                Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The strings of all parameters that are there, one by one or in arrays; none where one of them is anything else.
+fn texts<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
+    let mut found: Vec<Cow<'a, str>> = Vec::new();
+    for key in keys {
+        let mut values = Vec::new();
+        gather(json, key, &mut values);
+        for value in values {
+            match value {
+                Value::String(text) => found.push(Cow::Borrowed(text.as_str())),
+                // An element that another parameter looks into.
+                Value::Object(_) if key.ends_with('*') => {}
+                Value::Null => {}
+                Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return None,
+            }
+        }
+    }
+    Some(found)
+}
+
+/// What stands at a dotted path, in which `*` is every element of an array; what is no array is its own element.
+fn gather<'a>(value: &'a Value, path: &str, found: &mut Vec<&'a Value>) {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let mut walk = |next: &'a Value| match rest {
+        Some(rest) => gather(next, rest, found),
+        None => found.push(next),
+    };
+    match (name, value) {
+        ("*", Value::Array(all)) => all.iter().for_each(walk),
+        ("*", _) => walk(value),
+        _ => value.get(name).into_iter().for_each(walk),
+    }
+}
+
+fn searched<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
+    let mut paths = texts(json, keys)?;
+    if paths.is_empty() {
+        paths.push(Cow::Borrowed("."));
+    }
+    let pattern = json.get("pattern").and_then(Value::as_str).filter(|pattern| leaves(pattern));
+    paths.extend(pattern.map(Cow::Borrowed));
+    Some(paths)
+}
+
+/// Whether a pattern of names finds files outside of the directory that is searched.
+fn leaves(pattern: &str) -> bool {
+    pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..")
+}
+
+fn urls_in(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let words = text.split(|c: char| c.is_whitespace() || "\"'`<>()[]{}|,;".contains(c));
+    let is_url = |word: &&str| {
+        word.split_once("://").is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty())
+    };
+    words.filter(is_url).map(Cow::Borrowed)
+}
+
+fn patch_of<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Facts<'a>>> {
+    let operation = json.get("operation").unwrap_or(json);
+    if operation.get("type").is_some() && operation.get("path").is_some() {
+        let paths = some(texts(operation, &["path", "move_to", "new_path"])?)?;
+        return Some(vec![Facts { paths, ..Facts::new(Kind::Write) }]);
+    }
+    let texts = some(texts(json, keys)?)?;
+    let paths = texts.iter().map(|text| patch::paths(text)).collect::<Option<Vec<_>>>()?.concat();
+    let paths = paths.into_iter().map(Cow::Owned).collect();
+    Some(vec![Facts { paths, ..Facts::new(Kind::Write) }])
+}
+
+/// A call that patches files; `directory` is where relative paths begin.
+pub(super) fn patched(text: &str, directory: Option<&str>) -> Option<Vec<Facts<'static>>> {
+    let paths =
+        patch::paths(text)?.into_iter().map(|path| Cow::Owned(patch::below(directory, path))).collect();
+    Some(vec![Facts { paths, ..Facts::new(Kind::Write) }])
+}
+
+fn edited(json: &Value) -> Option<Facts<'_>> {
+    let command = json.get("command")?.as_str()?;
+    let kind = if command == "view" { Kind::Read } else { Kind::Write };
+    let paths = some(texts(json, &["path", "file_path", "old_path", "new_path"])?)?;
+    Some(Facts { paths, ..Facts::new(kind) })
+}
