@@ -33,7 +33,7 @@ fn policy(size: usize) -> Policy {
             writeln!(text, "    - {{name: r{number}, tools: ['{name}'], action: {action}}}")
                 .expect("writing to a string");
         }
-        documents.extend(document::parse_everything("bench.yaml", &text).expect("a policy"));
+        documents.extend(document::parse("bench.yaml", &text).expect("a policy"));
     }
     let conditions = r"
 apiVersion: postern.dev/v1alpha1
@@ -50,7 +50,7 @@ spec:
           - {param: command, operator: Contains, values: [sudo]}
           - {all: [{param: timeout, operator: Equals, values: [0]}, {param: command, operator: NotStartsWith, values: [git]}]}
 ";
-    documents.extend(document::parse_everything("conditions.yaml", conditions).expect("a policy"));
+    documents.extend(document::parse("conditions.yaml", conditions).expect("a policy"));
     Policy::compile(&documents, &Labels::new()).expect("a policy")
 }
 

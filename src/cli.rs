@@ -148,6 +148,9 @@ pub enum Backend {
 pub enum PolicyCommand {
     /// Checks policies, and says everything that is wrong with file, line and column.
     Check(PolicyCheckArgs),
+    /// Says what applies to a pod: destinations, tools, credentials, limits, and which policies select it.
+    List(PolicyListArgs),
+    Explain(PolicyExplainArgs),
 }
 
 /// Arguments of `postern policy check`.
@@ -156,6 +159,50 @@ pub struct PolicyCheckArgs {
     /// Policy files, or directories of them (*.yaml, *.yml, *.json); all are checked as one policy.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+}
+
+/// Arguments of `postern policy list`.
+#[derive(Debug, Args)]
+pub struct PolicyListArgs {
+    /// Policy files, or directories of them (*.yaml, *.yml, *.json); all are one policy.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub pod: PodArgs,
+}
+
+/// Says why each rule does or does not apply to one tool call or request, and what is decided.
+///
+/// The question is JSON or YAML, an event or as little as {"toolCall": {"name", "input"}} or
+/// {"destination": {"host", "port"}, "http": {"method", "path"}} (docs/policy.md). The exit status is 0 whatever is
+/// decided.
+#[derive(Debug, Args)]
+pub struct PolicyExplainArgs {
+    /// A policy file or a directory of them; may be repeated, all are one policy.
+    #[arg(long, required = true, value_name = "FILE|DIR")]
+    pub policy: Vec<PathBuf>,
+    #[command(flatten)]
+    pub pod: PodArgs,
+    /// The call or request; `-` is standard input.
+    #[arg(value_name = "QUESTION")]
+    pub question: PathBuf,
+}
+
+/// The pod that policies are looked at for.
+#[derive(Debug, Args)]
+pub struct PodArgs {
+    /// Its labels; without any only policies that select every pod apply.
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = label)]
+    pub labels: Vec<(String, String)>,
+}
+
+/// Reads `KEY=VALUE`.
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a label is written KEY=VALUE")?;
+    if key.is_empty() {
+        return Err("a label needs a key before the `=`".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// `postern ca`.

@@ -1,5 +1,7 @@
 //! What a request and its answer say of themselves, as events and metrics have it (plain data, no content).
 
+use serde::{Deserialize, Serialize};
+
 use super::Verdict;
 
 /// What a request asks for.
@@ -89,8 +91,8 @@ impl Normalization {
     }
 }
 
-/// What an event keeps of a tool's input; the later is the more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What an event keeps of a tool's input, the words of `audit.toolInputs`; the later is the more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Inputs {
     None,
     Hash,

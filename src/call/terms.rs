@@ -71,6 +71,10 @@ pub enum Answer {
     UnsupportedCoding,
     /// With this status and error code, from which the client of the dialect recovers by itself.
     Recoverable { status: u16, code: &'static str },
+    /// A limit is reached that lifts by itself after that time: Anthropic 429 with `retry-after` and
+    /// `x-should-retry: false`, OpenAI and Gemini 400, as a 429 hides the message in Codex and stalls Gemini
+    /// (design section 6.5).
+    Limited { retry_after_seconds: u64 },
 }
 
 impl Denial {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{CaCommand, Cli, Command, DemoArgs, PolicyCommand};
+use crate::cli::{CaCommand, Cli, Command, DemoArgs};
 
 mod ca;
 mod check;
@@ -12,7 +12,7 @@ pub mod directories;
 mod doctor;
 mod gateway;
 pub mod output;
-mod policy_check;
+mod policy;
 mod private_directory;
 mod redirect;
 mod run;
@@ -29,7 +29,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Redirect(args) => redirect::run(&args, output),
-        Command::Policy(PolicyCommand::Check(args)) => policy_check::run(&args, output),
+        Command::Policy(command) => policy::run(&command, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),
         Command::Completions(args) => completions::run(&args),

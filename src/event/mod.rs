@@ -1,16 +1,17 @@
 //! What happened: the envelope that every sink, metric and report reads (plain data, no bodies).
 
 mod id;
+mod inference;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::call::Service;
 use crate::policy::RuleId;
 
 pub use id::{Id, Timestamp};
+pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
 
 /// The version of the envelope's shape, its `apiVersion`.
 pub const API_VERSION: &str = "postern.dev/event/v1";
@@ -47,6 +48,10 @@ pub struct Event {
     pub provider: Option<Provider>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<ToolCall>,
     pub decision: Decision,
     /// Joins the events of one connection.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +81,8 @@ impl Event {
             http: None,
             provider: None,
             payload: None,
+            usage: None,
+            tool_call: None,
             decision,
             connection: None,
             exchange: None,
@@ -178,19 +185,6 @@ fn version_word(version: http::Version) -> &'static str {
     }
 }
 
-/// Which LLM provider was asked, and for what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Provider {
-    pub name: &'static str,
-    pub api: &'static str,
-}
-
-impl From<Service> for Provider {
-    fn from(service: Service) -> Self {
-        Self { name: service.vendor.as_str(), api: service.api.as_str() }
-    }
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Payload {
@@ -265,7 +259,26 @@ impl Verdict {
 pub struct Transform {
     pub name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Extent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Extent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl Transform {
+    /// One of which only this much is to be said.
+    pub fn new(name: &'static str, detail: Option<String>) -> Self {
+        Self { name, before: None, after: None, detail }
+    }
+}
+
+/// A body, without what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// In hex.
+    pub sha256: String,
+    pub bytes: u64,
 }
 
 #[cfg(test)]
@@ -317,7 +330,7 @@ mod tests {
                 status: Some(403),
                 ..Http::request(&http::Method::POST, "/v1/files?key=secret", http::Version::HTTP_2)
             }),
-            provider: Some(Provider { name: "anthropic", api: "other" }),
+            provider: Some(Provider { name: "anthropic", api: "other", ..Provider::default() }),
             payload: Some(Payload { bytes: 12, ..Payload::default() }),
             decision: Decision {
                 verdict: Verdict::Deny,
@@ -327,7 +340,7 @@ mod tests {
             },
             connection: Some(id(2)),
             exchange: Some(id(3)),
-            transforms: vec![Transform { name: "scrub", detail: None }],
+            transforms: vec![Transform::new("scrub", None)],
             ..Event::new(id(1), Kind::Response, Decision::of(Verdict::Deny))
         }
     }

@@ -36,9 +36,18 @@ pub struct Policy {
     pub(super) tools: Rules,
     pub(super) settings: Settings,
     credentials: Vec<Arc<Credential>>,
-    /// How many policies select the pod.
-    selected: usize,
+    /// The policies that select the pod, the cluster's first.
+    selected: Vec<Selected>,
     synced_at: Option<SystemTime>,
+}
+
+/// A policy that selects the pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selected {
+    /// `namespace/policy` or `-/policy`.
+    pub id: String,
+    /// Whether it only records.
+    pub audit: bool,
 }
 
 /// Who selects the pod.
@@ -118,7 +127,7 @@ impl Policy {
             tools: Rules::default(),
             settings: Settings::new(&[], |_| true),
             credentials: Vec::new(),
-            selected: 0,
+            selected: Vec::new(),
             synced_at: None,
         }
     }
@@ -126,7 +135,10 @@ impl Policy {
     fn of(revision: String, judged: Vec<Judged<'_>>) -> Self {
         let selected: Vec<Lowered> =
             judged.into_iter().filter(|one| one.selected).map(|one| one.lowered).collect();
-        let count = selected.len();
+        let names: Vec<Selected> = selected
+            .iter()
+            .map(|lowered| Selected { id: lowered.scope.policy.clone(), audit: lowered.scope.audit })
+            .collect();
         let mode = Mode::of(selected.iter().map(|lowered| lowered.scope.audit));
         let settings = Settings::new(&selected, |scope| mode.heeds(scope.audit));
         let mut rules = Vec::new();
@@ -155,7 +167,7 @@ impl Policy {
             tools: Rules::new(tools),
             settings,
             credentials,
-            selected: count,
+            selected: names,
             synced_at: None,
         };
         policy.sniffed_ports = policy.host_ports();
@@ -164,7 +176,12 @@ impl Policy {
 
     /// How many policies select the pod.
     pub fn count(&self) -> usize {
-        self.selected
+        self.selected.len()
+    }
+
+    /// The policies that select the pod, the cluster's first.
+    pub fn selected(&self) -> &[Selected] {
+        &self.selected
     }
 
     /// `sha256:` and 16 hex digits of what the documents say: comments, order and files do not matter.
@@ -175,6 +192,12 @@ impl Policy {
     /// Whether only Audit policies select the pod.
     pub fn audit_only(&self) -> bool {
         self.mode == Mode::AuditOnly
+    }
+
+    /// `failurePolicy`: whether an answer that cannot be understood passes as it came. Of several policies all that
+    /// write it must say Open. Where only Audit policies select the pod nothing is refused for it.
+    pub fn failure_open(&self) -> bool {
+        self.audit_only() || self.settings.failure_open
     }
 
     /// The credentials of the policies that decide, the cluster's first.

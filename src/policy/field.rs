@@ -30,6 +30,16 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
+/// The same, in single quotes where that spares the reader escapes, as YAML has it.
+pub(super) fn plainly(text: &str) -> String {
+    let escapes = text.contains(['\\', '"']) && !text.contains('\'') && !text.contains(char::is_control);
+    match text.char_indices().nth(64) {
+        _ if !escapes => quoted(text),
+        Some((end, _)) => format!("'{}'…", text.get(..end).unwrap_or_default()),
+        None => format!("'{text}'"),
+    }
+}
+
 /// The field that holds this one; the whole document, `""`, at the end.
 pub(super) fn parent(path: &str) -> &str {
     path.get(..path.rfind(['.', '[']).unwrap_or(0)).unwrap_or_default()
@@ -51,6 +61,9 @@ mod tests {
     fn long_texts_are_quoted_in_part() {
         assert_eq!(quoted("a\"b"), r#""a\"b""#);
         assert_eq!(quoted(&"é".repeat(65)), format!("\"{}\"…", "é".repeat(64)));
+        assert_eq!(plainly(r"rm\s+"), r"'rm\s+'");
+        assert_eq!(plainly("it's \\"), r#""it's \\""#);
+        assert_eq!(plainly(&r"\".repeat(65)), format!("'{}'…", r"\".repeat(64)));
     }
 
     #[test]

@@ -53,6 +53,14 @@ impl HostedTools {
         self.0.iter().filter(move |part| sight == Sight::All || !part.audit)
     }
 
+    /// The strictest action with its rule, none where nobody writes one; and every policy's list of what stays.
+    pub(super) fn written(&self, sight: Sight) -> (Option<(HostedAction, String)>, Vec<Vec<String>>) {
+        let strictest = self.strictest(sight).map(|part| (part.section.action, part.denies.rule.to_string()));
+        let lists = self.visible(sight).filter(|part| part.section.action != HostedAction::Allow);
+        let words = |part: &Part| part.section.allow.iter().map(ToString::to_string).collect();
+        (strictest, lists.map(words).collect())
+    }
+
     /// The strictest action, and whose it is: the first that says so.
     fn strictest(&self, sight: Sight) -> Option<&Part> {
         self.visible(sight)

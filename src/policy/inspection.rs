@@ -1,5 +1,6 @@
 //! What an inspected destination may be asked for: the endpoints of the rules that decided.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::call::{Dialect, Service, Vendor};
@@ -138,7 +139,7 @@ impl Inspection {
 }
 
 impl Grant {
-    fn allows(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
         match (&self.endpoints, &asked.service) {
             (Some(listed), _) => listed.iter().any(|endpoint| endpoint.covers(asked.method, asked.path)),
             (None, Some(service)) => service.is_inference() && self.speaks(service),
@@ -149,6 +150,19 @@ impl Grant {
     /// Whether a service is of the dialect that the rule names; what belongs to no dialect is of each.
     fn speaks(&self, service: &Service) -> bool {
         self.provider.is_none_or(|own| service.dialect.is_none_or(|dialect| dialect == own))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    /// `GET, POST /path`, `any method /path`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.methods {
+            None => f.write_str("any method")?,
+            Some(methods) => {
+                f.write_str(&methods.iter().map(http::Method::as_str).collect::<Vec<_>>().join(", "))?
+            }
+        }
+        write!(f, " {}", self.path)
     }
 }
 

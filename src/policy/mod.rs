@@ -19,13 +19,17 @@ mod selector;
 mod condition;
 pub mod tool;
 
+pub mod allowance;
 pub mod hosted;
+pub mod limits;
 pub mod outcome;
 mod permission;
 mod settings;
 
 pub mod destination;
+pub mod explain;
 pub mod inspection;
+pub mod listing;
 mod naming;
 pub mod outlook;
 pub mod ruling;
@@ -41,7 +45,7 @@ pub mod pattern;
 use std::fmt;
 use std::sync::Arc;
 
-pub use compile::{Labels, Policy};
+pub use compile::{Labels, Policy, Selected};
 
 /// A rule's stable id: `namespace/policy/rule`, `-/policy/rule` or `postern/builtin/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -105,6 +105,20 @@ impl PathPattern {
     }
 }
 
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.segments.is_empty() {
+            return f.write_str("/");
+        }
+        self.segments.iter().try_for_each(|segment| match segment {
+            Segment::Literal(text) => write!(f, "/{text}"),
+            Segment::One => f.write_str("/*"),
+            Segment::Verb(verb) => write!(f, "/*{verb}"),
+            Segment::Any => f.write_str("/**"),
+        })
+    }
+}
+
 /// Compares segment by segment; of several `**` only the last needs another try, so this is quadratic at worst.
 fn covers<'a>(mut pattern: &[Segment], mut path: impl Iterator<Item = &'a str> + Clone) -> bool {
     let mut retry = None;

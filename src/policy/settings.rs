@@ -1,7 +1,11 @@
 //! What several policies write once each, and decide together by the strictest (design section 5.4).
 
-use super::document::tool::{Permission, ToolInputs};
+use crate::call::Inputs;
+
+use super::document::FailurePolicy;
+use super::document::tool::Permission;
 use super::hosted::HostedTools;
+use super::limits::Limits;
 use super::lower::{Lowered, Scope};
 use super::outcome::Outcome;
 use super::permission::Switch;
@@ -14,7 +18,10 @@ pub(super) struct Settings {
     pub(super) url_sources: Switch,
     pub(super) provider_state: Switch,
     pub(super) tool_default: Switch,
-    pub(super) tool_inputs: ToolInputs,
+    pub(super) tool_inputs: Inputs,
+    /// Whether one of the policies that decide says Open, and none Closed.
+    pub(super) failure_open: bool,
+    pub(super) limits: Limits,
 }
 
 const URL_SOURCES: &str = "The provider would fetch a URL that the request names";
@@ -29,7 +36,8 @@ impl Settings {
             Switch::new(section, reason, &default, &written.collect::<Vec<_>>())
         };
         let deny = |name, reason| Outcome::Denied(Ruling::builtin(name, reason));
-        let inputs = policies.iter().filter(|policy| heeded(&policy.scope));
+        let deciding = || policies.iter().filter(|policy| heeded(&policy.scope));
+        let mut failure = deciding().filter_map(|policy| policy.written.failure).peekable();
         Self {
             hosted_tools: HostedTools::new(policies),
             url_sources: switch("hostedTools", URL_SOURCES, deny("url-sources", URL_SOURCES), |policy| {
@@ -44,10 +52,12 @@ impl Settings {
             tool_default: switch("toolDefault", TOOL_DEFAULT, Outcome::Allowed(None), |policy| {
                 policy.written.tool_default
             }),
-            tool_inputs: inputs
+            tool_inputs: deciding()
                 .filter_map(|policy| policy.written.tool_inputs)
                 .min()
-                .unwrap_or(ToolInputs::Hash),
+                .unwrap_or(Inputs::Hash),
+            failure_open: failure.peek().is_some() && failure.all(|word| word == FailurePolicy::Open),
+            limits: Limits::new(policies),
         }
     }
 }

@@ -11,13 +11,9 @@ use crate::yaml::{self, Node, Position, Value};
 
 /// Fields of the language that this version does not implement, under the mapping that holds them.
 const NOT_YET: &[(&str, &[&str])] = &[
-    ("spec", &["rules", "dataLoss", "limits", "models", "routes", "toolOutputs"]),
+    ("spec", &["rules", "dataLoss", "models", "routes", "toolOutputs"]),
     ("spec.credentials[]", &["sigV4"]),
 ];
-
-/// Fields of `spec` that are read, judged and compiled, and refused all the same: nothing in the gateway asks for
-/// them yet, and what is written must hold.
-const NOT_ENFORCED: &[&str] = &["hostedTools", "providerState", "toolDefault", "tools", "audit"];
 
 const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 
@@ -27,15 +23,6 @@ const MAX_PATH: usize = 1024;
 /// Reads the policy documents of one file, several of them with `---` between. Tells every mistake that can
 /// be found in the file alone; a file without any document is one.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
-    parse_without(NOT_ENFORCED, file, text)
-}
-
-/// The same, with the fields that [`parse`] refuses because the gateway does not enforce them.
-pub fn parse_everything(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
-    parse_without(&[], file, text)
-}
-
-fn parse_without(refused: &[&str], file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
     let nodes = yaml::documents(text).map_err(|problem| vec![problem.in_file(file)])?;
     if nodes.is_empty() {
         let message = "there is no policy document in it: a file with nothing in it allows and denies nothing, \
@@ -45,7 +32,7 @@ fn parse_without(refused: &[&str], file: &str, text: &str) -> Result<Vec<Documen
     let mut documents = Vec::new();
     let mut problems = Vec::new();
     for node in nodes {
-        match document(refused, file, node) {
+        match document(file, node) {
             Ok(document) => documents.push(document),
             Err(found) => problems.extend(found),
         }
@@ -54,10 +41,9 @@ fn parse_without(refused: &[&str], file: &str, text: &str) -> Result<Vec<Documen
 }
 
 /// Reads one document. What it says is judged too, as far as it could be read.
-fn document(refused: &[&str], file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
-    let mut problems = refuse(refused, file, &mut root);
+fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
     let (document, faults) = read::read::<Document>(&mut root);
-    problems.extend(faults.iter().map(|fault| say(file, fault)));
+    let mut problems: Vec<Problem> = faults.iter().map(|fault| say(file, fault)).collect();
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
     if let Err(found) = lower::lower(&document) {
@@ -73,24 +59,6 @@ fn document(refused: &[&str], file: &str, mut root: Node) -> Result<Document, Ve
     }
     problems.sort_by_key(|problem| problem.position);
     if problems.is_empty() { Ok(document) } else { Err(problems) }
-}
-
-/// Takes fields of `spec` out, and says that they are not supported.
-fn refuse(fields: &[&str], file: &str, root: &mut Node) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let Value::Map(entries) = &mut root.value else { return problems };
-    for (_, spec) in entries.iter_mut().filter(|(key, _)| key.text == "spec") {
-        let Value::Map(entries) = &mut spec.value else { continue };
-        entries.retain(|(key, _)| {
-            let refused = fields.contains(&key.text.as_str());
-            if refused {
-                let problem = Problem::at(field::key("spec", &key.text), NOT_SUPPORTED).in_file(file);
-                problems.push(Problem { position: Some(key.position), ..problem });
-            }
-            !refused
-        });
-    }
-    problems
 }
 
 fn say(file: &str, fault: &read::Fault) -> Problem {

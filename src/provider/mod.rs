@@ -5,6 +5,7 @@
 
 pub mod adapter;
 pub mod answer;
+mod compatible;
 mod endpoint;
 pub mod request;
 
@@ -16,7 +17,7 @@ mod openai_responses;
 
 pub mod surface;
 
-use crate::call::Dialect;
+use crate::call::{Dialect, Service, Vendor};
 use crate::policy::name::DnsName;
 use adapter::Adapter;
 use surface::Surface;
@@ -35,4 +36,27 @@ pub fn adapter(dialect: Dialect) -> &'static dyn Adapter {
         Dialect::Gemini => &gemini::Gemini,
         Dialect::Bedrock => &bedrock::Bedrock,
     }
+}
+
+/// In whose words a refusal is said at a provider's host, also where an endpoint belongs to no dialect. None where
+/// the host speaks nothing that is known.
+pub fn voice(service: Service) -> Option<&'static dyn Adapter> {
+    let spoken = match service.vendor {
+        Vendor::Anthropic => Some(Dialect::Anthropic),
+        Vendor::Gemini | Vendor::VertexAi => Some(Dialect::Gemini),
+        Vendor::Bedrock => Some(Dialect::Bedrock),
+        Vendor::OpenAi
+        | Vendor::AzureOpenAi
+        | Vendor::Copilot
+        | Vendor::OpenRouter
+        | Vendor::Groq
+        | Vendor::DeepSeek
+        | Vendor::Mistral
+        | Vendor::XAi
+        | Vendor::Perplexity
+        | Vendor::Ollama
+        | Vendor::Cohere => Some(Dialect::OpenAIChat),
+        Vendor::Cursor | Vendor::AmazonQ | Vendor::Custom => None,
+    };
+    service.dialect.or(spoken).map(adapter)
 }

@@ -13,10 +13,11 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
+use super::budget::Reserved;
 use super::error::{Class, Failure};
 use super::head;
 use super::record::Record;
-use super::scrubbing::Scrubbing;
+use super::rewriting::Rewriting;
 use super::session::Activity;
 use super::upstream::H1Body;
 use crate::wire::http1::fit_for_trailers;
@@ -24,6 +25,9 @@ use crate::wire::http1::fit_for_trailers;
 /// The agent's body on its way upstream.
 pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
+    /// A body that was taken in whole, and the room that it has.
+    whole: Option<Bytes>,
+    reserved: Option<Reserved>,
     progress: Progress,
     silence: Silence,
     activity: Option<Arc<Activity>>,
@@ -58,6 +62,8 @@ impl RequestBody {
     pub(crate) fn new(incoming: Incoming, idle: Duration, activity: &Arc<Activity>) -> Self {
         Self {
             incoming: Some(incoming),
+            whole: None,
+            reserved: None,
             progress: Progress::default(),
             silence: Silence::new(idle),
             activity: Some(Arc::clone(activity)),
@@ -66,9 +72,18 @@ impl RequestBody {
 
     /// A body without a byte.
     pub(crate) fn empty() -> Self {
+        Self::whole(Bytes::new(), None)
+    }
+
+    /// A body that was taken in whole, and the room that it has until it was sent.
+    pub(crate) fn whole(bytes: Bytes, reserved: Option<Reserved>) -> Self {
         let progress = Progress::default();
-        progress.finish();
-        Self { incoming: None, progress, silence: Silence::new(Duration::MAX), activity: None }
+        if bytes.is_empty() {
+            progress.finish();
+        }
+        let whole = (!bytes.is_empty()).then_some(bytes);
+        let silence = Silence::new(Duration::MAX);
+        Self { incoming: None, whole, reserved, progress, silence, activity: None }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -89,7 +104,12 @@ impl http_body::Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+        let Some(incoming) = &mut self.incoming else {
+            let whole = self.whole.take();
+            self.reserved = None;
+            self.progress.finish();
+            return Poll::Ready(whole.map(|whole| Ok(Frame::data(whole))));
+        };
         match Pin::new(incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.silence.broken();
@@ -116,22 +136,26 @@ impl http_body::Body for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream)
+        self.whole.is_none() && self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), http_body::Body::size_hint)
+        let whole = self.whole.as_ref().map_or(0, Bytes::len) as u64;
+        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(whole), http_body::Body::size_hint)
     }
 }
 
 /// What the agent is given back.
 pub(crate) struct Body {
     source: Source,
-    scrubbing: Option<Box<Scrubbing>>,
+    rewriting: Option<Box<Rewriting>>,
     /// Frames that a rewrite made of one chunk and that are still to go.
     ready: VecDeque<Frame<Bytes>>,
+    /// How it ends once what is ready has gone.
+    failing: Option<Failure>,
     record: Option<Box<Record>>,
     silence: Silence,
+    watchdog: Watchdog,
 }
 
 enum Source {
@@ -161,14 +185,20 @@ impl Body {
     }
 
     fn over(source: Source, idle: Duration) -> Self {
-        let silence = Silence::new(idle);
-        Self { source, scrubbing: None, ready: VecDeque::new(), record: None, silence }
+        Self {
+            source,
+            rewriting: None,
+            ready: VecDeque::new(),
+            failing: None,
+            record: None,
+            silence: Silence::new(idle),
+            watchdog: Watchdog::default(),
+        }
     }
 
-    /// Runs the body through a rewrite; its length is unknown from now on.
-    pub(crate) fn scrubbed(mut self, scrubbing: Scrubbing) -> Self {
-        self.scrubbing = Some(Box::new(scrubbing));
-        self
+    /// Adds to what the body is run through.
+    pub(crate) fn rewriting(&mut self) -> &mut Rewriting {
+        self.rewriting.get_or_insert_default()
     }
 
     /// Tells the record how the body ends.
@@ -181,7 +211,10 @@ impl Body {
     }
 
     fn end(&mut self, failure: Option<&Failure>) {
-        if let Some(record) = self.record.take() {
+        if let Some(mut record) = self.record.take() {
+            if let Some(rewriting) = &mut self.rewriting {
+                rewriting.tell_all(&mut record);
+            }
             record.body_ended(failure);
         }
     }
@@ -215,28 +248,78 @@ impl Body {
     fn take_in(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, Failure> {
         self.silence.broken();
         let frame = without_forbidden_trailers(frame);
-        let Some(scrubbing) = &mut self.scrubbing else { return Ok(Some(frame)) };
-        scrubbing.frame(frame, &mut self.ready)?;
+        let Some(rewriting) = &mut self.rewriting else { return Ok(Some(frame)) };
+        rewriting.frame(frame, &mut self.ready)?;
+        self.rewrote();
         Ok(None)
+    }
+
+    /// Tells what a rewrite found. Where it ended the answer, nothing more is read of the source.
+    fn rewrote(&mut self) {
+        let Some(rewriting) = &mut self.rewriting else { return };
+        let broken = rewriting.take_broken();
+        if let Some(record) = &mut self.record {
+            rewriting.tell(record);
+            if let Some(broken) = &broken {
+                record.broke(broken);
+                rewriting.tell_all(record);
+            }
+        }
+        if broken.is_some() {
+            self.rewriting = None;
+            self.source = Source::Ended;
+        }
     }
 
     /// The source has ended: what the rewrite held back follows.
     fn finish(&mut self) -> Result<(), Failure> {
         self.source = Source::Ended;
-        match self.scrubbing.take() {
-            Some(mut scrubbing) => scrubbing.finish(&mut self.ready),
-            None => Ok(()),
+        let Some(rewriting) = &mut self.rewriting else { return Ok(()) };
+        rewriting.finish(&mut self.ready)?;
+        self.rewrote();
+        if let (Some(mut rewriting), Some(record)) = (self.rewriting.take(), &mut self.record) {
+            rewriting.tell_all(record);
         }
+        Ok(())
+    }
+
+    /// The source broke off: the agent is told by what it then reads, and by how the body ends.
+    fn break_off(&mut self) -> Result<(), Failure> {
+        let failure = Failure::new(Class::Exchange, "the upstream broke off its answer");
+        if let Some(rewriting) = &mut self.rewriting {
+            rewriting.broken_off(&mut self.ready);
+            self.rewrote();
+        }
+        if self.ready.is_empty() {
+            return Err(failure);
+        }
+        self.source = Source::Ended;
+        self.failing = Some(failure);
+        Ok(())
     }
 
     fn hand_out(&mut self, frame: Frame<Bytes>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
             record.count_received(data.len());
         }
+        self.watchdog.fed();
         if self.is_end_stream() {
             self.end(None);
         }
         Poll::Ready(Some(Ok(frame)))
+    }
+
+    /// Whether something is held for so long that the agent has to hear something meanwhile.
+    fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(rewriting) = self.rewriting.as_mut().filter(|rewriting| rewriting.holds()) else {
+            return false;
+        };
+        if !self.watchdog.poll_hungry(cx) {
+            return false;
+        }
+        self.watchdog.fed();
+        rewriting.keep_alive(&mut self.ready);
+        true
     }
 }
 
@@ -250,22 +333,25 @@ impl http_body::Body for Body {
             if let Some(frame) = this.ready.pop_front() {
                 return this.hand_out(frame);
             }
-            if let Some(scrubbing) = this.scrubbing.as_mut().filter(|scrubbing| scrubbing.has_more()) {
-                match scrubbing.go_on(&mut this.ready) {
-                    Ok(()) => continue,
+            if let Some(failure) = this.failing.take() {
+                return this.fail(failure);
+            }
+            if let Some(rewriting) = this.rewriting.as_mut().filter(|rewriting| rewriting.has_more()) {
+                match rewriting.go_on(&mut this.ready) {
+                    Ok(()) => this.rewrote(),
                     Err(failure) => return this.fail(failure),
                 }
+                continue;
             }
-            if matches!(this.source, Source::Ended) && this.scrubbing.is_none() {
+            if matches!(this.source, Source::Ended) && this.rewriting.is_none() {
                 this.end(None);
                 return Poll::Ready(None);
             }
             let step = match this.poll_source(cx) {
                 Poll::Ready(Some(Ok(frame))) => this.take_in(frame),
-                Poll::Ready(Some(Err(_))) => {
-                    Err(Failure::new(Class::Exchange, "the upstream broke off its answer"))
-                }
+                Poll::Ready(Some(Err(_))) => this.break_off().map(|()| None),
                 Poll::Ready(None) => this.finish().map(|()| None),
+                Poll::Pending if this.poll_hungry(cx) => continue,
                 Poll::Pending if this.silence.poll_too_long(cx) => {
                     Err(Failure::new(Class::Idle, "the upstream said nothing for too long"))
                 }
@@ -280,12 +366,12 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ready.is_empty() && self.scrubbing.is_none() && self.source_has_ended()
+        self.ready.is_empty() && self.rewriting.is_none() && self.failing.is_none() && self.source_has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            _ if self.scrubbing.as_ref().is_some_and(|scrubbing| !scrubbing.keeps_length()) => {
+            _ if self.rewriting.as_ref().is_some_and(|rewriting| !rewriting.keeps_length()) => {
                 SizeHint::default()
             }
             Source::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
@@ -294,6 +380,15 @@ impl http_body::Body for Body {
             Source::Ended => SizeHint::with_exact(
                 self.ready.iter().filter_map(Frame::data_ref).map(|d| d.len() as u64).sum(),
             ),
+        }
+    }
+}
+
+impl Drop for Body {
+    /// An agent that hangs up leaves an answer that said something of itself.
+    fn drop(&mut self) {
+        if let (Some(rewriting), Some(record)) = (&mut self.rewriting, &mut self.record) {
+            rewriting.tell_all(record);
         }
     }
 }
@@ -341,5 +436,25 @@ impl Silence {
             timer.as_mut().reset(due);
         }
         false
+    }
+}
+
+/// How long an agent hears nothing while something is held (design section 6.4).
+pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
+
+/// When the agent last heard something. Costs nothing while nothing is held.
+#[derive(Default)]
+struct Watchdog {
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watchdog {
+    fn fed(&mut self) {
+        self.timer = None;
+    }
+
+    fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(HUNGRY)));
+        timer.as_mut().poll(cx).is_ready()
     }
 }

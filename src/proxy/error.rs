@@ -5,6 +5,7 @@ use std::io;
 use http::StatusCode;
 use rustls::AlertDescription;
 
+use crate::call::{Answer, Denial};
 use crate::policy::destination::Ruling;
 use crate::telemetry::label::UpstreamError;
 
@@ -24,6 +25,8 @@ pub(crate) struct Refusal {
     pub(crate) ruling: Ruling,
     /// Whether the agent's connection is of no use after it.
     pub(crate) close: bool,
+    /// How an LLM provider's dialect says it.
+    pub(crate) answer: Answer,
 }
 
 /// An error of the far side. The message is fit for the agent's eyes.
@@ -146,13 +149,34 @@ impl From<Refusal> for Stop {
 impl From<Ruling> for Stop {
     /// A denial that leaves the connection usable.
     fn from(ruling: Ruling) -> Self {
-        Self::Denied(Refusal { status: StatusCode::FORBIDDEN, ruling, close: false })
+        Self::Denied(Refusal::new(StatusCode::FORBIDDEN, ruling))
+    }
+}
+
+impl From<Denial> for Stop {
+    fn from(denial: Denial) -> Self {
+        let (status, close) = match denial.answer {
+            // What of the body has not come is read when the connection closes.
+            Answer::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, true),
+            Answer::UnsupportedCoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, false),
+            Answer::Forbidden => (StatusCode::FORBIDDEN, false),
+            Answer::Limited { .. } => (StatusCode::TOO_MANY_REQUESTS, false),
+            Answer::Recoverable { status, .. } => {
+                (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), false)
+            }
+        };
+        Self::Denied(Refusal { status, ruling: denial.decision.into(), close, answer: denial.answer })
     }
 }
 
 impl Refusal {
+    /// A denial that leaves the connection usable.
+    pub(crate) fn new(status: StatusCode, ruling: Ruling) -> Self {
+        Self { status, ruling, close: false, answer: Answer::Forbidden }
+    }
+
     /// A denial after which the connection is closed.
     pub(crate) fn closing(status: StatusCode, ruling: Ruling) -> Self {
-        Self { status, ruling, close: true }
+        Self { close: true, ..Self::new(status, ruling) }
     }
 }

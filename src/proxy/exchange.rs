@@ -1,23 +1,26 @@
 //! One request: named, decided, edited, given its credential, sent, answered, recorded. Each step is a file.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, Version, header};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
+use super::answer::Hearing;
 use super::body::{Body, RequestBody};
 use super::error::{Class, Failure, Refusal, Stop};
 use super::names;
+use super::question::{Question, Reader};
 use super::record::Record;
-use super::scrubbing::Scrubbing;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
-use super::upgrade::{self, Socket, Upgrade};
+use super::conversation::Conversation;
+use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{head, reply};
-use crate::call::{Api, Service};
+use crate::call::{Api, Service, Terms};
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
 use crate::event::Verdict;
 use crate::filter::scrub::{self, Needles};
@@ -56,7 +59,7 @@ enum Answered {
 
 struct Exchange<'a> {
     session: &'a Arc<Session>,
-    snapshot: &'a Snapshot,
+    snapshot: &'a Arc<Snapshot>,
     /// The request's body, until it is sent.
     incoming: Option<Incoming>,
 }
@@ -65,6 +68,8 @@ struct Exchange<'a> {
 struct Decided {
     origin: Origin,
     ruling: Ruling,
+    /// What the request is, where it goes to an LLM provider.
+    service: Option<Service>,
     plan: Option<Plan>,
     upgrade: Option<Upgrade>,
 }
@@ -72,21 +77,29 @@ struct Decided {
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
         let decided = self.decide(&mut parts, record)?;
+        let question = self.read(&mut parts, &decided, record).await?;
         self.edit(&mut parts, &decided, record)?;
         record.allowed(&decided.ruling);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let needles = self.snapshot.needles(&decided.origin);
-        let request = self.outgoing(parts);
+        let (question, body) = question.unzip();
+        let request = self.outgoing(parts, body);
         let method = request.method().clone();
         let answer = match (self.send(request, &decided).await?, decided.upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
-                let (response, socket) = upgrade.join(self.session, decided.origin, response, needles)?;
-                record.answered(response.status().as_u16(), None);
+                let credential = decided.plan.as_ref().map(|plan| plan.credential().name.clone());
+                let carries = self.carries(question, credential, needles);
+                let (response, socket) = upgrade.join(self.session, decided.origin, response, carries)?;
+                record.answered(response.status().as_u16(), response.headers());
                 return Ok(Answered::Socket(response, socket));
             }
             (answer, _) => answer,
         };
-        let response = self.incoming(answer, record)?;
+        let mut response = self.incoming(answer, record)?;
+        if let Some(question) = &question {
+            let hearing = Hearing { session: self.session, snapshot: self.snapshot, question };
+            response = hearing.of(response, record).await?;
+        }
         Ok(Answered::Http(self.scrub(response, &method, needles)?))
     }
 
@@ -107,10 +120,16 @@ impl Exchange<'_> {
         }
         let mut upgrade = None;
         if upgrade::is_asked(parts)? {
-            ruling = worst(ruling, inspection.upgrade(service.is_some())).map_err(upgrade::not_served)?;
+            let said = match service {
+                Some(service) if service.dialect.is_some() => {
+                    self.snapshot.policy().provider_state().decision.into()
+                }
+                Some(_) | None => inspection.upgrade(service.is_some()),
+            };
+            ruling = worst(ruling, said).map_err(upgrade::not_served)?;
             upgrade = Some(Upgrade::of(parts)?);
         }
-        Ok(Decided { origin, ruling, plan, upgrade })
+        Ok(Decided { origin, ruling, service, plan, upgrade })
     }
 
     /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
@@ -119,16 +138,40 @@ impl Exchange<'_> {
             return Ok(());
         }
         let ruling = Ruling::builtin("bound", "the request has more header fields than limits.headerCount");
-        Err(Refusal { status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling, close: false }.into())
+        Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling).into())
+    }
+
+    /// Reads a request to a model, and answers what it asks with the body that goes on. Any other streams unread.
+    async fn read(
+        &mut self,
+        parts: &mut Parts,
+        decided: &Decided,
+        record: &mut Record,
+    ) -> Result<Option<(Question, RequestBody)>, Stop> {
+        let Some(service) = decided.service else { return Ok(None) };
+        let Some(dialect) = service.dialect else { return Ok(None) };
+        let reader = Reader { session: self.session, snapshot: self.snapshot, service, dialect };
+        if decided.upgrade.is_some() {
+            // What is asked comes later, in messages.
+            return Ok(Some((reader.question(parts), RequestBody::empty())));
+        }
+        let Some(incoming) = self.incoming.take() else { return Ok(None) };
+        let read = reader.read(parts, incoming, record).await?;
+        let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
+        let allowances = &self.session.gateway.allowances;
+        let recorded = allowances.admit(self.snapshot.policy(), credential, SystemTime::now())?;
+        record.weighed(recorded.into_iter().collect());
+        Ok(Some(read))
     }
 
     /// Makes the head fit to go on; the real key comes last, so that nothing else ever sees it.
     fn edit(&self, parts: &mut Parts, decided: &Decided, record: &mut Record) -> Result<(), Stop> {
         head::strip(&mut parts.headers);
+        let is_read = decided.service.is_some_and(|service| service.dialect.is_some());
         if decided.upgrade.is_some() {
-            upgrade::ask(&mut parts.headers);
+            upgrade::ask(&mut parts.headers, is_read);
         }
-        if self.snapshot.needles(&decided.origin).is_some() {
+        if is_read || self.snapshot.needles(&decided.origin).is_some() {
             scrub::ask_for_plain(&mut parts.headers);
         }
         let Some(plan) = &decided.plan else { return Ok(()) };
@@ -196,8 +239,23 @@ impl Exchange<'_> {
         }
     }
 
-    /// The request as it goes upstream, its body streaming.
-    fn outgoing(&mut self, parts: Parts) -> Request<RequestBody> {
+    /// What is done with what a WebSocket carries: one to a model is looked into.
+    fn carries(
+        &self,
+        question: Option<Question>,
+        credential: Option<String>,
+        needles: Option<Arc<Needles>>,
+    ) -> Carries {
+        let Some(question) = question else { return Carries::Bytes(needles) };
+        let (session, snapshot) = (Arc::clone(self.session), Arc::clone(self.snapshot));
+        Carries::Conversation(Box::new(Conversation { session, snapshot, question, credential, needles }))
+    }
+
+    /// The request as it goes upstream, its body streaming where it was not read.
+    fn outgoing(&mut self, parts: Parts, read: Option<RequestBody>) -> Request<RequestBody> {
+        if let Some(body) = read {
+            return Request::from_parts(parts, body);
+        }
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let body = match self.incoming.take() {
             Some(incoming) if !incoming.is_end_stream() => {
@@ -231,8 +289,7 @@ impl Exchange<'_> {
             Speaks::H1 => Version::HTTP_11,
             Speaks::H2 => Version::HTTP_2,
         };
-        let encoding = response.headers().get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-        record.answered(response.status().as_u16(), encoding.map(str::to_owned));
+        record.answered(response.status().as_u16(), response.headers());
         Ok(response)
     }
 
@@ -249,8 +306,10 @@ impl Exchange<'_> {
             return Ok(response);
         }
         let limits = self.snapshot.coding_limits();
-        let scrubbing = Scrubbing::of(response.headers_mut(), needles, limits)?;
-        Ok(response.map(|body| body.scrubbed(scrubbing)))
+        let mut head = std::mem::take(response.headers_mut());
+        response.body_mut().rewriting().scrubbing(&mut head, needles, limits)?;
+        *response.headers_mut() = head;
+        Ok(response)
     }
 
     /// Says why the request goes no further. What of its body still comes is read when the connection closes.
@@ -258,7 +317,7 @@ impl Exchange<'_> {
         match stop {
             Stop::Denied(refusal) => {
                 let event = record.denied(refusal);
-                reply::denied(refusal, &record.destination(), event)
+                reply::denied(refusal, &record.destination(), record.service(), event)
             }
             Stop::Failed(failure) => {
                 let event = record.failed(failure);

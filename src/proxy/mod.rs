@@ -1,21 +1,26 @@
 //! Moves bytes: from an agent's connection to its upstream and back, as policy decides.
 
+mod answer;
 mod body;
+mod budget;
 pub(crate) mod canary;
 mod connect;
+mod conversation;
 mod error;
 mod exchange;
 mod flow;
 mod framed;
 mod head;
+mod intake;
 mod intercept;
 pub(crate) mod listener;
 mod names;
+mod question;
 mod readahead;
 mod record;
 mod reply;
 mod rewind;
-mod scrubbing;
+mod rewriting;
 mod session;
 pub mod snapshot;
 mod sniff;
@@ -29,14 +34,20 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
+use crate::call::BlockedCalls;
 use crate::dns::Names;
 use crate::drain::Drain;
 use crate::ledger::Ledger;
+use crate::policy::allowance::Allowances;
 use crate::telemetry::label::{Closed, Limit};
 use crate::telemetry::metrics::Metrics;
 use crate::wire::http1::{Bound, Violation};
+use budget::Budget;
 use canary::Canaries;
 use snapshot::Snapshot;
+
+/// Of how many answers and conversations it is remembered what was blocked in them.
+const BLOCKED: usize = 4_096;
 
 /// What every connection shares.
 pub struct Gateway {
@@ -47,6 +58,10 @@ pub struct Gateway {
     pub metrics: Arc<Metrics>,
     pub drain: Drain,
     pub(crate) canaries: Canaries,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) allowances: Allowances,
+    /// What was blocked in conversations that providers keep.
+    pub(crate) blocked: BlockedCalls,
     /// The names that the resolver gave addresses, where there is one.
     pub(crate) names: Option<Arc<Names>>,
 }
@@ -61,7 +76,19 @@ impl Gateway {
     ) -> Arc<Self> {
         let generation = watch::Sender::new(0);
         let snapshot = ArcSwap::from_pointee(snapshot);
-        Arc::new(Self { snapshot, generation, ledger, metrics, drain, canaries: Canaries::default(), names })
+        let (canaries, budget) = (Canaries::default(), Budget::new(Arc::clone(&metrics)));
+        Arc::new(Self {
+            snapshot,
+            generation,
+            ledger,
+            metrics,
+            drain,
+            canaries,
+            budget,
+            allowances: Allowances::default(),
+            blocked: BlockedCalls::new(BLOCKED),
+            names,
+        })
     }
 
     /// The snapshot in force. An exchange keeps the one it began with.

@@ -64,7 +64,7 @@ fn agree(origin: &Origin, claim: &Authority) -> Result<(), Stop> {
     }
     let reason = format!("the request is for {} and its connection for {}", Shown(claim), origin.authority());
     let ruling = Ruling::builtin("name-mismatch", reason);
-    Err(Refusal { status: StatusCode::MISDIRECTED_REQUEST, ruling, close: false }.into())
+    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, ruling).into())
 }
 
 struct Shown<'a>(&'a Authority);

@@ -2,23 +2,29 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
-use http::header;
 use http::request::Parts;
+use http::{HeaderMap, header};
 
 use super::error::{Failure, Refusal};
 use super::session::{Busy, Session};
 use super::upstream::Origin;
-use crate::call::Service;
+use crate::call::{self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service};
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
+use crate::provider::answer::Broken;
 use crate::telemetry::metrics::Timings;
 
+/// Where providers say what they call an answer.
+const REQUEST_IDS: [&str; 5] =
+    ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "mistral-correlation-id"];
 /// The longest session label that is taken from an agent.
 const LABEL: usize = 128;
+/// How many tool definitions an event has.
+const TOOLS: usize = 128;
 /// Where agents say which session a request belongs to.
 const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
 
@@ -28,10 +34,19 @@ pub(crate) struct Record {
     _busy: Busy,
     id: Id,
     label: Arc<str>,
+    /// Whether the head says which session it is.
+    is_labelled: bool,
     trace: Option<String>,
     destination: Arc<event::Destination>,
     http: Http,
     service: Option<Service>,
+    /// What the request and its answer say of themselves, where it goes to an LLM provider.
+    provider: Option<event::Provider>,
+    usage: call::Usage,
+    /// The name of the credential that is attached.
+    credential: Option<String>,
+    /// What was decided of the answer, where it was not let through.
+    verdict: Decision,
     decided: bool,
     ended: bool,
     begun: Instant,
@@ -53,11 +68,16 @@ impl Record {
             session: Arc::clone(session),
             _busy: session.activity.begin(),
             id: fresh_id(),
+            is_labelled: label.is_some(),
             label: label.unwrap_or_else(|| Arc::clone(&session.label)),
             trace: parts.headers.get("traceparent").and_then(trace_of),
             destination: Arc::clone(&session.destination),
             http: Http::request(&parts.method, parts.uri.path(), parts.version),
             service: None,
+            provider: None,
+            usage: call::Usage::default(),
+            credential: None,
+            verdict: Decision::of(Verdict::Allow),
             decided: false,
             ended: false,
             begun: Instant::now(),
@@ -97,6 +117,121 @@ impl Record {
     /// What the request is, where it goes to an LLM provider.
     pub(crate) fn asks(&mut self, service: Option<Service>) {
         self.service = service;
+        self.provider = service.map(event::Provider::from);
+    }
+
+    pub(crate) fn service(&self) -> Option<Service> {
+        self.service
+    }
+
+    /// What the request asks for, once it was read.
+    pub(crate) fn understood(&mut self, facts: &RequestFacts) {
+        if let (false, Some(session)) = (self.is_labelled, &facts.session) {
+            self.label = session.as_str().into();
+        }
+        let Some(provider) = &mut self.provider else { return };
+        provider.model = facts.model.as_deref().map(Arc::from);
+        provider.stream = Some(facts.stream);
+        if facts.models.len() > 1 {
+            provider.models.clone_from(&facts.models);
+        }
+        let tools = facts.tools.iter().take(TOOLS);
+        provider.tools = tools
+            .map(|tool| event::ToolDefinition { name: tool.name.clone(), sha256: tool.sha256.clone() })
+            .collect();
+    }
+
+    /// What else was decided while the request was read: audits, and what is taken out rather than refused.
+    pub(crate) fn weighed(&self, decisions: Vec<Decision>) {
+        for decision in decisions.into_iter().filter(|decision| decision.verdict != Verdict::Deny) {
+            self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Policy, decision));
+        }
+    }
+
+    /// The request's body was changed: the event that says how.
+    pub(crate) fn edited(&mut self, transforms: Vec<Transform>) {
+        let mut event = self.event(fresh_id(), Kind::Transform, Decision::of(Verdict::Allow));
+        event.transforms.clone_from(&transforms);
+        self.session.gateway.ledger.emit(event);
+        self.transforms.extend(transforms);
+    }
+
+    /// Tool calls of the answer were decided: an event for each.
+    pub(crate) fn calls(&mut self, notes: Vec<CallNote>) {
+        let Some(service) = self.service else { return };
+        if notes.is_empty() {
+            return;
+        }
+        let policy = self.session.gateway.snapshot();
+        for mut note in notes {
+            let audited = std::mem::take(&mut note.verdict.audited);
+            let decision = note.verdict.decision.clone();
+            let allowances = &self.session.gateway.allowances;
+            if decision.denies() {
+                allowances.denied(policy.policy(), self.credential.as_deref());
+            } else {
+                allowances.allowed(self.credential.as_deref());
+            }
+            self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
+            let call = event::ToolCall::from(note);
+            for (kind, decision) in std::iter::once((Kind::ToolCall, decision))
+                .chain(audited.into_iter().map(|decision| (Kind::Policy, decision)))
+            {
+                let mut event = self.event(fresh_id(), kind, decision);
+                event.direction = event::Direction::Inbound;
+                event.tool_call = Some(call.clone());
+                self.session.gateway.ledger.emit(event);
+            }
+        }
+    }
+
+    /// Calls were blocked in answers or conversations that the provider keeps: it waits for their outputs.
+    pub(crate) fn blocked(&self, calls: Vec<(String, BlockedCall)>) {
+        for (scope, call) in calls {
+            self.session.gateway.blocked.remember(&scope, call);
+        }
+    }
+
+    /// Another request over the same WebSocket goes on: its event.
+    pub(crate) fn asked_again(&mut self) {
+        self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
+        self.session.gateway.metrics.request(self.service, Verdict::Allow);
+    }
+
+    /// Another request over the same WebSocket is refused: its event.
+    pub(crate) fn refused_again(&mut self, denial: &Denial) {
+        self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, denial.decision.clone()));
+        self.session.gateway.metrics.request(self.service, Verdict::Deny);
+    }
+
+    /// What the answer says of itself, as far as it came.
+    pub(crate) fn read(&mut self, facts: &AnswerFacts, normalization: Normalization) {
+        self.usage = facts.usage;
+        let Some(provider) = &mut self.provider else { return };
+        provider.response_model.clone_from(&facts.model);
+        if provider.request_id.is_none() {
+            provider.request_id.clone_from(&facts.id);
+        }
+        provider.normalization = Some(normalization.as_str());
+    }
+
+    /// What cannot be understood went on, since `failurePolicy: Open` says so: an event that warns of it.
+    pub(crate) fn passed(&self, broken: &Broken) {
+        self.warned(&Ruling::builtin(broken.rule, broken.reason.clone()).to_decision());
+    }
+
+    /// Something went on that `failurePolicy: Closed` would have stopped.
+    pub(crate) fn warned(&self, decision: &Decision) {
+        let warning = Decision { verdict: Verdict::Audit, ..decision.clone() };
+        let mut event = self.event(fresh_id(), Kind::Policy, warning);
+        event.direction = event::Direction::Inbound;
+        self.session.gateway.ledger.emit(event);
+    }
+
+    /// The answer goes no further: what came of it could not be understood, or was more than a bound allows.
+    pub(crate) fn broke(&mut self, broken: &Broken) {
+        self.verdict = Ruling::builtin(broken.rule, broken.reason.clone()).to_decision();
+        self.failure = Some(Cow::Borrowed("the answer was ended by policy"));
     }
 
     /// `host:port` for people.
@@ -120,13 +255,19 @@ impl Record {
     /// The request carries a real key from here on.
     pub(crate) fn credential_attached(&mut self, credential: &Credential) {
         self.session.gateway.metrics.credential_attached(&credential.name);
-        self.transforms.push(Transform { name: "credential", detail: Some(credential.id.to_string()) });
+        self.credential = Some(credential.name.clone());
+        self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
     }
 
-    /// The request goes no further. Answers the id of the event that says so.
+    /// The request, or its answer, goes no further. Answers the id of the event that says so.
     pub(crate) fn denied(&mut self, refusal: &Refusal) -> Id {
         let ruling = &refusal.ruling;
         self.http.status = Some(refusal.status.as_u16());
+        if self.head.is_some() {
+            // It is the answer that goes no further: nothing of it has gone on.
+            self.verdict = ruling.to_decision();
+            return self.end();
+        }
         // What was allowed can still be denied where its address is known only at connect.
         let id = if self.decided { fresh_id() } else { self.id };
         let mut ruling = ruling.clone();
@@ -152,9 +293,13 @@ impl Record {
     }
 
     /// The head of the answer has come.
-    pub(crate) fn answered(&mut self, status: u16, encoding: Option<String>) {
+    pub(crate) fn answered(&mut self, status: u16, head: &HeaderMap) {
         self.http.status = Some(status);
-        self.encoding = encoding;
+        let field = |name: &str| head.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        self.encoding = field(header::CONTENT_ENCODING.as_str());
+        if let Some(provider) = &mut self.provider {
+            provider.request_id = REQUEST_IDS.iter().find_map(|name| field(name));
+        }
         self.head = Some(Instant::now());
         self.session.activity.moved();
     }
@@ -192,7 +337,9 @@ impl Record {
         if std::mem::replace(&mut self.ended, true) {
             return id;
         }
-        let mut event = self.event(id, Kind::Response, event::Decision::of(Verdict::Allow));
+        self.count_tokens();
+        let mut event = self.event(id, Kind::Response, self.verdict.clone());
+        event.usage = (&self.usage).into();
         event.direction = event::Direction::Inbound;
         event.payload =
             Some(Payload { bytes: self.received, encoding: self.encoding.take(), ..Payload::default() });
@@ -204,6 +351,16 @@ impl Record {
         self.session.gateway.ledger.emit(event);
         self.session.gateway.metrics.exchange_ended(&self.timings());
         id
+    }
+
+    fn count_tokens(&self) {
+        let (Some(service), Some(provider)) = (self.service, &self.provider) else { return };
+        let model = provider.response_model.as_deref().or(provider.model.as_deref()).unwrap_or("unknown");
+        self.session.gateway.metrics.tokens(service.vendor, model, &self.usage);
+        let spent = self.usage.input.unwrap_or(0).saturating_add(self.usage.output.unwrap_or(0));
+        if spent > 0 {
+            self.session.gateway.allowances.spent(self.credential.as_deref(), spent, SystemTime::now());
+        }
     }
 
     fn timings(&self) -> Timings {
@@ -224,13 +381,16 @@ impl Record {
         self.session.gateway.ledger.emit(event);
     }
 
-    fn event(&self, id: Id, kind: Kind, decision: event::Decision) -> Event {
+    fn event(&self, id: Id, kind: Kind, decision: Decision) -> Event {
         let mut event = Event::new(id, kind, decision);
         event.session = Some(Arc::clone(&self.label));
         event.trace.clone_from(&self.trace);
         event.destination = Some(Arc::clone(&self.destination));
         event.http = Some(self.http.clone());
-        event.provider = self.service.map(event::Provider::from);
+        event.provider.clone_from(&self.provider);
+        if let Some(provider) = event.provider.as_mut().filter(|_| kind != Kind::Request) {
+            provider.tools.clear();
+        }
         event.connection = Some(self.session.connection);
         event.exchange = Some(self.id);
         event

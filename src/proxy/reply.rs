@@ -4,13 +4,30 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use super::body::Body;
 use super::error::{Failure, Refusal};
+use crate::call::{Answer, Service};
 use crate::event::Id;
 use crate::policy::destination::Ruling;
+use crate::provider;
+use crate::provider::adapter::{self, ErrorAnswer};
 
-/// A denial, in four lines (design: blocked, destination, rule, reason), with the id of the event that denied.
-pub(crate) fn denied(refusal: &Refusal, destination: &str, event: Id) -> Response<Body> {
+/// A denial, in four lines (design: blocked, destination, rule, reason), with the id of the event that denied. An LLM
+/// provider's client reads it in the shape of the provider's own errors.
+pub(crate) fn denied(
+    refusal: &Refusal,
+    destination: &str,
+    service: Option<Service>,
+    event: Id,
+) -> Response<Body> {
     let text = denial_text(&refusal.ruling, destination);
-    let mut response = plain(refusal.status, text, refusal.close);
+    let voice = service.filter(|_| is_about_content(refusal)).and_then(|service| {
+        let message = text.trim_end();
+        let said = adapter::Refusal { service, message, answer: refusal.answer };
+        Some(provider::voice(service)?.refusal(&said))
+    });
+    let mut response = match voice {
+        Some(voice) => shaped(voice, refusal.close),
+        None => plain(refusal.status, text, refusal.close),
+    };
     let head = response.headers_mut();
     head.insert("x-postern-decision", HeaderValue::from_static("deny"));
     if let Ok(rule) = HeaderValue::from_str(refusal.ruling.rule.as_str()) {
@@ -21,6 +38,25 @@ pub(crate) fn denied(refusal: &Refusal, destination: &str, event: Id) -> Respons
         head.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
     }
     insert_event(head, event);
+    response
+}
+
+/// Whether a dialect has words for a refusal: it is about what was asked, not about how it came.
+fn is_about_content(refusal: &Refusal) -> bool {
+    refusal.status == StatusCode::FORBIDDEN || refusal.answer != Answer::Forbidden
+}
+
+/// A refusal as a dialect says it.
+fn shaped(said: ErrorAnswer, close: bool) -> Response<Body> {
+    let status = StatusCode::from_u16(said.status).unwrap_or(StatusCode::FORBIDDEN);
+    let mut response = plain(status, said.body, close);
+    let head = response.headers_mut();
+    head.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in said.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            head.insert(name, value);
+        }
+    }
     response
 }
 

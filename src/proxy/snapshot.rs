@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Upstreams};
+use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::drain::Drain;
@@ -12,11 +13,12 @@ use crate::filter::scrub::Needles;
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
 use crate::policy::destination::{Action, Destination, Flow, Ruling};
+use crate::policy::limits::Limit;
 use crate::policy::name::{DnsName, Host};
 use crate::policy::outlook::Outlook;
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
-use crate::wire::coding;
+use crate::wire::{coding, json};
 
 /// What is done with destinations that say Inspect.
 pub enum Interception {
@@ -83,6 +85,10 @@ impl Snapshot {
         }
     }
 
+    fn is_expired(&self) -> bool {
+        self.expired.load(Ordering::Relaxed)
+    }
+
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -99,7 +105,7 @@ impl Snapshot {
 
     /// What policy says of a flow; everything is denied once it has expired.
     pub(crate) fn destination(&self, flow: &Flow<'_>) -> Destination {
-        if self.expired.load(Ordering::Relaxed) {
+        if self.is_expired() {
             return Destination {
                 action: Action::Deny { named: false },
                 decision: Ruling::builtin("expired", EXPIRED),
@@ -111,7 +117,7 @@ impl Snapshot {
 
     /// What policy says before a byte is seen.
     pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
-        if self.expired.load(Ordering::Relaxed) {
+        if self.is_expired() {
             return Outlook {
                 named: false,
                 ruling: Ruling::builtin("expired", EXPIRED),
@@ -127,7 +133,7 @@ impl Snapshot {
     /// # Errors
     /// The denial, where it does not.
     pub fn answers(&self, name: &DnsName) -> Result<(), Ruling> {
-        if self.expired.load(Ordering::Relaxed) {
+        if self.is_expired() {
             return Err(Ruling::builtin("expired", EXPIRED));
         }
         self.policy.answers(name)
@@ -141,6 +147,29 @@ impl Snapshot {
         credentialed.then(|| self.credentials.needles())
     }
 
+    /// The bound of a request body that is seen whole, in bytes: the gateway's, or a policy's that is lower.
+    pub(crate) fn request_body_bytes(&self) -> usize {
+        lower(self.settings.limits.request_body_bytes, self.policy.limits().request_body_bytes.as_ref())
+    }
+
+    /// The bound of a tool call's input, in bytes: the gateway's, or a policy's that is lower.
+    pub(crate) fn tool_input_bytes(&self) -> usize {
+        lower(self.settings.limits.tool_input_bytes, self.policy.limits().tool_input_bytes.as_ref())
+    }
+
+    /// What a JSON document may cost.
+    pub(crate) fn json_limits(&self) -> json::Limits {
+        json::Limits { depth: self.settings.limits.json_depth, ..json::Limits::default() }
+    }
+
+    /// What bounds the decoding of a body that is taken in whole.
+    pub(crate) fn whole_coding_limits(&self) -> coding::Limits {
+        coding::Limits {
+            decoded_bytes: self.settings.limits.decoded_body_bytes as u64,
+            ..self.coding_limits()
+        }
+    }
+
     /// What bounds the decoding of an answer.
     pub(crate) fn coding_limits(&self) -> coding::Limits {
         coding::Limits {
@@ -150,6 +179,30 @@ impl Snapshot {
             ..coding::Limits::default()
         }
     }
+}
+
+fn lower(own: usize, limit: Option<&Limit>) -> usize {
+    limit.map_or(own, |limit| own.min(usize::try_from(limit.most).unwrap_or(own)))
+}
+
+impl Judge for Snapshot {
+    fn denies(&self, writes: bool) -> bool {
+        self.is_expired() || self.policy.denies(writes)
+    }
+
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        if self.is_expired() { Start::Deny(expired()) } else { self.policy.start(tool) }
+    }
+
+    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+        if self.is_expired() { expired() } else { self.policy.complete(call) }
+    }
+}
+
+/// Every tool call is denied once the policy has expired.
+fn expired() -> Verdict {
+    let decision = Ruling::builtin("expired", EXPIRED).to_decision();
+    Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() }
 }
 
 const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

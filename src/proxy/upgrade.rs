@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::body::Body;
+use super::conversation::Conversation;
 use super::error::{Class, Failure, Refusal, Stop};
 use super::head;
 use super::names::framing;
@@ -22,6 +23,7 @@ use super::session::Session;
 use super::snapshot::Snapshot;
 use super::tunnel::{Counted, Counts};
 use super::upstream::Origin;
+use crate::call::Terms;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
@@ -73,8 +75,11 @@ pub(crate) fn not_served(stop: Stop) -> Stop {
     }
 }
 
-/// Writes the wish into a head that was stripped of it.
-pub(crate) fn ask(head: &mut HeaderMap) {
+/// Writes the wish into a head that was stripped of it. What is to be looked into is asked for without extensions.
+pub(crate) fn ask(head: &mut HeaderMap, is_read: bool) {
+    if is_read {
+        head.remove(header::SEC_WEBSOCKET_EXTENSIONS);
+    }
     head.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     head.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
@@ -95,21 +100,21 @@ impl Upgrade {
         session: &Arc<Session>,
         origin: Origin,
         mut response: Response<Incoming>,
-        needles: Option<Arc<Needles>>,
+        carries: Carries,
     ) -> Result<(Response<Body>, Socket), Failure> {
         verify(response.headers(), &self.accept)?;
         let upstream = hyper::upgrade::on(&mut response);
         let mut head = std::mem::take(response.headers_mut());
         head::strip(&mut head);
-        if let Some(needles) = &needles {
+        if let Some(needles) = carries.needles() {
             needles.scrub_head(&mut head);
         }
-        ask(&mut head);
+        ask(&mut head, false);
         session.activity.upgraded.store(true, Ordering::Relaxed);
         let mut answer = Response::new(Body::own(""));
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         *answer.headers_mut() = head;
-        Ok((answer, Socket { session: Arc::clone(session), origin, agent: self.agent, upstream, needles }))
+        Ok((answer, Socket { session: Arc::clone(session), origin, agent: self.agent, upstream, carries }))
     }
 }
 
@@ -119,7 +124,24 @@ pub(crate) struct Socket {
     origin: Origin,
     agent: OnUpgrade,
     upstream: OnUpgrade,
-    needles: Option<Arc<Needles>>,
+    carries: Carries,
+}
+
+/// What is done with what a WebSocket carries.
+pub(crate) enum Carries {
+    /// It is opaque; real keys are masked in what comes back.
+    Bytes(Option<Arc<Needles>>),
+    /// It is looked into, message by message.
+    Conversation(Box<Conversation>),
+}
+
+impl Carries {
+    fn needles(&self) -> Option<&Arc<Needles>> {
+        match self {
+            Self::Bytes(needles) => needles.as_ref(),
+            Self::Conversation(conversation) => conversation.needles.as_ref(),
+        }
+    }
 }
 
 impl Socket {
@@ -129,21 +151,26 @@ impl Socket {
         session.continue_with(Box::pin(self.run(record)));
     }
 
-    /// Copies between the two, until either breaks off, both have ended, or policy no longer allows it.
-    async fn run(self, record: Box<Record>) -> Closed {
-        let Self { session, origin, agent, upstream, needles } = self;
+    /// Carries bytes or messages between the two, until either breaks off, both have ended, or policy no longer allows
+    /// it.
+    async fn run(self, mut record: Box<Record>) -> Closed {
+        let Self { session, origin, agent, upstream, carries } = self;
         let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return Closed::AgentGone };
         let gateway = &session.gateway;
         let counts = Counts::new();
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
-        let (mut from_agent, mut to_agent) = tokio::io::split(agent);
-        let (mut from_upstream, mut to_upstream) = tokio::io::split(upstream);
-        let out = copy(&mut from_agent, &mut to_upstream, None);
-        let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new));
-        let both = async { tokio::try_join!(out, back).map(|_| ()) };
+        let is_conversation = matches!(carries, Carries::Conversation(_));
+        let both = async {
+            match &carries {
+                Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
+                Carries::Conversation(conversation) => {
+                    conversation.run(agent, upstream, &mut record).await
+                }
+            }
+        };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
-        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin);
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, is_conversation);
         let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
         record.socket_ended(counts.received(), reason);
         closed
@@ -175,6 +202,19 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
     Err(Failure::new(Class::Framing, "the upstream switched protocols without having understood the request"))
 }
 
+/// Copies both ways, until either breaks off or both have ended.
+async fn copy_both<A, U>(agent: A, upstream: U, needles: Option<Arc<Needles>>) -> io::Result<()>
+where
+    A: AsyncRead + AsyncWrite,
+    U: AsyncRead + AsyncWrite,
+{
+    let (mut from_agent, mut to_agent) = tokio::io::split(agent);
+    let (mut from_upstream, mut to_upstream) = tokio::io::split(upstream);
+    let out = copy(&mut from_agent, &mut to_upstream, None);
+    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new));
+    tokio::try_join!(out, back).map(|_| ())
+}
+
 /// Copies one direction to its end; what comes from the upstream is scrubbed of real keys, length for length.
 async fn copy<R, W>(from: &mut R, to: &mut W, mut scrubber: Option<Scrubber>) -> io::Result<()>
 where
@@ -200,11 +240,12 @@ where
     }
 }
 
-fn is_still_allowed(snapshot: &Snapshot, origin: &Origin) -> bool {
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, is_conversation: bool) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
+        Action::Inspect(_) if is_conversation => !snapshot.policy().provider_state().denies(),
         Action::Inspect(inspection) => {
             let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
             !inspection.upgrade(at_provider).denies()

@@ -91,43 +91,56 @@ impl<L: Label> Counters<L> {
     }
 }
 
-/// Counters over a label whose values a policy's author chooses: the first `BOUND` values, then `other`.
+/// Counters over labels of which one is open: a policy's author, an agent or a model chooses its values. The first
+/// `BOUND` values are told apart, the rest is `other`.
 #[derive(Debug)]
 pub(super) struct Named {
     family: IntCounterVec,
-    known: ArcSwap<HashMap<String, IntCounter>>,
-    other: IntCounter,
+    /// By the open value, then by the values of the closed labels around it.
+    known: ArcSwap<HashMap<String, Vec<(Around, IntCounter)>>>,
 }
+
+/// The values of the closed labels in front of the open one and behind it, where there are such labels.
+type Around = (Option<&'static str>, Option<&'static str>);
 
 /// How many values of an open label are told apart.
 const BOUND: usize = 100;
 
+const OTHER: &str = "other";
+
 impl Named {
-    pub(super) fn new(registry: &Registry, name: &str, help: &str, label: &str) -> Result<Self, Error> {
-        let family = counters(registry, name, help, &[label])?;
-        let other = family.get_metric_with_label_values(&["other"])?;
-        Ok(Self { family, known: ArcSwap::default(), other })
+    pub(super) fn new(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<Self, Error> {
+        let family = counters(registry, name, help, labels)?;
+        Ok(Self { family, known: ArcSwap::default() })
     }
 
-    pub(super) fn inc(&self, value: &str) {
-        match self.known.load().get(value) {
-            Some(handle) => handle.inc(),
-            None => self.learn(value).inc(),
+    pub(super) fn add(&self, around: Around, value: &str, n: u64) {
+        let known = self.known.load();
+        let found = known.get(value).and_then(|counters| counters.iter().find(|(key, _)| *key == around));
+        match found {
+            Some((_, counter)) => counter.inc_by(n),
+            None => self.learn(around, value, n),
         }
     }
 
-    /// The handle of a value that is seen for the first time.
-    fn learn(&self, value: &str) -> IntCounter {
+    /// Counts a value, or its first among these others.
+    fn learn(&self, around: Around, value: &str, n: u64) {
+        let is_full = {
+            let known = self.known.load();
+            known.len() >= BOUND && !known.contains_key(value)
+        };
+        let value = if is_full { OTHER } else { value };
+        let labels: Vec<&str> = [around.0, Some(value), around.1].into_iter().flatten().collect();
+        let Ok(counter) = self.family.get_metric_with_label_values(&labels) else { return };
+        counter.inc_by(n);
         self.known.rcu(|known| {
             let mut known = Arc::clone(known);
-            if known.len() < BOUND
-                && let Ok(handle) = self.family.get_metric_with_label_values(&[value])
-            {
-                Arc::make_mut(&mut known).insert(value.to_owned(), handle);
+            let counters = Arc::make_mut(&mut known).entry(value.to_owned()).or_default();
+            if counters.iter().all(|(key, _)| *key != around) {
+                counters.push((around, counter.clone()));
             }
             known
         });
-        self.known.load().get(value).unwrap_or(&self.other).clone()
     }
 }
 
@@ -138,13 +151,24 @@ mod tests {
     #[test]
     fn an_open_label_stops_growing_at_its_bound() {
         let registry = Registry::new();
-        let named = Named::new(&registry, "n_total", "n", "name").unwrap();
+        let named = Named::new(&registry, "n_total", "n", &["name", "verdict"]).unwrap();
+        let around = (None, Some("Deny"));
         for n in 0..BOUND + 7 {
-            named.inc(&n.to_string());
+            named.add(around, &n.to_string(), 1);
         }
-        named.inc("0");
+        named.add(around, "0", 2);
         assert_eq!(registry.gather()[0].get_metric().len(), BOUND + 1);
-        assert_eq!(named.other.get(), 7);
-        assert_eq!(named.known.load().get("0").unwrap().get(), 2);
+        let count = |value: &str| named.known.load().get(value).unwrap()[0].1.get();
+        assert_eq!((count(OTHER), count("0")), (7, 3));
+    }
+
+    #[test]
+    fn closed_labels_around_an_open_one_are_told_apart() {
+        let registry = Registry::new();
+        let named = Named::new(&registry, "n_total", "n", &["provider", "tool", "verdict"]).unwrap();
+        named.add((Some("openai"), Some("Deny")), "Bash", 1);
+        named.add((Some("openai"), Some("Allow")), "Bash", 1);
+        named.add((Some("openai"), Some("Allow")), "Bash", 1);
+        assert_eq!(registry.gather()[0].get_metric().len(), 2);
     }
 }

@@ -9,9 +9,10 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, TextEncoder};
 
 use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
+use super::inference::Inference;
 use super::label::{Closed, DnsAnswer, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
 use super::requests::Requests;
-use crate::call::Service;
+use crate::call::{Service, Usage, Vendor};
 use crate::event::{Action, Verdict};
 
 /// Every metric of the process, in a registry of its own.
@@ -26,6 +27,7 @@ pub struct Metrics {
     durations: Durations,
     upstream_errors: Counters<UpstreamError>,
     credentials: Named,
+    inference: Inference,
     dns: Dns,
     policy: Policy,
     leaves: IntCounter,
@@ -90,8 +92,9 @@ impl Metrics {
                 r,
                 "postern_credentials_attached_total",
                 "Real keys put in.",
-                "credential",
+                &["credential"],
             )?,
+            inference: Inference::new(r)?,
             dns: Dns::new(r)?,
             policy: Policy::new(r)?,
             leaves: counter(r, "postern_leaf_certificates_minted_total", "Leaf certificates made.")?,
@@ -155,7 +158,22 @@ impl Metrics {
 
     /// A request was given a real credential. Beyond 100 names the rest counts as `other`.
     pub fn credential_attached(&self, credential: &str) {
-        self.credentials.inc(credential);
+        self.credentials.add((None, None), credential, 1);
+    }
+
+    /// A tool call was decided. Beyond 100 names the rest counts as `other`.
+    pub fn tool_call(&self, vendor: Vendor, tool: &str, verdict: Verdict) {
+        self.inference.tool_call(vendor, tool, verdict);
+    }
+
+    /// A hosted tool was taken out of a request. Beyond 100 types the rest counts as `other`.
+    pub fn hosted_tool_stripped(&self, vendor: Vendor, tool_type: &str) {
+        self.inference.hosted_tool_stripped(vendor, tool_type);
+    }
+
+    /// An answer said how many tokens it cost. Beyond 100 models the rest counts as `other`.
+    pub fn tokens(&self, vendor: Vendor, model: &str, usage: &Usage) {
+        self.inference.tokens(vendor, model, usage);
     }
 
     /// A question to the resolver was answered, or dropped.

@@ -5,6 +5,7 @@ pub mod log;
 pub mod metrics;
 
 mod family;
+mod inference;
 mod requests;
 
 pub use metrics::Metrics;

@@ -9,3 +9,4 @@ mod inflow;
 pub mod json;
 pub mod json_array;
 pub mod sse;
+pub mod websocket;

@@ -2,7 +2,7 @@
 
 mod ca;
 mod gateway_check;
-mod policy_check;
+mod policy;
 mod redirect;
 
 use std::path::Path;
@@ -39,13 +39,17 @@ impl Place {
 
     /// Runs `postern` to its end, with nothing in its environment but a home and these variables.
     fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Said {
+        self.start(arguments, environment, Stdio::null())
+    }
+
+    fn start(&self, arguments: &[&str], environment: &[(&str, &str)], input: Stdio) -> Said {
         let output = Command::new(env!("CARGO_BIN_EXE_postern"))
             .args(arguments)
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
             .envs(environment.iter().copied())
-            .stdin(Stdio::null())
+            .stdin(input)
             .output()
             .unwrap();
         Said {

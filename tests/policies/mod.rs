@@ -8,6 +8,7 @@ mod credentials;
 mod destination;
 mod documents;
 mod endpoint;
+mod limits;
 mod naming;
 mod outlook;
 mod problems;

@@ -16,7 +16,7 @@ fn several_mistakes_of_a_file_are_told_together_with_their_places() {
     let text = format!(
         "{HEAD}spec:
   enforcement: Sometimes
-  tools: []
+  models: []
   destinations:
     - name: a
       hosts: [ok.example, 12, a_b.example]
@@ -34,7 +34,7 @@ metadata: {{}}
     );
     let expected = [
         r#"policy.yaml:5:16: spec.enforcement: unknown value "Sometimes"; expected Enforce or Audit"#,
-        "policy.yaml:6:3: spec.tools: not supported yet by this version of Postern",
+        "policy.yaml:6:3: spec.models: not supported yet by this version of Postern",
         "policy.yaml:9:27: spec.destinations[0].hosts[1]: expected a string, found the number 12: put it in quotes",
         r#"policy.yaml:9:31: spec.destinations[0].hosts[2]: "a_b.example": a name is made of letters, digits, hyphens and dots"#,
         r#"policy.yaml:10:15: spec.destinations[0].action: unknown value "Inspekt"; expected Inspect, Tunnel or Deny"#,
@@ -217,16 +217,11 @@ fn what_belongs_to_the_cluster_is_refused_in_a_namespace() {
 
 #[test]
 fn what_a_later_version_implements_is_refused_and_never_ignored() {
-    for field in
-        ["hostedTools", "providerState", "toolDefault", "tools", "rules", "dataLoss", "limits", "audit"]
-    {
+    for field in ["rules", "dataLoss", "models", "routes", "toolOutputs"] {
         let found = problems(&format!("{HEAD}spec: {{{field}: whatever}}\n"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(&format!("spec.{field}: not supported yet")), "{found:?}");
     }
-    let found = problems(&format!("{HEAD}spec: {{failurePolicy: Open}}\n"));
-    assert!(found[0].contains("spec.failurePolicy: Open is not supported yet"), "{found:?}");
-    assert!(problems(&format!("{HEAD}spec: {{failurePolicy: Closed}}\n")).is_empty());
     let found = problems(&format!(
         "{HEAD}spec: {{credentials: [{{name: a, hosts: [a.example], sigV4: {{service: bedrock}}}}]}}\n"
     ));

@@ -1,5 +1,8 @@
 //! The indexed decision against a slow one that reads like the design: every rule is looked at, one by one.
 
+use postern::policy::Policy;
+use postern::policy::destination::{Destination, Flow, Protocol};
+use postern::policy::explain::Applies;
 use postern::policy::name::Host;
 use postern::policy::pattern::Pattern;
 use proptest::prelude::*;
@@ -70,6 +73,29 @@ fn slow(rules: &[Rule], host: &str, port: u16) -> String {
     strictest.unwrap_or("Deny").to_owned()
 }
 
+/// What is explained of a flow agrees with what is decided about it.
+fn explained(
+    policy: &Policy,
+    host: &Host,
+    port: u16,
+    destination: &Destination,
+) -> Result<(), TestCaseError> {
+    let flow = Flow { name: host.name(), address: host.ip(), port, protocol: Protocol::Tls };
+    let explanation = policy.explain_destination(&flow, None);
+    prop_assert_eq!(explanation.decision.verdict, destination.decision.verdict.as_str());
+    let decides = explanation.rules.iter().filter(|rule| rule.why.iter().any(|why| why == "it decides"));
+    let decides: Vec<&str> = decides.map(|rule| rule.rule.as_str()).collect();
+    let rule = destination.decision.rule.as_str();
+    prop_assert_eq!(
+        decides,
+        Some(rule).filter(|rule| !rule.starts_with("postern/")).into_iter().collect::<Vec<_>>()
+    );
+    for rule in explanation.rules.iter().filter(|rule| rule.applies == Applies::Yes) {
+        prop_assert!(rule.action != "Deny" || explanation.decision.verdict == "Deny");
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn the_index_decides_as_a_look_at_every_rule_does(
@@ -90,7 +116,10 @@ proptest! {
             let rules = write(of_cluster);
             documents.extend((!rules.is_empty()).then(|| document("p", &rules)));
         }
-        let said = super::said(&decide(&policy(&documents), &format!("tls {host}:{port}")));
+        let policy = policy(&documents);
+        let destination = decide(&policy, &format!("tls {host}:{port}"));
+        explained(&policy, &Host::parse(host).unwrap(), port, &destination)?;
+        let said = super::said(&destination);
         prop_assert_eq!(said.split(' ').next().unwrap(), slow(&rules, host, port));
     }
 }

@@ -45,7 +45,8 @@ impl Providers {
     #[track_caller]
     pub(crate) fn ask(&self, line: &str) -> Answer {
         let (method, rest) = line.split_once(' ').unwrap();
-        self.gateway.agent().request(method, &format!("https://{rest}"), &[], b"")
+        let body: &[u8] = if method == "POST" { b"{}" } else { b"" };
+        self.gateway.agent().request(method, &format!("https://{rest}"), &[], body)
     }
 
     /// Asserts that each line reaches the provider as it is.
@@ -65,8 +66,8 @@ impl Providers {
         let before = self.upstream.requests().len();
         for line in lines {
             let answer = self.ask(line);
-            assert_eq!(answer.status, 403, "{line}: {}", answer.text());
-            answer.assert_refused(403, "postern/builtin/endpoint");
+            assert!(matches!(answer.status, 400 | 403), "{line}: {}", answer.text());
+            answer.assert_refused_in_json("postern/builtin/endpoint");
         }
         assert_eq!(self.upstream.requests().len(), before);
     }

@@ -47,4 +47,22 @@ impl Answer {
         assert_eq!(lines[2], format!("Rule: {rule}"), "{text}");
         assert!(lines[3].starts_with("Reason: "), "{text}");
     }
+
+    /// Asserts the refusal of a provider's host: an error in JSON with the same four lines in its message, and a
+    /// status at which clients show it once.
+    #[track_caller]
+    pub(crate) fn assert_refused_in_json(&self, rule: &str) {
+        assert!(matches!(self.status, 400 | 403 | 413 | 415), "{self:?}");
+        assert_eq!(self.header("x-postern-decision"), Some("deny"), "{self:?}");
+        assert_eq!(self.header("x-postern-rule"), Some(rule), "{self:?}");
+        assert_eq!(self.header("x-postern-event").unwrap_or_default().len(), 36, "{self:?}");
+        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        let body = self.json();
+        let error = if body["error"].is_object() { &body["error"] } else { &body };
+        let message = error["message"].as_str().unwrap_or_default();
+        let lines: Vec<&str> = message.lines().collect();
+        assert_eq!(lines.len(), 4, "{message}");
+        assert!(lines[0].starts_with("[postern] "), "{message}");
+        assert_eq!(lines[2], format!("Rule: {rule}"), "{message}");
+    }
 }

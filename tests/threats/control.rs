@@ -24,7 +24,7 @@ fn an_invalid_policy_opens_nothing() {
         &policy(&["{name: all, hosts: ['**'], action: Inspect, tools: []}"]),
         &format!("{}---\n{}", policy(&["{name: all, hosts: ['**'], action: Tunnel}"]), "kind: Nonsense\n"),
         &policy(&["{name: all, hosts: ['**'], action: Inspect}"])
-            .replace("spec:", "spec:\n  failurePolicy: Open"),
+            .replace("spec:", "spec:\n  failurePolicy: Opened"),
     ] {
         test.gateway.reload_policy(broken, "failure");
         assert_eq!(test.gateway.status()["policy"]["revision"], good, "{broken:?}");

@@ -19,6 +19,8 @@ use serde_json::Value;
 use crate::call::{Facts, Input};
 
 use super::document::tool::{Comparison, Scalar};
+use super::explain::{Tested, shown};
+use super::field;
 
 pub(super) use param::Param;
 
@@ -34,6 +36,8 @@ pub(super) enum Condition {
 /// One parameter against one operator and its values.
 #[derive(Debug)]
 pub(super) struct Test {
+    /// Parameter, operator and values, for people.
+    words: String,
     param: Param,
     operator: Box<dyn Operator>,
     negative: bool,
@@ -48,6 +52,9 @@ pub(super) struct Subject<'a> {
     /// Those of the rule's own kind alone; with them `command`, `paths` and `url` are the catalogue's.
     pub(super) facts: Option<&'a Facts<'a>>,
 }
+
+/// How many values, and elements of an array, are shown.
+const MOST_SHOWN: usize = 4;
 
 /// What is wrong with values, each with its number.
 pub(super) type Wrong = Vec<(usize, String)>;
@@ -102,6 +109,13 @@ struct Side {
     every: bool,
 }
 
+impl Side {
+    /// That of what stands under a `not`.
+    fn swapped(self) -> Self {
+        Self { every: !self.every, ..self }
+    }
+}
+
 impl Condition {
     /// A test, where operator and values go together.
     ///
@@ -111,7 +125,8 @@ impl Condition {
         let (operator, negative) = operator(word, values)?;
         let names_files =
             param.is_paths() && matches!(word, Comparison::Equals | Comparison::In | Comparison::Within);
-        Ok(Self::Test(Test { param, operator, negative, names_files }))
+        let words = words(&param, word, values);
+        Ok(Self::Test(Test { words, param, operator, negative, names_files }))
     }
 
     /// Whether it holds in a rule that denies or records: any element of an array is enough, and a negative
@@ -137,17 +152,61 @@ impl Condition {
         }
     }
 
+    /// Every test of it by itself: its words, what it found, and whether it holds in a rule that `allows` or not.
+    pub(super) fn tests(&self, call: &Subject<'_>, allows: bool) -> Vec<Tested> {
+        let mut tested = Vec::new();
+        self.visit(Side { allows, every: allows }, &mut |test, side| tested.push(test.tested(call, side)));
+        tested
+    }
+
+    fn visit(&self, side: Side, see: &mut impl FnMut(&Test, Side)) {
+        match self {
+            Self::Any(all) | Self::All(all) => all.iter().for_each(|one| one.visit(side, see)),
+            Self::Not(one) => one.visit(side.swapped(), see),
+            Self::Test(test) => see(test, side),
+        }
+    }
+
     fn judge(&self, call: &Subject<'_>, side: Side) -> bool {
         match self {
             Self::Any(all) => all.iter().any(|one| one.judge(call, side)),
             Self::All(all) => all.iter().all(|one| one.judge(call, side)),
-            Self::Not(one) => !one.judge(call, Side { every: !side.every, ..side }),
+            Self::Not(one) => !one.judge(call, side.swapped()),
             Self::Test(test) => test.holds(call, side),
         }
     }
 }
 
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut several = |word: &str, all: &[Self]| match all {
+            [one] => one.fmt(f),
+            _ => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                write!(f, "{word} ({})", all.join("; "))
+            }
+        };
+        match self {
+            Self::Any(all) => several("any of", all),
+            Self::All(all) => several("all of", all),
+            Self::Not(one) => write!(f, "not ({one})"),
+            Self::Test(test) => f.write_str(&test.words),
+        }
+    }
+}
+
 impl Test {
+    fn tested(&self, call: &Subject<'_>, side: Side) -> Tested {
+        let found = self.param.find(call, false);
+        let shown = found.iter().take(MOST_SHOWN).map(|one| one.text().map(|text| shown(&text)));
+        let mut values: Vec<String> =
+            shown.map(|text| text.unwrap_or_else(|| "nothing".to_owned())).collect();
+        if found.len() > MOST_SHOWN {
+            values.push(format!("{} more", found.len() - MOST_SHOWN));
+        }
+        Tested { test: self.words.clone(), found: values, holds: self.holds(call, side) }
+    }
+
     fn holds(&self, call: &Subject<'_>, side: Side) -> bool {
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
         let found = self.param.find(call, reading == Reading::Loose && self.operator.joins());
@@ -157,6 +216,24 @@ impl Test {
         };
         if side.every { found.iter().all(satisfied) } else { found.iter().any(satisfied) }
     }
+}
+
+/// `command Contains "sudo"`; of many values the first.
+fn words(param: &Param, word: Comparison, values: &[Scalar]) -> String {
+    let one = |value: &Scalar| match value {
+        Scalar::Text(text) => field::plainly(text),
+        Scalar::Number(_) | Scalar::Bool(_) => value.text().into_owned(),
+    };
+    let mut all: Vec<String> = values.iter().take(MOST_SHOWN).map(one).collect();
+    if values.len() > MOST_SHOWN {
+        all.push(format!("{} more", values.len() - MOST_SHOWN));
+    }
+    let values = match all.as_slice() {
+        [] => String::new(),
+        [one] => format!(" {one}"),
+        _ => format!(" [{}]", all.join(", ")),
+    };
+    format!("{param} {word:?}{values}")
 }
 
 /// The operator of a word, and whether it is denied.

@@ -1,6 +1,7 @@
 //! Where a parameter stands: a dotted path into the input, the whole input, or what the catalogue knows by a name.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -105,6 +106,15 @@ impl Param {
             found.push(Found::Missing);
         }
         found
+    }
+}
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => f.write_str("$"),
+            Self::Path(path) | Self::Known(_, path) => f.write_str(&path.join(".")),
+        }
     }
 }
 

@@ -7,9 +7,10 @@ use std::fmt;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub mod limits;
 pub mod tool;
 
-pub use super::source::{Origin, parse, parse_everything};
+pub use super::source::{Origin, parse};
 use crate::call::Dialect;
 
 /// The group and version of every policy resource.
@@ -35,6 +36,22 @@ pub struct Document {
 pub enum Kind {
     EgressPolicy,
     ClusterEgressPolicy,
+}
+
+impl Document {
+    /// `-` for the cluster's; `default` where an `EgressPolicy` names none.
+    pub fn namespace(&self) -> &str {
+        match (self.kind, &self.metadata.namespace) {
+            (Some(Kind::ClusterEgressPolicy), _) => "-",
+            (Some(Kind::EgressPolicy) | None, None) => "default",
+            (Some(Kind::EgressPolicy) | None, Some(namespace)) => namespace,
+        }
+    }
+
+    /// `namespace/policy`, or `-/policy`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.namespace(), self.metadata.name)
+    }
 }
 
 /// A resource's metadata: name and namespace; what else Kubernetes keeps there is accepted and not looked at.
@@ -92,6 +109,8 @@ pub struct Spec {
     pub tool_default: Option<tool::Permission>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<tool::Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<limits::Limits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<tool::Audit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

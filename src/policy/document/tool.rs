@@ -181,14 +181,5 @@ pub enum Permission {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a mapping: {toolInputs}")]
 pub struct Audit {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_inputs: Option<ToolInputs>,
-}
-
-/// What an event keeps of a tool's input; the later is the more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ToolInputs {
-    None,
-    Hash,
-    Redacted,
-    Full,
+    pub tool_inputs: Option<call::Inputs>,
 }

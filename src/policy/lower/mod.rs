@@ -3,26 +3,26 @@
 mod credential;
 mod destination;
 mod hosted;
+mod limits;
 mod text;
 mod tool;
 mod when;
 
 use std::collections::HashMap;
 
+use crate::call::Inputs;
 use crate::problem::Problem;
 
 use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
-use super::document::tool::{Permission, ToolInputs};
+use super::document::tool::Permission;
 use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
 use super::field;
 use super::hosted::Section;
+use super::limits::Written as Limits;
 use super::rule::{Rule, Tier};
 use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
-
-/// The namespace of an `EgressPolicy` that names none.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// A document, compiled.
 pub(super) struct Lowered {
@@ -42,7 +42,9 @@ pub(super) struct Written {
     pub(super) url_sources: Option<Permission>,
     pub(super) provider_state: Option<Permission>,
     pub(super) tool_default: Option<Permission>,
-    pub(super) tool_inputs: Option<ToolInputs>,
+    pub(super) tool_inputs: Option<Inputs>,
+    pub(super) failure: Option<FailurePolicy>,
+    pub(super) limits: Limits,
 }
 
 /// What every rule of a policy shares.
@@ -91,6 +93,8 @@ pub(super) fn lower(document: &Document) -> Result<Lowered, Vec<Problem>> {
         provider_state: spec.provider_state,
         tool_default: spec.tool_default,
         tool_inputs: spec.audit.as_ref().and_then(|written| written.tool_inputs),
+        failure: spec.failure_policy,
+        limits: spec.limits.as_ref().map(|written| limits::lower(written, &mut problems)).unwrap_or_default(),
     };
     let credentials = credential::lower(document, &scope, &mut problems);
     let mut claims = Claims::default();
@@ -125,29 +129,27 @@ fn scope(document: &Document, problems: &mut Problems) -> Scope {
     if document.kind.is_none() {
         problems.add("kind", "is required: EgressPolicy or ClusterEgressPolicy");
     }
-    if document.spec.failure_policy == Some(FailurePolicy::Open) {
-        problems
-            .add("spec.failurePolicy", "Open is not supported yet by this version of Postern; use Closed");
-    }
     let metadata = &document.metadata;
     problems.keep("metadata.name", text::policy_name(&metadata.name));
-    let (tier, namespace) = match (document.kind, &metadata.namespace) {
+    let tier = match (document.kind, &metadata.namespace) {
         (Some(Kind::ClusterEgressPolicy), written) => {
             if written.is_some() {
                 problems.add("metadata.namespace", "a ClusterEgressPolicy has no namespace");
             }
-            (Tier::Cluster, "-".to_owned())
+            Tier::Cluster
         }
-        (Some(Kind::EgressPolicy) | None, None) => (Tier::Namespace, DEFAULT_NAMESPACE.to_owned()),
-        (Some(Kind::EgressPolicy) | None, Some(namespace)) => {
-            problems.keep("metadata.namespace", text::namespace(namespace));
-            (Tier::Namespace, namespace.clone())
+        (Some(Kind::EgressPolicy) | None, written) => {
+            if let Some(namespace) = written {
+                problems.keep("metadata.namespace", text::namespace(namespace));
+            }
+            Tier::Namespace
         }
     };
+    let namespace = document.namespace().to_owned();
     if namespace == "postern" && metadata.name == "builtin" {
         problems.add("metadata.name", "postern/builtin is the name of what is built in; choose another");
     }
-    let policy = format!("{namespace}/{}", metadata.name);
+    let policy = document.id();
     let audit = document.spec.enforcement == Some(Enforcement::Audit);
     Scope { tier, policy, namespace, audit }
 }

@@ -3,7 +3,7 @@
 use crate::policy::RuleId;
 use crate::policy::document::tool::{self as document, Action};
 use crate::policy::field;
-use crate::policy::tool::{Pattern, Rule, fold};
+use crate::policy::tool::{Name, Pattern, Rule, fold};
 
 use super::{Names, Problems, Scope, each, text, when};
 
@@ -50,7 +50,7 @@ fn rule(path: &str, written: &document::Rule, scope: &Scope, problems: &mut Prob
 }
 
 /// Reads the names of a rule; none but a kind is fine.
-fn tools(path: &str, written: &document::Rule, problems: &mut Problems) -> Option<Vec<Pattern>> {
+fn tools(path: &str, written: &document::Rule, problems: &mut Problems) -> Option<Vec<Name>> {
     let list = field::key(path, "tools");
     let Some(names) = &written.tools else {
         if written.kind.is_none() {
@@ -67,6 +67,7 @@ fn tools(path: &str, written: &document::Rule, problems: &mut Problems) -> Optio
         if folded && fold(name).is_empty() {
             return Err("has no visible character".to_owned());
         }
-        Ok(Pattern::read(name, |text| if folded { fold(text) } else { text.to_owned() }))
+        let pattern = Pattern::read(name, |text| if folded { fold(text) } else { text.to_owned() });
+        Ok(Name { written: name.into(), pattern })
     })
 }

@@ -4,24 +4,25 @@
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
 
 mod control_files;
+mod explain;
 mod fold;
 mod names;
 mod rule;
 
 use std::slice;
 
-use crate::call::{Advice, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
+use crate::call::{Advice, Inputs, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
 use crate::event;
 
 use super::compile::{Mode, Policy};
 use super::condition::Subject;
 use super::destination::Sight;
-use super::document::tool::{Action, ToolInputs};
+use super::document::tool::Action;
 use super::outcome::Outcome;
 use super::ruling::Ruling;
 
 pub(super) use fold::fold;
-pub(super) use names::Pattern;
+pub(super) use names::{Name, Pattern};
 use rule::{Met, visible};
 pub(super) use rule::{Rule, Rules};
 
@@ -91,7 +92,7 @@ impl Judge for Policy {
 
 impl Policy {
     /// How much of a tool's input an event keeps: `audit.toolInputs`.
-    pub fn tool_inputs(&self) -> ToolInputs {
+    pub fn tool_inputs(&self) -> Inputs {
         self.settings.tool_inputs
     }
 

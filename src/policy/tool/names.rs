@@ -2,6 +2,7 @@
 //! that they contain.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use aho_corasick::AhoCorasick;
 
@@ -30,6 +31,14 @@ pub(in crate::policy) struct Wildcard {
 pub(in crate::policy) enum Pattern {
     Exact(Box<str>),
     Wildcard(Wildcard),
+}
+
+/// A name of a rule, as it is written and as it is compared.
+#[derive(Debug)]
+pub(in crate::policy) struct Name {
+    pub(in crate::policy) written: Box<str>,
+    /// Folded, but in Allow rules.
+    pub(in crate::policy) pattern: Pattern,
 }
 
 impl Pattern {
@@ -73,6 +82,19 @@ impl Wildcard {
     fn longest(&self) -> &str {
         let texts = [&self.first, &self.last].into_iter().chain(&self.middle);
         texts.max_by_key(|text| text.len()).map_or("", |text| text)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(name) => f.write_str(name),
+            Self::Wildcard(wildcard) => {
+                write!(f, "{}*", wildcard.first)?;
+                wildcard.middle.iter().try_for_each(|text| write!(f, "{text}*"))?;
+                f.write_str(&wildcard.last)
+            }
+        }
     }
 }
 
@@ -165,6 +187,13 @@ mod tests {
             ("a", "A", false),
         ] {
             assert_eq!(pattern(text).covers(name), covered, "{text} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_prints_as_it_is_written() {
+        for text in ["a", "*", "a*", "*a", "a*b*c", "*a*"] {
+            assert_eq!(pattern(text).to_string(), text);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::policy::document::tool::Action;
 use crate::policy::ruling::{AUDIT, ENFORCE, Ruling};
 
 use super::fold::fold;
-use super::names::{Names, Pattern};
+use super::names::{Name, Names};
 
 /// A rule with everything a decision needs.
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub(in crate::policy) struct Rule {
     /// Whether its policy only records.
     pub(in crate::policy) audit: bool,
     pub(in crate::policy) kind: Option<Kind>,
-    /// Folded, but in Allow rules.
-    pub(in crate::policy) names: Vec<Pattern>,
+    pub(in crate::policy) names: Vec<Name>,
     pub(in crate::policy) action: Action,
     pub(in crate::policy) condition: Option<Condition>,
     /// Empty where nothing is written.
@@ -74,7 +73,8 @@ impl Rules {
         let patterns = |allowing: bool| {
             let numbered =
                 rules.iter().enumerate().filter(move |(_, rule)| (rule.action == Action::Allow) == allowing);
-            numbered.flat_map(|(number, rule)| rule.names.iter().map(move |name| (name.clone(), number)))
+            numbered
+                .flat_map(|(number, rule)| rule.names.iter().map(move |name| (name.pattern.clone(), number)))
         };
         let (folded, exact) = (Names::new(patterns(false)), Names::new(patterns(true)));
         let mut kinds = [const { Vec::new() }; 4];
@@ -84,6 +84,11 @@ impl Rules {
             }
         }
         Self { rules, folded, exact, kinds }
+    }
+
+    /// Every rule, in the order of the policies.
+    pub(in crate::policy) fn all(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// Whether an Enforce policy has a rule that denies.

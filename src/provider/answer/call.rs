@@ -24,6 +24,8 @@ pub struct Call {
     pub(super) settled: Option<Verdict>,
     /// Whether it is noted already.
     pub(super) noted: bool,
+    /// Whether the provider runs it.
+    pub(super) hosted: bool,
     /// What came of the input, up to `limits.toolInputBytes`.
     pub(super) input: String,
     pub(super) bytes: usize,

@@ -4,7 +4,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::call::{Call, Fate, Form, Phase};
 use super::{Settings, refusal};
-use crate::call::{AnswerFacts, CallNote, Input, Inputs, Start, Tool, ToolCall, Verdict};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Input, Inputs, Start, Tool, ToolCall, Verdict};
 use crate::wire::json::Document;
 
 /// The one place through which a dialect's reader asks and tells.
@@ -17,12 +17,20 @@ pub struct Gate {
     /// What the answer says of itself: the transcript fills it.
     pub facts: AnswerFacts,
     notes: Vec<CallNote>,
+    blocked: Vec<(String, BlockedCall)>,
 }
 
 impl Gate {
     pub fn new(settings: Settings) -> Self {
         let observes = !settings.judge.denies(settings.writes);
-        Self { settings, observes, given_up: false, facts: AnswerFacts::default(), notes: Vec::new() }
+        Self {
+            settings,
+            observes,
+            given_up: false,
+            facts: AnswerFacts::default(),
+            notes: Vec::new(),
+            blocked: Vec::new(),
+        }
     }
 
     /// Whether nothing is ever denied here.
@@ -34,7 +42,8 @@ impl Gate {
         &self.settings
     }
 
-    pub(super) fn tool_input_bytes(&self) -> usize {
+    /// How much of one call's input is kept, in bytes.
+    pub fn tool_input_bytes(&self) -> usize {
         self.settings.limits.tool_input_bytes
     }
 
@@ -54,8 +63,9 @@ impl Gate {
             Start::Deny(verdict) => (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict)),
         };
         let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
+        let (input, bytes) = (String::new(), 0);
         let mut call =
-            Call { id, name, namespace, form, phase, settled, noted: false, input: String::new(), bytes: 0 };
+            Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes };
         if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
             self.note(call.clone(), verdict, false);
             call.noted = true;
@@ -97,10 +107,33 @@ impl Gate {
 
     /// A call that the provider has run already. Under a denial it and its result are replaced by the text.
     pub fn hosted(&mut self, id: &str, name: &str, input: (Form, &str)) -> Fate {
+        self.hosted_in(id, name, None, input)
+    }
+
+    /// The same for a call of a server's tool, or one of a namespace.
+    pub fn hosted_in(&mut self, id: &str, name: &str, namespace: Option<&str>, input: (Form, &str)) -> Fate {
+        let mut call = self.begin_hosted(id, name, namespace, input.0);
+        call.push(input.1, self);
+        self.finish(call)
+    }
+
+    /// The same, of which the input comes in pieces. `namespace` is that of an MCP server.
+    pub fn begin_hosted(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
         let before = self.notes.len();
-        let fate = self.whole(id, name, None, input);
+        let call = self.begin(id, name, namespace, form);
         self.notes.iter_mut().skip(before).for_each(|note| note.hosted = true);
-        fate
+        Call { hosted: true, ..call }
+    }
+
+    /// A call was denied in an answer, or a conversation, that the provider may keep under this id: it waits for the
+    /// call's output.
+    pub fn blocked(&mut self, scope: &str, call: BlockedCall) {
+        self.blocked.push((scope.to_owned(), call));
+    }
+
+    /// The calls that were denied since this was asked last, each with where it is kept.
+    pub fn take_blocked(&mut self) -> Vec<(String, BlockedCall)> {
+        std::mem::take(&mut self.blocked)
     }
 
     /// What has been decided since this was asked last.
@@ -164,7 +197,7 @@ impl Gate {
             input_sha256,
             input,
             verdict,
-            hosted: false,
+            hosted: call.hosted,
             incomplete,
         });
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::encode::{self, Encoder, Sink};
 use super::framing::{Reader, Unit};
 use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
-use crate::call::{AnswerFacts, CallNote, Normalization};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
 use crate::wire::json::{Document, JsonError, Reason};
 use crate::wire::sse;
@@ -182,6 +182,12 @@ impl Guard {
     /// What has been decided since this was asked last.
     pub fn take_notes(&mut self) -> Vec<CallNote> {
         self.gate.take_notes()
+    }
+
+    /// The calls that were denied since this was asked last, each with the id of the answer or conversation that the
+    /// provider may keep: what is asked there next needs an output of theirs.
+    pub fn take_blocked(&mut self) -> Vec<(String, BlockedCall)> {
+        self.gate.take_blocked()
     }
 
     /// What the answer says of itself, so far.

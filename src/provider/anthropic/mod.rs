@@ -1,4 +1,15 @@
 //! Anthropic Messages: <https://platform.claude.com/docs/en/api/messages>
+//!
+//! `request` closes the doors to what the provider would execute, `transcript` reads answers, `catalogue` knows which
+//! tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
+
+mod catalogue;
+mod refusal;
+mod request;
+mod transcript;
+
+pub(super) use request::{Door, messages_request};
+pub(super) use transcript::Messages;
 
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
@@ -6,6 +17,7 @@ use super::endpoint::Call::Post;
 use super::endpoint::Endpoints;
 use super::request::Draft;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
+use crate::wire::sse;
 
 pub(super) const MESSAGES: Endpoints = Endpoints {
     dialect: Some(Dialect::Anthropic),
@@ -22,23 +34,35 @@ pub(super) const RAW_PREDICT: Endpoints = Endpoints {
     ],
 };
 
+/// Its clients skip an event without a name, others execute it; comments are read by all.
+const EVENTS: sse::Form = sse::Form {
+    name: sse::NameLine::Required,
+    comments: true,
+    end: sse::End::Name(&["message_stop", "error"]),
+};
+
 /// The dialect.
 pub(super) struct Anthropic;
 
 impl Adapter for Anthropic {
-    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
-        Ok(())
+    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
+        let body = draft.root();
+        messages_request(draft, body, &Door::of(asked))
     }
 
-    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {
-        Framing::Whole
+    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+        match content_type {
+            "text/event-stream" => Framing::Events(EVENTS),
+            other if facts.stream && !other.ends_with("json") => Framing::Events(EVENTS),
+            _ => Framing::Whole,
+        }
     }
 
-    fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        None
+    fn transcript(&self, asked: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        (asked.service.api == Api::Messages).then(|| Box::new(Messages::default()) as Box<dyn Transcript>)
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
-        ErrorAnswer { status: 403, headers: Vec::new(), body: refusal.message.to_owned() }
+        refusal::answer(refusal)
     }
 }

@@ -1,11 +1,19 @@
 //! Gemini's generateContent: <https://ai.google.dev/api/generate-content>
 
+mod answer;
+mod fields;
+mod refusal;
+mod request;
+mod target;
+
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::Post;
 use super::endpoint::Endpoints;
 use super::request::Draft;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
+use crate::wire::sse;
+use answer::Answer;
 
 pub(super) const GENERATE_CONTENT: Endpoints = Endpoints {
     dialect: Some(Dialect::Gemini),
@@ -58,19 +66,29 @@ pub(super) const CODE_ASSIST: Endpoints = Endpoints {
 pub(super) struct Gemini;
 
 impl Adapter for Gemini {
-    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
-        Ok(())
+    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
+        request::read(asked, draft)
     }
 
-    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {
-        Framing::Whole
+    /// `alt=sse` is one of several spellings, and custom hosts need not heed it: what the answer says of itself
+    /// decides. Google's clients read lines of a stream of events that are none of its grammar as JSON; in canonical
+    /// form there are no such lines.
+    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+        match content_type {
+            "text/event-stream" => Framing::Events(EVENTS),
+            _ if facts.stream => Framing::Array,
+            _ => Framing::Whole,
+        }
     }
 
-    fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        None
+    fn transcript(&self, asked: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        (asked.service.api != Api::CountTokens).then(|| Box::new(Answer::default()) as Box<dyn Transcript>)
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
-        ErrorAnswer { status: 403, headers: Vec::new(), body: refusal.message.to_owned() }
+        refusal::answer(refusal)
     }
 }
+
+/// `data: {…}` and nothing else.
+const EVENTS: sse::Form = sse::Form { name: sse::NameLine::Absent, comments: false, end: sse::End::Body };

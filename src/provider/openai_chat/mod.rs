@@ -1,12 +1,35 @@
 //! OpenAI Chat Completions, with the endpoints that whoever speaks it has beside it:
 //! <https://platform.openai.com/docs/api-reference/chat>
 
+mod choice;
+mod chunk;
+mod edit;
+mod hosted;
+mod messages;
+#[cfg(test)]
+mod recording_tests;
+mod request;
+#[cfg(test)]
+mod request_tests;
+mod rewrite;
+#[cfg(test)]
+mod stream_tests;
+#[cfg(test)]
+mod testing;
+mod tools;
+mod transcript;
+mod usage;
+mod whole;
+#[cfg(test)]
+mod whole_tests;
+
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::Post;
 use super::endpoint::Endpoints;
 use super::request::Draft;
-use crate::call::{Api, Denial, Dialect, RequestFacts};
+use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
+use crate::wire::sse;
 
 pub(super) const CHAT: Endpoints = Endpoints {
     dialect: Some(Dialect::OpenAIChat),
@@ -19,20 +42,47 @@ pub(super) const EMBEDDINGS: Endpoints =
 /// The dialect.
 pub(super) struct OpenAiChat;
 
+/// No event has a name, vendors keep connections alive with comments, and a marker ends the stream.
+const FORM: sse::Form =
+    sse::Form { name: sse::NameLine::Absent, comments: true, end: sse::End::Data("[DONE]") };
+
 impl Adapter for OpenAiChat {
-    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
-        Ok(())
+    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
+        request::read(asked, draft)
     }
 
-    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {
-        Framing::Whole
+    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+        match content_type {
+            "text/event-stream" => Framing::Events(FORM),
+            // Clients read a stream where they asked for one, whatever it is called.
+            "application/json" => Framing::Whole,
+            _ if facts.stream => Framing::Events(FORM),
+            _ => Framing::Whole,
+        }
     }
 
     fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        None
+        Some(Box::new(transcript::Transcript::default()))
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
-        ErrorAnswer { status: 403, headers: Vec::new(), body: refusal.message.to_owned() }
+        let (status, code) = match refusal.answer {
+            Answer::Forbidden => (400, "policy_violation"),
+            Answer::TooLarge => (413, "request_too_large"),
+            Answer::UnsupportedCoding => (415, "unsupported_content_encoding"),
+            // A client hides the message of a 429, and tries again.
+            Answer::Limited { .. } => (400, "rate_limit_exceeded"),
+            Answer::Recoverable { status, code } => (status, code),
+        };
+        ErrorAnswer { status, headers: Vec::new(), body: error(refusal.message, code) }
     }
+}
+
+/// An error as the official clients show it: <https://platform.openai.com/docs/guides/error-codes>
+fn error(message: &str, code: &str) -> String {
+    let message = serde_json::Value::from(message);
+    let code = serde_json::Value::from(code);
+    format!(
+        r#"{{"error":{{"message":{message},"type":"invalid_request_error","param":null,"code":{code}}}}}"#
+    )
 }

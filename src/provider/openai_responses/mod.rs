@@ -1,5 +1,7 @@
 //! OpenAI Responses, over HTTP and WebSocket: <https://platform.openai.com/docs/api-reference/responses>
 
+mod request;
+
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::{Post, WebSocket};
@@ -21,8 +23,8 @@ pub(super) const RESPONSES: Endpoints = Endpoints {
 pub(super) struct OpenAiResponses;
 
 impl Adapter for OpenAiResponses {
-    fn request(&self, _: &Asked<'_>, _: &mut Draft<'_>) -> Result<(), Denial> {
-        Ok(())
+    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
+        request::read(asked, draft)
     }
 
     fn framing(&self, _: &Asked<'_>, _: &RequestFacts, _: &str) -> Framing {

@@ -1,6 +1,8 @@
 //! A request as it is read: what is asked of policy about it, what is changed in it, what it says of itself.
 
-use crate::call::{Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms};
+use crate::call::{
+    BlockedCall, BlockedCalls, Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms,
+};
 
 use crate::wire::json::{Document, EditError, Edits, Value};
 
@@ -8,6 +10,7 @@ use crate::wire::json::{Document, EditError, Edits, Value};
 pub struct Draft<'d> {
     document: &'d Document<'d>,
     terms: &'d dyn Terms,
+    blocked: Option<&'d BlockedCalls>,
     edits: Edits<'d>,
     /// What the request says of itself: the adapter fills it.
     pub facts: RequestFacts,
@@ -31,7 +34,18 @@ impl<'d> Draft<'d> {
     pub fn new(document: &'d Document<'d>, terms: &'d dyn Terms) -> Self {
         let edits = Edits::new(document);
         let (facts, changes, recorded) = (RequestFacts::default(), Vec::new(), Vec::new());
-        Self { document, terms, edits, facts, changes, recorded }
+        Self { document, terms, blocked: None, edits, facts, changes, recorded }
+    }
+
+    /// Gives it the calls that were blocked in conversations which the provider keeps.
+    #[must_use]
+    pub fn with_blocked(self, blocked: &'d BlockedCalls) -> Self {
+        Self { blocked: Some(blocked), ..self }
+    }
+
+    /// The calls that were blocked in the answer or conversation of this id.
+    pub fn blocked(&self, scope: &str) -> Vec<BlockedCall> {
+        self.blocked.map(|blocked| blocked.of(scope)).unwrap_or_default()
     }
 
     pub fn root(&self) -> Value<'d> {
@@ -129,6 +143,11 @@ impl<'d> Draft<'d> {
     /// Whether edits are made at all. Where only Audit policies select the pod none is: the methods below do nothing.
     pub fn may_edit(&self) -> bool {
         self.terms.may_edit()
+    }
+
+    /// Whether anything is edited so far.
+    pub fn is_edited(&self) -> bool {
+        !self.edits.is_empty()
     }
 
     /// Removes an array's item or, by its value, an object's entry.

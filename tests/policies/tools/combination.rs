@@ -1,8 +1,8 @@
 //! Several rules and policies together: precedence, defaults, conditions, Audit.
 
+use postern::call::Inputs;
 use postern::call::Judge;
 use postern::policy::Policy;
-use postern::policy::document::tool::ToolInputs;
 
 use super::{audit, cluster, complete, expect, namespaced, policy, rules};
 
@@ -241,14 +241,14 @@ fn a_policy_knows_whether_it_could_deny_any_call() {
 fn events_keep_the_least_that_any_policy_says() {
     let keeps = |documents: &[String]| policy(documents).tool_inputs();
     let says = |name: &str, word: &str| namespaced(name, &format!("audit: {{toolInputs: {word}}}"));
-    assert_eq!(keeps(&[namespaced("p", "enforcement: Enforce")]), ToolInputs::Hash);
-    assert_eq!(keeps(&[says("p", "Full")]), ToolInputs::Full);
-    assert_eq!(keeps(&[says("p", "Full"), says("q", "Redacted")]), ToolInputs::Redacted);
-    assert_eq!(keeps(&[says("p", "Full"), says("q", "None")]), ToolInputs::None);
+    assert_eq!(keeps(&[namespaced("p", "enforcement: Enforce")]), Inputs::Hash);
+    assert_eq!(keeps(&[says("p", "Full")]), Inputs::Full);
+    assert_eq!(keeps(&[says("p", "Full"), says("q", "Redacted")]), Inputs::Redacted);
+    assert_eq!(keeps(&[says("p", "Full"), says("q", "None")]), Inputs::None);
     assert_eq!(
         keeps(&[says("p", "Full"), audit(&says("q", "None"))]),
-        ToolInputs::Full,
+        Inputs::Full,
         "an Audit policy only records"
     );
-    assert_eq!(keeps(&[audit(&says("q", "None"))]), ToolInputs::None);
+    assert_eq!(keeps(&[audit(&says("q", "None"))]), Inputs::None);
 }

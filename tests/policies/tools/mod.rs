@@ -33,7 +33,7 @@ fn resource(kind: &str, metadata: &str, spec: &str) -> String {
 }
 
 fn policy(documents: &[String]) -> Policy {
-    let documents = document::parse_everything("policy.yaml", &documents.join("---\n")).unwrap();
+    let documents = document::parse("policy.yaml", &documents.join("---\n")).unwrap();
     Policy::compile(&documents, &Labels::new()).unwrap()
 }
 

@@ -1,5 +1,8 @@
 //! The decision by index and in two phases against a slow one that reads like the design: every rule, one by one.
 
+use postern::call::{Input, Tool, ToolCall, Verdict};
+use postern::policy::Policy;
+use postern::policy::explain::Applies;
 use proptest::prelude::*;
 
 use super::{audit, cluster, complete, namespaced, policy, started};
@@ -43,6 +46,31 @@ fn slow(rules: &[Rule], closed: bool, name: &str, command: &str) -> &'static str
     if holds("Deny") || (!holds("Allow") && closed) { "Deny" } else { "Allow" }
 }
 
+/// What is explained of a call agrees with what is decided about it.
+fn explained(policy: &Policy, name: &str, command: &str, verdict: &Verdict) -> Result<(), TestCaseError> {
+    let input = serde_json::json!({ "command": command });
+    let tool = Tool { name, namespace: None, kinds: &[] };
+    let explanation = policy.explain_call(&ToolCall { tool, input: Input::Json(&input), facts: None });
+    prop_assert_eq!(explanation.decision.verdict, verdict.decision.verdict.as_str());
+    prop_assert_eq!(&explanation.decision.rule, &verdict.decision.rule.as_ref().map(ToString::to_string));
+    let applies = |action: &str| {
+        let said =
+            explanation.rules.iter().filter(|rule| rule.enforcement == "Enforce" && rule.action == action);
+        said.into_iter().any(|rule| rule.applies == Applies::Yes)
+    };
+    prop_assert!(!applies("Deny") || explanation.decision.verdict == "Deny");
+    prop_assert!(
+        applies("Deny")
+            || applies("Allow")
+            || explanation.decision.rule.as_deref() == Some("agents/default/toolDefault")
+    );
+    let decides = explanation.rules.iter().filter(|rule| rule.why.iter().any(|why| why == "it decides"));
+    let decides: Vec<&str> = decides.map(|rule| rule.rule.as_str()).collect();
+    let by_rule = explanation.decision.rule.as_deref().filter(|rule| !rule.ends_with("/toolDefault"));
+    prop_assert_eq!(decides, by_rule.into_iter().collect::<Vec<_>>());
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn both_phases_decide_as_a_look_at_every_rule_does(
@@ -67,6 +95,7 @@ proptest! {
         let expected = slow(&rules, closed, name, command);
         let verdict = complete(&policy, name, &serde_json::json!({"command": command}));
         prop_assert_eq!(verdict.decision.verdict.as_str(), expected);
+        explained(&policy, name, command, &verdict)?;
         let start = started(&policy, name);
         prop_assert!(!start.starts_with("starts") || expected == "Allow", "{}", start);
         prop_assert!(!start.starts_with("stops") || expected == "Deny", "{}", start);

@@ -2,21 +2,16 @@
 
 use std::process::ExitCode;
 
-use super::{check, output};
+use super::read;
 use crate::cli::{Output, PolicyCheckArgs};
+use crate::command::output;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
 use crate::policy::document::Document;
 
 /// Checks all paths as one policy; exit status 1 where anything is wrong.
 pub(super) fn run(args: &PolicyCheckArgs, output: Output) -> anyhow::Result<ExitCode> {
-    let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    for path in &args.paths {
-        match check::documents(path) {
-            Ok(found) => documents.extend(found),
-            Err(found) => problems.extend(found),
-        }
-    }
+    let (documents, mut problems) = read(&args.paths);
     // Compiled even where a file is broken: what is wrong with the others is said in the same run.
     let revision = match Policy::compile(&documents, &Labels::new()) {
         Ok(policy) => policy.revision().to_owned(),
@@ -36,7 +31,10 @@ pub(super) fn run(args: &PolicyCheckArgs, output: Output) -> anyhow::Result<Exit
 fn summary(documents: &[Document], revision: &str) -> String {
     let rules: usize = documents
         .iter()
-        .map(|document| document.spec.destinations.len() + document.spec.credentials.len())
+        .map(|document| {
+            let spec = &document.spec;
+            spec.destinations.len() + spec.tools.len() + spec.credentials.len()
+        })
         .sum();
     let policies = counted(documents.len(), "policy", "policies");
     format!("{policies}, {}, revision {revision}\n", counted(rules, "rule", "rules"))

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Place;
+use crate::command_line::Place;
 
 const GOOD: &str = "\
 apiVersion: postern.dev/v1alpha1

@@ -1,0 +1,54 @@
+//! `postern policy`: works on policies as files, without a gateway.
+
+mod check;
+mod explain;
+mod list;
+mod question;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::output;
+use crate::cli::{Output, PodArgs, PolicyCommand};
+use crate::policy::document::Document;
+use crate::policy::{Labels, Policy};
+use crate::problem::Problem;
+
+/// Does what a subcommand of `policy` says.
+pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<ExitCode> {
+    match command {
+        PolicyCommand::Check(args) => check::run(args, output),
+        PolicyCommand::List(args) => list::run(args, output),
+        PolicyCommand::Explain(args) => explain::run(args, output),
+    }
+}
+
+/// Reads the documents of all paths, and what is wrong with any of them.
+fn read(paths: &[PathBuf]) -> (Vec<Document>, Vec<Problem>) {
+    let (mut documents, mut problems) = (Vec::new(), Vec::new());
+    for path in paths {
+        match super::check::documents(path) {
+            Ok(found) => documents.extend(found),
+            Err(found) => problems.extend(found),
+        }
+    }
+    (documents, problems)
+}
+
+/// The documents of all paths, and what they are for a pod with these labels; none where something is wrong with them,
+/// which is then told.
+fn compile(
+    paths: &[PathBuf],
+    pod: &PodArgs,
+    output: Output,
+) -> anyhow::Result<Option<(Vec<Document>, Policy)>> {
+    let labels: Labels = pod.labels.iter().cloned().collect();
+    let (documents, mut problems) = read(paths);
+    match Policy::compile(&documents, &labels) {
+        Ok(policy) if problems.is_empty() => return Ok(Some((documents, policy))),
+        Ok(_) => {}
+        Err(found) => problems.extend(found),
+    }
+    output::print_problems(output, &problems)?;
+    Ok(None)
+}

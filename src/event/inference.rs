@@ -1,0 +1,129 @@
+//! What an exchange with an LLM provider was about: models, tokens, tools, no content.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::call::{self, Service};
+
+/// Which LLM provider was asked, and for what.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Provider {
+    pub name: &'static str,
+    pub api: &'static str,
+    /// The model that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
+    /// Every model that the request could use, where that is more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// The model that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_model: Option<String>,
+    /// What the provider calls the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Whether the answer was asked for as a stream; of requests that were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<bool>,
+    /// How well the answer was understood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalization: Option<&'static str>,
+    /// The tools that the request offers; of requests, the first 128.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolDefinition>,
+}
+
+impl From<Service> for Provider {
+    fn from(service: Service) -> Self {
+        Self { name: service.vendor.as_str(), api: service.api.as_str(), ..Self::default() }
+    }
+}
+
+/// A tool that a request offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolDefinition {
+    pub name: String,
+    /// Of the definition as it stands in the request, in hex.
+    pub sha256: String,
+}
+
+/// Tokens, as the provider counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// All that the model read, from caches too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// All that it wrote, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl From<&call::Usage> for Option<Usage> {
+    fn from(usage: &call::Usage) -> Self {
+        (*usage != call::Usage::default()).then_some(Usage {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_read_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
+            reasoning_tokens: usage.reasoning,
+        })
+    }
+}
+
+/// A tool call of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    /// As the provider calls it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// As the model wrote it, with its namespace in front; at most 256 characters.
+    pub name: String,
+    /// Of the input as it was sent, in hex; none where the call was denied before its input came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_sha256: Option<String>,
+    pub input_bytes: u64,
+    /// Only where `audit.toolInputs` says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// It had run at the provider already.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hosted: bool,
+    /// The answer ended before the call did.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
+}
+
+/// The longest id and name of a call that an event has, in characters.
+const SHOWN: usize = 256;
+
+impl From<call::CallNote> for ToolCall {
+    fn from(note: call::CallNote) -> Self {
+        let name = match note.namespace {
+            Some(namespace) => format!("{namespace}.{}", note.name),
+            None => note.name,
+        };
+        Self {
+            id: shortened(note.id),
+            name: shortened(name),
+            input_sha256: note.input_sha256,
+            input_bytes: note.input_bytes,
+            input: note.input,
+            hosted: note.hosted,
+            incomplete: note.incomplete,
+        }
+    }
+}
+
+fn shortened(text: String) -> String {
+    if text.chars().nth(SHOWN).is_none() { text } else { text.chars().take(SHOWN).collect() }
+}

@@ -1,0 +1,78 @@
+//! What is known of a request of Anthropic Messages beside its body: where it came in, and by which login.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use crate::call::Denial;
+use crate::provider::adapter::Asked;
+use crate::provider::request::Draft;
+use crate::wire::json::Value;
+
+/// One of the front doors of Messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::provider) struct Door<'a> {
+    /// The model that the path names, for bodies that name none.
+    pub model: Option<&'a str>,
+    /// Whether the path asks for a stream; else the body does.
+    pub stream: bool,
+    /// Whether the login is that of a subscription.
+    pub subscription: bool,
+}
+
+impl<'a> Door<'a> {
+    /// The door that a path and headers say it is.
+    pub(in crate::provider) fn of(asked: &Asked<'a>) -> Self {
+        // `…/models/MODEL:rawPredict` and `:streamRawPredict`, at Google.
+        let last = asked.path.rsplit('/').next().unwrap_or_default();
+        let named = last.strip_suffix(":rawPredict").or_else(|| last.strip_suffix(":streamRawPredict"));
+        Self {
+            model: named.filter(|name| *name != "count-tokens"),
+            stream: last.ends_with(":streamRawPredict"),
+            subscription: is_subscription(asked.headers),
+        }
+    }
+
+    /// Whether the body may be sent otherwise than as its client made it, once that is what it comes to.
+    ///
+    /// Claude Code puts a hash of the body into its system prompt, and with the login of a subscription a body that does
+    /// not fit its hash is taken for that of another application. A body without the hash may be edited.
+    ///
+    /// # Errors
+    /// For a subscription's body that has the hash and was edited.
+    pub(super) fn permits_edits<'d>(&self, draft: &Draft<'d>, body: Value<'d>) -> Result<(), Denial> {
+        if !self.subscription || !draft.is_edited() || !is_attested(draft, body)? {
+            return Ok(());
+        }
+        Err(Denial::builtin(
+            "subscription-edit",
+            "This request offers what policy takes out of it, and the body of a request with the login of a Claude \
+             subscription must stay as it is. Set CLAUDE_CODE_ATTRIBUTION_HEADER=0 for the agent, let it use an API \
+             key, or allow what it offers (hostedTools.allow)",
+        ))
+    }
+}
+
+fn is_subscription(headers: &HeaderMap) -> bool {
+    let says = |value: &http::HeaderValue, test: fn(&str) -> bool| value.to_str().is_ok_and(test);
+    let token = |value: &str| {
+        value.split_once(' ').is_some_and(|(scheme, token)| {
+            scheme.eq_ignore_ascii_case("bearer") && token.trim().starts_with("sk-ant-oat")
+        })
+    };
+    let beta = |value: &str| value.split(',').any(|beta| beta.trim() == "oauth-2025-04-20");
+    headers.get_all(AUTHORIZATION).iter().any(|value| says(value, token))
+        || headers.get_all("anthropic-beta").iter().any(|value| says(value, beta))
+}
+
+/// Whether the system prompt has the line in which Claude Code keeps the hash.
+fn is_attested<'d>(draft: &Draft<'d>, body: Value<'d>) -> Result<bool, Denial> {
+    let Some(system) = draft.get(body, "system")? else { return Ok(false) };
+    let is_hash =
+        |value: Value<'_>| value.text().is_some_and(|text| text.contains("x-anthropic-billing-header"));
+    for block in system.items().into_iter().flatten() {
+        if draft.get(block, "text")?.is_some_and(is_hash) {
+            return Ok(true);
+        }
+    }
+    Ok(is_hash(system))
+}

@@ -1,0 +1,143 @@
+//! Corrects the conversation of a request of Anthropic Messages where it speaks of tools that are taken out.
+//!
+//! What hosted tools did earlier stays in the conversation as it is, unless its tool is taken out of this very request:
+//! then the provider may not accept a call without its tool, and each of the two blocks of a call becomes text in its
+//! place. Every turn of the conversation is edited in the same way, so that what the provider signed stays bound to the
+//! same beginning. Where policy changed in the middle of a conversation, the change of `tools` alone unbinds it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use super::offer::Offer;
+use super::walk::{Found, What};
+use super::{catalogue, text_block};
+use crate::call::Denial;
+use crate::provider::request::Draft;
+use crate::wire::json::Value;
+
+/// Edits what was found, and the container.
+pub(super) fn correct<'d>(
+    draft: &mut Draft<'d>,
+    body: Value<'d>,
+    (offer, found): (&mut Offer<'d>, &[Found<'d>]),
+) -> Result<(), Denial> {
+    let mut rewrite = Rewrite { draft, offer, converted: HashSet::new(), end: 0, removed: BTreeMap::new() };
+    for found in found {
+        rewrite.correct(found)?;
+    }
+    let Rewrite { draft, offer, removed, .. } = rewrite;
+    let messages = draft.get(body, "messages")?;
+    remove(draft, messages, &removed)?;
+    let container = draft.get(body, "container")?.filter(|container| !container.is_null());
+    if let Some(container) = container
+        && offer.strips_container(draft)?
+    {
+        draft.remove(container)?;
+        draft.changed("container");
+    }
+    Ok(())
+}
+
+struct Rewrite<'w, 'd> {
+    draft: &'w mut Draft<'d>,
+    offer: &'w mut Offer<'d>,
+    /// The calls that became text.
+    converted: HashSet<Cow<'d, str>>,
+    /// Where the last block ends that became text: what stands in it went with it.
+    end: usize,
+    /// What goes of each message's content.
+    removed: BTreeMap<usize, Vec<Value<'d>>>,
+}
+
+impl<'d> Rewrite<'_, 'd> {
+    fn correct(&mut self, found: &Found<'d>) -> Result<(), Denial> {
+        let block = found.block;
+        if block.span().start < self.end {
+            return Ok(());
+        }
+        match &found.what {
+            What::ChangeOf(name) if self.offer.lost_name(name) => self.remove(found),
+            What::ChangeOfMcp if self.offer.loses_mcp() => self.remove(found),
+            What::Forbidden => self.remove(found),
+            What::Reference { name, listed } if self.offer.lost_name(name) => {
+                if *listed {
+                    return self.remove(found);
+                }
+                self.replace(block, "[postern] This tool is not available.")
+            }
+            What::ServerCall { name, id } if self.offer.lost_call(name) => self.call(block, name, id.clone()),
+            What::McpCall { id } if self.offer.loses_mcp() => {
+                self.call(block, catalogue::MCP_TOOLSET, id.clone())
+            }
+            What::McpListing if self.offer.loses_mcp() => {
+                self.replace(block, "[postern] These tools are not available any more.")
+            }
+            What::Result { id } if self.converted.contains(id) => {
+                self.replace(block, "[postern] The result of this tool is not shown any more.")
+            }
+            What::Upload if self.offer.strips_container(self.draft)? => self
+                .replace(block, "[postern] A file for a container stood here; containers are not available."),
+            What::CalledByCode { caller } if self.offer.lost(catalogue::CODE_EXECUTION) => {
+                self.draft.changed("history");
+                self.draft.remove(*caller)
+            }
+            What::ChangeOf(_)
+            | What::ChangeOfMcp
+            | What::Reference { .. }
+            | What::ServerCall { .. }
+            | What::McpCall { .. }
+            | What::McpListing
+            | What::Result { .. }
+            | What::Upload
+            | What::CalledByCode { .. } => Ok(()),
+        }
+    }
+
+    fn call(&mut self, block: Value<'d>, name: &str, id: Cow<'d, str>) -> Result<(), Denial> {
+        self.converted.insert(id);
+        self.replace(
+            block,
+            &format!("[postern] The tool {name} was used here; it is not available any more."),
+        )
+    }
+
+    fn replace(&mut self, block: Value<'d>, text: &str) -> Result<(), Denial> {
+        let text = text_block(self.draft, block, text)?;
+        self.end = block.span().end;
+        self.draft.changed("history");
+        self.draft.replace(block, text)
+    }
+
+    fn remove(&mut self, found: &Found<'d>) -> Result<(), Denial> {
+        self.end = found.block.span().end;
+        self.draft.changed("history");
+        match found.message {
+            None => self.draft.remove(found.block),
+            Some(message) => {
+                self.removed.entry(message).or_default().push(found.block);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Removes blocks from messages. A message of which nothing is left goes too.
+fn remove<'d>(
+    draft: &mut Draft<'d>,
+    messages: Option<Value<'d>>,
+    removed: &BTreeMap<usize, Vec<Value<'d>>>,
+) -> Result<(), Denial> {
+    let numbered = messages.and_then(Value::items).into_iter().flatten().enumerate();
+    for (message, blocks) in numbered.filter_map(|(number, message)| Some((message, removed.get(&number)?))) {
+        let Some(content) = draft.get(message, "content")? else { continue };
+        let count = content.items().map_or(1, Iterator::count);
+        if blocks.len() < count {
+            blocks.iter().try_for_each(|block| draft.remove(*block))?;
+        } else if draft.get(message, "output_config")?.is_some() {
+            draft.remove(content)?;
+        } else {
+            draft.remove(message)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! What a block of an answer is: a call of a tool, by whom, or anything else.
+
+use std::borrow::Cow;
+
+use crate::provider::answer::Broken;
+use crate::wire::json::{Kind, Value};
+
+/// A block, or the start of one.
+#[derive(Debug)]
+pub(super) enum Block<'d> {
+    /// The client is to execute it.
+    Call(Named<'d>),
+    /// The provider has executed it, or does now.
+    Hosted(Named<'d>),
+    /// What came of a call that the provider executed.
+    Result {
+        id: Cow<'d, str>,
+    },
+    Text,
+    Thinking,
+    /// Another model answers from here on.
+    Fallback {
+        model: Option<String>,
+    },
+    Other,
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(super) struct Named<'d> {
+    pub id: Cow<'d, str>,
+    pub name: Cow<'d, str>,
+    /// The toolset, or the MCP server.
+    pub namespace: Option<Cow<'d, str>>,
+    /// Its input, where it says more than `{}`; a stream has it in what follows.
+    pub input: Option<&'d str>,
+}
+
+/// Reads a block.
+///
+/// # Errors
+/// Where it may be read in two ways, or is a call that does not say of what.
+pub(super) fn read<'d>(block: Value<'d>) -> Result<Block<'d>, Broken> {
+    if block.kind() != Kind::Object {
+        return Err(Broken::malformed("a block of the answer is no JSON object"));
+    }
+    distinct(block)?;
+    let kind = text(block, "type")?.unwrap_or_default();
+    Ok(match &*kind {
+        "tool_use" => Block::Call(named(block, "toolset_name")?),
+        "server_tool_use" => Block::Hosted(named(block, "toolset_name")?),
+        "mcp_tool_use" => Block::Hosted(named(block, "server_name")?),
+        "text" => Block::Text,
+        "thinking" => Block::Thinking,
+        "fallback" => {
+            Block::Fallback { model: value(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? }
+        }
+        other if other.ends_with("_tool_result") => {
+            Block::Result { id: text(block, "tool_use_id")?.unwrap_or_default() }
+        }
+        // A client that is newer than this catalogue may execute it.
+        _ if is_shaped_as_call(block) => Block::Call(named(block, "toolset_name")?),
+        _ => Block::Other,
+    })
+}
+
+/// Whether there is, anywhere in this value, something that a client may take for a call of a tool.
+pub(super) fn holds_call(value: Value<'_>) -> bool {
+    let is_call = value.get("type").is_ok_and(|kind| kind.is_some_and(|kind| kind.says("tool_use")));
+    is_call
+        || is_shaped_as_call(value)
+        || value.items().into_iter().flatten().any(holds_call)
+        || value.entries().into_iter().flatten().any(|entry| holds_call(entry.value))
+}
+
+fn is_shaped_as_call(value: Value<'_>) -> bool {
+    let mut entries = value.entries().into_iter().flatten();
+    let has = |key: &str| value.entries().into_iter().flatten().any(|entry| entry.key.says(key));
+    entries.next().is_some() && has("name") && has("input")
+}
+
+fn named<'d>(block: Value<'d>, namespace: &str) -> Result<Named<'d>, Broken> {
+    let name = text(block, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?;
+    let says_more = |input: &Value<'_>| match input.entries() {
+        Some(mut entries) => entries.next().is_some(),
+        None => !input.is_null(),
+    };
+    Ok(Named {
+        id: text(block, "id")?.unwrap_or_default(),
+        name,
+        namespace: text(block, namespace)?,
+        input: value(block, "input")?.filter(says_more).map(Value::raw),
+    })
+}
+
+/// The value of a key.
+///
+/// # Errors
+/// Where the key stands twice.
+pub(super) fn value<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+    object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}")))
+}
+
+/// The text of a key; none where it is null, or not there.
+///
+/// # Errors
+/// Where it is something else, or stands twice.
+pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
+    match value(object, key)?.filter(|value| !value.is_null()) {
+        None => Ok(None),
+        Some(value) => {
+            let text = value.text();
+            text.map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no string")))
+        }
+    }
+}
+
+/// The same, to be kept.
+///
+/// # Errors
+/// As for [`text`].
+pub(super) fn owned(object: Value<'_>, key: &str) -> Result<Option<String>, Broken> {
+    Ok(text(object, key)?.map(Cow::into_owned))
+}
+
+/// Refuses an object in which any key stands twice.
+///
+/// # Errors
+/// As said.
+pub(super) fn distinct(object: Value<'_>) -> Result<(), Broken> {
+    object.duplicate().map_or(Ok(()), |duplicate| Err(Broken::ambiguous(duplicate.to_string())))
+}

@@ -1,0 +1,299 @@
+//! Reads answers of Anthropic Messages, and puts text in the place of calls that are denied.
+//!
+//! Blocks of a stream come strictly one after the other: while a call is held, only what belongs to no block passes.
+//! A call becomes one block of text, so that the numbers of the blocks after it stay; a call that the provider has
+//! executed becomes one block of text together with its result, and later blocks are numbered anew.
+//! <https://platform.claude.com/docs/en/build-with-claude/streaming>
+
+mod block;
+mod message;
+mod open;
+#[cfg(test)]
+mod recording_tests;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript};
+use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
+
+use block::Block;
+use message::Calls;
+use open::{Open, Step};
+use usage::Tokens;
+
+/// How many hosted calls of one answer may be replaced: their results are recognised by what is remembered of them.
+const MOST_REPLACED: usize = 4096;
+
+/// Reads one answer, streamed or whole.
+#[derive(Debug, Default)]
+pub(in crate::provider) struct Messages {
+    stage: Stage,
+    /// The number that the next block must have.
+    next: u64,
+    /// How many blocks went without anything in their place: later ones have lower numbers by so many.
+    dropped: u64,
+    open: Option<Open>,
+    calls: Calls,
+    /// The hosted calls that were replaced, whose results go too.
+    replaced: HashSet<String>,
+    tokens: Tokens,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Before,
+    Running,
+    Ended,
+}
+
+impl Transcript for Messages {
+    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        let json = event.json;
+        if json.kind() != Kind::Object {
+            return Err(Broken::malformed("an event of the answer is no JSON object"));
+        }
+        block::distinct(json)?;
+        let kind = block::text(json, "type")?.unwrap_or_default();
+        match &*kind {
+            "message_start" => self.message_start(event, gate, out),
+            "content_block_start" => self.block_start(event, gate, out),
+            "content_block_delta" => self.block_delta(event, gate, out),
+            "content_block_stop" => self.block_stop(event, gate, out),
+            "message_delta" => self.message_delta(event, gate, out),
+            "message_stop" => {
+                self.between_blocks("message_stop")?;
+                self.stage = Stage::Ended;
+                out.pass(event);
+                Ok(())
+            }
+            "ping" => {
+                out.pass(event);
+                Ok(())
+            }
+            "error" => {
+                self.give_up(gate);
+                self.stage = Stage::Ended;
+                out.pass(event);
+                Ok(())
+            }
+            _ if block::holds_call(json) => {
+                Err(Broken::ambiguous("an event of an unknown type holds a tool call"))
+            }
+            _ => {
+                out.pass(event);
+                Ok(())
+            }
+        }
+    }
+
+    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
+        if self.give_up(gate) {
+            return Err(Broken::ambiguous("the answer ended inside a tool call"));
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+        let message = body.root();
+        if message.kind() != Kind::Object {
+            return Err(Broken::malformed("the answer is no JSON object"));
+        }
+        block::distinct(message)?;
+        if block::value(message, "content")?.is_none() {
+            // An error, or a count of tokens.
+            let holds_call = block::holds_call(message);
+            let unclear = || Broken::ambiguous("the answer is no message, and holds a tool call");
+            return if holds_call { Err(unclear()) } else { Ok(None) };
+        }
+        self.describe(message, gate)?;
+        let decided = message::decide(message, gate)?;
+        let mut edits = Edits::new(body);
+        decided.edit(message, &mut edits).map_err(uneditable)?;
+        Ok((!edits.is_empty()).then(|| edits.apply()))
+    }
+
+    fn held(&self) -> usize {
+        self.open.as_ref().map_or(0, Open::held)
+    }
+
+    fn keep_alive(&self) -> KeepAlive {
+        KeepAlive::Event("ping", r#"{"type": "ping"}"#)
+    }
+
+    fn broken(&mut self, message: &str, out: &mut Out) {
+        let error = json!({ "type": "permission_error", "message": message });
+        out.say(Some("error"), json!({ "type": "error", "error": error }).to_string());
+    }
+}
+
+impl Messages {
+    fn message_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if self.stage != Stage::Before {
+            return Err(Broken::ambiguous("the answer starts twice"));
+        }
+        self.stage = Stage::Running;
+        let message = block::value(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
+        let message = message.ok_or_else(|| Broken::malformed("message_start has no message"))?;
+        block::distinct(message)?;
+        self.describe(message, gate)?;
+        let decided = message::decide(message, gate)?;
+        self.next = decided.blocks as u64;
+        self.dropped = decided.dropped() as u64;
+        self.calls = decided.calls;
+        if decided.denied.is_empty() {
+            out.pass(event);
+        } else {
+            let json = edited(event.json, |root, edits| {
+                root.get("message")?.map_or(Ok(()), |message| decided.edit(message, edits))
+            })?;
+            out.say(Some("message_start"), json);
+        }
+        self.replaced = decided.replaced;
+        Ok(())
+    }
+
+    fn block_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        self.between_blocks("content_block_start")?;
+        let index = index(event.json)?;
+        if index != self.next {
+            return Err(Broken::ambiguous(format!("block {index} starts where {} is expected", self.next)));
+        }
+        let started = block::value(event.json, "content_block")?;
+        let started = started.ok_or_else(|| Broken::malformed("content_block_start has no block"))?;
+        let block = block::read(started)?;
+        self.next += 1;
+        if let Block::Fallback { model: Some(model) } = &block {
+            gate.facts.model = Some(model.clone());
+        }
+        if matches!(&block, Block::Result { id } if self.replaced.contains(&**id)) {
+            self.dropped += 1;
+            self.open = Some(Open::swallowed(index));
+            return Ok(());
+        }
+        let part = self.renumbered(event, "content_block_start")?;
+        let number = index - self.dropped;
+        self.open = Some(Open::start((index, number), &block, part, (gate, out)));
+        Ok(())
+    }
+
+    fn block_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        let part = self.renumbered(event, "content_block_delta")?;
+        let delta = block::value(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
+        let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
+        block::distinct(delta)?;
+        let open = self.opened(event.json)?;
+        open.delta(delta, part, (gate, out))
+    }
+
+    fn block_stop(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        self.opened(event.json)?;
+        let part = self.renumbered(event, "content_block_stop")?;
+        let Some(open) = self.open.take() else { return Ok(()) };
+        match open.stop(part, (gate, out))? {
+            Step::NoCall => {}
+            Step::Call { denied } => self.calls.count(denied),
+            Step::Replaced { id } => {
+                if self.replaced.len() >= MOST_REPLACED {
+                    return Err(Broken::bound(format!("more than {MOST_REPLACED} hosted calls are denied")));
+                }
+                self.replaced.insert(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn message_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        self.between_blocks("message_delta")?;
+        if let Some(usage) = block::value(event.json, "usage")? {
+            self.tokens.take(usage);
+            gate.facts.usage = self.tokens.usage();
+        }
+        let delta = block::value(event.json, "delta")?;
+        let reason = delta.map_or(Ok(None), |delta| block::value(delta, "stop_reason"))?;
+        if !self.calls.are_gone() || !reason.is_some_and(|reason| reason.says("tool_use")) {
+            out.pass(event);
+            return Ok(());
+        }
+        let json = edited(event.json, |root, edits| {
+            let reason = root.at_path(&["delta", "stop_reason"])?;
+            reason.map_or(Ok(()), |reason| edits.replace(reason, r#""end_turn""#))
+        })?;
+        out.say(Some("message_delta"), json);
+        Ok(())
+    }
+
+    /// Takes what a message says of itself.
+    fn describe(&mut self, message: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        gate.facts.model = block::owned(message, "model")?;
+        gate.facts.id = block::owned(message, "id")?;
+        if let Some(usage) = block::value(message, "usage")? {
+            self.tokens.take(usage);
+            gate.facts.usage = self.tokens.usage();
+        }
+        Ok(())
+    }
+
+    /// Refuses what may only come after the start, before the end, and while no block is open.
+    fn between_blocks(&self, what: &str) -> Result<(), Broken> {
+        match (self.stage, &self.open) {
+            (Stage::Running, None) => Ok(()),
+            (Stage::Running, Some(_)) => Err(Broken::ambiguous(format!("{what} comes inside a block"))),
+            (Stage::Before, _) => Err(Broken::ambiguous(format!("{what} comes before the answer starts"))),
+            (Stage::Ended, _) => Err(Broken::ambiguous(format!("{what} comes after the answer's end"))),
+        }
+    }
+
+    /// The open block, which the event must be of.
+    fn opened(&mut self, event: Value<'_>) -> Result<&mut Open, Broken> {
+        let index = index(event)?;
+        let open = self.open.as_mut().filter(|open| open.index() == index);
+        open.ok_or_else(|| Broken::ambiguous(format!("block {index} is not open")))
+    }
+
+    /// The event with the number that its block has for the client.
+    fn renumbered(&self, event: &Event<'_>, name: &'static str) -> Result<Part, Broken> {
+        if self.dropped == 0 {
+            return Ok(Part::Received(event.received.clone()));
+        }
+        let number = index(event.json)?.saturating_sub(self.dropped);
+        let json = edited(event.json, |root, edits| {
+            root.get("index")?.map_or(Ok(()), |index| edits.replace(index, number.to_string()))
+        })?;
+        Ok(Part::New { name: Some(name.into()), json })
+    }
+
+    /// Gives up a call that is under way. Answers whether parts of it were held.
+    fn give_up(&mut self, gate: &mut Gate) -> bool {
+        self.open.take().is_some_and(|open| open.abandon(gate))
+    }
+}
+
+/// The number of a block. Whole numbers have one spelling.
+fn index(event: Value<'_>) -> Result<u64, Broken> {
+    let number = block::value(event, "index")?.and_then(Value::number_text);
+    number
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| Broken::ambiguous("an event of a block does not say its number"))
+}
+
+/// The JSON of an event, edited. It was read within the limits, and so is its copy.
+fn edited(
+    event: Value<'_>,
+    edit: impl for<'d> FnOnce(Value<'d>, &mut Edits<'d>) -> Result<(), EditError>,
+) -> Result<String, Broken> {
+    let limits = Limits { depth: usize::MAX, nodes: usize::MAX };
+    let document = Document::parse(event.raw().as_bytes(), limits).map_err(uneditable)?;
+    let mut edits = Edits::new(&document);
+    edit(document.root(), &mut edits).map_err(uneditable)?;
+    String::from_utf8(edits.apply()).map_err(uneditable)
+}
+
+fn uneditable(error: impl std::fmt::Display) -> Broken {
+    Broken::ambiguous(format!("the answer cannot be edited: {error}"))
+}

@@ -1,0 +1,151 @@
+//! Recorded answers of Anthropic: nothing denied, everything denied, and every other call denied.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::EVENTS;
+use super::Messages;
+use super::tests::{events, seen};
+use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
+use crate::provider::adapter::Framing;
+use crate::provider::answer::testing::{fed, settings};
+use crate::provider::answer::{Broken, Guard};
+
+/// Recordings that were put together from several answers, or show what no answer may look like.
+const NO_ANSWERS: [&str; 4] = [
+    "anthropic-programmatic-tool-calling.1.sse",
+    "anthropic-tool-search-regex.1.sse",
+    "spliced-message-start.sse",
+    "unknown_events.sse",
+];
+
+/// Denies no call, all, or the first and every other one after it: only once the input is there, or by name.
+#[derive(Debug)]
+struct Every {
+    step: Option<usize>,
+    by_name: bool,
+    asked: AtomicUsize,
+}
+
+impl Every {
+    fn verdict(&self) -> Verdict {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        match self.step {
+            Some(step) if asked.is_multiple_of(step) => Verdict::builtin("test", "a test says so"),
+            _ => Verdict::allowed(),
+        }
+    }
+}
+
+impl Judge for Every {
+    fn denies(&self, _: bool) -> bool {
+        true
+    }
+
+    fn start(&self, _: &Tool<'_>) -> Start {
+        if !self.by_name {
+            return Start::NeedsInput;
+        }
+        let verdict = self.verdict();
+        if verdict.decision.denies() { Start::Deny(verdict) } else { Start::Allow(verdict) }
+    }
+
+    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+        self.verdict()
+    }
+}
+
+/// From beside the repository; none where they are not.
+fn recordings() -> Vec<(PathBuf, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/anthropic");
+    let folders = ["live", "sdk", "vercel"].map(|folder| directory.join(folder));
+    let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let paths = files.map(|file| file.unwrap().path());
+    let streams = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sse"));
+    let answers = streams.filter(|path| !NO_ANSWERS.contains(&path.file_name().unwrap().to_str().unwrap()));
+    answers.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn judged(stream: &str, step: Option<usize>, by_name: bool, piece: usize) -> (String, Result<(), Broken>) {
+    let judge = Every { step, by_name, asked: AtomicUsize::new(0) };
+    let guard = Guard::new(Box::new(Messages::default()), Framing::Events(EVENTS), settings(judge));
+    let (out, result) = fed(guard, stream.as_bytes(), piece);
+    (String::from_utf8(out).unwrap(), result)
+}
+
+fn calls(stream: &str) -> usize {
+    seen(stream).0.iter().filter(|(kind, _)| kind.ends_with("_use")).count()
+}
+
+/// Whether a canonical stream ends in a blank line: where it does not, one is added.
+fn is_whole(stream: &str) -> bool {
+    stream.ends_with("\n\n") && !stream.starts_with(':')
+}
+
+#[test]
+fn nothing_denied_is_byte_for_byte_what_came() {
+    for (path, stream) in recordings() {
+        for by_name in [false, true] {
+            let (out, result) = judged(&stream, None, by_name, stream.len());
+            assert_eq!(result, Ok(()), "{}", path.display());
+            if is_whole(&stream) && !path.ends_with("tool_use_invalid_json.sse") {
+                assert_eq!(out, stream, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_denied_leaves_an_answer_without_calls() {
+    for (path, stream) in recordings() {
+        for by_name in [false, true] {
+            let (out, result) = judged(&stream, Some(1), by_name, stream.len());
+            assert_eq!(result, Ok(()), "{}", path.display());
+            let (blocks, reason) = seen(&out);
+            assert_eq!(calls(&out), 0, "{}", path.display());
+            assert_ne!(reason.as_deref(), Some("tool_use"), "{}", path.display());
+            assert!(blocks.len() <= seen(&stream).0.len(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_other_call_denied_leaves_the_others_as_they_came() {
+    for (path, stream) in recordings() {
+        let (out, result) = judged(&stream, Some(2), false, stream.len());
+        assert_eq!(result, Ok(()), "{}", path.display());
+        let expected = calls(&stream) / 2;
+        if !path.ends_with("tool_use_invalid_json.sse") {
+            assert_eq!(calls(&out), expected, "{}", path.display());
+        }
+        let (before, after) = (seen(&stream), seen(&out));
+        let is_left = |block: &(String, String)| before.0.contains(block) || block.1.starts_with("[postern]");
+        assert!(after.0.iter().all(is_left), "{}", path.display());
+    }
+}
+
+#[test]
+fn any_pieces_of_a_recording_come_to_the_same() {
+    for (path, stream) in recordings().into_iter().filter(|(_, stream)| stream.len() < 20_000) {
+        for step in [None, Some(1), Some(2)] {
+            let whole = judged(&stream, step, false, stream.len());
+            for piece in [1, 13, 1000] {
+                assert_eq!(judged(&stream, step, false, piece), whole, "{} by {piece}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn recordings_that_are_no_answers_are_refused() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/anthropic");
+    for name in NO_ANSWERS {
+        let found =
+            ["sdk", "vercel"].iter().find_map(|at| fs::read_to_string(directory.join(at).join(name)).ok());
+        let Some(stream) = found else { return };
+        let (out, result) = judged(&stream, None, false, stream.len());
+        assert_eq!(result.map_err(|broken| broken.forgivable), Err(false), "{name}");
+        assert_eq!(events(&out).last().unwrap()["type"], "error", "{name}");
+    }
+}

@@ -1,0 +1,12 @@
+//! Converse and ConverseStream: one shape for the models of every vendor, and Nova's own.
+
+mod message;
+mod request;
+mod stream;
+mod tool_config;
+mod transcript;
+mod usage;
+mod whole;
+
+pub(super) use request::{read, read_tools};
+pub(super) use transcript::Transcript;

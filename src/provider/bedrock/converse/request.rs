@@ -1,0 +1,63 @@
+//! Reads what Converse is sent, and takes out what would act at the provider.
+
+use super::{message, tool_config};
+use crate::call::Denial;
+use crate::provider::bedrock::additional;
+use crate::provider::request::Draft;
+use crate::wire::json::Value;
+
+/// The members of a request that matter here.
+const MEMBERS: [&str; 5] =
+    ["toolConfig", "additionalModelRequestFields", "promptVariables", "messages", "system"];
+
+/// Reads a body of Converse, or the part of it that tokens are counted of.
+///
+/// # Errors
+/// Where the request must not go on, or can be read in two ways.
+pub(in crate::provider::bedrock) fn read<'d>(draft: &mut Draft<'d>, body: Value<'d>) -> Result<(), Denial> {
+    read_tools(draft, body)?;
+    if let Some(fields) = draft.get(body, "additionalModelRequestFields")?.filter(|fields| !fields.is_null()) {
+        additional::read(draft, fields)?;
+    }
+    if draft.get(body, "promptVariables")?.is_some_and(|variables| !variables.is_null()) {
+        draft.keeps_state("promptVariables")?;
+    }
+    Ok(())
+}
+
+/// Reads the members that Nova's own bodies have too: tools and messages.
+///
+/// # Errors
+/// As for [`read`].
+pub(in crate::provider::bedrock) fn read_tools<'d>(
+    draft: &mut Draft<'d>,
+    body: Value<'d>,
+) -> Result<(), Denial> {
+    check_spelling(body)?;
+    let offer = tool_config::read(draft, body)?;
+    let mut calls = false;
+    if let Some(messages) = draft.get(body, "messages")?.and_then(Value::items) {
+        for message in messages {
+            if let Some(content) = draft.get(message, "content")? {
+                calls |= message::read(draft, content, &offer)?;
+            }
+        }
+    }
+    if let Some(system) = draft.get(body, "system")? {
+        calls |= message::read(draft, system, &offer)?;
+    }
+    offer.settle(draft, calls)
+}
+
+/// Refuses another spelling of a member: whoever takes it for the member would read what was not looked at.
+fn check_spelling(body: Value<'_>) -> Result<(), Denial> {
+    for entry in body.entries().into_iter().flatten() {
+        let key = entry.key.text().unwrap_or_default();
+        let plain = |text: &str| text.replace(['_', '-'], "").to_ascii_lowercase();
+        let member = MEMBERS.iter().find(|member| plain(member) == plain(&key));
+        if let Some(member) = member.filter(|member| ***member != *key) {
+            return Err(Denial::unparseable(member, "the key is spelled otherwise than in AWS's API"));
+        }
+    }
+    Ok(())
+}

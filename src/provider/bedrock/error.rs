@@ -1,0 +1,22 @@
+//! Errors as AWS writes them: of a request that is refused, and inside a stream that cannot go on.
+
+use crate::call::Answer;
+use crate::provider::adapter::{ErrorAnswer, Refusal};
+use crate::provider::answer::Out;
+
+/// A refusal. No AWS SDK tries again after a 403 or 400.
+pub(super) fn refusal(refusal: &Refusal<'_>) -> ErrorAnswer {
+    let (status, kind) = match refusal.answer {
+        Answer::Forbidden => (403, "AccessDeniedException"),
+        Answer::TooLarge | Answer::UnsupportedCoding => (400, "ValidationException"),
+        Answer::Limited { .. } => (400, "ServiceQuotaExceededException"),
+        Answer::Recoverable { status, code } => (status, code),
+    };
+    let body = serde_json::json!({"__type": kind, "message": refusal.message}).to_string();
+    ErrorAnswer { status, headers: vec![("x-amzn-errortype", kind.to_owned())], body }
+}
+
+/// Ends a stream with the exception that no SDK tries again after.
+pub(super) fn break_off(message: &str, out: &mut Out) {
+    out.say_exception("validationException", serde_json::json!({"message": message}).to_string());
+}

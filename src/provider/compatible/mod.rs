@@ -1,0 +1,105 @@
+//! What vendors add to OpenAI's APIs that makes the provider act: read, asked about, and closed. For Chat Completions
+//! and Responses alike; what is where is data in [`doors`].
+
+mod doors;
+mod model;
+#[cfg(test)]
+pub(in crate::provider) mod testing;
+#[cfg(test)]
+mod tests;
+
+use crate::call::{Denial, ToolDefinition, Vendor};
+use crate::provider::request::Draft;
+use crate::wire::json::Value;
+use doors::{Closed, DOORS, Door, KEYS};
+
+pub(in crate::provider) use model::models;
+
+/// Asks about every door that the vendor has beside `tools`, and closes those that policy does not open.
+///
+/// # Errors
+/// Where the request must not go on, or a key is written so that servers may read it in two ways.
+pub(in crate::provider) fn close_doors(draft: &mut Draft<'_>, vendor: Vendor) -> Result<(), Denial> {
+    let root = draft.root();
+    let Some(entries) = root.entries() else {
+        return Err(Denial::unparseable("", "it is not an object"));
+    };
+    for entry in entries {
+        check_key(entry.key)?;
+    }
+    for door in DOORS.iter().filter(|door| door.at.covers(vendor)) {
+        if let Some(value) = draft.get(root, door.key)?.filter(|value| !is_off(*value)) {
+            close(draft, door, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a tool is called, and the digest of its definition as it stands in the request.
+pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> ToolDefinition {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, definition.raw().as_bytes());
+    let sha256 = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    ToolDefinition { name: name.to_owned(), sha256 }
+}
+
+fn close<'d>(draft: &mut Draft<'d>, door: &Door, value: Value<'d>) -> Result<(), Denial> {
+    match door.closed {
+        Closed::Removed => {
+            if draft.strips(door.key)? {
+                draft.remove(value)?;
+            }
+            Ok(())
+        }
+        Closed::Items(prefix) => close_items(draft, door.key, prefix, value),
+        Closed::Refused => draft.refuses(door.key),
+        Closed::State => draft.keeps_state(door.key),
+    }
+}
+
+fn close_items<'d>(draft: &mut Draft<'d>, key: &str, prefix: &str, list: Value<'d>) -> Result<(), Denial> {
+    let items = list.items().ok_or_else(|| Denial::unparseable(key, "it is not a list"))?;
+    let (mut stripped, mut kept) = (Vec::new(), 0);
+    for item in items {
+        let id = draft.get(item, "id")?.and_then(Value::text);
+        let id = id.ok_or_else(|| Denial::unparseable(key, "an entry has no id"))?;
+        let is_on = draft.get(item, "enabled")?.and_then(Value::as_bool) != Some(false);
+        if is_on && draft.strips(&format!("{prefix}{id}"))? {
+            stripped.push(item);
+        } else {
+            kept += 1;
+        }
+    }
+    if kept == 0 {
+        return draft.remove(list);
+    }
+    stripped.into_iter().try_for_each(|item| draft.remove(item))
+}
+
+/// Whether a value opens nothing.
+fn is_off(value: Value<'_>) -> bool {
+    value.is_null()
+        || value.as_bool() == Some(false)
+        || value.items().is_some_and(|mut items| items.next().is_none())
+}
+
+/// Some servers (those of Go's `encoding/json`) read `Tools` as `tools`, others do not.
+fn check_key(key: Value<'_>) -> Result<(), Denial> {
+    let Some(text) = key.text() else { return Ok(()) };
+    let known = KEYS.iter().copied().chain(DOORS.iter().map(|door| door.key));
+    for name in known {
+        if *text != *name && is_other_case(&text, name) {
+            return Err(Denial::unparseable(name, "the key is written in another case"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a key is equal to a name in lower case but for case, as Unicode folds it.
+pub(in crate::provider) fn is_other_case(key: &str, name: &str) -> bool {
+    let folded = key.chars().map(|c| match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        other => other.to_ascii_lowercase(),
+    });
+    key != name && folded.eq(name.chars())
+}

@@ -1,0 +1,94 @@
+//! The models that a request could use: which search by themselves, and which name more than a model.
+
+use super::doors::{At, PLUGIN_SUFFIXES, SEARCH_DISABLED, SEARCH_MODEL, SEARCH_MODELS, WEB_PLUGIN};
+use crate::call::{Denial, Vendor};
+use crate::provider::request::Draft;
+use crate::wire::json::Value;
+
+/// Reads `model` and `models`, and says them as facts after those that are known from elsewhere (a deployment in the
+/// path). Asks about models that search and about presets, and takes off endings that stand for a plugin.
+///
+/// # Errors
+/// Where policy does not allow one of the models, or a name cannot be understood.
+pub(in crate::provider) fn models(draft: &mut Draft<'_>, vendor: Vendor) -> Result<(), Denial> {
+    let root = draft.root();
+    let one = draft.get(root, "model")?.filter(|value| !value.is_null());
+    let several = draft.get(root, "models")?.filter(|value| !value.is_null());
+    let several = match several {
+        None => Vec::new(),
+        Some(list) => {
+            list.items().ok_or_else(|| Denial::unparseable("models", "it is not a list"))?.collect()
+        }
+    };
+    for value in one.into_iter().chain(several) {
+        read(draft, vendor, value)?;
+    }
+    draft.facts.model = draft.facts.models.first().cloned();
+    Ok(())
+}
+
+fn read<'d>(draft: &mut Draft<'d>, vendor: Vendor, value: Value<'d>) -> Result<(), Denial> {
+    let name = value.text().ok_or_else(|| Denial::unparseable("model", "it is not a string"))?;
+    if has_preset(vendor, &name) {
+        draft.refuses("preset")?;
+    }
+    if searches(draft, vendor, &name)? {
+        draft.refuses(SEARCH_MODEL)?;
+    }
+    let mut asked = name.to_string();
+    if let Some(plain) = without_plugin(vendor, &name)
+        && draft.strips(WEB_PLUGIN)?
+    {
+        draft.replace(value, serde_json::Value::from(plain.as_str()).to_string())?;
+        asked = plain;
+    }
+    if !draft.facts.models.contains(&asked) {
+        draft.facts.models.push(asked);
+    }
+    Ok(())
+}
+
+/// `@preset/slug`, alone or after a model: configuration that is kept at the provider.
+fn has_preset(vendor: Vendor, name: &str) -> bool {
+    At::Only(&[Vendor::OpenRouter]).covers(vendor) && name.to_ascii_lowercase().contains("@preset/")
+}
+
+fn searches(draft: &Draft<'_>, vendor: Vendor, name: &str) -> Result<bool, Denial> {
+    let name = name.to_ascii_lowercase();
+    let base = name.split(':').next().unwrap_or(&name);
+    let short = base.rsplit('/').next().unwrap_or(base);
+    let of_vendor = SEARCH_MODELS.iter().filter(|(_, at)| at.covers(vendor));
+    let found = of_vendor.into_iter().any(|(pattern, _)| fits(pattern, base) || fits(pattern, short));
+    let (key, at) = &SEARCH_DISABLED;
+    // Of a host that nobody knows it is not known that the parameter does anything.
+    if !found || vendor == Vendor::Custom || !at.covers(vendor) {
+        return Ok(found);
+    }
+    let disabled = draft.get(draft.root(), key)?.and_then(Value::as_bool);
+    Ok(disabled != Some(true))
+}
+
+/// The name without endings that stand for a plugin; none where it has none.
+fn without_plugin(vendor: Vendor, name: &str) -> Option<String> {
+    let is_plugin = |ending: &str| {
+        let mut suffixes = PLUGIN_SUFFIXES.iter().filter(|(_, at)| at.covers(vendor));
+        suffixes.any(|(suffix, _)| ending.trim().eq_ignore_ascii_case(suffix))
+    };
+    let mut parts = name.split(':');
+    let base = parts.next().unwrap_or(name);
+    let kept: Vec<&str> = std::iter::once(base).chain(parts.filter(|part| !is_plugin(part))).collect();
+    let plain = kept.join(":");
+    (plain != name).then_some(plain)
+}
+
+/// Whether a pattern, in which `*` is any run of characters, covers all of a name.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((beginning, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(beginning) else { return false };
+    let mut rest = rest;
+    while let Some((middle, next)) = rest.split_once('*') {
+        let Some((_, after)) = left.split_once(middle) else { return false };
+        (left, rest) = (after, next);
+    }
+    left.ends_with(rest)
+}

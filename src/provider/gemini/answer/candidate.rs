@@ -1,0 +1,296 @@
+//! One candidate while an answer comes: the call that is under way, and what has run at the provider.
+
+use super::arguments::Arguments;
+use super::chunk::{self, unclear};
+use super::page::{At, Begun, Change, Pages};
+use super::part::{FunctionCall, Part, Ran};
+use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Phase};
+use crate::provider::gemini::fields::Fields;
+use crate::wire::json::Value;
+
+/// How many calls one answer may have run at the provider.
+const MOST_RAN: usize = 1024;
+
+/// What is known of one candidate.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    open: Option<Open>,
+    /// Whether the last call was denied: what belongs to it goes too.
+    denied_last: bool,
+    ran: Vec<Past>,
+    /// The signature of a call that was denied, for the first that passes after it.
+    signature: Option<String>,
+    /// Whether a call has passed: what comes after it needs no signature.
+    passed: bool,
+}
+
+/// A call whose arguments come in pieces.
+#[derive(Debug)]
+struct Open {
+    call: Call,
+    arguments: Arguments,
+    /// Where its pieces stand, as long as they are held.
+    pieces: Vec<At>,
+    /// Whether more has come than may be kept of the arguments.
+    is_over: bool,
+}
+
+/// A tool of the provider that has run.
+#[derive(Debug)]
+struct Past {
+    tool: String,
+    id: String,
+    denied: bool,
+}
+
+impl State {
+    /// Whether chunks wait for a verdict.
+    pub(super) fn holds(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.call.is_held())
+    }
+
+    /// How many bytes are kept of arguments.
+    pub(super) fn bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.arguments.len())
+    }
+
+    /// Reads what a chunk has of this candidate. `at` is the place of its first part.
+    ///
+    /// # Errors
+    /// Where it has not one reading, or more than a bound allows.
+    pub(super) fn read(
+        &mut self,
+        candidate: &chunk::Candidate<'_>,
+        mut at: At,
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        for (position, part) in candidate.parts.iter().enumerate() {
+            at.place.part = position;
+            match Part::read(*part)? {
+                Part::Call(call) => self.call(&call, (candidate.index, at), pages, gate)?,
+                Part::Ran(ran) => self.ran(&ran, at, pages, gate)?,
+                Part::Result(ran) => self.result(ran, at, pages, gate)?,
+                Part::Other => {}
+            }
+        }
+        self.grounded(&candidate.fields, at, pages, gate)?;
+        if candidate.is_finished {
+            self.complete(pages, gate);
+        }
+        Ok(())
+    }
+
+    /// A call, or a piece of one: a piece has no name, and the last one nothing at all.
+    fn call(
+        &mut self,
+        call: &FunctionCall<'_>,
+        (candidate, at): (u64, At),
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        if !call.name.is_empty() {
+            self.complete(pages, gate);
+            if let Some(page) = pages.page(at.page) {
+                let signature = call.signature.map(str::to_owned);
+                page.calls.push(Begun { place: at.place, candidate, signature });
+            }
+            return self.begin(call, at, pages, gate);
+        }
+        if call.args.is_some() {
+            return Err(unclear("arguments have no call"));
+        }
+        let Some(open) = &mut self.open else {
+            if call.partial.is_some() || call.continues == Some(true) {
+                return Err(unclear("a piece of a call comes that has not begun"));
+            }
+            if self.denied_last {
+                pages.change(at, Change::Gone);
+            }
+            return Ok(());
+        };
+        match open.call.phase() {
+            Phase::Flows => {}
+            Phase::Held => open.pieces.push(at),
+            Phase::Denied(_) => pages.change(at, Change::Gone),
+        }
+        match call.partial {
+            Some(pieces) => open.take(pieces, gate)?,
+            None if call.continues != Some(true) => self.complete(pages, gate),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        call: &FunctionCall<'_>,
+        at: At,
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        let is_whole = call.partial.is_none() && call.continues != Some(true);
+        if is_whole {
+            let input = call.args.map_or("{}", Value::raw);
+            let fate = gate.whole(&call.id, &call.name, None, (Form::Json, input));
+            self.denied_last = fate != Fate::Passes;
+            if let Fate::Denied(text) = fate {
+                pages.change(at, Change::Text(text));
+            }
+            return Ok(());
+        }
+        if call.args.is_some_and(|args| args.entries().is_none_or(|mut entries| entries.next().is_some())) {
+            return Err(unclear("the arguments of a call come whole and in pieces"));
+        }
+        let begun = gate.begin(&call.id, &call.name, None, Form::Json);
+        let pieces = if begun.is_held() { vec![at] } else { Vec::new() };
+        if let Phase::Denied(text) = begun.phase() {
+            pages.change(at, Change::Text(text.clone()));
+        }
+        let mut open = Open { call: begun, arguments: Arguments::new(), pieces, is_over: false };
+        if let Some(pieces) = call.partial {
+            open.take(pieces, gate)?;
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// The call that is under way has all of its arguments: its end was said, another call or nothing follows.
+    fn complete(&mut self, pages: &mut Pages, gate: &mut Gate) {
+        let Some(mut open) = self.open.take() else { return };
+        if !open.is_over {
+            open.call.push(&open.arguments.json(), gate);
+        }
+        let fate = gate.finish(open.call);
+        self.denied_last = fate != Fate::Passes;
+        if let Fate::Denied(text) = fate {
+            replace(&open.pieces, text, pages);
+        }
+    }
+
+    /// The answer has ended. Answers whether a call was under way on which no verdict had come.
+    pub(super) fn end(&mut self, pages: &mut Pages, gate: &mut Gate) -> bool {
+        let Some(open) = self.open.take() else { return false };
+        let was_held = open.call.is_held();
+        gate.abandon(open.call);
+        replace(&open.pieces, String::new(), pages);
+        was_held
+    }
+
+    /// Something has run at the provider.
+    fn ran(&mut self, ran: &Ran<'_>, at: At, pages: &mut Pages, gate: &mut Gate) -> Result<(), Broken> {
+        let fate = gate.hosted(&ran.id, &ran.tool, (Form::Json, ran.input));
+        self.remember(&ran.tool, &ran.id, fate != Fate::Passes)?;
+        if let Fate::Denied(text) = fate {
+            pages.change(at, Change::Text(text));
+        }
+        Ok(())
+    }
+
+    /// The result of what has run goes where the call went; one whose call was not seen stands for it.
+    fn result(&mut self, result: Ran<'_>, at: At, pages: &mut Pages, gate: &mut Gate) -> Result<(), Broken> {
+        let is_its = |past: &&Past| past.tool == result.tool && (result.id.is_empty() || past.id == result.id);
+        match self.ran.iter().rev().find(is_its) {
+            Some(past) if past.denied => pages.change(at, Change::Gone),
+            Some(_) => {}
+            None => return self.ran(&Ran { input: "{}", ..result }, at, pages, gate),
+        }
+        Ok(())
+    }
+
+    /// What a candidate rests on shows that the provider has searched or fetched.
+    fn grounded(
+        &mut self,
+        candidate: &Fields<'_>,
+        at: At,
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        for (field, tool) in [("groundingMetadata", "googleSearch"), ("urlContextMetadata", "urlContext")] {
+            let found = candidate.at(field).filter(|value| value.raw() != "{}");
+            let Some(found) = found else { continue };
+            let tool = if field == "groundingMetadata" { searched(found)? } else { tool };
+            let text = match self.ran.iter().rev().find(|past| past.tool == tool) {
+                Some(past) if past.denied => None,
+                Some(_) => continue,
+                None => {
+                    let fate = gate.hosted("", tool, (Form::Json, &queries(found)?));
+                    self.remember(tool, "", fate != Fate::Passes)?;
+                    let Fate::Denied(text) = fate else { continue };
+                    Some(text)
+                }
+            };
+            if let Some(page) = pages.page(at.page) {
+                page.changes.metadata.insert((at.place.candidate, field), text);
+            }
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, tool: &str, id: &str, denied: bool) -> Result<(), Broken> {
+        if self.ran.len() == MOST_RAN {
+            return Err(Broken::bound(format!("the answer has more than {MOST_RAN} calls of hosted tools")));
+        }
+        self.ran.push(Past { tool: tool.to_owned(), id: id.to_owned(), denied });
+        Ok(())
+    }
+
+    /// Sees a call go on or be denied, and answers the signature that it takes over: with several calls only the
+    /// first is signed, and the provider refuses a next turn whose first call is not.
+    pub(super) fn takes_over(&mut self, signature: Option<&str>, is_denied: bool) -> Option<String> {
+        if is_denied {
+            if !self.passed && self.signature.is_none() {
+                self.signature = signature.map(str::to_owned);
+            }
+            return None;
+        }
+        self.passed = true;
+        self.signature.take().filter(|_| signature.is_none())
+    }
+}
+
+impl Open {
+    fn take(&mut self, pieces: Value<'_>, gate: &Gate) -> Result<(), Broken> {
+        if self.is_over {
+            return Ok(());
+        }
+        self.arguments.take(pieces)?;
+        if self.arguments.len() > gate.tool_input_bytes() {
+            // The call is told so much that it knows of more than it may have.
+            self.call.push(&self.arguments.json(), gate);
+            self.arguments = Arguments::new();
+            self.is_over = true;
+        }
+        Ok(())
+    }
+}
+
+/// Puts a text in the place of a call's pieces.
+fn replace(pieces: &[At], text: String, pages: &mut Pages) {
+    let Some((first, rest)) = pieces.split_first() else { return };
+    pages.change(*first, Change::Text(text));
+    rest.iter().for_each(|at| pages.change(*at, Change::Gone));
+}
+
+/// Which tool grounding comes from.
+fn searched(metadata: Value<'_>) -> Result<&'static str, Broken> {
+    let fields = Fields::read(metadata)?;
+    let chunks = fields.at("groundingChunks").and_then(Value::items).into_iter().flatten();
+    let kinds: Vec<_> = chunks.filter_map(|chunk| chunk.entries()?.next()?.key.text()).collect();
+    let has = |names: [&str; 2]| kinds.iter().any(|kind| names.contains(&&**kind));
+    if has(["maps", "maps"]) || fields.at("googleMapsWidgetContextToken").is_some() {
+        return Ok("googleMaps");
+    }
+    if has(["retrievedContext", "retrieved_context"]) || fields.at("retrievalQueries").is_some() {
+        return Ok("retrieval");
+    }
+    Ok("googleSearch")
+}
+
+/// What was searched for or fetched, as JSON.
+fn queries(metadata: Value<'_>) -> Result<String, Broken> {
+    let fields = Fields::read(metadata)?;
+    let told = ["webSearchQueries", "retrievalQueries", "urlMetadata"];
+    let entry = |name: &&str| Some(format!("\"{name}\":{}", fields.at(name)?.raw()));
+    Ok(format!("{{{}}}", told.iter().filter_map(entry).collect::<Vec<_>>().join(",")))
+}

@@ -1,0 +1,116 @@
+//! One chunk of an answer (`GenerateContentResponse`), taken apart: its candidates, their parts, what it says of itself.
+
+use crate::call::{AnswerFacts, Usage};
+use crate::provider::answer::Broken;
+use crate::provider::gemini::fields::Fields;
+use crate::wire::json::Value;
+
+/// How many candidates an answer may have; providers allow eight.
+const MOST_CANDIDATES: u64 = 64;
+
+/// One candidate, as far as a chunk has it.
+#[derive(Debug)]
+pub(super) struct Candidate<'d> {
+    /// Its own number, by which chunks are put together.
+    pub(super) index: u64,
+    pub(super) fields: Fields<'d>,
+    pub(super) parts: Vec<Value<'d>>,
+    /// Whether nothing more comes of it.
+    pub(super) is_finished: bool,
+}
+
+/// The object with the candidates: the chunk itself, or what Code Assist wraps.
+///
+/// # Errors
+/// Where it is no object, or candidates stand in both places.
+pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, Broken> {
+    let Some(_) = chunk.entries() else {
+        return Err(Broken::malformed("the answer cannot be understood: it is no JSON object"));
+    };
+    let fields = Fields::read(chunk)?;
+    let Some(inner) = fields.at("response") else { return Ok(chunk) };
+    if fields.at("candidates").is_some() {
+        return Err(unclear("candidates stand in two places"));
+    }
+    Ok(inner)
+}
+
+/// The candidates of an unwrapped chunk, in their order.
+///
+/// # Errors
+/// Where what stands there could be read in several ways.
+pub(super) fn candidates<'d>(answer: &Fields<'d>) -> Result<Vec<Candidate<'d>>, Broken> {
+    let Some(list) = answer.at("candidates") else { return Ok(Vec::new()) };
+    let candidates = list.items().ok_or_else(|| unclear("its candidates are no list"))?;
+    let candidates: Vec<_> = candidates.map(candidate).collect::<Result<_, _>>()?;
+    let numbers: std::collections::BTreeSet<u64> = candidates.iter().map(|candidate| candidate.index).collect();
+    if numbers.len() < candidates.len() {
+        return Err(unclear("two candidates have the same index"));
+    }
+    Ok(candidates)
+}
+
+fn candidate(value: Value<'_>) -> Result<Candidate<'_>, Broken> {
+    let fields = Fields::read(value)?;
+    let index = match fields.at("index") {
+        None => 0,
+        Some(index) => number(index).ok_or_else(|| unclear("a candidate's index is no number"))?,
+    };
+    if index >= MOST_CANDIDATES {
+        return Err(Broken::bound(format!("the answer has more than {MOST_CANDIDATES} candidates")));
+    }
+    let is_finished = fields.at("finishReason").is_some();
+    let parts = match parts(&fields)? {
+        Some(parts) => parts.items().ok_or_else(|| unclear("a candidate's parts are no list"))?.collect(),
+        None => Vec::new(),
+    };
+    Ok(Candidate { index, fields, parts, is_finished })
+}
+
+/// The list of a candidate's parts, where it has one.
+pub(super) fn parts<'d>(candidate: &Fields<'d>) -> Result<Option<Value<'d>>, Broken> {
+    match candidate.at("content") {
+        Some(content) => Ok(Fields::read(content)?.at("parts")),
+        None => Ok(None),
+    }
+}
+
+/// Takes over what an unwrapped chunk says of the answer; the last that says it has the say.
+pub(super) fn note(answer: &Fields<'_>, facts: &mut AnswerFacts) {
+    if let Some(model) = answer.text("modelVersion") {
+        facts.model = Some(model.into_owned());
+    }
+    if let Some(id) = answer.text("responseId") {
+        facts.id = Some(id.into_owned());
+    }
+    let Some(usage) = answer.at("usageMetadata").and_then(|usage| Fields::read(usage).ok()) else { return };
+    let count = |name: &str| usage.at(name).and_then(number);
+    let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (None, None) => None,
+        _ => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
+    };
+    let reasoning = count("thoughtsTokenCount");
+    let old = facts.usage;
+    // Results of the provider's own tools are read by the model and counted apart from the prompt.
+    let input = count("promptTokenCount").map(|prompt| sum(Some(prompt), count("toolUsePromptTokenCount")));
+    facts.usage = Usage {
+        input: input.flatten().or(old.input),
+        output: sum(count("candidatesTokenCount"), reasoning).or(old.output),
+        cache_read: count("cachedContentTokenCount").or(old.cache_read),
+        cache_write: None,
+        reasoning: reasoning.or(old.reasoning),
+    };
+}
+
+/// A whole number, which may stand in quotes.
+fn number(value: Value<'_>) -> Option<u64> {
+    match value.number_text() {
+        Some(digits) => digits.parse().ok(),
+        None => value.text()?.parse().ok(),
+    }
+}
+
+/// An answer that has not one reading, and could have a call in it that somebody else would see.
+pub(super) fn unclear(why: &str) -> Broken {
+    Broken::ambiguous(format!("the answer cannot be understood: {why}"))
+}

@@ -1,0 +1,127 @@
+//! Reads answers: chunks of a stream, or one that came whole.
+//!
+//! A call comes whole in one part, and its verdict with it. Only arguments that stream in pieces make chunks wait:
+//! from the one in which such a call begins, in their order, until it is complete.
+
+mod arguments;
+mod candidate;
+mod chunk;
+mod page;
+mod part;
+mod rewrite;
+
+#[cfg(test)]
+mod recording_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use super::fields::Fields;
+use super::refusal;
+use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Received, Transcript};
+use crate::wire::json::{Document, Limits, Value};
+use candidate::State;
+use page::{At, Change, Page, Pages, Place};
+
+/// A reader of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// By index.
+    candidates: BTreeMap<u64, State>,
+    pages: Pages,
+}
+
+impl Transcript for Answer {
+    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        self.read(event.json, Some(event.received.clone()), gate)?;
+        if self.candidates.values().any(State::holds) { Ok(()) } else { self.release(out) }
+    }
+
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        let was_held = self.give_up(gate);
+        self.release(out)?;
+        if was_held {
+            return Err(Broken::ambiguous("the answer ended inside a tool call"));
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+        self.read(body.root(), None, gate)?;
+        self.give_up(gate);
+        let Some(page) = self.next() else { return Ok(None) };
+        if page.changes.is_empty() { Ok(None) } else { rewrite::rewrite(body, &page.changes).map(Some) }
+    }
+
+    fn held(&self) -> usize {
+        self.pages.bytes() + self.candidates.values().map(State::bytes).sum::<usize>()
+    }
+
+    /// Google's own clients lose an event over a comment, and take whatever else is said for a chunk.
+    fn keep_alive(&self) -> KeepAlive {
+        KeepAlive::Nothing
+    }
+
+    fn broken(&mut self, message: &str, out: &mut Out) {
+        out.say(None, refusal::last_part(message));
+    }
+}
+
+impl Answer {
+    fn read(
+        &mut self,
+        chunk: Value<'_>,
+        received: Option<Received>,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        let answer = Fields::read(chunk::unwrap(chunk)?)?;
+        chunk::note(&answer, &mut gate.facts);
+        let page = self.pages.add(received);
+        for (position, candidate) in chunk::candidates(&answer)?.iter().enumerate() {
+            let at = At { page, place: Place { candidate: position, part: 0 } };
+            let state = self.candidates.entry(candidate.index).or_default();
+            state.read(candidate, at, &mut self.pages, gate)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up calls that are under way. Answers whether no verdict had come on one.
+    fn give_up(&mut self, gate: &mut Gate) -> bool {
+        let Self { candidates, pages } = self;
+        candidates.values_mut().fold(false, |was_held, state| state.end(pages, gate) || was_held)
+    }
+
+    /// Lets all chunks go on that have waited.
+    fn release(&mut self, out: &mut Out) -> Result<(), Broken> {
+        while let Some(page) = self.next() {
+            let Some(received) = page.received else { continue };
+            if page.changes.is_empty() {
+                out.release([Part::Received(received)]);
+                continue;
+            }
+            // It was read before, within the bounds.
+            let limits = Limits { depth: usize::MAX, nodes: usize::MAX };
+            let document = Document::parse(received.data(), limits);
+            let document = document.map_err(|error| chunk::unclear(&error.to_string()))?;
+            let edited = String::from_utf8(rewrite::rewrite(&document, &page.changes)?);
+            out.say(None, edited.map_err(|error| chunk::unclear(&error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// The next chunk that goes on, all verdicts on its calls being there.
+    fn next(&mut self) -> Option<Page> {
+        let mut page = self.pages.next()?;
+        for call in &page.calls {
+            let is_denied = matches!(page.changes.parts.get(&call.place), Some(Change::Text(_)));
+            let state = self.candidates.entry(call.candidate).or_default();
+            if let Some(signature) = state.takes_over(call.signature.as_deref(), is_denied) {
+                page.changes.parts.insert(call.place, Change::Signature(signature));
+            }
+        }
+        Some(page)
+    }
+}

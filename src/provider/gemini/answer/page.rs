@@ -1,0 +1,104 @@
+//! Chunks that wait for a verdict on a call, in their order, with what is to be changed in each.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::provider::answer::Received;
+
+/// Where a part stands in its chunk: the position of its candidate, and its own among that candidate's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) candidate: usize,
+    pub(super) part: usize,
+}
+
+/// Where a part stands in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    /// Which chunk, counted from the first.
+    pub(super) page: u64,
+    pub(super) place: Place,
+}
+
+/// What becomes of a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// This text stands in its place.
+    Text(String),
+    /// It goes: a text stands for it elsewhere.
+    Gone,
+    /// It gets this signature, as JSON.
+    Signature(String),
+}
+
+/// What is to be changed in one chunk.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) parts: BTreeMap<Place, Change>,
+    /// By position of the candidate and name of the field: fields that go, with a text that is added to the parts.
+    pub(super) metadata: BTreeMap<(usize, &'static str), Option<String>>,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.metadata.is_empty()
+    }
+}
+
+/// The beginning of a call that the client is to execute.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) place: Place,
+    /// The index of its candidate.
+    pub(super) candidate: u64,
+    /// As JSON.
+    pub(super) signature: Option<String>,
+}
+
+/// One chunk.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// None for an answer that came whole.
+    pub(super) received: Option<Received>,
+    pub(super) changes: Changes,
+    pub(super) calls: Vec<Begun>,
+}
+
+/// The chunks that have not gone on.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    queue: VecDeque<Page>,
+    /// How many have gone on.
+    gone: u64,
+}
+
+impl Pages {
+    /// Adds a chunk, and answers its number.
+    pub(super) fn add(&mut self, received: Option<Received>) -> u64 {
+        self.queue.push_back(Page { received, changes: Changes::default(), calls: Vec::new() });
+        self.gone + self.queue.len() as u64 - 1
+    }
+
+    /// The next chunk that goes on.
+    pub(super) fn next(&mut self) -> Option<Page> {
+        let page = self.queue.pop_front()?;
+        self.gone += 1;
+        Some(page)
+    }
+
+    pub(super) fn change(&mut self, at: At, change: Change) {
+        if let Some(page) = self.page(at.page) {
+            page.changes.parts.insert(at.place, change);
+        }
+    }
+
+    /// A chunk that has not gone on.
+    pub(super) fn page(&mut self, number: u64) -> Option<&mut Page> {
+        let position = usize::try_from(number.checked_sub(self.gone)?).ok()?;
+        self.queue.get_mut(position)
+    }
+
+    /// How many bytes are kept.
+    pub(super) fn bytes(&self) -> usize {
+        self.queue.iter().filter_map(|page| page.received.as_ref()).map(|received| received.data().len()).sum()
+    }
+}

@@ -1,0 +1,95 @@
+//! Makes the changes of one chunk; every other byte of it stays.
+
+use serde_json::json;
+
+use super::chunk::{parts, unwrap};
+use super::page::{Change, Changes, Place};
+use super::part::signature;
+use crate::provider::answer::Broken;
+use crate::provider::gemini::fields::Fields;
+use crate::wire::json::{Document, EditError, Edits, Value};
+
+/// The chunk with its changes made.
+///
+/// # Errors
+/// Where two of them would change the same bytes, which none do.
+pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<u8>, Broken> {
+    let answer = Fields::read(unwrap(document.root())?)?;
+    let mut edits = Edits::new(document);
+    let candidates = answer.at("candidates").and_then(Value::items).into_iter().flatten();
+    for (position, candidate) in candidates.enumerate() {
+        let fields = Fields::read(candidate)?;
+        let parts = parts(&fields)?;
+        if let Some(items) = parts.and_then(Value::items) {
+            change_parts(&mut edits, items.collect(), |part| {
+                changes.parts.get(&Place { candidate: position, part })
+            })?;
+        }
+        let gone = changes.metadata.iter().filter(|((candidate, _), _)| *candidate == position);
+        for ((_, field), text) in gone {
+            if let Some(value) = fields.at(field) {
+                edits.remove(value).map_err(broken)?;
+            }
+            if let Some(text) = text {
+                add(&mut edits, (candidate, fields.at("content"), parts), text).map_err(broken)?;
+            }
+        }
+    }
+    Ok(edits.apply())
+}
+
+/// Changes the parts of one candidate. What goes leaves nothing, but for the last: clients and the provider take no
+/// content without parts.
+fn change_parts<'d, 'c>(
+    edits: &mut Edits<'d>,
+    parts: Vec<Value<'d>>,
+    change: impl Fn(usize) -> Option<&'c Change>,
+) -> Result<(), Broken> {
+    let all_go = (0..parts.len()).all(|part| change(part) == Some(&Change::Gone));
+    for (position, part) in parts.into_iter().enumerate() {
+        match change(position) {
+            None => Ok(()),
+            Some(Change::Text(text)) => edits.replace(part, said(text)),
+            Some(Change::Gone) if all_go && position == 0 => edits.replace(part, said("")),
+            Some(Change::Gone) => edits.remove(part),
+            Some(Change::Signature(signature)) => sign(edits, part, signature)?,
+        }
+        .map_err(broken)?;
+    }
+    Ok(())
+}
+
+fn sign<'d>(edits: &mut Edits<'d>, part: Value<'d>, json: &str) -> Result<Result<(), EditError>, Broken> {
+    let entries = part.entries().into_iter().flatten();
+    let mut present = entries
+        .filter(|entry| ["thoughtSignature", "thought_signature"].iter().any(|name| entry.key.says(name)));
+    debug_assert!(signature(&Fields::read(part)?).is_none());
+    Ok(match present.next() {
+        Some(entry) => edits.replace(entry.value, json),
+        None => edits.insert(part, "thoughtSignature", json),
+    })
+}
+
+/// Adds a text to a candidate's parts, which it may not have.
+fn add<'d>(
+    edits: &mut Edits<'d>,
+    (candidate, content, parts): (Value<'d>, Option<Value<'d>>, Option<Value<'d>>),
+    text: &str,
+) -> Result<(), EditError> {
+    let part = said(text);
+    match (content, parts) {
+        (_, Some(parts)) => edits.append(parts, part),
+        (Some(content), None) => edits.insert(content, "parts", &format!("[{part}]")),
+        (None, None) => {
+            edits.insert(candidate, "content", &format!("{{\"role\":\"model\",\"parts\":[{part}]}}"))
+        }
+    }
+}
+
+fn said(text: &str) -> String {
+    json!({ "text": text }).to_string()
+}
+
+fn broken(error: EditError) -> Broken {
+    Broken::ambiguous(format!("the answer cannot be edited: {error}"))
+}

@@ -1,0 +1,159 @@
+//! Fields of a protobuf message as JSON: each may be spelled in camelCase or in snake_case.
+//!
+//! Google's readers take both spellings of every field (<https://protobuf.dev/programming-guides/json/>), a single
+//! value where a field is repeated, and `null` for one that is absent. Names are spelled in one way from here on.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::call::Denial;
+use crate::provider::answer::Broken;
+use crate::wire::json::{Duplicate, Value};
+
+/// The fields of one message, in their order, those that are null left out.
+#[derive(Debug, Clone)]
+pub(super) struct Fields<'d>(Vec<Field<'d>>);
+
+/// A field that is set.
+#[derive(Debug, Clone)]
+pub(super) struct Field<'d> {
+    /// In camelCase, however it is spelled.
+    pub(super) name: Cow<'d, str>,
+    pub(super) value: Value<'d>,
+}
+
+/// Why a value has not one reading as a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unclear {
+    #[error("an object is expected here")]
+    NoObject,
+    #[error(transparent)]
+    Duplicate(#[from] Duplicate),
+    #[error("a field stands in both spellings, camelCase and snake_case")]
+    BothSpellings,
+}
+
+impl Unclear {
+    /// The refusal of a request in which this stands at `place`.
+    pub(super) fn denial(self, place: &str) -> Denial {
+        Denial::unparseable(place, self)
+    }
+}
+
+impl From<Unclear> for Broken {
+    fn from(unclear: Unclear) -> Self {
+        Self::ambiguous(format!("the answer cannot be understood: {unclear}"))
+    }
+}
+
+impl<'d> Fields<'d> {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// For what is no object, and where a field stands twice, in one spelling or in both.
+    pub(super) fn read(value: Value<'d>) -> Result<Self, Unclear> {
+        let entries = value.entries().ok_or(Unclear::NoObject)?;
+        if let Some(duplicate) = value.duplicate() {
+            return Err(duplicate.into());
+        }
+        let all = entries.filter_map(|entry| Some(Field { name: camel(entry.key.text()?), value: entry.value }));
+        let all: Vec<Field<'d>> = all.collect();
+        // Without a name that was spelled anew, no two can have become alike.
+        if all.iter().any(|field| matches!(field.name, Cow::Owned(_))) {
+            let mut seen = HashSet::with_capacity(all.len());
+            if !all.iter().all(|field| seen.insert(field.name.as_ref())) {
+                return Err(Unclear::BothSpellings);
+            }
+        }
+        Ok(Self(all.into_iter().filter(|field| !field.value.is_null()).collect()))
+    }
+
+    /// The value of a field by its name in camelCase; none where it is absent or null.
+    pub(super) fn at(&self, name: &str) -> Option<Value<'d>> {
+        self.iter().find(|field| field.name == name).map(|field| field.value)
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Field<'d>> {
+        self.0.iter()
+    }
+
+    /// What a field says that is a string, and not the empty one, which is the same as none.
+    pub(super) fn text(&self, name: &str) -> Option<Cow<'d, str>> {
+        self.at(name).and_then(Value::text).filter(|text| !text.is_empty())
+    }
+
+    /// Whether a field is set to anything but its default. Readers take `"true"` and `1` for `true`.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.at(name).is_some_and(is_on)
+    }
+}
+
+/// Whether a value of a boolean or string field is another than that of an absent one.
+pub(super) fn is_on(value: Value<'_>) -> bool {
+    let is_off = |text: &str| matches!(text, "" | "0") || text.eq_ignore_ascii_case("false");
+    match value.as_bool() {
+        Some(on) => on,
+        None => !value.text().is_some_and(|text| is_off(&text)) && value.number_text() != Some("0"),
+    }
+}
+
+/// The values of a repeated field: those of an array, else the one that stands in its place.
+pub(super) fn repeated<'d>(value: Value<'d>) -> impl Iterator<Item = Value<'d>> {
+    let single = value.items().is_none().then_some(value);
+    value.items().into_iter().flatten().chain(single)
+}
+
+/// A name in camelCase: an underscore goes, and what follows it becomes upper case.
+pub(super) fn camel(name: Cow<'_, str>) -> Cow<'_, str> {
+    if !name.contains('_') {
+        return name;
+    }
+    let mut upper = false;
+    let mut spelled = String::with_capacity(name.len());
+    for character in name.chars() {
+        match character {
+            '_' => upper = true,
+            plain => {
+                spelled.push(if upper { plain.to_ascii_uppercase() } else { plain });
+                upper = false;
+            }
+        }
+    }
+    Cow::Owned(spelled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::{Document, Limits};
+
+    fn read(json: &str) -> Result<Vec<String>, Unclear> {
+        let document = Document::parse(json.as_bytes(), Limits::default()).unwrap();
+        let fields = Fields::read(document.root())?;
+        Ok(fields.iter().map(|field| format!("{}={}", field.name, field.value.raw())).collect())
+    }
+
+    #[test]
+    fn both_spellings_are_one_name_and_null_is_absent() {
+        assert_eq!(read(r#"{"tool_config":1,"cachedContent":null,"x":2}"#).unwrap(), ["toolConfig=1", "x=2"]);
+        assert_eq!(read(r#"{"\u0074ool_\u0063onfig":1}"#).unwrap(), ["toolConfig=1"]);
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_in_any_spelling_has_no_reading() {
+        assert_eq!(read(r#"{"toolConfig":1,"tool_config":null}"#), Err(Unclear::BothSpellings));
+        assert_eq!(read(r#"{"tool_config":1,"tool__config":2}"#), Err(Unclear::BothSpellings));
+        assert!(matches!(read(r#"{"tools":1,"t\u006fols":2}"#), Err(Unclear::Duplicate(_))));
+        assert_eq!(read("[]"), Err(Unclear::NoObject));
+    }
+
+    #[test]
+    fn a_value_is_on_unless_it_is_a_spelling_of_the_default() {
+        let on = |json: &str| {
+            let document = Document::parse(json.as_bytes(), Limits::default()).unwrap();
+            is_on(document.root())
+        };
+        assert!([r"true", r#""true""#, "1", r#""x""#, "{}"].into_iter().all(on));
+        assert!(![r"false", r#""false""#, "0", r#""""#].into_iter().any(on));
+    }
+}

@@ -1,0 +1,260 @@
+//! The calls of one choice of an answer, while they come and when they are decided.
+
+use std::collections::BTreeMap;
+
+use super::chunk::{Key, Piece};
+use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Phase};
+use crate::wire::json::{Document, Limits};
+
+/// How many calls a choice may have.
+const MOST_CALLS: usize = 1024;
+
+/// What is known of one choice.
+#[derive(Default)]
+pub(super) struct Choice {
+    pub(super) calls: Vec<Tracked>,
+    /// Whether a call was taken out of it, so that what follows has to be looked at again.
+    pub(super) cut: bool,
+    /// Whether text went on, and a role.
+    pub(super) spoke: bool,
+    pub(super) role: bool,
+    /// What becomes of each tool that the provider ran, by its index.
+    pub(super) hosted: BTreeMap<u64, Fate>,
+    /// The index that the next call gets where one before it was taken out.
+    next: u64,
+}
+
+/// One call.
+pub(super) struct Tracked {
+    key: Key,
+    id: String,
+    name: String,
+    form: Form,
+    state: State,
+    /// The index under which it went on.
+    out: Option<u64>,
+    /// Whether the text in its place went on.
+    told: bool,
+}
+
+enum State {
+    /// Its name has not come; input that has.
+    Unnamed(String),
+    Open(Call),
+    Passed,
+    /// The text in its place.
+    Denied(String),
+    /// It never became complete.
+    Gone,
+}
+
+impl Choice {
+    /// Takes what is said of a call. Answers the call's number.
+    ///
+    /// # Errors
+    /// Where clients would make different calls of it.
+    pub(super) fn take(&mut self, piece: &Piece<'_>, gate: &mut Gate) -> Result<usize, Broken> {
+        let known = self.find(piece)?;
+        let number = known.unwrap_or(self.calls.len());
+        if known.is_none() {
+            if number >= MOST_CALLS {
+                return Err(Broken::bound(format!("a choice has more than {MOST_CALLS} tool calls")));
+            }
+            self.finish_complete(gate);
+            self.calls.push(Tracked::new(piece.key));
+        }
+        let call = &mut self.calls[number];
+        call.identify(piece)?;
+        call.feed(piece, gate)?;
+        if piece.key == Key::Missing {
+            call.finish(gate);
+        }
+        self.cut |= self.calls[number].is_out();
+        Ok(number)
+    }
+
+    fn find(&self, piece: &Piece<'_>) -> Result<Option<usize>, Broken> {
+        let is_numbered = |call: &Tracked| matches!(call.key, Key::Index(_));
+        match piece.key {
+            Key::Missing if self.calls.iter().any(is_numbered) || piece.name.is_none() => {
+                Err(Broken::ambiguous("a piece of a tool call does not say of which"))
+            }
+            Key::Missing => Ok(None),
+            Key::Index(_) if self.calls.iter().any(|call| call.key == Key::Missing) => {
+                Err(Broken::ambiguous("some tool calls have an index, others have none"))
+            }
+            key => Ok(self.calls.iter().position(|call| call.key == key)),
+        }
+    }
+
+    /// A new call begins: those before it whose input is complete are decided. JSON that is complete takes no more.
+    fn finish_complete(&mut self, gate: &mut Gate) {
+        for call in &mut self.calls {
+            if call.is_complete() {
+                call.finish(gate);
+            }
+        }
+        self.note_cut();
+    }
+
+    /// No more comes of any call.
+    pub(super) fn finish(&mut self, gate: &mut Gate) {
+        self.calls.iter_mut().for_each(|call| call.finish(gate));
+        self.note_cut();
+    }
+
+    /// The stream broke off, and said nothing of an end: only what is complete by itself is decided.
+    pub(super) fn break_off(&mut self, gate: &mut Gate) {
+        self.finish_complete(gate);
+        self.abandon(gate);
+    }
+
+    /// Nothing becomes complete any more.
+    pub(super) fn abandon(&mut self, gate: &mut Gate) {
+        self.calls.iter_mut().for_each(|call| call.abandon(gate));
+        self.note_cut();
+    }
+
+    fn note_cut(&mut self) {
+        self.cut |= self.calls.iter().any(Tracked::is_out);
+    }
+
+    pub(super) fn is_undecided(&self, call: usize) -> bool {
+        self.calls[call].is_undecided()
+    }
+
+    /// Whether it had calls, and none of them goes on.
+    pub(super) fn lost_all(&self) -> bool {
+        !self.calls.is_empty() && self.calls.iter().all(Tracked::is_out)
+    }
+
+    /// Gives a call its index in what goes on.
+    pub(super) fn number(&mut self, call: usize) {
+        let (cut, next) = (self.cut, self.next);
+        let call = &mut self.calls[call];
+        if let (Key::Index(own), None, false) = (call.key, call.out, call.is_out()) {
+            let out = if cut { next } else { own };
+            call.out = Some(out);
+            self.next = out.saturating_add(1).max(next);
+        }
+    }
+
+    /// What becomes of what is said of a call.
+    pub(super) fn action(&mut self, call: usize) -> Action {
+        let call = &mut self.calls[call];
+        match (&call.state, call.key) {
+            (State::Denied(text), _) => {
+                let text = (!std::mem::replace(&mut call.told, true)).then(|| text.clone());
+                Action::Remove(text)
+            }
+            (State::Gone, _) => Action::Remove(None),
+            (_, Key::Index(own)) => Action::Keep(call.out.filter(|out| *out != own)),
+            (_, Key::Missing | Key::Function) => Action::Keep(None),
+        }
+    }
+}
+
+/// What becomes of an entry that speaks of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    /// It stays, under another index where there is one.
+    Keep(Option<u64>),
+    /// It goes, and the text, where there is one, stands in its place.
+    Remove(Option<String>),
+}
+
+impl Tracked {
+    fn new(key: Key) -> Self {
+        let (id, name) = (String::new(), String::new());
+        let state = State::Unnamed(String::new());
+        Self { key, id, name, form: Form::Json, state, out: None, told: false }
+    }
+
+    /// Some clients join names and ids that come again, some take the last, some begin another call.
+    fn identify(&mut self, piece: &Piece<'_>) -> Result<(), Broken> {
+        for (known, said) in [(&mut self.id, &piece.id), (&mut self.name, &piece.name)] {
+            let Some(said) = said else { continue };
+            if known.is_empty() {
+                known.push_str(said);
+            } else if known != said {
+                return Err(Broken::ambiguous("a tool call has two names or two ids"));
+            }
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self, piece: &Piece<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        let form = piece.form.unwrap_or(self.form);
+        match &mut self.state {
+            State::Unnamed(input) => {
+                self.form = form;
+                input.push_str(&piece.input);
+                if !self.name.is_empty() {
+                    self.begin(gate);
+                }
+            }
+            State::Open(call) if form == self.form => call.push(&piece.input, gate),
+            State::Open(_) => return Err(Broken::ambiguous("a tool call is of two kinds")),
+            State::Passed if !piece.input.trim().is_empty() => {
+                return Err(Broken::ambiguous("a tool call goes on after its end"));
+            }
+            State::Passed | State::Denied(_) | State::Gone => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, gate: &mut Gate) {
+        let State::Unnamed(input) = &self.state else { return };
+        let mut call = gate.begin(&self.id, &self.name, None, self.form);
+        call.push(input, gate);
+        let denied = match call.phase() {
+            Phase::Denied(text) => Some(text.clone()),
+            Phase::Flows | Phase::Held => None,
+        };
+        self.state = denied.map_or(State::Open(call), State::Denied);
+    }
+
+    fn finish(&mut self, gate: &mut Gate) {
+        self.begin(gate);
+        self.state = match std::mem::replace(&mut self.state, State::Gone) {
+            State::Open(call) => {
+                // What flows has gone on already.
+                let flows = !call.is_held();
+                match gate.finish(call) {
+                    Fate::Denied(text) if !flows => State::Denied(text),
+                    Fate::Passes | Fate::Denied(_) => State::Passed,
+                }
+            }
+            decided => decided,
+        };
+    }
+
+    fn abandon(&mut self, gate: &mut Gate) {
+        self.state = match std::mem::replace(&mut self.state, State::Gone) {
+            State::Unnamed(_) => State::Gone,
+            State::Open(call) => {
+                let flows = !call.is_held();
+                gate.abandon(call);
+                if flows { State::Passed } else { State::Gone }
+            }
+            decided => decided,
+        };
+    }
+
+    fn is_complete(&self) -> bool {
+        let State::Open(call) = &self.state else { return false };
+        self.form == Form::Json && Document::parse(call.input().as_bytes(), Limits::default()).is_ok()
+    }
+
+    fn is_undecided(&self) -> bool {
+        match &self.state {
+            State::Unnamed(_) => true,
+            State::Open(call) => call.is_held(),
+            State::Passed | State::Denied(_) | State::Gone => false,
+        }
+    }
+
+    fn is_out(&self) -> bool {
+        matches!(self.state, State::Denied(_) | State::Gone)
+    }
+}

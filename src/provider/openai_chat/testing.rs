@@ -1,0 +1,129 @@
+//! What tests of streams share: chunks made into a stream, and what a client makes of one.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::FORM;
+use super::transcript::Transcript;
+use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
+use crate::provider::adapter::Framing;
+use crate::provider::answer::testing::{fed, settings};
+use crate::provider::answer::{Broken, Guard};
+
+/// Denies calls by their number: `start` at the beginning, `input` when the input is complete.
+pub(super) struct Numbered {
+    pub(super) denied: fn(usize) -> bool,
+    pub(super) holds: bool,
+    seen: std::sync::atomic::AtomicUsize,
+}
+
+impl Numbered {
+    pub(super) fn new(holds: bool, denied: fn(usize) -> bool) -> Self {
+        Self { denied, holds, seen: std::sync::atomic::AtomicUsize::new(0) }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let number = self.seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if (self.denied)(number) { Verdict::builtin("test", "a test says so") } else { Verdict::allowed() }
+    }
+}
+
+impl Judge for Numbered {
+    fn denies(&self, _: bool) -> bool {
+        true
+    }
+
+    fn start(&self, _: &Tool<'_>) -> Start {
+        if self.holds {
+            return Start::NeedsInput;
+        }
+        let verdict = self.verdict();
+        if verdict.decision.denies() { Start::Deny(verdict) } else { Start::Allow(verdict) }
+    }
+
+    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+        self.verdict()
+    }
+}
+
+/// A stream of these chunks, with the marker at its end.
+pub(super) fn stream(chunks: &[impl AsRef<str>]) -> String {
+    let events: String = chunks.iter().map(|chunk| format!("data: {}\n\n", chunk.as_ref())).collect();
+    events + "data: [DONE]\n\n"
+}
+
+/// What a stream becomes under a judge, fed in pieces of so many bytes.
+pub(super) fn judged(
+    stream: &str,
+    judge: impl Judge + 'static,
+    piece: usize,
+) -> (String, Result<(), Broken>) {
+    let guard = Guard::new(Box::new(Transcript::default()), Framing::Events(FORM), settings(judge));
+    let (out, result) = fed(guard, stream.as_bytes(), piece);
+    (String::from_utf8(out).unwrap(), result)
+}
+
+/// What a client has of one choice.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) role: String,
+    pub(super) content: String,
+    pub(super) calls: Vec<Called>,
+    pub(super) finish: String,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) input: String,
+}
+
+/// The chunks of a stream.
+pub(super) fn chunks(stream: &str) -> Vec<Value> {
+    let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    lines.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+/// What a client puts together that goes by indices; a call without one is its own.
+pub(super) fn read(stream: &str) -> BTreeMap<u64, Choice> {
+    let mut choices: BTreeMap<u64, Choice> = BTreeMap::new();
+    for chunk in chunks(stream) {
+        for value in chunk["choices"].as_array().into_iter().flatten() {
+            let choice = choices.entry(value["index"].as_u64().unwrap_or(0)).or_default();
+            add(choice, value);
+        }
+    }
+    choices
+}
+
+fn add(choice: &mut Choice, value: &Value) {
+    let delta = &value["delta"];
+    if let Some(role) = delta["role"].as_str() {
+        choice.role = role.to_owned();
+    }
+    choice.content += delta["content"].as_str().unwrap_or("");
+    if let Some(finish) = value["finish_reason"].as_str() {
+        choice.finish = finish.to_owned();
+    }
+    for item in delta["tool_calls"].as_array().into_iter().flatten() {
+        let index = item["index"].as_u64().map_or(choice.calls.len(), |index| index as usize);
+        assert!(index <= choice.calls.len(), "a gap before index {index}");
+        if index == choice.calls.len() {
+            choice.calls.push(Called::default());
+        }
+        let body = if item["custom"].is_object() { &item["custom"] } else { &item["function"] };
+        let call = &mut choice.calls[index];
+        call.id += item["id"].as_str().unwrap_or("");
+        call.name += body["name"].as_str().unwrap_or("");
+        call.input += body["arguments"].as_str().or(body["input"].as_str()).unwrap_or("");
+    }
+    if delta["function_call"].is_object() {
+        if choice.calls.is_empty() {
+            choice.calls.push(Called::default());
+        }
+        choice.calls[0].name += delta["function_call"]["name"].as_str().unwrap_or("");
+        choice.calls[0].input += delta["function_call"]["arguments"].as_str().unwrap_or("");
+    }
+}

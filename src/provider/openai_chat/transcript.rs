@@ -1,0 +1,263 @@
+//! Reads a stream of chunks: content flows, calls flow or wait for their verdict, and what is denied becomes text.
+//!
+//! Content and calls are different fields of a message, so content overtakes calls that wait; calls of one choice
+//! never overtake each other, since their indices must be contiguous when one of them is taken out.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::choice::Choice;
+use super::chunk;
+use super::rewrite::{self, Rewritten};
+use super::{error, hosted, usage, whole};
+use crate::provider::answer::{self, Broken, Event, Gate, KeepAlive, Out, Part, Received};
+use crate::wire::json::{Document, Kind, Limits, Value};
+
+/// How many choices an answer may have; OpenAI's `n` is at most 128.
+const MOST_CHOICES: usize = 1024;
+
+/// Reads one answer.
+#[derive(Default)]
+pub(super) struct Transcript {
+    choices: BTreeMap<u64, Choice>,
+    kept: VecDeque<Chunk>,
+    kept_bytes: usize,
+    /// The provider said that there is no more.
+    done: bool,
+}
+
+/// What was received, and what stands in it.
+pub(super) struct Chunk {
+    received: Received,
+    pub(super) said: Vec<Said>,
+    /// The entries that speak of calls, in the order of the document.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// What a chunk says of a choice beside calls.
+pub(super) struct Said {
+    pub(super) choice: u64,
+    role: bool,
+    text: bool,
+    /// Something whose order matters.
+    speaks: bool,
+    finish: bool,
+    /// A tool that the provider ran is taken out.
+    cut: bool,
+}
+
+pub(super) struct Piece {
+    pub(super) choice: u64,
+    /// The call's number in its choice.
+    pub(super) call: usize,
+}
+
+impl answer::Transcript for Transcript {
+    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if event.is_done() {
+            self.done = true;
+            self.choices.values_mut().for_each(|choice| choice.finish(gate));
+            self.flush(out)?;
+            out.pass(event);
+            return Ok(());
+        }
+        if event.json.kind() != Kind::Object {
+            return Err(Broken::malformed("a chunk is no object"));
+        }
+        let chunk = self.read(event, gate)?;
+        self.flush(out)?;
+        if let Some(edited) = failed(event, gate)? {
+            out.say(None, edited);
+        } else if self.waits(&chunk) {
+            self.kept_bytes += chunk.received.data().len();
+            self.kept.push_back(chunk);
+        } else {
+            self.emit(&chunk, out)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        for choice in self.choices.values_mut() {
+            if self.done { choice.finish(gate) } else { choice.break_off(gate) }
+        }
+        self.flush(out)
+    }
+
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+        whole::read(body, gate)
+    }
+
+    fn held(&self) -> usize {
+        self.kept_bytes
+    }
+
+    fn keep_alive(&self) -> KeepAlive {
+        KeepAlive::Comment
+    }
+
+    /// Both official clients raise `error` of a chunk, with its message, and read no further.
+    fn broken(&mut self, message: &str, out: &mut Out) {
+        if !self.done {
+            out.say(None, error(message, "policy_violation"));
+        }
+    }
+}
+
+impl Transcript {
+    /// Takes up what a chunk says, and decides what it completes.
+    fn read(&mut self, event: &Event<'_>, gate: &mut Gate) -> Result<Chunk, Broken> {
+        let root = event.json;
+        let choices = chunk::choices(root, "delta")?;
+        usage::read(root, &choices, &mut gate.facts)?;
+        let mut chunk = Chunk { received: event.received.clone(), said: Vec::new(), pieces: Vec::new() };
+        for own in &choices {
+            let number = own.index;
+            if self.choices.len() >= MOST_CHOICES && !self.choices.contains_key(&number) {
+                return Err(Broken::bound(format!("an answer has more than {MOST_CHOICES} choices")));
+            }
+            if chunk.said.iter().any(|said| said.choice == number) {
+                return Err(Broken::ambiguous("a choice stands twice in one chunk"));
+            }
+            no_message(own.value)?;
+            let choice = self.choices.entry(number).or_default();
+            let mut cut = false;
+            if let Some(delta) = own.said {
+                for piece in chunk::pieces(delta)? {
+                    let call = choice.take(&piece, gate)?;
+                    chunk.pieces.push(Piece { choice: number, call });
+                }
+                cut = hosted::ask(delta, &mut choice.hosted, gate)?;
+            }
+            match own.finish.as_deref() {
+                None => {}
+                Some("error") => choice.abandon(gate),
+                Some(_) => choice.finish(gate),
+            }
+            chunk.said.push(said(own, cut)?);
+        }
+        if hosted::failed(root)?.is_some() {
+            self.choices.values_mut().for_each(|choice| choice.abandon(gate));
+        }
+        Ok(chunk)
+    }
+
+    fn is_undecided(&self, chunk: &Chunk) -> bool {
+        chunk.pieces.iter().any(|piece| {
+            self.choices.get(&piece.choice).is_some_and(|choice| choice.is_undecided(piece.call))
+        })
+    }
+
+    /// Whether a chunk waits: for a verdict, or behind what waits.
+    fn waits(&self, chunk: &Chunk) -> bool {
+        self.is_undecided(chunk) || self.kept.iter().any(|kept| chunk.is_behind(kept))
+    }
+
+    /// Lets go on what waits for nothing any more.
+    fn flush(&mut self, out: &mut Out) -> Result<(), Broken> {
+        if self.kept.is_empty() {
+            return Ok(());
+        }
+        let mut blocked = BTreeSet::new();
+        for chunk in std::mem::take(&mut self.kept) {
+            let is_behind = chunk.said.iter().any(|said| blocked.contains(&said.choice));
+            if is_behind || self.is_undecided(&chunk) {
+                blocked.extend(chunk.said.iter().map(|said| said.choice));
+                self.kept.push_back(chunk);
+            } else {
+                self.kept_bytes -= chunk.received.data().len();
+                self.emit(&chunk, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a chunk go on, of which every call is decided or flows.
+    fn emit(&mut self, chunk: &Chunk, out: &mut Out) -> Result<(), Broken> {
+        for piece in &chunk.pieces {
+            if let Some(choice) = self.choices.get_mut(&piece.choice) {
+                choice.number(piece.call);
+            }
+        }
+        let part = || Part::Received(chunk.received.clone());
+        if self.is_touched(chunk) {
+            let document = Document::parse(chunk.received.data(), Limits::default())
+                .map_err(|error| Broken::malformed(error.to_string()))?;
+            match rewrite::chunk(&document, chunk, &mut self.choices)? {
+                Rewritten::Same => out.release([part()]),
+                Rewritten::Gone => {}
+                Rewritten::Json(json) => out.say(None, json),
+            }
+        } else {
+            out.release([part()]);
+        }
+        for said in &chunk.said {
+            if let Some(choice) = self.choices.get_mut(&said.choice) {
+                choice.spoke |= said.text;
+                choice.role |= said.role;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything in a chunk may have to be changed.
+    fn is_touched(&self, chunk: &Chunk) -> bool {
+        let has_calls = |number: u64| chunk.pieces.iter().any(|piece| piece.choice == number);
+        chunk.said.iter().any(|said| {
+            let is_cut = self.choices.get(&said.choice).is_some_and(|choice| choice.cut);
+            said.cut || is_cut && (said.finish || has_calls(said.choice))
+        })
+    }
+}
+
+impl Chunk {
+    /// Whether it must not go on before another one.
+    fn is_behind(&self, kept: &Self) -> bool {
+        self.said.iter().any(|own| {
+            let has_calls = self.pieces.iter().any(|piece| piece.choice == own.choice);
+            let same = kept.said.iter().find(|other| other.choice == own.choice);
+            same.is_some_and(|other| has_calls || own.finish || other.speaks)
+        })
+    }
+}
+
+fn said(own: &chunk::Choice<'_>, cut: bool) -> Result<Said, Broken> {
+    let (mut role, mut text, mut speaks) = (false, false, false);
+    for entry in own.said.and_then(Value::entries).into_iter().flatten() {
+        if entry.key.says("role") {
+            role = true;
+        } else if !entry.key.says("tool_calls") && !entry.key.says("function_call") && says(entry.value) {
+            speaks = true;
+            text |= entry.key.says("content");
+        }
+    }
+    Ok(Said { choice: own.index, role, text, speaks, finish: own.finish.is_some(), cut })
+}
+
+/// Whether a value says something.
+pub(super) fn says(value: Value<'_>) -> bool {
+    match value.kind() {
+        Kind::Null => false,
+        Kind::String => !value.says(""),
+        Kind::Bool | Kind::Number | Kind::Array | Kind::Object => true,
+    }
+}
+
+/// Some vendors repeat in every chunk what was said so far. A call there would be a second reading of it.
+fn no_message(choice: Value<'_>) -> Result<(), Broken> {
+    let Some(message) = chunk::entry(choice, "message")? else { return Ok(()) };
+    if message.kind() == Kind::Object && !chunk::pieces(message)?.is_empty() {
+        return Err(Broken::ambiguous("a chunk has a whole message with tool calls"));
+    }
+    Ok(())
+}
+
+/// An error that says what a denied call was.
+fn failed(event: &Event<'_>, gate: &mut Gate) -> Result<Option<String>, Broken> {
+    if hosted::failed(event.json)?.is_none() {
+        return Ok(None);
+    }
+    let document = Document::parse(event.received.data(), Limits::default())
+        .map_err(|error| Broken::malformed(error.to_string()))?;
+    let edited = hosted::failed_generation(&document, gate)?;
+    Ok(edited.map(|json| String::from_utf8_lossy(&json).into_owned()))
+}

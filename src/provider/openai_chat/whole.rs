@@ -1,0 +1,48 @@
+//! Reads an answer that came whole.
+
+use std::collections::BTreeMap;
+
+use super::choice::Action;
+use super::chunk::{self, Choice};
+use super::{edit, hosted, usage};
+use crate::provider::answer::{Broken, Fate, Form, Gate};
+use crate::wire::json::{Document, Edits};
+
+/// Asks about every call of every choice. Answers the edited body; none where the original goes on.
+///
+/// # Errors
+/// Where it cannot be understood.
+pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    let root = body.root();
+    let choices = chunk::choices(root, "message")?;
+    usage::read(root, &choices, &mut gate.facts)?;
+    if let Some(edited) = hosted::failed_generation(body, gate)? {
+        return Ok(Some(edited));
+    }
+    let mut edits = Edits::new(body);
+    for choice in &choices {
+        read_choice(&mut edits, choice, gate)?;
+    }
+    Ok((!edits.is_empty()).then(|| edits.apply()))
+}
+
+fn read_choice<'d>(edits: &mut Edits<'d>, choice: &Choice<'d>, gate: &mut Gate) -> Result<(), Broken> {
+    let Some(said) = choice.said else { return Ok(()) };
+    let mut fates = BTreeMap::new();
+    hosted::ask(said, &mut fates, gate)?;
+    let texts = hosted::cut(edits, said, &mut fates)?;
+    let actions: Vec<Action> = chunk::pieces(said)?
+        .into_iter()
+        .map(|piece| {
+            let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
+            let form = piece.form.unwrap_or(Form::Json);
+            match gate.whole(&id, &name, None, (form, &piece.input)) {
+                Fate::Passes => Action::Keep(None),
+                Fate::Denied(text) => Action::Remove(Some(text)),
+            }
+        })
+        .collect();
+    let lost_all = !actions.is_empty() && actions.iter().all(|action| matches!(action, Action::Remove(_)));
+    edit::calls(edits, said, actions, texts, false)?;
+    if lost_all { edit::finish(edits, choice.value) } else { Ok(()) }
+}

@@ -1,0 +1,227 @@
+//! Output items that are calls: who runs each, what it is judged by, and what later copies of it must agree with.
+
+use std::borrow::Cow;
+
+use crate::provider::answer::{Broken, Form};
+use crate::wire::json::{Kind, Value};
+
+/// An output item, as far as it is a call.
+pub(super) struct Called<'d> {
+    /// The item's type.
+    pub(super) kind: Cow<'d, str>,
+    pub(super) id: Option<Cow<'d, str>>,
+    /// By which its output is known.
+    pub(super) call_id: Option<Cow<'d, str>>,
+    pub(super) name: Cow<'d, str>,
+    pub(super) namespace: Option<Cow<'d, str>>,
+    pub(super) form: Form,
+    /// None where the item has none, as one may that has just begun.
+    pub(super) input: Option<Cow<'d, str>>,
+    /// The object that is the input, where it is one and no text that holds one.
+    pub(super) object: Option<Value<'d>>,
+    /// Whether it has run at the provider.
+    pub(super) is_hosted: bool,
+}
+
+/// What an output item is.
+pub(super) enum Item<'d> {
+    Call(Called<'d>),
+    /// The output of a call that ran at the provider, by the id of the call.
+    Output(Option<Cow<'d, str>>),
+    /// Nothing that anybody runs.
+    Plain,
+}
+
+/// Where a type of call has its name and its input. Text in a key's place: the name itself.
+struct Shape {
+    kind: &'static str,
+    name: Name,
+    namespace: &'static str,
+    form: Form,
+    input: Source,
+    by: By,
+}
+
+enum Name {
+    Key,
+    Is(&'static str),
+}
+
+enum Source {
+    Key(&'static str),
+    /// An object of these entries, as far as the item has them.
+    Of(&'static [&'static str]),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Client,
+    Provider,
+    /// The provider, where the item has this key with an object of another type than `local`.
+    Environment,
+    /// The provider, where it says so.
+    Execution,
+}
+
+const fn client(kind: &'static str, name: Name, form: Form, input: Source) -> Shape {
+    Shape { kind, name, namespace: "namespace", form, input, by: By::Client }
+}
+
+const fn hosted(kind: &'static str, name: &'static str, form: Form, input: Source) -> Shape {
+    Shape { kind, name: Name::Is(name), namespace: "namespace", form, input, by: By::Provider }
+}
+
+/// Every type of call that is known.
+const SHAPES: &[Shape] = &[
+    client("function_call", Name::Key, Form::Json, Source::Key("arguments")),
+    client("custom_tool_call", Name::Key, Form::Text, Source::Key("input")),
+    client("local_shell_call", Name::Is("local_shell"), Form::Json, Source::Key("action")),
+    client("apply_patch_call", Name::Is("apply_patch"), Form::Json, Source::Key("operation")),
+    client("computer_call", Name::Is("computer"), Form::Json, Source::Of(&["action", "actions"])),
+    Shape {
+        by: By::Environment,
+        ..client("shell_call", Name::Is("shell"), Form::Json, Source::Key("action"))
+    },
+    Shape {
+        by: By::Execution,
+        ..client("tool_search_call", Name::Is("tool_search"), Form::Json, Source::Key("arguments"))
+    },
+    Shape {
+        namespace: "server_label",
+        ..client("mcp_approval_request", Name::Key, Form::Json, Source::Key("arguments"))
+    },
+    Shape {
+        namespace: "server_label",
+        by: By::Provider,
+        ..client("mcp_call", Name::Key, Form::Json, Source::Key("arguments"))
+    },
+    hosted("web_search_call", "web_search", Form::Json, Source::Of(&["action", "arguments"])),
+    hosted("file_search_call", "file_search", Form::Json, Source::Of(&["queries"])),
+    hosted("code_interpreter_call", "code_interpreter", Form::Text, Source::Key("code")),
+    hosted("image_generation_call", "image_generation", Form::Json, Source::Of(&["prompt", "revised_prompt"])),
+    hosted("program", "programmatic_tool_calling", Form::Text, Source::Key("code")),
+];
+
+/// Reads an output item.
+///
+/// # Errors
+/// Where it is no item, or has more than one reading.
+pub(super) fn read(item: Value<'_>) -> Result<Item<'_>, Broken> {
+    if item.kind() != Kind::Object {
+        return Err(Broken::malformed("an output item is no object"));
+    }
+    if let Some(duplicate) = item.duplicate() {
+        return Err(Broken::ambiguous(format!("an output item: {duplicate}")));
+    }
+    let Some(kind) = text(item, "type")? else { return Ok(Item::Plain) };
+    if let Some(shape) = SHAPES.iter().find(|shape| shape.kind == kind) {
+        return Ok(Item::Call(shaped(item, kind, shape)?));
+    }
+    if kind.ends_with("_output") {
+        return Ok(Item::Output(text(item, "call_id")?));
+    }
+    if kind.ends_with("_call") || (get(item, "call_id")?.is_some() && get(item, "arguments")?.is_some()) {
+        return Ok(Item::Call(unknown(item, kind)?));
+    }
+    Ok(Item::Plain)
+}
+
+fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &Shape) -> Result<Called<'d>, Broken> {
+    let name = match shape.name {
+        Name::Is(name) => Cow::Borrowed(name),
+        Name::Key => text(item, "name")?
+            .ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
+    };
+    let (input, object) = match shape.input {
+        Source::Key(key) => {
+            let value = get(item, key)?.filter(|value| !value.is_null());
+            let input = value.map(|value| value.text().unwrap_or(Cow::Borrowed(value.raw())));
+            (input, value.filter(|value| value.kind() == Kind::Object))
+        }
+        Source::Of(keys) => (Some(Cow::Owned(gathered(item, keys)?)), None),
+    };
+    let is_hosted = match shape.by {
+        By::Client => false,
+        By::Provider => true,
+        By::Environment => {
+            let environment = get(item, "environment")?.filter(|value| value.kind() == Kind::Object);
+            let kind = environment.map(|environment| text(environment, "type")).transpose()?.flatten();
+            kind.is_some_and(|kind| kind.starts_with("container"))
+        }
+        By::Execution => get(item, "execution")?.is_some_and(|by| by.says("server")),
+    };
+    let (id, call_id) = (text(item, "id")?, text(item, "call_id")?);
+    let namespace = text(item, shape.namespace)?;
+    Ok(Called { kind, id, call_id, name, namespace, form: shape.form, input, object, is_hosted })
+}
+
+/// A type of call that nobody here knows: the client may. It is judged by what its type says, with all that it holds.
+fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<Called<'d>, Broken> {
+    let named = text(item, "name")?;
+    let name = named.unwrap_or_else(|| kind.strip_suffix("_call").unwrap_or(&kind).to_owned().into());
+    let (id, call_id, namespace) = (text(item, "id")?, text(item, "call_id")?, text(item, "namespace")?);
+    let input = Some(Cow::Borrowed(item.raw()));
+    let form = Form::Json;
+    Ok(Called { kind, id, call_id, name, namespace, form, input, object: None, is_hosted: false })
+}
+
+/// One of several objects, whole; else an object of what there is.
+fn gathered(item: Value<'_>, keys: &[&str]) -> Result<String, Broken> {
+    let mut found = Vec::new();
+    for key in keys {
+        if let Some(value) = get(item, key)?.filter(|value| !value.is_null()) {
+            found.push((*key, value));
+        }
+    }
+    if let [(_, value)] = found[..]
+        && value.kind() == Kind::Object
+    {
+        return Ok(value.raw().to_owned());
+    }
+    let entries: Vec<String> = found.iter().map(|(key, value)| format!("\"{key}\":{}", value.raw())).collect();
+    Ok(format!("{{{}}}", entries.join(",")))
+}
+
+impl<'d> Called<'d> {
+    /// The text that a stream sends in pieces, and how the item has it in the end: the arguments, or a patch.
+    pub(super) fn streamed(&self) -> Result<Option<Cow<'d, str>>, Broken> {
+        match (self.kind.as_ref(), self.object) {
+            ("apply_patch_call", Some(operation)) => text(operation, "diff"),
+            (_, None) => Ok(self.input.clone()),
+            (_, Some(_)) => Ok(None),
+        }
+    }
+
+    /// One of several commands of a shell call.
+    pub(super) fn command(&self, index: u64) -> Result<Option<Cow<'d, str>>, Broken> {
+        let Some(action) = self.object else { return Ok(None) };
+        let commands = get(action, "commands")?.and_then(Value::items);
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        Ok(commands.and_then(|mut commands| commands.nth(index)).and_then(Value::text))
+    }
+
+    /// Whether a stream's pieces are the input itself.
+    pub(super) fn is_streamed_input(&self) -> bool {
+        self.object.is_none() && matches!(self.kind.as_ref(), "function_call" | "custom_tool_call")
+    }
+}
+
+/// The value of an entry.
+///
+/// # Errors
+/// Where the key stands twice: the client may take the other value.
+pub(super) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+    object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}")))
+}
+
+/// An entry's text; none where it is empty or something else.
+pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
+    Ok(get(object, key)?.and_then(Value::text).filter(|text| !text.is_empty()))
+}
+
+/// An entry's whole number.
+pub(super) fn number(object: Value<'_>, key: &str) -> Result<Option<u64>, Broken> {
+    let Some(value) = get(object, key)?.filter(|value| !value.is_null()) else { return Ok(None) };
+    let number = value.number_text().and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no whole number")))
+}

@@ -1,0 +1,178 @@
+//! Copies of a call's input: a stream sends it in pieces, then whole, then with the item, then with the response.
+//! Clients read different ones, so they must be the same. What came is kept as a digest alone.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{Context, SHA256, digest};
+
+use super::called::Called;
+use crate::provider::answer::Broken;
+use crate::wire::json::{Kind, Value};
+
+/// SHA-256.
+type Digest = [u8; 32];
+
+/// The most entries of an object, and commands of a call, that are compared.
+const MOST: usize = 1024;
+
+/// What came of a call before it was complete.
+#[derive(Default)]
+pub(super) struct Copies {
+    text: Text,
+    commands: BTreeMap<u64, Text>,
+    /// Entries of the input with which the call began, where that is an object, and their digests.
+    entries: Vec<(String, Digest)>,
+}
+
+/// A text that comes in pieces.
+#[derive(Default)]
+struct Text {
+    /// That with which it began.
+    seed: Option<Digest>,
+    seeded: Option<Context>,
+    pieces: Option<Context>,
+    whole: Option<Digest>,
+}
+
+impl Copies {
+    /// What the item said when it began.
+    ///
+    /// # Errors
+    /// Where it says more than is compared.
+    pub(super) fn begun(called: &Called<'_>) -> Result<Self, Broken> {
+        let mut copies = Self::default();
+        if called.is_hosted {
+            return Ok(copies);
+        }
+        for entry in called.object.and_then(Value::entries).into_iter().flatten() {
+            if !is_empty(entry.value) {
+                let key = entry.key.text().unwrap_or_default().into_owned();
+                copies.entries.push((key, sha256(entry.value.raw())));
+            }
+        }
+        if copies.entries.len() > MOST {
+            return Err(Broken::bound(format!("a tool call begins with more than {MOST} entries")));
+        }
+        if let Some(seed) = called.streamed()?.filter(|seed| !seed.is_empty()) {
+            copies.text.seed = Some(sha256(&seed));
+            copies.text.seeded = Some(of(&seed));
+            // A patch is compared as the text that it is.
+            copies.entries.retain(|(key, _)| key != "diff");
+        }
+        Ok(copies)
+    }
+
+    /// Whether the call began with a part of its input.
+    pub(super) fn is_seeded(&self) -> bool {
+        self.text.seed.is_some()
+    }
+
+    /// The next piece of the input, or of the command of this index.
+    ///
+    /// # Errors
+    /// Where there are more commands than are compared.
+    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str) -> Result<(), Broken> {
+        let text = self.of(command)?;
+        text.pieces.get_or_insert_with(|| Context::new(&SHA256)).update(piece.as_bytes());
+        if let Some(seeded) = &mut text.seeded {
+            seeded.update(piece.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// All of it, as an event of its own says it at its end.
+    ///
+    /// # Errors
+    /// Where it was said already and otherwise, or there are more commands than are compared.
+    pub(super) fn whole(&mut self, command: Option<u64>, whole: &str) -> Result<(), Broken> {
+        let digest = sha256(whole);
+        match self.of(command)?.whole.replace(digest) {
+            Some(before) if before != digest => Err(disagree()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares all that came with the complete item.
+    ///
+    /// # Errors
+    /// Where they disagree.
+    pub(super) fn check(&self, called: &Called<'_>) -> Result<(), Broken> {
+        if called.is_hosted {
+            return Ok(());
+        }
+        for (key, before) in &self.entries {
+            let now = called.object.map(|object| super::called::get(object, key)).transpose()?.flatten();
+            if now.is_none_or(|now| sha256(now.raw()) != *before) {
+                return Err(disagree());
+            }
+        }
+        for (index, command) in &self.commands {
+            if !called.command(*index)?.is_some_and(|text| command.is(&text)) {
+                return Err(disagree());
+            }
+        }
+        let streamed = called.streamed()?;
+        if !self.text.is(streamed.as_deref().unwrap_or_default()) {
+            return Err(disagree());
+        }
+        Ok(())
+    }
+
+    fn of(&mut self, command: Option<u64>) -> Result<&mut Text, Broken> {
+        let Some(index) = command else { return Ok(&mut self.text) };
+        if self.commands.len() >= MOST && !self.commands.contains_key(&index) {
+            return Err(Broken::bound(format!("a tool call has more than {MOST} commands")));
+        }
+        Ok(self.commands.entry(index).or_default())
+    }
+}
+
+impl Text {
+    /// Whether every copy that came is this.
+    fn is(&self, text: &str) -> bool {
+        let digest = sha256(text);
+        let is_it = |context: &Option<Context>| context.clone().map(finished) == Some(digest);
+        let pieces = match (self.seed, &self.pieces) {
+            (None, None) => true,
+            (None, Some(_)) => is_it(&self.pieces),
+            (Some(seed), None) => seed == digest,
+            // Some begin with all of it and send it in pieces again.
+            (Some(seed), Some(_)) => is_it(&self.seeded) || (seed == digest && is_it(&self.pieces)),
+        };
+        pieces && self.whole.is_none_or(|whole| whole == digest)
+    }
+}
+
+/// Whether a value only keeps a place.
+fn is_empty(value: Value<'_>) -> bool {
+    match value.kind() {
+        Kind::Null => true,
+        Kind::String => value.says(""),
+        Kind::Array => value.items().is_some_and(|mut items| items.next().is_none()),
+        Kind::Object => value.entries().is_some_and(|mut entries| entries.next().is_none()),
+        Kind::Bool | Kind::Number => false,
+    }
+}
+
+fn disagree() -> Broken {
+    Broken::ambiguous("copies of a tool call disagree")
+}
+
+fn of(text: &str) -> Context {
+    let mut context = Context::new(&SHA256);
+    context.update(text.as_bytes());
+    context
+}
+
+fn finished(context: Context) -> Digest {
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
+}
+
+/// The digest of a text.
+pub(super) fn sha256(text: &str) -> Digest {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
+    bytes
+}

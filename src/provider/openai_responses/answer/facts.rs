@@ -1,0 +1,34 @@
+//! What a response says of itself: who answered, under which id, at what cost.
+
+use super::called::{get, number, text};
+use crate::call::AnswerFacts;
+use crate::provider::answer::Broken;
+use crate::wire::json::{Kind, Value};
+
+/// Reads a response object.
+///
+/// # Errors
+/// Where a key stands twice.
+pub(super) fn read(response: Value<'_>, facts: &mut AnswerFacts) -> Result<(), Broken> {
+    if facts.id.is_none() {
+        facts.id = text(response, "id")?.map(Into::into);
+    }
+    if let Some(model) = text(response, "model")? {
+        facts.model = Some(model.into());
+    }
+    let Some(usage) = object(response, "usage")? else { return Ok(()) };
+    let said = |object: Option<Value<'_>>, key: &str| {
+        object.and_then(|object| number(object, key).unwrap_or_default())
+    };
+    let (input, output) = (object(usage, "input_tokens_details")?, object(usage, "output_tokens_details")?);
+    facts.usage.input = said(Some(usage), "input_tokens").or(facts.usage.input);
+    facts.usage.output = said(Some(usage), "output_tokens").or(facts.usage.output);
+    facts.usage.cache_read = said(input, "cached_tokens").or(facts.usage.cache_read);
+    facts.usage.cache_write = said(input, "cache_write_tokens").or(facts.usage.cache_write);
+    facts.usage.reasoning = said(output, "reasoning_tokens").or(facts.usage.reasoning);
+    Ok(())
+}
+
+fn object<'d>(value: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+    Ok(get(value, key)?.filter(|value| value.kind() == Kind::Object))
+}

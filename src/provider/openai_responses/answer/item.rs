@@ -1,0 +1,275 @@
+//! One output item while it comes, and what has become of it.
+
+use super::called::Called;
+use super::copies::{Copies, sha256};
+use super::say::Replacement;
+use crate::provider::answer::{Broken, Call, Fate, Gate, Phase};
+
+/// An output item, by its index.
+pub(super) struct Item {
+    /// Its type.
+    kind: String,
+    name: String,
+    namespace: Option<String>,
+    call_id: Option<String>,
+    /// Whether the provider runs it.
+    is_hosted: bool,
+    progress: Progress,
+    copies: Copies,
+    /// Of the input, once it is complete.
+    input: Option<[u8; 32]>,
+    replacement: Replacement,
+    /// Whether the message in its place went on.
+    is_replaced: bool,
+}
+
+enum Progress {
+    /// Nothing that anybody runs.
+    Plain,
+    /// Its events go on as they come.
+    Flows(Call),
+    Held(Call),
+    /// It runs at the provider: what becomes of it is known in the end.
+    Hosted,
+    Passed,
+    Denied,
+    /// The answer ended before it did.
+    Lost,
+}
+
+/// What becomes of an event that is about an item.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Waits,
+    Goes,
+    /// A message goes on, once, in its place.
+    Replaced(Replacement),
+    /// It does not go on.
+    Lost,
+}
+
+impl Item {
+    /// An item that is no call.
+    pub(super) fn plain(kind: &str) -> Self {
+        Self::of(kind, Progress::Plain, Replacement::new(None, 0, "", None))
+    }
+
+    /// What stands for an item that goes with a call which was denied.
+    pub(super) fn denied(kind: &str, replacement: Replacement) -> Self {
+        Self::of(kind, Progress::Denied, replacement)
+    }
+
+    fn of(kind: &str, progress: Progress, replacement: Replacement) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            name: String::new(),
+            namespace: None,
+            call_id: None,
+            is_hosted: false,
+            progress,
+            copies: Copies::default(),
+            input: None,
+            replacement,
+            is_replaced: false,
+        }
+    }
+
+    /// A call that begins. `replacement` stands in its place if it is denied; its text is still empty.
+    ///
+    /// # Errors
+    /// Where it says more than is compared.
+    pub(super) fn begin(
+        called: &Called<'_>,
+        mut replacement: Replacement,
+        gate: &mut Gate,
+    ) -> Result<Self, Broken> {
+        let progress = if called.is_hosted {
+            if gate.observes() { Progress::Passed } else { Progress::Hosted }
+        } else {
+            let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
+            let call = gate.begin(id, &called.name, called.namespace.as_deref(), called.form);
+            match call.phase() {
+                Phase::Flows => Progress::Flows(call),
+                Phase::Held => Progress::Held(call),
+                Phase::Denied(text) => {
+                    replacement.text.clone_from(text);
+                    // What it would be told of its end it knows already.
+                    Progress::Denied
+                }
+            }
+        };
+        Ok(Self {
+            name: called.name.to_string(),
+            namespace: called.namespace.as_deref().map(str::to_owned),
+            call_id: called.call_id.as_deref().map(str::to_owned),
+            is_hosted: called.is_hosted,
+            copies: Copies::begun(called)?,
+            ..Self::of(&called.kind, progress, replacement)
+        })
+    }
+
+    /// The next piece of its input, or of one of its commands.
+    ///
+    /// # Errors
+    /// As for [`Copies::piece`].
+    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str, gate: &Gate) -> Result<(), Broken> {
+        let is_input = matches!(self.kind.as_str(), "function_call" | "custom_tool_call");
+        if let Progress::Flows(call) | Progress::Held(call) = &mut self.progress
+            && is_input
+            && !self.copies.is_seeded()
+        {
+            call.push(piece, gate);
+        }
+        self.copies.piece(command, piece)
+    }
+
+    /// All of its input, or of one of its commands; `name` where the event says it too.
+    ///
+    /// # Errors
+    /// Where it disagrees with what came.
+    pub(super) fn whole(&mut self, command: Option<u64>, whole: &str, name: Option<&str>) -> Result<(), Broken> {
+        if name.is_some_and(|name| name != self.name) {
+            return Err(other("name"));
+        }
+        self.copies.whole(command, whole)
+    }
+
+    /// It is complete.
+    ///
+    /// # Errors
+    /// Where it is not what it was when it began.
+    pub(super) fn complete(&mut self, called: &Called<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        if self.input.is_some() {
+            return Err(Broken::ambiguous("a tool call ends twice"));
+        }
+        self.check_identity(called)?;
+        self.copies.check(called)?;
+        let input = called.input.as_deref().unwrap_or_default();
+        self.input = Some(sha256(input));
+        let fate = match std::mem::replace(&mut self.progress, Progress::Passed) {
+            Progress::Flows(call) => {
+                return match gate.finish(filled(call, called, gate)) {
+                    Fate::Passes => Ok(()),
+                    // Its beginning went on already.
+                    Fate::Denied(text) => Err(Broken::ambiguous(text)),
+                };
+            }
+            Progress::Held(call) => gate.finish(filled(call, called, gate)),
+            Progress::Hosted => hosted(called, gate),
+            Progress::Passed if self.is_hosted => hosted(called, gate),
+            same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
+                self.progress = same;
+                return Ok(());
+            }
+        };
+        if let Fate::Denied(text) = fate
+            && !gate.observes()
+        {
+            self.progress = Progress::Denied;
+            self.replacement.text = text;
+        }
+        Ok(())
+    }
+
+    /// A copy of it in a response that is told whole.
+    ///
+    /// # Errors
+    /// Where it is not what it was.
+    pub(super) fn check_copy(&self, called: &Called<'_>) -> Result<(), Broken> {
+        self.check_identity(called)?;
+        let input = called.input.as_deref().unwrap_or_default();
+        if !self.is_hosted && self.input.is_some_and(|before| before != sha256(input)) {
+            return Err(Broken::ambiguous("copies of a tool call disagree"));
+        }
+        Ok(())
+    }
+
+    /// It never becomes complete.
+    pub(super) fn abandon(&mut self, gate: &mut Gate) {
+        match std::mem::replace(&mut self.progress, Progress::Lost) {
+            // What went on of it cannot be taken back.
+            Progress::Flows(call) => {
+                gate.abandon(call);
+                self.progress = Progress::Passed;
+            }
+            Progress::Held(call) => gate.abandon(call),
+            Progress::Hosted => {}
+            same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
+                self.progress = same;
+            }
+        }
+    }
+
+    fn check_identity(&self, called: &Called<'_>) -> Result<(), Broken> {
+        if self.kind != called.kind {
+            return Err(other("type"));
+        }
+        if self.name != called.name || self.namespace.as_deref() != called.namespace.as_deref() {
+            return Err(other("name"));
+        }
+        // OpenAI itself gives a search for tools another id when it ends.
+        let is_search = called.kind == "tool_search_call" && self.input.is_none();
+        match (&self.call_id, &called.call_id) {
+            (Some(before), Some(now)) if before != now && !is_search => Err(other("call_id")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What becomes of the next event that is about it.
+    pub(super) fn standing(&mut self) -> Standing {
+        match self.progress {
+            Progress::Held(_) | Progress::Hosted => Standing::Waits,
+            Progress::Plain | Progress::Flows(_) | Progress::Passed => Standing::Goes,
+            Progress::Lost => Standing::Lost,
+            Progress::Denied if std::mem::replace(&mut self.is_replaced, true) => Standing::Lost,
+            Progress::Denied => Standing::Replaced(self.replacement.clone()),
+        }
+    }
+
+    pub(super) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    pub(super) fn call_id(&self) -> Option<&str> {
+        self.call_id.as_deref()
+    }
+
+    /// Whether it is a call that could still become something else.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.progress, Progress::Flows(_) | Progress::Held(_) | Progress::Hosted)
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.progress, Progress::Plain)
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// What stands in its place; none where it goes on.
+    pub(super) fn replacement(&self) -> Option<&Replacement> {
+        matches!(self.progress, Progress::Denied).then_some(&self.replacement)
+    }
+}
+
+/// A call with all of its input, where it did not come in pieces.
+fn filled(mut call: Call, called: &Called<'_>, gate: &Gate) -> Call {
+    if call.input().is_empty()
+        && let Some(input) = &called.input
+    {
+        call.push(input, gate);
+    }
+    call
+}
+
+/// Asks about a call that has run at the provider.
+pub(super) fn hosted(called: &Called<'_>, gate: &mut Gate) -> Fate {
+    let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
+    let input = called.input.as_deref().unwrap_or_default();
+    gate.hosted_in(id, &called.name, called.namespace.as_deref(), (called.form, input))
+}
+
+fn other(what: &str) -> Broken {
+    Broken::ambiguous(format!("the {what} of a tool call is not what it was when the call began"))
+}

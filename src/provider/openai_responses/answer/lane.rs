@@ -1,0 +1,358 @@
+//! One stream of events, from `response.created` to the event with which the response ends.
+
+use std::collections::BTreeMap;
+
+use super::called::{self, Called, get, number, text};
+use super::facts;
+use super::item::{self, Item};
+use super::queue::{Cuts, Queue};
+use super::say::{Replacement, Told};
+use crate::call::BlockedCall;
+use crate::provider::answer::{Broken, Event, Fate, Gate, Out};
+use crate::wire::json::{Kind, Value};
+
+/// The most items of one response, and the most calls whose outputs are looked for.
+const MOST: usize = 4096;
+
+/// Events that end a response. Each has all of it.
+const ENDS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
+
+#[derive(Default)]
+pub(super) struct Lane {
+    told: Told,
+    /// Whether the client was told that the response began, and not yet that it ended.
+    is_open: bool,
+    conversation: Option<String>,
+    items: BTreeMap<u64, Item>,
+    /// What stands in the place of outputs of calls that were denied, by the ids of the calls.
+    outputs: BTreeMap<String, String>,
+    queue: Queue,
+}
+
+impl Lane {
+    pub(super) fn new(stream: Option<&str>) -> Self {
+        let told = Told { stream: stream.map(str::to_owned), ..Told::default() };
+        Self { told, ..Self::default() }
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// Where it cannot be understood, or must not go on.
+    pub(super) fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        let json = event.json;
+        let kind = if json.kind() == Kind::Object { text(json, "type")? } else { None };
+        let Some(kind) = kind.as_deref() else {
+            return self.unnamed(event, out);
+        };
+        if kind == "response.created" {
+            self.restart(gate, out);
+        }
+        let response = get(json, "response")?.filter(|response| response.kind() == Kind::Object);
+        let index = self.index(json)?;
+        let (mut index, mut cuts) = (index, Cuts::new());
+        match kind {
+            "response.output_item.added" | "response.output_item.done" => {
+                index = Some(self.item(json, kind.ends_with("added"), gate)?);
+            }
+            _ => {
+                self.check_carries_nothing(json)?;
+                if let Some(index) = index {
+                    self.piece(kind, index, json, gate)?;
+                }
+            }
+        }
+        if let Some(response) = response {
+            self.read(response, gate)?;
+            cuts = self.snapshot(response, ENDS.contains(&kind), gate)?;
+        }
+        self.queue.push(event, index, cuts);
+        self.queue.flush(&mut self.items, out);
+        match kind {
+            "response.created" => self.is_open = true,
+            kind if ENDS.contains(&kind) => self.is_open = false,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is no event: the marker that ends the streams of another API, or something else in its place.
+    fn unnamed(&mut self, event: &Event<'_>, out: &mut Out) -> Result<(), Broken> {
+        if !event.json.is_null() {
+            self.check_carries_nothing(event.json)?;
+        }
+        self.queue.push(event, None, Cuts::new());
+        self.queue.flush(&mut self.items, out);
+        Ok(())
+    }
+
+    /// A new response begins; several may come one after the other.
+    fn restart(&mut self, gate: &mut Gate, out: &mut Out) {
+        self.abandon(gate);
+        self.queue.flush(&mut self.items, out);
+        self.queue.restart();
+        self.items.clear();
+        self.outputs.clear();
+        self.conversation = None;
+        self.told = Told { stream: self.told.stream.take(), ..Told::default() };
+    }
+
+    /// The item that an event is about.
+    fn index(&self, json: Value<'_>) -> Result<Option<u64>, Broken> {
+        number(json, "output_index")
+    }
+
+    /// An event of an unknown type may come, but not with an item in it.
+    fn check_carries_nothing(&self, json: Value<'_>) -> Result<(), Broken> {
+        let Some(item) = get(json, "item")?.filter(|item| item.kind() == Kind::Object) else { return Ok(()) };
+        match called::read(item)? {
+            called::Item::Plain | called::Item::Output(_) => Ok(()),
+            called::Item::Call(_) => Err(Broken::ambiguous("a tool call is in an event where none is expected")),
+        }
+    }
+
+    /// An item begins or is complete.
+    fn item(&mut self, json: Value<'_>, begins: bool, gate: &mut Gate) -> Result<u64, Broken> {
+        let index = number(json, "output_index")?;
+        let index = index.ok_or_else(|| Broken::ambiguous("an output item has no output_index"))?;
+        let item = get(json, "item")?.ok_or_else(|| Broken::malformed("an event has no output item"))?;
+        let kind = text(item, "type")?.unwrap_or_default();
+        if self.items.len() >= MOST && !self.items.contains_key(&index) {
+            return Err(Broken::bound(format!("the answer has more than {MOST} output items")));
+        }
+        let read = called::read(item)?;
+        let known = self.items.get_mut(&index);
+        match (read, known) {
+            (called::Item::Call(called), Some(known)) if !begins => {
+                known.complete(&called, gate)?;
+                self.settle(index, &called, gate);
+            }
+            (_, Some(known)) if begins && (!known.is_plain() || known.kind() != kind) => {
+                return Err(Broken::ambiguous("two output items have one output_index"));
+            }
+            (called::Item::Call(called), None) => {
+                self.begin(index, &called, gate)?;
+                if !begins && let Some(known) = self.items.get_mut(&index) {
+                    known.complete(&called, gate)?;
+                    self.settle(index, &called, gate);
+                }
+            }
+            (called::Item::Call(_), Some(_)) => {
+                return Err(Broken::ambiguous("two output items have one output_index"));
+            }
+            (called::Item::Plain | called::Item::Output(_), Some(known)) => {
+                if known.kind() != kind {
+                    return Err(Broken::ambiguous("the type of an output item changes"));
+                }
+            }
+            (called::Item::Output(call), None) => {
+                let denied = call.as_deref().and_then(|call| self.outputs.get(call));
+                let item = match denied {
+                    Some(text) => Item::denied(&kind, self.replacement(item, index, text)?),
+                    None => Item::plain(&kind),
+                };
+                self.items.insert(index, item);
+            }
+            (called::Item::Plain, None) => {
+                self.items.insert(index, Item::plain(&kind));
+            }
+        }
+        Ok(index)
+    }
+
+    fn begin(&mut self, index: u64, called: &Called<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        let stream = self.told.stream.as_deref();
+        let id = called.id.as_deref().or(called.call_id.as_deref());
+        let item = Item::begin(called, Replacement::new(id, index, "", stream), gate)?;
+        self.items.insert(index, item);
+        Ok(())
+    }
+
+    /// Remembers a call that is complete and was denied.
+    fn settle(&mut self, index: u64, called: &Called<'_>, gate: &mut Gate) {
+        let Some(replacement) = self.items.get(&index).and_then(Item::replacement) else { return };
+        let text = replacement.text.clone();
+        self.deny(called, text, gate);
+    }
+
+    /// A call was denied: its output goes with it, or is owed to the provider.
+    fn deny(&mut self, called: &Called<'_>, text: String, gate: &mut Gate) {
+        let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
+        if called.is_hosted {
+            if self.outputs.len() < MOST {
+                self.outputs.insert(id.to_owned(), text);
+            }
+            return;
+        }
+        for scope in [&self.told.id, &self.conversation].into_iter().flatten() {
+            gate.blocked(scope, BlockedCall { id: id.to_owned(), kind: called.kind.to_string() });
+        }
+    }
+
+    fn replacement(&self, item: Value<'_>, index: u64, with: &str) -> Result<Replacement, Broken> {
+        let id = text(item, "id")?;
+        Ok(Replacement::new(id.as_deref(), index, with, self.told.stream.as_deref()))
+    }
+
+    /// A piece of an item's input, or all of it.
+    fn piece(&mut self, kind: &str, index: u64, json: Value<'_>, gate: &Gate) -> Result<(), Broken> {
+        let Some((field, is_whole)) = input_field(kind) else { return Ok(()) };
+        let Some(item) = self.items.get_mut(&index) else {
+            return Err(Broken::ambiguous("the input of a tool call that did not begin"));
+        };
+        let command = number(json, "command_index")?;
+        let input = get(json, field)?.and_then(Value::text);
+        let input = input.ok_or_else(|| Broken::ambiguous(format!("{kind} has no {field}")))?;
+        if is_whole {
+            item.whole(command, &input, text(json, "name")?.as_deref())
+        } else {
+            item.piece(command, &input, gate)
+        }
+    }
+
+    /// What a response says of itself.
+    pub(super) fn read(&mut self, response: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        facts::read(response, &mut gate.facts)?;
+        if self.told.id.is_none() {
+            self.told.id = text(response, "id")?.map(Into::into);
+            self.told.created_at = number(response, "created_at").unwrap_or_default();
+        }
+        self.told.model = gate.facts.model.clone();
+        if let Some(conversation) = get(response, "conversation")? {
+            let id = if conversation.kind() == Kind::Object { text(conversation, "id")? } else { conversation.text() };
+            self.conversation = id.map(Into::into);
+        }
+        Ok(())
+    }
+
+    /// All items of a response, as a part of it tells them once more, or for the first time. `ends`: nothing comes
+    /// after it.
+    pub(super) fn snapshot(
+        &mut self,
+        response: Value<'_>,
+        ends: bool,
+        gate: &mut Gate,
+    ) -> Result<Cuts, Broken> {
+        let mut cuts = Cuts::new();
+        let output = get(response, "output")?.and_then(Value::items);
+        for (index, item) in (0..).zip(output.into_iter().flatten()) {
+            let replacement = match called::read(item)? {
+                called::Item::Plain => None,
+                called::Item::Output(call) => {
+                    let denied = call.as_deref().and_then(|call| self.outputs.get(call));
+                    denied.map(|text| self.replacement(item, index, text)).transpose()?
+                }
+                called::Item::Call(called) => self.copy(index, &called, ends, gate)?,
+            };
+            if let Some(replacement) = replacement {
+                cuts.push((item.span(), replacement.item().to_string()));
+            }
+        }
+        if ends {
+            self.abandon(gate);
+        }
+        Ok(cuts)
+    }
+
+    /// A call in a response that is told whole: what stands in its place.
+    fn copy(
+        &mut self,
+        index: u64,
+        called: &Called<'_>,
+        ends: bool,
+        gate: &mut Gate,
+    ) -> Result<Option<Replacement>, Broken> {
+        if let Some(known) = self.find(index, called)
+            && let Some(item) = self.items.get_mut(&known)
+        {
+            if ends && !item.is_complete() {
+                item.complete(called, gate)?;
+                self.settle(known, called, gate);
+            } else if item.is_open() {
+                return Err(Broken::ambiguous("a tool call is told again before it is complete"));
+            } else {
+                item.check_copy(called)?;
+            }
+            return Ok(self.items.get(&known).and_then(Item::replacement).cloned());
+        }
+        let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
+        let input = called.input.as_deref().unwrap_or_default();
+        let fate = if called.is_hosted {
+            item::hosted(called, gate)
+        } else {
+            gate.whole(id, &called.name, called.namespace.as_deref(), (called.form, input))
+        };
+        let Fate::Denied(text) = fate else { return Ok(None) };
+        if gate.observes() {
+            return Ok(None);
+        }
+        let id = called.id.as_deref().or(called.call_id.as_deref());
+        let replacement = Replacement::new(id, index, &text, self.told.stream.as_deref());
+        self.deny(called, text, gate);
+        Ok(Some(replacement))
+    }
+
+    /// The item of which this is a copy: at this place, or wherever a call has this id.
+    fn find(&self, index: u64, called: &Called<'_>) -> Option<u64> {
+        let is_same = |item: &Item| match (item.call_id(), called.call_id.as_deref()) {
+            (Some(before), Some(now)) => before == now,
+            (None, None) => item.kind() == called.kind,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if self.items.get(&index).is_some_and(|item| item.kind() == called.kind && is_same(item)) {
+            return Some(index);
+        }
+        let mut by_id = self.items.iter().filter(|(_, item)| item.call_id().is_some() && is_same(item));
+        by_id.next().map(|(index, _)| *index)
+    }
+
+    /// Calls that are under way never become complete.
+    pub(super) fn abandon(&mut self, gate: &mut Gate) {
+        self.items.values_mut().for_each(|item| item.abandon(gate));
+    }
+
+    /// Lets go on what waits for nothing any more.
+    pub(super) fn flush(&mut self, out: &mut Out) {
+        self.queue.flush(&mut self.items, out);
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.items.values().any(Item::is_open)
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.queue.bytes()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Tells the client that the response cannot go on.
+    pub(super) fn fail(&mut self, message: &str, out: &mut Out) {
+        let mut number = self.queue.next();
+        if !self.is_open {
+            number = Some(0);
+            out.say(Some("response.created"), self.told.created(number));
+            number = Some(1);
+        }
+        out.say(Some("response.failed"), self.told.failed(message, number));
+        self.is_open = false;
+    }
+}
+
+/// Where an event of this type has input of a tool call, and whether that is all of it.
+fn input_field(kind: &str) -> Option<(&'static str, bool)> {
+    Some(match kind {
+        "response.function_call_arguments.delta"
+        | "response.custom_tool_call_input.delta"
+        | "response.apply_patch_call_operation_diff.delta"
+        | "response.shell_call_command.delta" => ("delta", false),
+        "response.shell_call_command.added" => ("command", false),
+        "response.function_call_arguments.done" => ("arguments", true),
+        "response.custom_tool_call_input.done" => ("input", true),
+        "response.apply_patch_call_operation_diff.done" => ("diff", true),
+        "response.shell_call_command.done" => ("command", true),
+        _ => return None,
+    })
+}

@@ -1,0 +1,187 @@
+//! Has the answer of a model looked at: a stream as it comes, a whole answer before anything of it goes on.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use http_body::Body as _;
+
+use super::body::Body;
+use super::error::{Class, Failure, Refusal, Stop};
+use super::intake::{self, Unfit};
+use super::question::{Question, exhausted};
+use super::record::Record;
+use super::rewriting::Guarding;
+use super::session::Session;
+use super::snapshot::Snapshot;
+use crate::call::{Denial, Normalization};
+use crate::policy::destination::Ruling;
+use crate::provider::adapter::Framing;
+use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
+use crate::wire::coding::Decoder;
+
+/// Fields that say something of a body's bytes, which an edit makes untrue.
+const ABOUT_BYTES: [&str; 5] = ["content-md5", "digest", "content-digest", "repr-digest", "etag"];
+
+/// Looks at one answer.
+pub(crate) struct Hearing<'a> {
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) snapshot: &'a Arc<Snapshot>,
+    pub(crate) question: &'a Question,
+}
+
+impl Hearing<'_> {
+    /// The answer as far as it may go on. Only successes hold what a model wrote.
+    pub(crate) async fn of(
+        &self,
+        mut response: Response<Body>,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Stop> {
+        if !response.status().is_success() || response.body().is_end_stream() {
+            return Ok(response);
+        }
+        let Some(mut guarding) = self.guarding(response.headers()) else { return Ok(response) };
+        guarding.whole &= !guarding.guarding.guard.observes();
+        let limits = self.snapshot.coding_limits();
+        if Decoder::for_headers(response.headers(), limits).is_err() {
+            return self.uncoded(response, &guarding, record);
+        }
+        if guarding.whole {
+            return self.whole(response, guarding.guarding, record).await;
+        }
+        let observes = guarding.guarding.guard.observes();
+        let (mut head, mut body) =
+            (std::mem::take(response.headers_mut()), std::mem::replace(response.body_mut(), Body::own("")));
+        body.rewriting().decoding(&mut head, limits).map_err(|_| unreadable())?;
+        body.rewriting().guarding(guarding.guarding);
+        if !observes {
+            head.remove(header::CONTENT_LENGTH);
+            forget(&mut head);
+        }
+        *response.headers_mut() = head;
+        *response.body_mut() = body;
+        Ok(response)
+    }
+
+    /// What looks at the messages of a WebSocket.
+    pub(crate) fn conversation(&self) -> Option<Guarding> {
+        let transcript = self.question.adapter.transcript(&self.question.asked(), &self.question.facts)?;
+        // What tools there are is said later, message by message.
+        Some(self.guard(transcript, Framing::Whole, true))
+    }
+
+    fn guarding(&self, head: &HeaderMap) -> Option<Framed> {
+        let asked = self.question.asked();
+        let facts = &self.question.facts;
+        let transcript = self.question.adapter.transcript(&asked, facts)?;
+        let content_type = head.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+        let framing = self.question.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
+        let guarding = self.guard(transcript, framing, facts.writes);
+        Some(Framed { guarding, whole: framing == Framing::Whole })
+    }
+
+    fn guard(&self, transcript: Box<dyn Transcript>, framing: Framing, writes: bool) -> Guarding {
+        let limits = &self.snapshot.settings.limits;
+        let policy = self.snapshot.policy();
+        let settings = Settings {
+            judge: Arc::clone(self.snapshot) as _,
+            failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
+            limits: Limits {
+                event_bytes: limits.sse_event_bytes,
+                tool_input_bytes: self.snapshot.tool_input_bytes(),
+                body_bytes: limits.decoded_body_bytes,
+                json: self.snapshot.json_limits(),
+            },
+            inputs: policy.tool_inputs(),
+            writes,
+        };
+        let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
+        Guarding { guard: Guard::new(transcript, framing, settings), reserved }
+    }
+
+    /// An answer in a content coding that nobody here knows.
+    fn uncoded(
+        &self,
+        response: Response<Body>,
+        framed: &Framed,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Stop> {
+        let denial =
+            Denial::unparseable("the answer's content-encoding", "it is none of gzip, deflate, br, zstd");
+        let guard = &framed.guarding.guard;
+        if !guard.observes() && !self.snapshot.policy().failure_open() {
+            return Err(denial.into());
+        }
+        record.read(guard.facts(), Normalization::Failed);
+        if !guard.observes() {
+            record.warned(&denial.decision);
+        }
+        Ok(response)
+    }
+
+    /// Takes the answer in, and lets it go on as far as it may.
+    async fn whole(
+        &self,
+        response: Response<Body>,
+        mut guarding: Guarding,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Stop> {
+        let (mut head, body) = response.into_parts();
+        let most = self.snapshot.settings.limits.decoded_body_bytes;
+        let decoder = Decoder::for_headers(&head.headers, self.snapshot.whole_coding_limits());
+        let decoder = decoder.map_err(|_| unreadable())?;
+        let mut came =
+            intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
+        if let Some(decoder) = decoder {
+            came =
+                intake::decode(&came, decoder, &mut guarding.reserved).map_err(|unfit| self.unfit(unfit))?;
+            head.headers.remove(header::CONTENT_ENCODING);
+        }
+        let heard = guarding.guard.whole(came.clone());
+        record.calls(guarding.guard.take_notes());
+        record.blocked(guarding.guard.take_blocked());
+        record.read(guarding.guard.facts(), guarding.guard.normalization());
+        if let Some(warning) = guarding.guard.warning() {
+            record.passed(warning);
+        }
+        let goes_on = heard.map_err(|broken| refused(&broken))?;
+        if goes_on != came {
+            forget(&mut head.headers);
+        }
+        head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(goes_on.len()));
+        Ok(Response::from_parts(head, Body::own(goes_on)))
+    }
+
+    fn unfit(&self, unfit: Unfit) -> Stop {
+        match unfit {
+            Unfit::TooLarge(most) => {
+                let reason = format!("the answer is larger than {most} bytes (limits.decodedBodyBytes)");
+                Denial::builtin("bound", reason).into()
+            }
+            Unfit::Exhausted => exhausted(self.session),
+            Unfit::Coded(error) => Denial::unparseable("the answer", error).into(),
+            Unfit::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+struct Framed {
+    guarding: Guarding,
+    whole: bool,
+}
+
+/// A whole answer that must not go on.
+fn refused(broken: &Broken) -> Stop {
+    let reason = format!("the answer cannot go on: {}", broken.reason);
+    Refusal::new(http::StatusCode::FORBIDDEN, Ruling::builtin(broken.rule, reason)).into()
+}
+
+fn forget(head: &mut HeaderMap) {
+    for name in ABOUT_BYTES {
+        head.remove(HeaderName::from_static(name));
+    }
+}
+
+fn unreadable() -> Failure {
+    Failure::new(Class::Encoding, "the upstream's answer is encoded in a way that cannot be read")
+}

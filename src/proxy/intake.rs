@@ -1,0 +1,77 @@
+//! Takes a body in whole, within its bounds, and undoes its content coding.
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as HttpBody;
+use http_body_util::BodyExt;
+
+use super::budget::{Exhausted, Reserved};
+use super::error::Failure;
+use crate::wire::coding::{CodingError, Decoder, Wrote};
+
+/// Why a body was not taken in.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// It is longer than its bound, in bytes.
+    TooLarge(usize),
+    /// All exchanges together hold too much.
+    Exhausted,
+    /// It cannot be decoded.
+    Coded(CodingError),
+    /// It broke off.
+    Failed(Failure),
+}
+
+impl From<Exhausted> for Unfit {
+    fn from(_: Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
+
+/// Takes a body in. Nothing is read of one that says that it is too long.
+pub(crate) async fn take<B>(mut body: B, most: usize, reserved: &mut Reserved) -> Result<Bytes, Unfit>
+where
+    B: HttpBody<Data = Bytes, Error = Failure> + Unpin,
+{
+    let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if announced.is_some_and(|length| length > most) {
+        return Err(Unfit::TooLarge(most));
+    }
+    reserved.set(announced.unwrap_or(0))?;
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(Unfit::Failed)?.into_data() else { continue };
+        // A body in one piece is not copied.
+        if whole.is_empty() && announced == Some(data.len()) {
+            return Ok(data);
+        }
+        let length = whole.len() + data.len();
+        if length > most {
+            return Err(Unfit::TooLarge(most));
+        }
+        if whole.is_empty() {
+            // Nobody can announce memory that then is not filled.
+            whole.reserve(announced.unwrap_or(0).clamp(data.len(), FIRST.max(data.len())));
+        }
+        whole.extend_from_slice(&data);
+        reserved.set(reserved.bytes().max(whole.len()))?;
+    }
+    Ok(whole.freeze())
+}
+
+/// The most that is allocated for a body before its bytes have come.
+const FIRST: usize = 256 << 10;
+
+/// Undoes a content coding, at most to the bound that the decoder was made with.
+pub(crate) fn decode(coded: &Bytes, mut decoder: Decoder, reserved: &mut Reserved) -> Result<Bytes, Unfit> {
+    let held = reserved.bytes();
+    let (mut rest, mut plain) = (&coded[..], Vec::new());
+    loop {
+        let wrote = decoder.write(&mut rest, &mut plain).map_err(Unfit::Coded)?;
+        reserved.set(held + plain.len())?;
+        if wrote == Wrote::All {
+            break;
+        }
+    }
+    decoder.finish().map_err(Unfit::Coded)?;
+    Ok(plain.into())
+}

@@ -1,0 +1,225 @@
+//! Reads a request to a model: takes its body in, asks policy what it may hold, and edits it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use hyper::body::Incoming;
+
+use super::body::RequestBody;
+use super::budget::Reserved;
+use super::error::{Refusal, Stop};
+use super::intake::{self, Unfit};
+use super::record::Record;
+use super::session::Session;
+use super::snapshot::Snapshot;
+use crate::call::{Answer, Change, Denial, Dialect, RequestFacts, Service};
+use crate::event::{Extent, Transform};
+use crate::policy::destination::Ruling;
+use crate::provider::adapter::{Adapter, Asked};
+use crate::provider::request::{Draft, Drafted};
+use crate::telemetry::label::Limit;
+use crate::wire::coding::{CodingError, Decoder};
+use crate::wire::json::Document;
+
+/// Fields that say something of a body's bytes, which an edit makes untrue.
+const ABOUT_BYTES: [&str; 4] = ["content-md5", "digest", "content-digest", "repr-digest"];
+
+/// What a request to a model asks, once it was read.
+pub(crate) struct Question {
+    pub(crate) service: Service,
+    pub(crate) dialect: Dialect,
+    pub(crate) adapter: &'static dyn Adapter,
+    pub(crate) facts: RequestFacts,
+    path: String,
+    query: Option<String>,
+    headers: HeaderMap,
+    /// Whether the body that goes on is not the one that came.
+    pub(crate) is_edited: bool,
+}
+
+impl Question {
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        Asked {
+            service: self.service,
+            path: &self.path,
+            query: self.query.as_deref(),
+            headers: &self.headers,
+        }
+    }
+}
+
+/// Reads one request.
+pub(crate) struct Reader<'a> {
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) service: Service,
+    pub(crate) dialect: Dialect,
+}
+
+impl Reader<'_> {
+    /// Takes the body in and decides about it. Answers what the request asks, and the body that goes on; the head is
+    /// made true of it.
+    pub(crate) async fn read(
+        &self,
+        parts: &mut Parts,
+        incoming: Incoming,
+        record: &mut Record,
+    ) -> Result<(Question, RequestBody), Stop> {
+        let (sent, decoded, mut reserved) = self.take(parts, incoming).await?;
+        let mut question = self.question(parts);
+        let drafted = match self.draft(&question.asked(), decoded.as_ref().unwrap_or(&sent)) {
+            Ok(drafted) => drafted,
+            // What cannot be understood goes through where nothing is enforced.
+            Err(denial) if self.snapshot.policy().audit_only() => {
+                record.audited(&Ruling::from(denial.decision).into_would_deny());
+                return Ok((question, RequestBody::whole(sent, Some(reserved))));
+            }
+            Err(denial) => return Err(denial.into()),
+        };
+        record.understood(&drafted.facts);
+        record.weighed(drafted.recorded);
+        question.facts = drafted.facts;
+        let Some(edited) = drafted.body else {
+            drop(decoded);
+            let _ = reserved.set(sent.len());
+            return Ok((question, RequestBody::whole(sent, Some(reserved))));
+        };
+        let edited = Bytes::from(edited);
+        let transforms = self.transforms(&drafted.changes, decoded.as_ref().unwrap_or(&sent), &edited);
+        drop((sent, decoded));
+        record.edited(transforms);
+        question.is_edited = true;
+        describe(&mut parts.headers, edited.len());
+        let _ = reserved.set(edited.len());
+        Ok((question, RequestBody::whole(edited, Some(reserved))))
+    }
+
+    /// Decides about a message of a WebSocket. Answers the text that goes on.
+    pub(crate) fn message(
+        &self,
+        asked: &Asked<'_>,
+        text: &Bytes,
+        record: &mut Record,
+    ) -> Result<Bytes, Denial> {
+        let drafted = match self.draft(asked, text) {
+            Ok(drafted) => drafted,
+            Err(denial) if self.snapshot.policy().audit_only() => {
+                record.audited(&Ruling::from(denial.decision).into_would_deny());
+                return Ok(text.clone());
+            }
+            Err(denial) => return Err(denial),
+        };
+        record.understood(&drafted.facts);
+        record.weighed(drafted.recorded);
+        let Some(edited) = drafted.body.map(Bytes::from) else { return Ok(text.clone()) };
+        record.edited(self.transforms(&drafted.changes, text, &edited));
+        Ok(edited)
+    }
+
+    /// What the head of a request asks.
+    pub(crate) fn question(&self, parts: &Parts) -> Question {
+        Question {
+            service: self.service,
+            dialect: self.dialect,
+            adapter: crate::provider::adapter(self.dialect),
+            facts: RequestFacts::default(),
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().map(str::to_owned),
+            headers: parts.headers.clone(),
+            is_edited: false,
+        }
+    }
+
+    /// The body as it was sent and, where it came encoded, as it is.
+    async fn take(
+        &self,
+        parts: &Parts,
+        incoming: Incoming,
+    ) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
+        let settings = &self.snapshot.settings;
+        let decoder = Decoder::for_headers(&parts.headers, self.snapshot.whole_coding_limits());
+        let decoder = decoder.map_err(|unsupported| {
+            Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
+        })?;
+        let mut reserved = self.session.gateway.budget.open(settings.limits.buffered_bytes);
+        let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &self.session.activity);
+        let sent = intake::take(body, self.snapshot.request_body_bytes(), &mut reserved).await;
+        let sent = sent.map_err(|unfit| self.unfit(unfit))?;
+        let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
+        let decoded = intake::decode(&sent, decoder, &mut reserved).map_err(|unfit| self.unfit(unfit))?;
+        Ok((sent, Some(decoded), reserved))
+    }
+
+    fn draft(&self, asked: &Asked<'_>, body: &Bytes) -> Result<Drafted, Denial> {
+        let document = Document::parse(body, self.snapshot.json_limits());
+        let document = document.map_err(|error| Denial::unparseable("the body", error))?;
+        let mut draft =
+            Draft::new(&document, self.snapshot.policy()).with_blocked(&self.session.gateway.blocked);
+        crate::provider::adapter(self.dialect).request(asked, &mut draft)?;
+        Ok(draft.finish())
+    }
+
+    /// Says in an event's words what was changed, and counts it.
+    fn transforms(&self, changes: &[Change], before: &Bytes, after: &Bytes) -> Vec<Transform> {
+        let metrics = &self.session.gateway.metrics;
+        let mut transforms: Vec<Transform> = changes
+            .iter()
+            .map(|change| match change {
+                Change::HostedTool(tool_type) => {
+                    metrics.hosted_tool_stripped(self.service.vendor, tool_type);
+                    Transform::new("hosted-tool", Some(tool_type.chars().take(128).collect()))
+                }
+                Change::Other(what) => Transform::new("request", Some((*what).to_owned())),
+            })
+            .collect();
+        if let Some(first) = transforms.first_mut() {
+            (first.before, first.after) = (Some(extent(before)), Some(extent(after)));
+        }
+        transforms
+    }
+
+    fn unfit(&self, unfit: Unfit) -> Stop {
+        let reached = |limit: Limit, name: &str, most: usize| {
+            self.session.gateway.metrics.limit_reached(limit);
+            let reason = format!("the request is larger than {most} bytes (limits.{name})");
+            Denial::builtin("bound", reason).answered(Answer::TooLarge).into()
+        };
+        let limits = &self.snapshot.settings.limits;
+        match unfit {
+            Unfit::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
+            Unfit::Coded(CodingError::TooLarge) => {
+                reached(Limit::DecodedBodyBytes, "decodedBodyBytes", limits.decoded_body_bytes)
+            }
+            Unfit::Coded(CodingError::Window) => {
+                reached(Limit::ZstdWindowBytes, "zstdWindowBytes", limits.zstd_window_bytes)
+            }
+            Unfit::Coded(error) => Denial::unparseable("the body", error).into(),
+            Unfit::Exhausted => exhausted(self.session),
+            Unfit::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+/// There is no room for another body: a refusal that clients try again after.
+pub(crate) fn exhausted(session: &Session) -> Stop {
+    session.gateway.metrics.limit_reached(Limit::BufferedBytes);
+    let ruling = Ruling::builtin("bound", "too many bytes are held at this moment (limits.bufferedBytes)");
+    Refusal::closing(StatusCode::SERVICE_UNAVAILABLE, ruling).into()
+}
+
+/// Makes a head true of an edited body.
+fn describe(head: &mut HeaderMap, length: usize) {
+    head.remove(header::CONTENT_ENCODING);
+    for name in ABOUT_BYTES {
+        head.remove(HeaderName::from_static(name));
+    }
+    head.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+}
+
+fn extent(body: &Bytes) -> Extent {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
+    let hex = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    Extent { sha256: hex.collect(), bytes: body.len() as u64 }
+}

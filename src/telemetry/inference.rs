@@ -1,0 +1,62 @@
+//! What models are asked and do: tool calls, hosted tools that were taken out, tokens.
+
+use prometheus::{Error, Registry};
+
+use super::family::Named;
+use crate::call::{Usage, Vendor};
+use crate::event::Verdict;
+
+/// The counters; each is there once it was needed.
+#[derive(Debug)]
+pub(super) struct Inference {
+    calls: Named,
+    stripped: Named,
+    tokens: Named,
+}
+
+impl Inference {
+    pub(super) fn new(r: &Registry) -> Result<Self, Error> {
+        Ok(Self {
+            calls: Named::new(
+                r,
+                "postern_tool_calls_total",
+                "Tool calls of models by verdict.",
+                &["provider", "tool", "verdict"],
+            )?,
+            stripped: Named::new(
+                r,
+                "postern_hosted_tools_stripped_total",
+                "Tools of providers that were taken out of requests.",
+                &["provider", "type"],
+            )?,
+            tokens: Named::new(
+                r,
+                "postern_tokens_total",
+                "Tokens as answers report them.",
+                &["provider", "model", "type"],
+            )?,
+        })
+    }
+
+    pub(super) fn tool_call(&self, vendor: Vendor, tool: &str, verdict: Verdict) {
+        self.calls.add((Some(vendor.as_str()), Some(verdict.as_str())), tool, 1);
+    }
+
+    pub(super) fn hosted_tool_stripped(&self, vendor: Vendor, tool_type: &str) {
+        self.stripped.add((Some(vendor.as_str()), None), tool_type, 1);
+    }
+
+    pub(super) fn tokens(&self, vendor: Vendor, model: &str, usage: &Usage) {
+        for (kind, count) in [
+            ("input", usage.input),
+            ("output", usage.output),
+            ("cache_read", usage.cache_read),
+            ("cache_write", usage.cache_write),
+            ("reasoning", usage.reasoning),
+        ] {
+            if let Some(count) = count {
+                self.tokens.add((Some(vendor.as_str()), Some(kind)), model, count);
+            }
+        }
+    }
+}

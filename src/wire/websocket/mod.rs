@@ -1,0 +1,79 @@
+//! Frames WebSocket messages (RFC 6455, without extensions): what one side says, message by message.
+//!
+//! Extensions are not read: whoever asks for a WebSocket that is to be looked into takes `Sec-WebSocket-Extensions`
+//! out of the request, so that none is agreed on, and a frame that uses one is an error.
+
+mod decoder;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+pub use decoder::Decoder;
+pub use encode::encode;
+
+use bytes::Bytes;
+
+/// A message, or a frame that controls the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// UTF-8.
+    Text(Bytes),
+    Binary(Bytes),
+    /// At most 125 bytes, as in the two that follow.
+    Ping(Bytes),
+    Pong(Bytes),
+    /// Empty, or a code (two bytes) and a reason in UTF-8.
+    Close(Bytes),
+}
+
+impl Message {
+    /// Closes the connection for this reason (RFC 6455, section 7.4); at most 123 bytes of it are said.
+    pub fn close(code: u16, reason: &str) -> Self {
+        let reason = &reason[..reason.floor_char_boundary(CONTROL - 2)];
+        Self::Close([&code.to_be_bytes()[..], reason.as_bytes()].concat().into())
+    }
+}
+
+/// Closing for a violation of policy (RFC 6455, section 7.4.1).
+pub const POLICY_VIOLATION: u16 = 1008;
+/// Closing for what is no WebSocket frame.
+pub const PROTOCOL_ERROR: u16 = 1002;
+
+/// Who sends what is read: a client masks its frames, a server does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    Client,
+    Server,
+}
+
+/// The longest payload of a frame that controls the connection.
+const CONTROL: usize = 125;
+
+const TEXT: u8 = 0x1;
+const BINARY: u8 = 0x2;
+const CLOSE: u8 = 0x8;
+const PING: u8 = 0x9;
+const PONG: u8 = 0xa;
+/// Another frame of the message that was begun.
+const CONTINUATION: u8 = 0x0;
+
+/// Why bytes are not frames. Where the next one would begin is then no longer known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WebSocketError {
+    #[error("WebSocket frame uses an extension that was not agreed on")]
+    Extension,
+    #[error("WebSocket frame has an unknown opcode")]
+    Opcode,
+    #[error("WebSocket frame of a client is not masked, or one of a server is")]
+    Mask,
+    #[error("WebSocket frame has a length that is not in its shortest form")]
+    Length,
+    #[error("WebSocket control frame is fragmented or longer than 125 bytes")]
+    Control,
+    #[error("WebSocket frames of two messages are mixed")]
+    Sequence,
+    #[error("WebSocket message is longer than {0} bytes")]
+    TooLong(usize),
+    #[error("WebSocket text is not UTF-8")]
+    Text,
+}

@@ -1,0 +1,155 @@
+//! `postern policy explain`.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::{place, printed};
+use crate::command_line::Said;
+
+const LINE: [&str; 7] = ["policy", "explain", "--policy", "policy.yaml", "--labels", "app=coder", "question"];
+
+/// Explains a question to a coder's pod.
+fn ask(question: &str) -> Said {
+    let place = place();
+    place.write("question", question);
+    place.run(&LINE)
+}
+
+/// The decision of a question, in the second line.
+fn decided(question: &str) -> String {
+    let said = ask(question);
+    printed(&said).lines().nth(1).unwrap().to_owned()
+}
+
+const CALL: &str = include_str!("call.txt");
+
+#[test]
+fn every_rule_says_why_it_does_or_does_not_apply_to_a_call() {
+    let said = ask("toolCall: {name: Bash, kind: Shell, input: {command: 'sudo rm -r x token=abc'}}");
+    assert_eq!(printed(&said), CALL);
+}
+
+const REQUEST: &str = include_str!("request.txt");
+
+#[test]
+fn every_rule_says_why_it_does_or_does_not_apply_to_a_request() {
+    let said =
+        ask(r#"{"destination": {"host": "a.registry.example"}, "http": {"method": "GET", "path": "/x"}}"#);
+    assert_eq!(printed(&said), REQUEST);
+}
+
+#[test]
+fn an_event_is_a_question_as_it_is() {
+    let event = json!({
+        "apiVersion": "postern.dev/event/v1",
+        "kind": "Request",
+        "destination": {"host": "api.anthropic.com", "port": 443, "action": "Inspect", "intercepted": true},
+        "http": {"method": "POST", "path": "/v1/files", "version": "HTTP/2"},
+        "decision": {"verdict": "Allow"},
+    });
+    let said = decided(&event.to_string());
+    assert!(said.starts_with("Deny by postern/builtin/endpoint: "), "{said}");
+    let call = json!({
+        "kind": "ToolCall",
+        "destination": {"host": "api.anthropic.com", "port": 443},
+        "toolCall": {"id": "toolu_1", "name": "Edit", "inputSha256": "…", "inputBytes": 27,
+                     "input": "{\"file_path\": \"/etc/passwd\"}"},
+    });
+    assert_eq!(
+        decided(&call.to_string()),
+        "Deny by agents/coding-agents/stay: File access is restricted to the project directory"
+    );
+}
+
+#[test]
+fn a_call_whose_input_is_not_known_is_decided_as_far_as_its_name_decides() {
+    assert_eq!(
+        decided("toolCall: {name: Edit}"),
+        "NeedsInput: A condition needs the input, which is not known here"
+    );
+    assert_eq!(
+        decided("toolCall: {name: webfetch}"),
+        "Deny by agents/coding-agents/no-web: A rule denies this tool call"
+    );
+}
+
+#[test]
+fn a_write_of_a_control_file_names_the_built_in_rule() {
+    let said = ask("toolCall: {name: Write, kind: Write, input: {}, paths: [/workspace/.mcp.json]}");
+    let text = printed(&said);
+    assert!(
+        text.contains("postern/builtin/agent-control-files (Deny) applies: .mcp.json is run by"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_secret_of_the_input_is_not_shown() {
+    let said = ask(
+        "toolCall: {name: mcp__shell__run, input: {command: 'curl -u me:sk-ant-api03-0123456789abcdef x'}}",
+    );
+    let text = printed(&said);
+    assert!(text.contains("me:[hidden]") && !text.contains("0123456789"), "{text}");
+}
+
+#[test]
+fn the_question_may_come_from_standard_input() {
+    let place = place();
+    place.write("question", "{destination: {host: 10.20.3.4, port: 5432, protocol: Opaque}}");
+    let line: Vec<&str> = LINE[..6].iter().copied().chain(["-"]).collect();
+    let input = Stdio::from(File::open(place.path().join("question")).unwrap());
+    let said = place.start(&line, &[], input);
+    assert!(printed(&said).contains("\nAllow by agents/coding-agents/database\n"), "{said:?}");
+}
+
+#[test]
+fn programs_read_the_same() {
+    let place = place();
+    place.write("question", "{toolCall: {name: Edit, input: {file_path: /etc/passwd}}}");
+    let line: Vec<&str> = LINE.into_iter().chain(["-o", "json"]).collect();
+    let said = place.run(&line);
+    printed(&said);
+    let explained = said.json();
+    assert_eq!(
+        explained["decision"],
+        json!({
+            "verdict": "Deny",
+            "rule": "agents/coding-agents/stay",
+            "reason": "File access is restricted to the project directory",
+        })
+    );
+    assert_eq!(
+        explained["rules"][2],
+        json!({
+            "rule": "agents/coding-agents/stay",
+            "action": "Deny",
+            "enforcement": "Enforce",
+            "applies": "Yes",
+            "why": ["\"Edit\" matches the name \"Edit\"", "its condition holds", "it decides"],
+            "tests": [{"test": "file_path NotWithin \"/workspace\"", "found": ["\"/etc/passwd\""], "holds": true}],
+        })
+    );
+}
+
+#[test]
+fn what_is_no_question_is_said_with_its_remedy() {
+    for (question, expected) in [
+        ("{}", "it has neither `toolCall: {name, input}` nor `destination: {host, port}`; write one of them"),
+        ("{toolCall: {input: {}}}", "missing field `name`"),
+        ("{destination: {host: 'a b'}}", "destination.host: \"a b\": a name is made of letters"),
+        (
+            "{destination: {host: a.example}, http: {method: 'G T', path: /}}",
+            "http.method: \"G T\" is no method",
+        ),
+        ("[", "question is no call or request that could be explained"),
+    ] {
+        let said = ask(question);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.stderr.contains(expected), "{expected} in {said:?}");
+    }
+    let missing = place().run(&LINE);
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert!(missing.stderr.contains("question: cannot be read"), "{missing:?}");
+}

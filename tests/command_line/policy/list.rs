@@ -1,0 +1,104 @@
+//! `postern policy list`.
+
+use serde_json::json;
+
+use super::{place, printed};
+use crate::command_line::Place;
+
+/// What a coder's pod is told, but for the revision.
+const CODER: &str = include_str!("coder.txt");
+
+#[test]
+fn what_applies_to_a_pod_is_listed_for_people() {
+    let said = place().run(&["policy", "list", "policy.yaml", "--labels", "app=coder,team=x"]);
+    let (first, rest) = printed(&said).split_once('\n').unwrap();
+    assert!(first.starts_with("revision sha256:") && first.ends_with(": enforced"), "{first}");
+    assert_eq!(rest, CODER);
+}
+
+#[test]
+fn without_its_labels_a_pod_has_the_policies_of_every_pod_alone() {
+    let said = place().run(&["policy", "list", "policy.yaml"]);
+    let text = printed(&said);
+    assert!(text.contains("only Audit policies select the pod"), "{text}");
+    for line in [
+        "agents/coding-agents  does not select the pod",
+        "Destinations (what is not here is tunnelled)",
+        "Read  [-/floor/no-read]",
+        "hosted tools                        Strip  [default]",
+        "answers that cannot be understood  pass",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    assert!(!text.contains("Credentials"), "nothing is said of what there is not: {text}");
+}
+
+#[test]
+fn where_no_policy_selects_the_pod_that_is_all_there_is_to_say() {
+    let place = Place::new();
+    place.write("p.yaml", &super::CODING_AGENTS.split("---").next().unwrap().replace("agents", "team"));
+    let said = place.run(&["policy", "list", "p.yaml", "--labels", "app=other"]);
+    let text = printed(&said);
+    assert!(text.contains("no policy selects the pod, so everything is denied"), "{text}");
+    assert!(text.ends_with("coding-team  does not select the pod\n"), "{text}");
+}
+
+#[test]
+fn programs_read_the_same() {
+    let said = place().run(&["policy", "list", "policy.yaml", "--labels", "app=coder", "-o", "json"]);
+    printed(&said);
+    let listed = said.json();
+    assert_eq!(listed["enforcement"], "Enforce");
+    assert_eq!(listed["notSelected"], json!(["agents/other"]));
+    assert_eq!(
+        listed["tools"][1],
+        json!({
+            "rule": "agents/coding-agents/no-force-remove",
+            "enforcement": "Enforce",
+            "action": "Deny",
+            "kind": "Shell",
+            "tools": ["mcp__shell__*"],
+            "when": r#"any of (command Matches 'rm\s+-rf\s+/'; command Contains "sudo")"#,
+            "reason": "Dangerous shell command",
+            "mcp": true,
+        })
+    );
+    assert_eq!(
+        listed["hostedTools"],
+        json!({"action": "Strip", "rule": "agents/coding-agents/hostedTools", "allow": [["web_search_*"]]})
+    );
+    assert_eq!(
+        listed["credentials"][0],
+        json!({
+            "name": "anthropic",
+            "rule": "agents/coding-agents/credentials/anthropic",
+            "hosts": ["api.anthropic.com"],
+            "ports": [443],
+            "require": true,
+        })
+    );
+    assert_eq!(
+        listed["limits"][0],
+        json!({"name": "tokensPerDay", "most": 5_000_000, "rule": "agents/coding-agents/limits"})
+    );
+    let yaml = place().run(&["policy", "list", "policy.yaml", "--labels", "app=coder", "-o", "yaml"]);
+    assert!(printed(&yaml).contains("toolDefault:\n  action: Allow\n"), "{yaml:?}");
+}
+
+#[test]
+fn mistakes_are_told_in_place_of_a_list() {
+    let place = Place::new();
+    place.write("bad.yaml", &super::CODING_AGENTS.replace("requestsPerMinute: 120", "requestsPerMinute: 0"));
+    let said = place.run(&["policy", "list", "bad.yaml"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+    assert!(said.stderr.contains("spec.limits.requestsPerMinute: 0 allows nothing"), "{said:?}");
+}
+
+#[test]
+fn a_label_without_a_value_is_wrong_usage() {
+    for labels in ["app", "=coder"] {
+        let said = place().run(&["policy", "list", "policy.yaml", "--labels", labels]);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains("label"), "{said:?}");
+    }
+}
