@@ -69,7 +69,8 @@ pub(super) fn judged(
 pub(super) struct Choice {
     pub(super) role: String,
     pub(super) content: String,
-    pub(super) calls: Vec<Called>,
+    /// By the index under which the client has it.
+    pub(super) calls: BTreeMap<u64, Called>,
     pub(super) finish: String,
 }
 
@@ -78,6 +79,15 @@ pub(super) struct Called {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) input: String,
+}
+
+impl Choice {
+    /// Its calls, whose indices are contiguous.
+    pub(super) fn contiguous(&self) -> Vec<Called> {
+        let indices: Vec<u64> = self.calls.keys().copied().collect();
+        assert_eq!(indices, (0..self.calls.len() as u64).collect::<Vec<_>>());
+        self.calls.values().cloned().collect()
+    }
 }
 
 /// The chunks of a stream.
@@ -108,22 +118,16 @@ fn add(choice: &mut Choice, value: &Value) {
         choice.finish = finish.to_owned();
     }
     for item in delta["tool_calls"].as_array().into_iter().flatten() {
-        let index = item["index"].as_u64().map_or(choice.calls.len(), |index| index as usize);
-        assert!(index <= choice.calls.len(), "a gap before index {index}");
-        if index == choice.calls.len() {
-            choice.calls.push(Called::default());
-        }
+        let index = item["index"].as_u64().unwrap_or(choice.calls.len() as u64);
         let body = if item["custom"].is_object() { &item["custom"] } else { &item["function"] };
-        let call = &mut choice.calls[index];
+        let call = choice.calls.entry(index).or_default();
         call.id += item["id"].as_str().unwrap_or("");
         call.name += body["name"].as_str().unwrap_or("");
         call.input += body["arguments"].as_str().or(body["input"].as_str()).unwrap_or("");
     }
     if delta["function_call"].is_object() {
-        if choice.calls.is_empty() {
-            choice.calls.push(Called::default());
-        }
-        choice.calls[0].name += delta["function_call"]["name"].as_str().unwrap_or("");
-        choice.calls[0].input += delta["function_call"]["arguments"].as_str().unwrap_or("");
+        let call = choice.calls.entry(0).or_default();
+        call.name += delta["function_call"]["name"].as_str().unwrap_or("");
+        call.input += delta["function_call"]["arguments"].as_str().unwrap_or("");
     }
 }
