@@ -286,7 +286,7 @@ fn calls_with_more_than_one_reading_are_refused() {
     let both = r#"{"tool_calls":[{"index":0,"function":{"name":"a"},"custom":{"name":"b"}}]}"#;
     refused(&[chunk(0, both, "")], "a function and a custom tool");
     refused(&[chunk(0, r#"{"tool_calls":[{"function":{"arguments":"{}"}}]}"#, "")], "does not say of which");
-    refused(&[start(0, "Free"), input(0, "{}"), finish("tool_calls"), input(0, "x")], "after its end");
+    refused(&[start(0, "Held"), input(0, "{}"), finish("tool_calls"), input(0, "x")], "after its end");
     let message =
         r#"{"choices":[{"index":0,"delta":{},"message":{"tool_calls":[{"function":{"name":"Denied"}}]}}]}"#;
     refused(&[message.to_owned()], "a whole message");
