@@ -1,5 +1,7 @@
 //! An access key of AWS: its id, its secret and a session token, read from one value.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -8,9 +10,9 @@ use super::secret::{Secret, Unfit};
 /// What requests are signed with.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AccessKey {
-    pub(super) id: Secret,
-    pub(super) secret: Secret,
-    pub(super) session_token: Option<Secret>,
+    pub(super) id: Arc<Secret>,
+    pub(super) secret: Arc<Secret>,
+    pub(super) session_token: Option<Arc<Secret>>,
 }
 
 /// Why a value is no access key. The text never quotes it.
@@ -31,15 +33,23 @@ pub enum NoAccessKey {
     Id,
 }
 
-/// As AWS's tools write JSON (`aws sts`, `credential_process`), and in lower camel case.
-#[derive(Deserialize)]
+/// The parts as they were written.
+#[derive(Default)]
 struct Written {
-    #[serde(rename = "accessKeyId", alias = "AccessKeyId")]
     id: Option<Zeroizing<String>>,
-    #[serde(rename = "secretAccessKey", alias = "SecretAccessKey")]
     secret: Option<Zeroizing<String>>,
-    #[serde(rename = "sessionToken", alias = "SessionToken")]
     session_token: Option<Zeroizing<String>>,
+}
+
+/// JSON as AWS's tools write it (`aws sts`, `credential_process`), and in lower camel case.
+#[derive(Deserialize)]
+struct Json {
+    #[serde(rename = "accessKeyId", alias = "AccessKeyId")]
+    id: Option<String>,
+    #[serde(rename = "secretAccessKey", alias = "SecretAccessKey")]
+    secret: Option<String>,
+    #[serde(rename = "sessionToken", alias = "SessionToken")]
+    session_token: Option<String>,
 }
 
 const ID: &str = "access key id";
@@ -47,14 +57,15 @@ const SECRET: &str = "secret access key";
 const TOKEN: &str = "session token";
 
 impl AccessKey {
+    /// All parts: none of them is for the agent's eyes.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Arc<Secret>> {
+        [Some(&self.id), Some(&self.secret), self.session_token.as_ref()].into_iter().flatten()
+    }
+
     /// Reads JSON, or lines as they stand in AWS's shared credentials file and in files of environment variables.
     pub(super) fn parse(raw: &[u8]) -> Result<Self, NoAccessKey> {
         let text = std::str::from_utf8(raw).map_err(|_| NoAccessKey::Unreadable)?;
-        let written = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|_| NoAccessKey::Unreadable)?
-        } else {
-            lines(text)?
-        };
+        let written = if text.trim_start().starts_with('{') { json(text) } else { lines(text) }?;
         let id = part(written.id.as_ref(), ID)?.ok_or(NoAccessKey::Missing(ID))?;
         if id.expose().iter().any(|byte| b"/,".contains(byte)) {
             return Err(NoAccessKey::Id);
@@ -65,13 +76,19 @@ impl AccessKey {
     }
 }
 
-fn part(text: Option<&Zeroizing<String>>, name: &'static str) -> Result<Option<Secret>, NoAccessKey> {
+fn part(text: Option<&Zeroizing<String>>, name: &'static str) -> Result<Option<Arc<Secret>>, NoAccessKey> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
-    Secret::parse(text.trim().as_bytes()).map(Some).map_err(|unfit| NoAccessKey::Unfit(name, unfit))
+    Secret::parse(text.trim().as_bytes()).map(|part| Some(Arc::new(part))).map_err(|unfit| NoAccessKey::Unfit(name, unfit))
+}
+
+fn json(text: &str) -> Result<Written, NoAccessKey> {
+    let json: Json = serde_json::from_str(text).map_err(|_| NoAccessKey::Unreadable)?;
+    let [id, secret, session_token] = [json.id, json.secret, json.session_token].map(|it| it.map(Zeroizing::new));
+    Ok(Written { id, secret, session_token })
 }
 
 fn lines(text: &str) -> Result<Written, NoAccessKey> {
-    let mut written = Written { id: None, secret: None, session_token: None };
+    let mut written = Written::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';', '['])) {
         let (name, value) = line.split_once('=').ok_or(NoAccessKey::Unreadable)?;
         let (place, what) = match name.trim().to_ascii_lowercase().as_str() {
@@ -95,7 +112,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<String, NoAccessKey> {
-        let text_of = |secret: &Secret| String::from_utf8(secret.expose().to_vec()).unwrap();
+        let text_of = |secret: &Arc<Secret>| String::from_utf8(secret.expose().to_vec()).unwrap();
         AccessKey::parse(text.as_bytes()).map(|key| {
             let token = key.session_token.as_ref().map(text_of).unwrap_or_default();
             format!("{} {} {token}", text_of(&key.id), text_of(&key.secret))

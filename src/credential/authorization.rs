@@ -6,6 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use zeroize::Zeroizing;
 
 use super::placement::Unattachable;
+use super::sigv4;
 
 /// Basic as clients send it: padded or not.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -46,8 +47,18 @@ const FIXED_USERS: &[&str] = &[
 pub(super) enum Authorization<'a> {
     /// `user:password` of Basic, decoded (RFC 7617).
     Basic(Zeroizing<Vec<u8>>),
+    /// A signature of AWS, version 4, as far as it says who signed what.
+    Signed(Scope<'a>),
     /// A scheme with what follows it, or bare text.
     Token { scheme: Option<&'a [u8]>, text: &'a [u8] },
+}
+
+/// `Credential=` of a signature: `ID/DATE/REGION/SERVICE/aws4_request`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scope<'a> {
+    pub(super) id: &'a [u8],
+    pub(super) region: &'a [u8],
+    pub(super) service: &'a [u8],
 }
 
 /// The halves of a Basic value in which a placeholder stands.
@@ -70,6 +81,11 @@ impl<'a> Authorization<'a> {
         {
             return Self::Basic(Zeroizing::new(pair));
         }
+        if scheme == sigv4::ALGORITHM.as_bytes()
+            && let Some(scope) = Scope::read(text)
+        {
+            return Self::Signed(scope);
+        }
         Self::Token { scheme: Some(scheme), text }
     }
 
@@ -77,6 +93,11 @@ impl<'a> Authorization<'a> {
     /// none), or as the user or the password of Basic.
     pub(super) fn holds(&self, placeholder: &str) -> bool {
         self.beside(placeholder).is_some()
+    }
+
+    /// Whether the placeholder stands in the place of the access key id that signed.
+    pub(super) fn is_signed_by(&self, placeholder: &str) -> bool {
+        matches!(self, Self::Signed(scope) if scope.id == placeholder.as_bytes())
     }
 
     /// Whether the placeholder is the only key here: beside it in Basic stands nothing, the same placeholder,
@@ -95,6 +116,7 @@ impl<'a> Authorization<'a> {
                 Some(if rest == placeholder.as_bytes() { b"" } else { rest })
             }
             Self::Token { text, .. } => (*text == placeholder.as_bytes()).then_some(b""),
+            Self::Signed(_) => None,
         }
     }
 
@@ -102,6 +124,7 @@ impl<'a> Authorization<'a> {
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Basic(pair) => pair.is_empty() || pair.as_slice() == b":",
+            Self::Signed(_) => false,
             Self::Token { text, .. } => {
                 text.is_empty() || text.eq_ignore_ascii_case(b"bearer") || text.eq_ignore_ascii_case(b"basic")
             }
@@ -119,6 +142,7 @@ impl<'a> Authorization<'a> {
         }
         let mut value = Zeroizing::new(Vec::with_capacity(secret.len() * 3 + 64));
         match self {
+            Self::Signed(_) => return Ok(None),
             Self::Token { scheme, .. } => {
                 if let Some(scheme) = scheme {
                     value.extend_from_slice(scheme);
@@ -133,6 +157,19 @@ impl<'a> Authorization<'a> {
             }
         }
         Ok(Some(value))
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// Reads what follows the scheme; `None` where it is written in another way than AWS's.
+    fn read(text: &'a [u8]) -> Option<Self> {
+        let mut fields = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        let mut credentials = fields.by_ref().filter_map(|field| field.strip_prefix(b"Credential="));
+        let (credential, None) = (credentials.next()?, credentials.next()) else { return None };
+        let mut words = credential.split(|&byte| byte == b'/');
+        let (id, _, region, service) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let is_whole = words.next() == Some(b"aws4_request") && words.next().is_none();
+        is_whole.then_some(Self { id, region, service })
     }
 }
 

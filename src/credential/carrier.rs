@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, header};
 
 use super::authorization::Authorization;
 use super::percent;
+use super::sigv4::SECURITY_TOKEN;
 
 /// The headers, beside `authorization`, in which a placeholder is replaced.
 pub(super) const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
@@ -141,6 +142,7 @@ fn is_foreign_header(name: &HeaderName, value: &HeaderValue, accepted: &[&str], 
     if name == header::AUTHORIZATION {
         let found = Authorization::read(text);
         let fits = |placeholder: &&str| match breadth {
+            _ if found.is_signed_by(placeholder) => true,
             Breadth::Places => found.holds(placeholder),
             Breadth::All => found.holds_only(placeholder),
         };
@@ -149,7 +151,9 @@ fn is_foreign_header(name: &HeaderName, value: &HeaderValue, accepted: &[&str], 
     if KEY_HEADERS.contains(&name.as_str()) {
         return !accepted.iter().any(|placeholder| placeholder.as_bytes() == text);
     }
-    breadth == Breadth::All && carries_key(name, text)
+    // Where an agent signs with a placeholder, its session token is one too.
+    let is_placeholder = || accepted.iter().any(|placeholder| placeholder.as_bytes() == text);
+    breadth == Breadth::All && carries_key(name, text) && !(name == SECURITY_TOKEN && is_placeholder())
 }
 
 fn carries_key(name: &HeaderName, value: &[u8]) -> bool {
@@ -201,7 +205,7 @@ impl<'a> Parameter<'a> {
         }
     }
 
-    fn canonical_name(&self) -> String {
+    pub(super) fn canonical_name(&self) -> String {
         String::from_utf8_lossy(&self.name).trim().to_ascii_lowercase().replace('-', "_")
     }
 

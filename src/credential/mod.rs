@@ -1,5 +1,6 @@
 //! Fetches the values behind placeholders, keeps them fresh, and puts them where the agent's placeholder stands.
 
+mod access_key;
 mod authorization;
 mod carrier;
 mod env;
@@ -9,6 +10,7 @@ pub(crate) mod percent;
 pub mod placement;
 mod secret;
 mod sighting;
+pub mod sigv4;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use zeroize::Zeroizing;
 
+pub use access_key::{AccessKey, NoAccessKey};
 pub use secret::{GREATEST, LEAST, Secret, Unfit};
 
 use crate::filter::scrub::Needles;
@@ -64,6 +67,8 @@ enum Unavailable {
     NoDirectory,
     #[error("{0}")]
     Unfit(#[from] Unfit),
+    #[error("{0}")]
+    NoAccessKey(#[from] NoAccessKey),
     #[error("holds the placeholder itself, which the agent knows")]
     Placeholder,
 }
@@ -82,9 +87,18 @@ struct Values {
 
 #[derive(Clone)]
 struct Held {
-    present: Arc<Secret>,
+    present: Value,
     /// The value before: still scrubbed, since answers under way, and what a host stored, may hold it.
-    previous: Option<Arc<Secret>>,
+    previous: Option<Value>,
+}
+
+/// What a source holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Value {
+    /// It is put where the placeholder stands.
+    Key(Arc<Secret>),
+    /// Requests are signed with it.
+    AccessKey(Arc<AccessKey>),
 }
 
 impl Store {
@@ -137,10 +151,10 @@ impl Store {
             let id = &entry.credential.id;
             let last = before.held.get(id);
             match entry.read() {
-                Ok(value) if last.is_some_and(|last| *last.present == value) => {}
+                Ok(value) if last.is_some_and(|last| last.present == value) => {}
                 Ok(value) => {
-                    let previous = last.map(|last| Arc::clone(&last.present));
-                    held.insert(id.clone(), Held { present: Arc::new(value), previous });
+                    let previous = last.map(|last| last.present.clone());
+                    held.insert(id.clone(), Held { present: value, previous });
                     refreshed.changed.push(id.clone());
                     continue;
                 }
@@ -154,9 +168,20 @@ impl Store {
         refreshed
     }
 
-    /// The current value of a credential; `None` where there never was a good one.
+    /// The current value of a credential that is put into requests; `None` where there never was a good one.
     pub fn secret(&self, credential: &Credential) -> Option<Arc<Secret>> {
-        self.values.load().held.get(&credential.id).map(|held| Arc::clone(&held.present))
+        match &self.values.load().held.get(&credential.id)?.present {
+            Value::Key(key) => Some(Arc::clone(key)),
+            Value::AccessKey(_) => None,
+        }
+    }
+
+    /// The current value of a credential that requests are signed with; `None` where there never was a good one.
+    pub fn access_key(&self, credential: &Credential) -> Option<Arc<AccessKey>> {
+        match &self.values.load().held.get(&credential.id)?.present {
+            Value::AccessKey(key) => Some(Arc::clone(key)),
+            Value::Key(_) => None,
+        }
     }
 
     /// What answers are scrubbed of: every value in force and the one before it, in all encodings. Built when a
@@ -172,12 +197,17 @@ impl Store {
 }
 
 impl Entry {
-    fn read(&self) -> Result<Secret, Unavailable> {
-        let secret = Secret::parse(&self.source.fetch()?)?;
-        if secret.expose() == self.credential.placeholder.as_bytes() {
+    fn read(&self) -> Result<Value, Unavailable> {
+        let raw = self.source.fetch()?;
+        let value = if self.credential.signing.is_some() {
+            Value::AccessKey(Arc::new(AccessKey::parse(&raw)?))
+        } else {
+            Value::Key(Arc::new(Secret::parse(&raw)?))
+        };
+        if value.secrets().any(|secret| secret.expose() == self.credential.placeholder.as_bytes()) {
             return Err(Unavailable::Placeholder);
         }
-        Ok(secret)
+        Ok(value)
     }
 
     fn problem(&self, error: &Unavailable, kept: bool) -> Problem {
@@ -185,6 +215,17 @@ impl Entry {
             if kept { "the last good value stays" } else { "requests with its placeholder are refused" };
         let message = format!("the value: {} {error}; {effect}", self.source.place());
         Problem::at(self.credential.id.as_str(), message)
+    }
+}
+
+impl Value {
+    /// All that must not be seen.
+    fn secrets(&self) -> impl Iterator<Item = &Arc<Secret>> {
+        let (key, access_key) = match self {
+            Self::Key(key) => (Some(key), None),
+            Self::AccessKey(access_key) => (None, Some(access_key.secrets())),
+        };
+        key.into_iter().chain(access_key.into_iter().flatten())
     }
 }
 
@@ -222,6 +263,7 @@ fn needles(held: &BTreeMap<RuleId, Held>) -> Needles {
         .values()
         .flat_map(|held| [Some(&held.present), held.previous.as_ref()])
         .flatten()
+        .flat_map(Value::secrets)
         .cloned()
         .collect();
     Needles::new(&secrets)

@@ -10,7 +10,8 @@ use zeroize::Zeroizing;
 use super::authorization::Authorization;
 use super::carrier::{self, Breadth, KEY_HEADERS, Parameter};
 use super::sighting::{self, Sightings};
-use super::{Secret, minting, percent};
+use super::sigv4::{self, Subject};
+use super::{AccessKey, Secret, minting, percent};
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::policy::name::DnsName;
@@ -59,6 +60,12 @@ pub enum Unattachable {
     Gone,
     #[error("with the key in it, the header or the URL would be too long")]
     TooLong,
+    #[error("it signs requests, and is no key that is put into one")]
+    Signs,
+    #[error("it is a key that is put into requests, and signs none")]
+    DoesNotSign,
+    #[error("the time cannot be written")]
+    Time,
 }
 
 /// Decides on the keys of a request whose body was not looked at. `all` are the policy's credentials, `parts`
@@ -92,6 +99,9 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
             floor: false,
             plan: None,
         });
+    }
+    if let Some(ruling) = plan.as_ref().and_then(|plan| unsignable(parts, plan.credential())) {
+        return Placement::Deny(Denial { ruling, floor: false, plan: None });
     }
     if let Some(ruling) = foreign_key(parts, &serving, plan.is_some()) {
         return Placement::Deny(Denial { ruling, floor: false, plan: None });
@@ -140,6 +150,35 @@ fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Targ
     Some(Ruling::builtin("minting", reason))
 }
 
+/// What the agent signed in another way than that in which it can be signed again.
+fn unsignable(parts: &Parts, credential: &Credential) -> Option<Ruling> {
+    let own = credential.signing.as_ref()?;
+    let id = &credential.id;
+    let refuse = |reason: String| Some(Ruling::builtin("credential", reason));
+    let mut values = parts.headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return refuse(format!("{id} signs requests, and this one has no signature, or several"));
+    };
+    let Authorization::Signed(scope) = Authorization::read(value.as_bytes()) else {
+        return refuse(format!("{id} signs requests, and this one is authorized in another way"));
+    };
+    if scope.service != own.service.as_bytes() || scope.region != own.region.as_bytes() {
+        let (service, region) = (&own.service, &own.region);
+        return refuse(format!(
+            "{id} signs for the service {service} in the region {region} alone, and the request is signed for another"
+        ));
+    }
+    if sigv4::is_presigned(parts) {
+        return refuse(format!("beside the signature that {id} replaces, there is another in the query"));
+    }
+    if sigv4::is_in_chunks(parts) {
+        return refuse(format!(
+            "the body is signed in chunks, which {id} cannot sign again; send it with one hash (x-amz-content-sha256)"
+        ));
+    }
+    None
+}
+
 /// A key of the agent's own where the policy requires the placeholder, or beside one that is replaced.
 fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> Option<Ruling> {
     let accepted: Vec<&str> = serving.iter().map(|credential| credential.placeholder.as_str()).collect();
@@ -162,9 +201,31 @@ impl Plan {
         &self.credential
     }
 
+    /// Whether the request is signed: its body must be known whole before it is sent, and [`Self::sign`] takes the
+    /// place of [`Self::attach`].
+    pub fn signs(&self) -> bool {
+        self.credential.signing.is_some()
+    }
+
+    /// Signs the request in the placeholder's stead, after the last edit of head and body. Method, path, query,
+    /// `content-type` and `x-amz-` headers must stay as they are from here on. On an error the request must not be
+    /// sent.
+    pub fn sign(&self, parts: &mut Parts, key: &AccessKey, subject: &Subject<'_>) -> Result<(), Unattachable> {
+        let scope = self.credential.signing.as_ref().ok_or(Unattachable::DoesNotSign)?;
+        let placeholder = self.credential.placeholder.as_str();
+        let mut values = parts.headers.get_all(header::AUTHORIZATION).iter();
+        if !values.any(|value| Authorization::read(value.as_bytes()).is_signed_by(placeholder)) {
+            return Err(Unattachable::Gone);
+        }
+        sigv4::sign(parts, key, scope, subject)
+    }
+
     /// Puts the key in the placeholder's stead wherever it stands, after the last filter; the header values are
     /// marked sensitive. On an error the request must not be sent.
     pub fn attach(&self, parts: &mut Parts, secret: &Secret) -> Result<(), Unattachable> {
+        if self.signs() {
+            return Err(Unattachable::Signs);
+        }
         let placeholder = self.credential.placeholder.as_str();
         let uri = replaced_query(&parts.uri, placeholder, secret)?;
         let mut found = uri.is_some();

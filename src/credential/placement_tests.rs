@@ -22,6 +22,7 @@ fn credential(label: &str, host: &str, require: bool) -> Arc<Credential> {
         placeholder: format!("postern:{label}"),
         require,
         source: Source::Mounted,
+        signing: None,
     })
 }
 

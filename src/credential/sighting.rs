@@ -12,6 +12,7 @@ use super::authorization::Authorization;
 use super::carrier::{KEY_HEADERS, Parameter, in_words};
 use super::percent;
 use super::placement::is_exactly;
+use super::sigv4::SECURITY_TOKEN;
 use crate::policy::credential::Credential;
 
 /// The placeholders of a request, with the place of each in words.
@@ -42,7 +43,7 @@ pub(super) fn look<'a>(parts: &Parts, all: &'a [Arc<Credential>]) -> Sightings<'
     }
     for pair in parts.uri.query().unwrap_or_default().split('&') {
         let parameter = Parameter::read(pair);
-        if !look.place("?key=", |placeholder| parameter.holds(placeholder)) {
+        if !look.place("?key=", false, |placeholder| parameter.holds(placeholder)) {
             look.anywhere(pair.as_bytes(), || "the query".to_owned());
         }
     }
@@ -59,8 +60,10 @@ impl Look<'_> {
         let bytes = value.as_bytes();
         let is_placed = if name == header::AUTHORIZATION {
             self.authorization(&Authorization::read(bytes))
+        } else if name == SECURITY_TOKEN {
+            self.place(&in_words(name), true, |placeholder| is_exactly(value, placeholder))
         } else if KEY_HEADERS.iter().any(|known| name == known) {
-            self.place(&in_words(name), |placeholder| is_exactly(value, placeholder))
+            self.place(&in_words(name), false, |placeholder| is_exactly(value, placeholder))
         } else {
             self.inside_basic(name, bytes);
             false
@@ -72,7 +75,9 @@ impl Look<'_> {
     }
 
     fn authorization(&mut self, found: &Authorization<'_>) -> bool {
-        let is_placed = self.place("the header authorization", |placeholder| found.holds(placeholder));
+        let place = "the header authorization";
+        let is_placed = self.place(place, false, |placeholder| found.holds(placeholder))
+            || self.place(place, true, |placeholder| found.is_signed_by(placeholder));
         let inside = || "the header authorization, inside Basic".to_owned();
         if is_placed {
             // Beside the one that is replaced, another may stand in the other half.
@@ -85,10 +90,13 @@ impl Look<'_> {
         is_placed
     }
 
-    /// Notes the placeholders for which `holds`; says whether there is one.
-    fn place(&mut self, place: &str, holds: impl Fn(&str) -> bool) -> bool {
-        let found =
-            self.all.iter().filter(|credential| is_usable(credential) && holds(&credential.placeholder));
+    /// Notes the placeholders for which `holds`; says whether there is one. Each place is for keys that are put into
+    /// it, or for access keys that sign.
+    fn place(&mut self, place: &str, signs: bool, holds: impl Fn(&str) -> bool) -> bool {
+        let fits = |credential: &&Arc<Credential>| {
+            credential.signing.is_some() == signs && is_usable(credential) && holds(&credential.placeholder)
+        };
+        let found = self.all.iter().filter(fits);
         let before = self.seen.placed.len();
         self.seen.placed.extend(found.map(|credential| (credential, place.to_owned())));
         self.seen.placed.len() > before

@@ -11,6 +11,7 @@ use time::macros::format_description;
 use zeroize::Zeroizing;
 
 use super::access_key::AccessKey;
+use super::carrier::Parameter;
 use super::percent;
 use super::placement::Unattachable;
 use crate::policy::credential::SigV4;
@@ -38,6 +39,28 @@ impl Subject<'_> {
         hash.copy_from_slice(digest(&SHA256, body).as_ref());
         hash
     }
+}
+
+/// Whether the agent signed the request itself, in the head or in the query: with an edited body it would be refused
+/// by AWS, as a signature that does not match.
+pub fn is_signed_by_agent(parts: &Parts) -> bool {
+    let signed = |value: &HeaderValue| value.as_bytes().trim_ascii().starts_with(b"AWS4-");
+    parts.headers.get_all(header::AUTHORIZATION).iter().any(signed) || is_presigned(parts)
+}
+
+/// Whether there is a signature in the query.
+pub(super) fn is_presigned(parts: &Parts) -> bool {
+    let names = parts.uri.query().unwrap_or_default().split(['&', ';']);
+    names.map(|pair| Parameter::read(pair).canonical_name()).any(|name| name.starts_with("x_amz_"))
+}
+
+/// Whether the body holds signatures of its own chunks, or is framed for them.
+pub(super) fn is_in_chunks(parts: &Parts) -> bool {
+    let says = |name: HeaderName, word: &[u8]| {
+        let mut values = parts.headers.get_all(name).iter();
+        values.any(|value| value.as_bytes().to_ascii_lowercase().windows(word.len()).any(|part| part == word))
+    };
+    says(CONTENT_SHA256, b"streaming-") || says(header::CONTENT_ENCODING, b"aws-chunked")
 }
 
 /// Signs a request in the stead of whoever signed it before. Everything that is signed must stay as it is from here

@@ -15,6 +15,7 @@ fn credential(name: &str, source: Source) -> Arc<Credential> {
         placeholder: format!("postern:{name}"),
         require: false,
         source,
+        signing: None,
     })
 }
 

@@ -24,6 +24,16 @@ pub struct Credential {
     /// Whether any key but the placeholder is refused on these hosts.
     pub require: bool,
     pub source: Source,
+    /// Where requests are signed with an access key of AWS, in the place of a key that is put into them.
+    pub signing: Option<SigV4>,
+}
+
+/// What a signature (AWS, version 4) is good for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigV4 {
+    /// As AWS signs for it, such as `bedrock`.
+    pub service: String,
+    pub region: String,
 }
 
 /// Where the secret comes from.
@@ -61,6 +71,7 @@ mod tests {
             placeholder: "postern:c".into(),
             require: false,
             source: Source::Mounted,
+            signing: None,
         }
     }
 

@@ -100,6 +100,7 @@ mod tests {
             placeholder: "postern:c".into(),
             require: false,
             source,
+            signing: None,
         }
     }
 

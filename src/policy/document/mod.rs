@@ -216,7 +216,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[serde(
-    expecting = "a credential: {name, hosts, ports, placeholder, require, secretKeyRef or fromEnv or fromFile}"
+    expecting = "a credential: {name, hosts, ports, placeholder, require, sigV4, secretKeyRef or fromEnv or fromFile}"
 )]
 pub struct Credential {
     pub name: String,
@@ -231,8 +231,18 @@ pub struct Credential {
     pub from_file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placeholder: Option<String>,
+    /// The value is an access key, and requests are signed with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sig_v4: Option<SigV4>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<bool>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "what is signed for: {service, region}")]
+pub struct SigV4 {
+    pub service: String,
+    pub region: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

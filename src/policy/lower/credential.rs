@@ -1,7 +1,7 @@
 //! Credential rules, judged and compiled.
 
 use crate::policy::RuleId;
-use crate::policy::credential::{Credential, Source};
+use crate::policy::credential::{Credential, SigV4, Source};
 use crate::policy::document::{self, Document};
 use crate::policy::field;
 use crate::policy::name::{DnsName, Host};
@@ -25,10 +25,11 @@ pub(super) fn lower(
         if written.placeholder.is_some() {
             problems.keep(&field::key(&path, "placeholder"), text::placeholder(&placeholder));
         }
+        let signing = signing(&path, written, &placeholder, problems);
         let Some(source) = source(&path, written, document, problems) else { continue };
         let id = RuleId::new(format!("{}/credentials/{}", scope.policy, written.name));
         let (name, require) = (written.name.clone(), written.require == Some(true));
-        all.push((path, Credential { id, name, hosts, ports, placeholder, require, source }));
+        all.push((path, Credential { id, name, hosts, ports, placeholder, require, source, signing }));
     }
     all
 }
@@ -56,6 +57,25 @@ fn hosts(path: &str, written: &[String], problems: &mut Problems) -> Vec<DnsName
     };
     let all = written.iter().enumerate();
     all.filter_map(|(number, text)| problems.keep(&field::item(&list, number), read(text))).collect()
+}
+
+/// Reads what is signed for. The placeholder then stands in the place of an access key id, between other words.
+fn signing(
+    path: &str,
+    written: &document::Credential,
+    placeholder: &str,
+    problems: &mut Problems,
+) -> Option<SigV4> {
+    let scope = written.sig_v4.as_ref()?;
+    let field = field::key(path, "sigV4");
+    for (name, value) in [("service", &scope.service), ("region", &scope.region)] {
+        problems.keep(&field::key(&field, name), text::aws_word(value));
+    }
+    if placeholder.contains(['/', ',', '=']) {
+        let message = "with `sigV4` it stands for an access key id, which has no `/`, `,` and `=`";
+        problems.add(field::key(path, "placeholder"), message);
+    }
+    Some(SigV4 { service: scope.service.clone(), region: scope.region.clone() })
 }
 
 /// Reads the one source of a credential.

@@ -43,6 +43,18 @@ pub(super) fn pattern(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The name of a service or region of AWS, as signatures have it.
+pub(super) fn aws_word(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("is required".to_owned());
+    }
+    let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if text.len() > 63 || !text.bytes().all(fine) {
+        return Err("expected 1 to 63 lower-case letters, digits and `-`, as in `bedrock` or `us-east-1`".to_owned());
+    }
+    Ok(())
+}
+
 /// The name of an environment variable (POSIX, section 8.1, lower case allowed).
 pub(super) fn variable(text: &str) -> Result<(), String> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';

@@ -42,6 +42,11 @@ impl Received {
         std::str::from_utf8(self.name.as_deref()?).ok()
     }
 
+    /// The same part, read by what its JSON carries (base64 in Bedrock's InvokeModel). It goes on as it came.
+    pub fn carrying(&self, data: Bytes) -> Self {
+        Self { data, ..self.clone() }
+    }
+
     /// Its JSON, or what stands in the place of JSON.
     pub fn data(&self) -> &Bytes {
         &self.data

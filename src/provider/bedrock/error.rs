@@ -18,5 +18,5 @@ pub(super) fn refusal(refusal: &Refusal<'_>) -> ErrorAnswer {
 
 /// Ends a stream with the exception that no SDK tries again after.
 pub(super) fn break_off(message: &str, out: &mut Out) {
-    out.say_exception("validationException", serde_json::json!({"message": message}).to_string());
+    out.say(Some("validationException"), serde_json::json!({"message": message}).to_string());
 }

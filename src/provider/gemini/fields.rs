@@ -38,11 +38,10 @@ impl Unclear {
     pub(super) fn denial(self, place: &str) -> Denial {
         Denial::unparseable(place, self)
     }
-}
 
-impl From<Unclear> for Broken {
-    fn from(unclear: Unclear) -> Self {
-        Self::ambiguous(format!("the answer cannot be understood: {unclear}"))
+    /// Why an answer in which this stands does not go on.
+    pub(super) fn broken(self) -> Broken {
+        Broken::ambiguous(format!("the answer cannot be understood: {self}"))
     }
 }
 
@@ -56,7 +55,8 @@ impl<'d> Fields<'d> {
         if let Some(duplicate) = value.duplicate() {
             return Err(duplicate.into());
         }
-        let all = entries.filter_map(|entry| Some(Field { name: camel(entry.key.text()?), value: entry.value }));
+        let all =
+            entries.filter_map(|entry| Some(Field { name: camel(entry.key.text()?), value: entry.value }));
         let all: Vec<Field<'d>> = all.collect();
         // Without a name that was spelled anew, no two can have become alike.
         if all.iter().any(|field| matches!(field.name, Cow::Owned(_))) {

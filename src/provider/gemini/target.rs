@@ -39,8 +39,7 @@ pub(super) fn check_format(query: Option<&str>) -> Result<(), Denial> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = name.trim_start_matches("%24").trim_start_matches('$');
         let is_other = match name {
-            // What stands behind a semicolon is about enumerations.
-            "alt" => !matches!(value.split([';', '%']).next(), Some("" | "json" | "sse")),
+            "alt" => !is_readable(value),
             "callback" => !value.is_empty(),
             // An escaped name is decoded by the provider.
             escaped => escaped.contains('%'),
@@ -56,6 +55,14 @@ pub(super) fn check_format(query: Option<&str>) -> Result<(), Denial> {
     Ok(())
 }
 
+/// Whether answers in this format are read here. What may stand behind a semicolon is about enumerations.
+fn is_readable(format: &str) -> bool {
+    let options = format.strip_prefix("json").or_else(|| format.strip_prefix("sse"));
+    let is_end =
+        |rest: &str| rest.is_empty() || [";", "%3B", "%3b"].iter().any(|mark| rest.starts_with(mark));
+    format.is_empty() || options.is_some_and(is_end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,11 +74,7 @@ mod tests {
             ("/v1beta/models/gemini%2D3:streamGenerateContent", Some("gemini-3"), true),
             ("/v1/models/gemini-3%3AstreamGenerateContent", Some("gemini-3"), true),
             ("/v1beta/tunedModels/mine:generateContent", Some("tunedModels/mine"), false),
-            (
-                "/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent",
-                Some("g"),
-                true,
-            ),
+            ("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent", Some("g"), true),
             ("/v1/projects/p/locations/l/endpoints/42:generateContent", Some("endpoints/42"), false),
         ];
         for (path, model, streams) in table {
@@ -84,9 +87,25 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_no_json_is_not_asked_for() {
-        let passes = ["alt=sse", "%24alt=sse&key=x%20y", "$alt=json", "alt=", "key=1&callback=", "", "$alt=json%3Benum-encoding%3Dint"];
+        let passes = [
+            "alt=sse",
+            "%24alt=sse&key=x%20y",
+            "$alt=json",
+            "alt=",
+            "key=1&callback=",
+            "",
+            "$alt=json%3Benum-encoding%3Dint",
+        ];
         assert!(passes.iter().all(|query| check_format(Some(query)).is_ok()));
-        let refused = ["alt=proto", "%24alt=media", "alt=json&$alt=proto", "callback=f", "%61lt=proto", "alt=p%72oto"];
+        let refused = [
+            "alt=proto",
+            "%24alt=media",
+            "alt=json&$alt=proto",
+            "callback=f",
+            "%61lt=proto",
+            "alt=%70roto",
+            "alt=jsonp",
+        ];
         assert!(refused.iter().all(|query| check_format(Some(query)).is_err()));
     }
 }

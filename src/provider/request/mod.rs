@@ -150,6 +150,25 @@ impl<'d> Draft<'d> {
         !self.edits.is_empty()
     }
 
+    /// Reads a document that stands in this one as text (base64 in Bedrock's count of tokens). Answers its edited bytes;
+    /// none where they stay.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn nested(
+        &mut self,
+        inner: &Document<'_>,
+        read: impl FnOnce(&mut Draft<'_>) -> Result<(), Denial>,
+    ) -> Result<Option<Vec<u8>>, Denial> {
+        let mut draft = Draft::new(inner, self.terms);
+        read(&mut draft)?;
+        let drafted = draft.finish();
+        self.facts = drafted.facts;
+        self.changes.extend(drafted.changes);
+        self.recorded.extend(drafted.recorded);
+        Ok(drafted.body)
+    }
+
     /// Removes an array's item or, by its value, an object's entry.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::{message, tool_config};
 use crate::call::Denial;
 use crate::provider::bedrock::additional;
+use crate::provider::bedrock::operation::Target;
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 
@@ -14,11 +15,16 @@ const MEMBERS: [&str; 5] =
 ///
 /// # Errors
 /// Where the request must not go on, or can be read in two ways.
-pub(in crate::provider::bedrock) fn read<'d>(draft: &mut Draft<'d>, body: Value<'d>) -> Result<(), Denial> {
-    read_tools(draft, body)?;
+pub(in crate::provider::bedrock) fn read<'d>(
+    draft: &mut Draft<'d>,
+    body: Value<'d>,
+    target: &Target,
+) -> Result<(), Denial> {
+    // First, since it says of itself what the request as a whole then says more of.
     if let Some(fields) = draft.get(body, "additionalModelRequestFields")?.filter(|fields| !fields.is_null()) {
-        additional::read(draft, fields)?;
+        additional::read(draft, fields, target)?;
     }
+    read_tools(draft, body)?;
     if draft.get(body, "promptVariables")?.is_some_and(|variables| !variables.is_null()) {
         draft.keeps_state("promptVariables")?;
     }

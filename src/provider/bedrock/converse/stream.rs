@@ -10,9 +10,6 @@ use crate::provider::answer::{Broken, Call, Event, Fate, Form, Gate, Out, Part, 
 use crate::provider::bedrock::member::{get, text};
 use crate::wire::json::Value;
 
-/// The most that is kept of the input of a call that the provider has run.
-const HOSTED_INPUT: usize = 4 << 20;
-
 /// Where a stream stands.
 pub(super) struct Stream {
     shape: Shape,
@@ -36,8 +33,8 @@ struct Block {
 enum Content {
     /// Passes as it comes.
     Plain,
-    Call { call: Call, kept: Vec<Part> },
-    Hosted { id: String, name: String, input: String, kept: Vec<Part> },
+    /// `hosted`: the provider has run it.
+    Call { call: Call, kept: Vec<Part>, hosted: bool },
     /// A text stands in its place; what follows of it goes but its end.
     Replaced,
     Gone,
@@ -52,7 +49,7 @@ impl Stream {
     /// How many bytes are kept.
     pub(super) fn held(&self) -> usize {
         match self.open.as_ref().map(|block| &block.content) {
-            Some(Content::Call { kept, .. } | Content::Hosted { kept, .. }) => kept.iter().map(Part::len).sum(),
+            Some(Content::Call { kept, .. }) => kept.iter().map(Part::len).sum(),
             Some(Content::Plain | Content::Replaced | Content::Gone) | None => 0,
         }
     }
@@ -97,11 +94,12 @@ impl Stream {
             return Err(Broken::ambiguous("a call of a tool has its input twice"));
         }
         let part = self.part(event, body)?;
-        if text(call, "type")?.is_some_and(|kind| kind == "server_tool_use") {
-            let (id, name) = (id.into_owned(), name.into_owned());
-            return Ok(Content::Hosted { id, name, input: String::new(), kept: vec![part] });
-        }
-        let call = gate.begin(&id, &name, None, Form::Json);
+        let hosted = text(call, "type")?.is_some_and(|kind| kind == "server_tool_use");
+        let call = if hosted {
+            gate.begin_hosted(&id, &name, None, Form::Json)
+        } else {
+            gate.begin(&id, &name, None, Form::Json)
+        };
         let kept = match call.phase() {
             Phase::Flows => {
                 out.release([part]);
@@ -109,14 +107,12 @@ impl Stream {
             }
             Phase::Held => vec![part],
             Phase::Denied(text) => {
-                let text = text.clone();
-                self.replace(body, &text, out)?;
-                // What was denied at its start is noted there, whatever comes of it.
-                gate.finish(call);
+                self.replace(body, text, out)?;
+                self.results.extend(hosted.then(|| id.into_owned()));
                 return Ok(Content::Replaced);
             }
         };
-        Ok(Content::Call { call, kept })
+        Ok(Content::Call { call, kept, hosted })
     }
 
     pub(super) fn delta(
@@ -144,7 +140,7 @@ impl Stream {
         if block.number != number {
             return Err(Broken::ambiguous("a block begins before the one before it has ended"));
         }
-        let is_call = matches!(block.content, Content::Call { .. } | Content::Hosted { .. } | Content::Replaced);
+        let is_call = matches!(block.content, Content::Call { .. } | Content::Replaced);
         if call.is_some() != is_call && members > 0 || members > 1 && call.is_some() {
             return Err(Broken::ambiguous("a part of a call stands where none can be"));
         }
@@ -152,16 +148,9 @@ impl Stream {
         match &mut block.content {
             Content::Plain => out.release([part]),
             Content::Replaced | Content::Gone => {}
-            Content::Call { call, kept } => {
+            Content::Call { call, kept, .. } => {
                 call.push(&piece, gate);
                 if call.is_held() { kept.push(part) } else { out.release([part]) }
-            }
-            Content::Hosted { input, kept, .. } => {
-                if input.len() + piece.len() > HOSTED_INPUT {
-                    return Err(Broken::bound("the input of a call that has run at the provider is too long"));
-                }
-                input.push_str(&piece);
-                kept.push(part);
             }
         }
         Ok(())
@@ -187,29 +176,17 @@ impl Stream {
         match block.content {
             Content::Plain | Content::Replaced => out.release([part]),
             Content::Gone => self.gone += 1,
-            Content::Call { mut call, kept } => {
-                if call.input().is_empty() {
-                    // A tool without parameters: clients read nothing as an empty object.
-                    call.push("{}", gate);
-                }
-                let was_held = call.is_held();
+            Content::Call { call, kept, hosted } => {
+                let (was_held, id) = (call.is_held(), call.id().to_owned());
                 match gate.finish(call) {
-                    Fate::Passes => {
-                        self.calls = true;
-                        out.release(kept);
-                    }
-                    Fate::Denied(text) if was_held => self.replace(body, &text, out)?,
-                    Fate::Denied(text) => return Err(Broken::ambiguous(text)),
-                }
-                out.release([part]);
-            }
-            Content::Hosted { id, name, input, kept } => {
-                let input = if input.is_empty() { "{}" } else { &input };
-                match gate.hosted(&id, &name, (Form::Json, input)) {
-                    Fate::Passes => out.release(kept),
-                    Fate::Denied(text) => {
+                    // Of one that flows, all but its end is with the agent.
+                    Fate::Denied(text) if was_held => {
                         self.replace(body, &text, out)?;
-                        self.results.insert(id);
+                        self.results.extend(hosted.then_some(id));
+                    }
+                    Fate::Denied(_) | Fate::Passes => {
+                        self.calls |= !hosted;
+                        out.release(kept);
                     }
                 }
                 out.release([part]);
@@ -277,7 +254,7 @@ impl Stream {
 
     /// An event with one value changed, and every other byte as it was.
     fn spliced(&self, event: &Event<'_>, value: Value<'_>, json: &str) -> Part {
-        let (data, span) = (&event.received.data, value.span());
+        let (data, span) = (&event.received.data(), value.span());
         let text = |range: &[u8]| String::from_utf8_lossy(range).into_owned();
         let json = format!("{}{json}{}", text(&data[..span.start]), text(&data[span.end..]));
         let name = event.name.filter(|_| self.shape == Shape::Named);

@@ -44,6 +44,7 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, body: Value<'d>) -> Result<Offer<'
     let items = tools.items().ok_or_else(|| Denial::unparseable("toolConfig.tools", "it is no array"))?;
     for item in items {
         let kind = offer.judge(draft, item)?;
+        draft.facts.writes |= kind == Kind::Tool;
         offer.members.push(Member { item, kind });
     }
     Ok(offer)
@@ -70,7 +71,6 @@ impl<'d> Offer<'d> {
             if key.says("toolSpec") {
                 let name = name.ok_or_else(|| refuse("a toolSpec has no name"))?;
                 draft.facts.tools.push(definition::of(&name, item));
-                draft.facts.writes |= definition::may_write(&name);
                 kind = if kind == Kind::Removed { kind } else { Kind::Tool };
                 continue;
             }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value as Tree};
 
-use super::chunk::unclear;
+use super::chunk::{self, unclear};
 use crate::provider::answer::Broken;
 use crate::provider::gemini::fields::Fields;
 use crate::wire::json::Value;
@@ -41,7 +41,7 @@ impl Arguments {
     /// Where a piece does not follow from those before it.
     pub(super) fn take(&mut self, pieces: Value<'_>) -> Result<(), Broken> {
         let pieces = pieces.items().ok_or_else(|| unclear("partial arguments are no list"))?;
-        pieces.into_iter().try_for_each(|piece| self.piece(&Fields::read(piece)?))
+        pieces.into_iter().try_for_each(|piece| self.piece(&chunk::fields(piece)?))
     }
 
     /// A lower bound of the bytes that they have as JSON.
@@ -59,7 +59,7 @@ impl Arguments {
         let continues = self.open.as_deref() == Some(&*path);
         let goes_on = piece.is_on("willContinue");
         let value = scalar(piece)?;
-        let place = place(&mut self.tree, &steps(&path)?)?;
+        let place = place(&mut self.tree, &steps(&path)?, &mut self.bytes)?;
         match (place, value) {
             (Tree::String(begun), Tree::String(more)) if continues => {
                 self.bytes += more.len();
@@ -92,8 +92,8 @@ fn scalar(piece: &Fields<'_>) -> Result<Tree, Broken> {
     read.ok_or_else(|| unclear("a partial argument's value is of another type than it says"))
 }
 
-/// The place of a path in the tree, made where it is missing. Lists grow by one item at a time.
-fn place<'t>(tree: &'t mut Tree, steps: &[Step]) -> Result<&'t mut Tree, Broken> {
+/// The place of a path in the tree, made where it is missing, by so many bytes. Lists grow by one item at a time.
+fn place<'t>(tree: &'t mut Tree, steps: &[Step], bytes: &mut usize) -> Result<&'t mut Tree, Broken> {
     steps.iter().try_fold(tree, |tree, step| {
         if tree.is_null() {
             *tree = match step {
@@ -102,9 +102,13 @@ fn place<'t>(tree: &'t mut Tree, steps: &[Step]) -> Result<&'t mut Tree, Broken>
             };
         }
         match (tree, step) {
-            (Tree::Object(entries), Step::Key(key)) => Ok(entries.entry(key).or_insert(Tree::Null)),
+            (Tree::Object(entries), Step::Key(key)) => Ok(entries.entry(key).or_insert_with(|| {
+                *bytes += key.len() + 3;
+                Tree::Null
+            })),
             (Tree::Array(items), Step::Index(index)) if *index <= items.len() => {
                 if *index == items.len() {
+                    *bytes += 1;
                     items.push(Tree::Null);
                 }
                 items.get_mut(*index).ok_or_else(|| unclear("a partial argument has no place"))

@@ -1,15 +1,12 @@
-//! One candidate while an answer comes: the call that is under way, and what has run at the provider.
+//! One candidate while an answer comes: the call that is under way, and the signature that one leaves to another.
 
 use super::arguments::Arguments;
 use super::chunk::{self, unclear};
+use super::hosted::Hosted;
 use super::page::{At, Begun, Change, Pages};
-use super::part::{FunctionCall, Part, Ran};
+use super::part::{FunctionCall, Part};
 use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Phase};
-use crate::provider::gemini::fields::Fields;
 use crate::wire::json::Value;
-
-/// How many calls one answer may have run at the provider.
-const MOST_RAN: usize = 1024;
 
 /// What is known of one candidate.
 #[derive(Debug, Default)]
@@ -17,7 +14,7 @@ pub(super) struct State {
     open: Option<Open>,
     /// Whether the last call was denied: what belongs to it goes too.
     denied_last: bool,
-    ran: Vec<Past>,
+    hosted: Hosted,
     /// The signature of a call that was denied, for the first that passes after it.
     signature: Option<String>,
     /// Whether a call has passed: what comes after it needs no signature.
@@ -33,14 +30,6 @@ struct Open {
     pieces: Vec<At>,
     /// Whether more has come than may be kept of the arguments.
     is_over: bool,
-}
-
-/// A tool of the provider that has run.
-#[derive(Debug)]
-struct Past {
-    tool: String,
-    id: String,
-    denied: bool,
 }
 
 impl State {
@@ -69,12 +58,12 @@ impl State {
             at.place.part = position;
             match Part::read(*part)? {
                 Part::Call(call) => self.call(&call, (candidate.index, at), pages, gate)?,
-                Part::Ran(ran) => self.ran(&ran, at, pages, gate)?,
-                Part::Result(ran) => self.result(ran, at, pages, gate)?,
+                Part::Ran(ran) => self.hosted.ran(&ran, at, pages, gate)?,
+                Part::Result(result) => self.hosted.result(result, at, pages, gate)?,
                 Part::Other => {}
             }
         }
-        self.grounded(&candidate.fields, at, pages, gate)?;
+        self.hosted.grounded(&candidate.fields, at, pages, gate)?;
         if candidate.is_finished {
             self.complete(pages, gate);
         }
@@ -169,70 +158,11 @@ impl State {
     }
 
     /// The answer has ended. Answers whether a call was under way on which no verdict had come.
-    pub(super) fn end(&mut self, pages: &mut Pages, gate: &mut Gate) -> bool {
+    pub(super) fn end(&mut self, gate: &mut Gate) -> bool {
         let Some(open) = self.open.take() else { return false };
         let was_held = open.call.is_held();
         gate.abandon(open.call);
-        replace(&open.pieces, String::new(), pages);
         was_held
-    }
-
-    /// Something has run at the provider.
-    fn ran(&mut self, ran: &Ran<'_>, at: At, pages: &mut Pages, gate: &mut Gate) -> Result<(), Broken> {
-        let fate = gate.hosted(&ran.id, &ran.tool, (Form::Json, ran.input));
-        self.remember(&ran.tool, &ran.id, fate != Fate::Passes)?;
-        if let Fate::Denied(text) = fate {
-            pages.change(at, Change::Text(text));
-        }
-        Ok(())
-    }
-
-    /// The result of what has run goes where the call went; one whose call was not seen stands for it.
-    fn result(&mut self, result: Ran<'_>, at: At, pages: &mut Pages, gate: &mut Gate) -> Result<(), Broken> {
-        let is_its = |past: &&Past| past.tool == result.tool && (result.id.is_empty() || past.id == result.id);
-        match self.ran.iter().rev().find(is_its) {
-            Some(past) if past.denied => pages.change(at, Change::Gone),
-            Some(_) => {}
-            None => return self.ran(&Ran { input: "{}", ..result }, at, pages, gate),
-        }
-        Ok(())
-    }
-
-    /// What a candidate rests on shows that the provider has searched or fetched.
-    fn grounded(
-        &mut self,
-        candidate: &Fields<'_>,
-        at: At,
-        pages: &mut Pages,
-        gate: &mut Gate,
-    ) -> Result<(), Broken> {
-        for (field, tool) in [("groundingMetadata", "googleSearch"), ("urlContextMetadata", "urlContext")] {
-            let found = candidate.at(field).filter(|value| value.raw() != "{}");
-            let Some(found) = found else { continue };
-            let tool = if field == "groundingMetadata" { searched(found)? } else { tool };
-            let text = match self.ran.iter().rev().find(|past| past.tool == tool) {
-                Some(past) if past.denied => None,
-                Some(_) => continue,
-                None => {
-                    let fate = gate.hosted("", tool, (Form::Json, &queries(found)?));
-                    self.remember(tool, "", fate != Fate::Passes)?;
-                    let Fate::Denied(text) = fate else { continue };
-                    Some(text)
-                }
-            };
-            if let Some(page) = pages.page(at.page) {
-                page.changes.metadata.insert((at.place.candidate, field), text);
-            }
-        }
-        Ok(())
-    }
-
-    fn remember(&mut self, tool: &str, id: &str, denied: bool) -> Result<(), Broken> {
-        if self.ran.len() == MOST_RAN {
-            return Err(Broken::bound(format!("the answer has more than {MOST_RAN} calls of hosted tools")));
-        }
-        self.ran.push(Past { tool: tool.to_owned(), id: id.to_owned(), denied });
-        Ok(())
     }
 
     /// Sees a call go on or be denied, and answers the signature that it takes over: with several calls only the
@@ -270,27 +200,4 @@ fn replace(pieces: &[At], text: String, pages: &mut Pages) {
     let Some((first, rest)) = pieces.split_first() else { return };
     pages.change(*first, Change::Text(text));
     rest.iter().for_each(|at| pages.change(*at, Change::Gone));
-}
-
-/// Which tool grounding comes from.
-fn searched(metadata: Value<'_>) -> Result<&'static str, Broken> {
-    let fields = Fields::read(metadata)?;
-    let chunks = fields.at("groundingChunks").and_then(Value::items).into_iter().flatten();
-    let kinds: Vec<_> = chunks.filter_map(|chunk| chunk.entries()?.next()?.key.text()).collect();
-    let has = |names: [&str; 2]| kinds.iter().any(|kind| names.contains(&&**kind));
-    if has(["maps", "maps"]) || fields.at("googleMapsWidgetContextToken").is_some() {
-        return Ok("googleMaps");
-    }
-    if has(["retrievedContext", "retrieved_context"]) || fields.at("retrievalQueries").is_some() {
-        return Ok("retrieval");
-    }
-    Ok("googleSearch")
-}
-
-/// What was searched for or fetched, as JSON.
-fn queries(metadata: Value<'_>) -> Result<String, Broken> {
-    let fields = Fields::read(metadata)?;
-    let told = ["webSearchQueries", "retrievalQueries", "urlMetadata"];
-    let entry = |name: &&str| Some(format!("\"{name}\":{}", fields.at(name)?.raw()));
-    Ok(format!("{{{}}}", told.iter().filter_map(entry).collect::<Vec<_>>().join(",")))
 }

@@ -2,7 +2,7 @@
 
 use crate::call::{AnswerFacts, Usage};
 use crate::provider::answer::Broken;
-use crate::provider::gemini::fields::Fields;
+use crate::provider::gemini::fields::{Fields, Unclear};
 use crate::wire::json::Value;
 
 /// How many candidates an answer may have; providers allow eight.
@@ -19,6 +19,14 @@ pub(super) struct Candidate<'d> {
     pub(super) is_finished: bool,
 }
 
+/// Reads a message of an answer.
+///
+/// # Errors
+/// For what is no object, and where a field stands twice.
+pub(super) fn fields(value: Value<'_>) -> Result<Fields<'_>, Broken> {
+    Fields::read(value).map_err(Unclear::broken)
+}
+
 /// The object with the candidates: the chunk itself, or what Code Assist wraps.
 ///
 /// # Errors
@@ -27,7 +35,7 @@ pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, Broken> {
     let Some(_) = chunk.entries() else {
         return Err(Broken::malformed("the answer cannot be understood: it is no JSON object"));
     };
-    let fields = Fields::read(chunk)?;
+    let fields = fields(chunk)?;
     let Some(inner) = fields.at("response") else { return Ok(chunk) };
     if fields.at("candidates").is_some() {
         return Err(unclear("candidates stand in two places"));
@@ -43,7 +51,8 @@ pub(super) fn candidates<'d>(answer: &Fields<'d>) -> Result<Vec<Candidate<'d>>, 
     let Some(list) = answer.at("candidates") else { return Ok(Vec::new()) };
     let candidates = list.items().ok_or_else(|| unclear("its candidates are no list"))?;
     let candidates: Vec<_> = candidates.map(candidate).collect::<Result<_, _>>()?;
-    let numbers: std::collections::BTreeSet<u64> = candidates.iter().map(|candidate| candidate.index).collect();
+    let numbers: std::collections::BTreeSet<u64> =
+        candidates.iter().map(|candidate| candidate.index).collect();
     if numbers.len() < candidates.len() {
         return Err(unclear("two candidates have the same index"));
     }
@@ -51,7 +60,7 @@ pub(super) fn candidates<'d>(answer: &Fields<'d>) -> Result<Vec<Candidate<'d>>, 
 }
 
 fn candidate(value: Value<'_>) -> Result<Candidate<'_>, Broken> {
-    let fields = Fields::read(value)?;
+    let fields = fields(value)?;
     let index = match fields.at("index") {
         None => 0,
         Some(index) => number(index).ok_or_else(|| unclear("a candidate's index is no number"))?,
@@ -70,7 +79,7 @@ fn candidate(value: Value<'_>) -> Result<Candidate<'_>, Broken> {
 /// The list of a candidate's parts, where it has one.
 pub(super) fn parts<'d>(candidate: &Fields<'d>) -> Result<Option<Value<'d>>, Broken> {
     match candidate.at("content") {
-        Some(content) => Ok(Fields::read(content)?.at("parts")),
+        Some(content) => Ok(fields(content)?.at("parts")),
         None => Ok(None),
     }
 }

@@ -6,6 +6,7 @@
 mod arguments;
 mod candidate;
 mod chunk;
+mod hosted;
 mod page;
 mod part;
 mod rewrite;
@@ -19,7 +20,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::fields::Fields;
 use super::refusal;
 use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Received, Transcript};
 use crate::wire::json::{Document, Limits, Value};
@@ -36,22 +36,23 @@ pub(super) struct Answer {
 
 impl Transcript for Answer {
     fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        self.read(event.json, Some(event.received.clone()), gate)?;
+        // What some hosts end every stream with says nothing.
+        if event.is_done() {
+            self.pages.add(Some(event.received.clone()));
+        } else {
+            self.read(event.json, Some(event.received.clone()), gate)?;
+        }
         if self.candidates.values().any(State::holds) { Ok(()) } else { self.release(out) }
     }
 
     fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        let was_held = self.give_up(gate);
-        self.release(out)?;
-        if was_held {
-            return Err(Broken::ambiguous("the answer ended inside a tool call"));
-        }
-        Ok(())
+        self.give_up(gate)?;
+        self.release(out)
     }
 
     fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
         self.read(body.root(), None, gate)?;
-        self.give_up(gate);
+        self.give_up(gate)?;
         let Some(page) = self.next() else { return Ok(None) };
         if page.changes.is_empty() { Ok(None) } else { rewrite::rewrite(body, &page.changes).map(Some) }
     }
@@ -71,13 +72,8 @@ impl Transcript for Answer {
 }
 
 impl Answer {
-    fn read(
-        &mut self,
-        chunk: Value<'_>,
-        received: Option<Received>,
-        gate: &mut Gate,
-    ) -> Result<(), Broken> {
-        let answer = Fields::read(chunk::unwrap(chunk)?)?;
+    fn read(&mut self, chunk: Value<'_>, received: Option<Received>, gate: &mut Gate) -> Result<(), Broken> {
+        let answer = chunk::fields(chunk::unwrap(chunk)?)?;
         chunk::note(&answer, &mut gate.facts);
         let page = self.pages.add(received);
         for (position, candidate) in chunk::candidates(&answer)?.iter().enumerate() {
@@ -88,10 +84,13 @@ impl Answer {
         Ok(())
     }
 
-    /// Gives up calls that are under way. Answers whether no verdict had come on one.
-    fn give_up(&mut self, gate: &mut Gate) -> bool {
-        let Self { candidates, pages } = self;
-        candidates.values_mut().fold(false, |was_held, state| state.end(pages, gate) || was_held)
+    /// Gives up calls that are under way: without a verdict, nothing of them goes on.
+    fn give_up(&mut self, gate: &mut Gate) -> Result<(), Broken> {
+        let waited = self.candidates.values_mut().filter_map(|state| state.end(gate).then_some(())).count();
+        if waited > 0 {
+            return Err(Broken::ambiguous("the answer ended inside a tool call"));
+        }
+        Ok(())
     }
 
     /// Lets all chunks go on that have waited.

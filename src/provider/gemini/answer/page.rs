@@ -99,6 +99,10 @@ impl Pages {
 
     /// How many bytes are kept.
     pub(super) fn bytes(&self) -> usize {
-        self.queue.iter().filter_map(|page| page.received.as_ref()).map(|received| received.data().len()).sum()
+        self.queue
+            .iter()
+            .filter_map(|page| page.received.as_ref())
+            .map(|received| received.data().len())
+            .sum()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::chunk::unclear;
+use super::chunk::{self, unclear};
 use crate::provider::answer::Broken;
 use crate::provider::gemini::fields::Fields;
 use crate::wire::json::Value;
@@ -65,7 +65,7 @@ impl<'d> Part<'d> {
     /// # Errors
     /// Where it is more than one thing at once, or a call in it could be read in several ways.
     pub(super) fn read(value: Value<'d>) -> Result<Self, Broken> {
-        let fields = Fields::read(value)?;
+        let fields = chunk::fields(value)?;
         let mut kinds = fields.iter().filter(|field| KINDS.contains(&&*field.name));
         let Some(kind) = kinds.next() else { return Ok(Self::Other) };
         let is_two = kinds.next().is_some();
@@ -85,33 +85,31 @@ impl<'d> Part<'d> {
 }
 
 fn function_call<'d>(call: Value<'d>, part: &Fields<'d>) -> Result<FunctionCall<'d>, Broken> {
-    let fields = Fields::read(call)?;
+    let fields = chunk::fields(call)?;
     let continues = match fields.at("willContinue") {
-        Some(value) => Some(value.as_bool().ok_or_else(|| unclear("`willContinue` is neither true nor false"))?),
+        Some(value) => {
+            Some(value.as_bool().ok_or_else(|| unclear("`willContinue` is neither true nor false"))?)
+        }
         None => None,
     };
+    let is_said = |signature: &Value<'_>| signature.text().is_some_and(|text| !text.is_empty());
     Ok(FunctionCall {
         id: string(&fields, "id")?,
         name: string(&fields, "name")?,
         args: fields.at("args"),
         partial: fields.at("partialArgs"),
         continues,
-        signature: signature(part).map(Value::raw),
+        signature: part.at("thoughtSignature").filter(is_said).map(Value::raw),
     })
 }
 
-/// The signature that stands in a part, if it says something.
-pub(super) fn signature<'d>(part: &Fields<'d>) -> Option<Value<'d>> {
-    part.at("thoughtSignature").filter(|value| value.text().is_some_and(|text| !text.is_empty()))
-}
-
 fn code(value: Value<'_>) -> Result<Ran<'_>, Broken> {
-    let id = string(&Fields::read(value)?, "id")?;
+    let id = string(&chunk::fields(value)?, "id")?;
     Ok(Ran { tool: Cow::Borrowed("codeExecution"), id, input: value.raw() })
 }
 
 fn tool(value: Value<'_>) -> Result<Ran<'_>, Broken> {
-    let fields = Fields::read(value)?;
+    let fields = chunk::fields(value)?;
     let tool = string(&fields, "toolType")?;
     let tool = match &*tool {
         "GOOGLE_SEARCH_WEB" | "GOOGLE_SEARCH_IMAGE" => Cow::Borrowed("googleSearch"),

@@ -2,11 +2,9 @@
 
 use serde_json::json;
 
-use super::chunk::{parts, unwrap};
+use super::chunk::{self, parts, unwrap};
 use super::page::{Change, Changes, Place};
-use super::part::signature;
 use crate::provider::answer::Broken;
-use crate::provider::gemini::fields::Fields;
 use crate::wire::json::{Document, EditError, Edits, Value};
 
 /// The chunk with its changes made.
@@ -14,11 +12,11 @@ use crate::wire::json::{Document, EditError, Edits, Value};
 /// # Errors
 /// Where two of them would change the same bytes, which none do.
 pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<u8>, Broken> {
-    let answer = Fields::read(unwrap(document.root())?)?;
+    let answer = chunk::fields(unwrap(document.root())?)?;
     let mut edits = Edits::new(document);
     let candidates = answer.at("candidates").and_then(Value::items).into_iter().flatten();
     for (position, candidate) in candidates.enumerate() {
-        let fields = Fields::read(candidate)?;
+        let fields = chunk::fields(candidate)?;
         let parts = parts(&fields)?;
         if let Some(items) = parts.and_then(Value::items) {
             change_parts(&mut edits, items.collect(), |part| {
@@ -52,22 +50,21 @@ fn change_parts<'d, 'c>(
             Some(Change::Text(text)) => edits.replace(part, said(text)),
             Some(Change::Gone) if all_go && position == 0 => edits.replace(part, said("")),
             Some(Change::Gone) => edits.remove(part),
-            Some(Change::Signature(signature)) => sign(edits, part, signature)?,
+            Some(Change::Signature(signature)) => sign(edits, part, signature),
         }
         .map_err(broken)?;
     }
     Ok(())
 }
 
-fn sign<'d>(edits: &mut Edits<'d>, part: Value<'d>, json: &str) -> Result<Result<(), EditError>, Broken> {
-    let entries = part.entries().into_iter().flatten();
-    let mut present = entries
-        .filter(|entry| ["thoughtSignature", "thought_signature"].iter().any(|name| entry.key.says(name)));
-    debug_assert!(signature(&Fields::read(part)?).is_none());
-    Ok(match present.next() {
+/// Puts a signature into a part that has none, or an empty one.
+fn sign<'d>(edits: &mut Edits<'d>, part: Value<'d>, json: &str) -> Result<(), EditError> {
+    let is_signature = |key: Value<'_>| key.says("thoughtSignature") || key.says("thought_signature");
+    let mut entries = part.entries().into_iter().flatten();
+    match entries.find(|entry| is_signature(entry.key)) {
         Some(entry) => edits.replace(entry.value, json),
         None => edits.insert(part, "thoughtSignature", json),
-    })
+    }
 }
 
 /// Adds a text to a candidate's parts, which it may not have.

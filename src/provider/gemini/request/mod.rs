@@ -28,7 +28,10 @@ pub(super) fn read(asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denia
         return message(draft, &body);
     }
     let Some(request) = body.at("request") else {
-        return Err(Denial::unparseable("request", "the field is missing, in which Code Assist has the request"));
+        return Err(Denial::unparseable(
+            "request",
+            "the field is missing, in which Code Assist has the request",
+        ));
     };
     let request = fields(request, "request")?;
     names_model(draft, body.text("model").as_deref());

@@ -1,0 +1,204 @@
+//! Reads answers of InvokeModel: unwraps each part, lets the reader of its API judge it, and wraps what changed.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+
+use super::plain;
+use crate::call::Usage;
+use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript};
+use crate::provider::anthropic::Messages;
+use crate::provider::bedrock::converse;
+use crate::provider::bedrock::error::break_off;
+use crate::provider::bedrock::member::{count, get, text};
+use crate::wire::json::{Document, Kind, Limits, Value};
+
+/// The frames that hold what a model says; others are exceptions.
+const CHUNK: &str = "chunk";
+
+/// What AWS adds to the last part.
+const METRICS: &str = "amazon-bedrock-invocationMetrics";
+
+/// In which API an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Api {
+    Messages,
+    Nova,
+    Chat,
+}
+
+/// Reads one answer.
+pub(in crate::provider::bedrock) struct Chunks {
+    model: String,
+    /// The reader of Chat Completions, until it is needed.
+    chat: Option<Box<dyn Transcript>>,
+    /// The reader of the API, once a part has shown which it is.
+    inner: Option<(Api, Box<dyn Transcript>)>,
+    out: Out,
+}
+
+impl Chunks {
+    pub(in crate::provider::bedrock) fn new(model: String, chat: Option<Box<dyn Transcript>>) -> Self {
+        Self { model, chat, inner: None, out: Out::default() }
+    }
+
+    /// A reader of an API; none where there is one no more.
+    fn reader(&mut self, api: Api) -> Option<Box<dyn Transcript>> {
+        Some(match api {
+            Api::Messages => Box::new(Messages::default()),
+            Api::Chat => self.chat.take()?,
+            Api::Nova => {
+                let model = Some(self.model.clone());
+                Box::new(converse::Transcript::new(converse::Shape::Keyed, model))
+            }
+        })
+    }
+
+    /// Reads what stands in a frame.
+    fn chunk(&mut self, event: &Event<'_>, gate: &mut Gate) -> Result<(), Broken> {
+        let json = event.json;
+        match (streamed(json)?, &self.inner) {
+            (Some(api), None) => self.inner = self.reader(api).map(|reader| (api, reader)),
+            (Some(api), Some((known, _))) if *known == api => {}
+            (Some(_), Some(_)) => return Err(Broken::ambiguous("the answer changes from one API to another")),
+            (None, _) => plain::check(json)?,
+        }
+        match &mut self.inner {
+            Some((_, reader)) => reader.event(event, gate, &mut self.out)?,
+            None => self.out.pass(event),
+        }
+        metrics(json, &mut gate.facts.usage)
+    }
+
+    /// Lets go on what the reader of the API let go on, in frames again.
+    fn wrap(&mut self, out: &mut Out) {
+        for part in self.out.drain() {
+            match part {
+                // What was kept is the frame itself.
+                Part::Received(received) => out.release([Part::Received(received)]),
+                Part::New { json, .. } => {
+                    out.say(Some(CHUNK), format!(r#"{{"bytes":"{}"}}"#, BASE64_STANDARD.encode(json)));
+                }
+            }
+        }
+    }
+}
+
+impl Transcript for Chunks {
+    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if gate.facts.model.is_none() {
+            gate.facts.model = Some(self.model.clone());
+        }
+        if event.name != Some(CHUNK) {
+            out.pass(event);
+            return Ok(());
+        }
+        let Some(encoded) = text(event.json, "bytes")? else {
+            plain::check(event.json)?;
+            out.pass(event);
+            return Ok(());
+        };
+        let unread = |error: &dyn std::fmt::Display| Broken::malformed(format!("a part of the answer: {error}"));
+        let decoded = BASE64_STANDARD.decode(encoded.as_bytes()).map_err(|error| unread(&error))?;
+        let document = Document::parse(&decoded, Limits::default()).map_err(|error| unread(&error))?;
+        let json = document.root();
+        let received = event.received.carrying(Bytes::copy_from_slice(&decoded));
+        let name = if json.kind() == Kind::Object { text(json, "type")? } else { None };
+        let read = self.chunk(&Event { name: name.as_deref(), json, received: &received }, gate);
+        self.wrap(out);
+        read
+    }
+
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        let Some((_, reader)) = &mut self.inner else { return Ok(()) };
+        let ended = reader.end(gate, &mut self.out);
+        self.wrap(out);
+        ended
+    }
+
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+        let root = body.root();
+        gate.facts.model = Some(self.model.clone());
+        let edited = match answered(root)? {
+            Some(api) => self.reader(api).map_or(Ok(None), |mut reader| reader.whole(body, gate))?,
+            None => {
+                plain::check(root)?;
+                None
+            }
+        };
+        metrics(root, &mut gate.facts.usage)?;
+        Ok(edited)
+    }
+
+    fn held(&self) -> usize {
+        self.inner.as_ref().map_or(0, |(_, reader)| reader.held())
+    }
+
+    fn keep_alive(&self) -> KeepAlive {
+        KeepAlive::Nothing
+    }
+
+    fn broken(&mut self, message: &str, out: &mut Out) {
+        break_off(message, out);
+    }
+}
+
+/// The API of a part of a stream; none where it shows none.
+fn streamed(json: Value<'_>) -> Result<Option<Api>, Broken> {
+    if json.kind() != Kind::Object {
+        return Ok(None);
+    }
+    if let Some(duplicate) = json.duplicate() {
+        return Err(Broken::ambiguous(format!("a part of the answer: {duplicate}")));
+    }
+    let is_event = |kind: &str| {
+        kind.starts_with("message_") || kind.starts_with("content_block_") || matches!(kind, "ping" | "error")
+    };
+    let is_messages = text(json, "type")?.is_some_and(|kind| is_event(&kind));
+    let is_nova = converse::KNOWN.iter().any(|event| matches!(json.get(event), Ok(Some(_))));
+    let is_chat = get(json, "choices")?.is_some();
+    match (is_messages, is_nova, is_chat) {
+        (true, false, false) => Ok(Some(Api::Messages)),
+        (false, true, false) => Ok(Some(Api::Nova)),
+        (false, false, true) => Ok(Some(Api::Chat)),
+        (false, false, false) => Ok(None),
+        (_, _, _) => Err(Broken::ambiguous("a part of the answer is of several APIs")),
+    }
+}
+
+/// The API of an answer that came whole; none where it shows none.
+fn answered(root: Value<'_>) -> Result<Option<Api>, Broken> {
+    if root.kind() != Kind::Object {
+        return Ok(None);
+    }
+    if let Some(duplicate) = root.duplicate() {
+        return Err(Broken::ambiguous(format!("the answer: {duplicate}")));
+    }
+    let output = get(root, "output")?.filter(|output| output.kind() == Kind::Object);
+    let is_nova = output.map_or(Ok(None), |output| get(output, "message"))?.is_some();
+    let is_messages = get(root, "content")?.is_some();
+    let is_chat = get(root, "choices")?.is_some();
+    match (is_messages, is_nova, is_chat) {
+        (true, false, false) => Ok(Some(Api::Messages)),
+        (false, true, false) => Ok(Some(Api::Nova)),
+        (false, false, true) => Ok(Some(Api::Chat)),
+        (false, false, false) => Ok(None),
+        (_, _, _) => Err(Broken::ambiguous("the answer is of several APIs")),
+    }
+}
+
+/// The counts that AWS adds, where the model's own API said nothing.
+fn metrics(json: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
+    if json.kind() != Kind::Object {
+        return Ok(());
+    }
+    let Some(said) = get(json, METRICS)? else { return Ok(()) };
+    let (read, write) = (count(said, "cacheReadInputTokenCount")?, count(said, "cacheWriteInputTokenCount")?);
+    if let (None, Some(fresh)) = (usage.input, count(said, "inputTokenCount")?) {
+        usage.input = Some(fresh.saturating_add(read.unwrap_or(0)).saturating_add(write.unwrap_or(0)));
+        usage.cache_read = usage.cache_read.or(read);
+        usage.cache_write = usage.cache_write.or(write);
+    }
+    usage.output = usage.output.or(count(said, "outputTokenCount")?);
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! What has run at the provider before anybody could stop it: it is noted, and denied it goes with its result.
+
+use super::chunk::{self, unclear};
+use super::page::{At, Change, Pages};
+use super::part::Ran;
+use crate::provider::answer::{Broken, Fate, Form, Gate};
+use crate::provider::gemini::fields::Fields;
+use crate::wire::json::Value;
+
+/// How many calls one candidate may have run at the provider.
+const MOST: usize = 1024;
+
+/// How long an id, and the name of a tool, may be.
+const LONGEST: usize = 512;
+
+/// The tools of the provider that have run for one candidate, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Hosted(Vec<Past>);
+
+#[derive(Debug)]
+struct Past {
+    tool: String,
+    id: String,
+    denied: bool,
+}
+
+impl Hosted {
+    /// A tool of the provider has run.
+    ///
+    /// # Errors
+    /// Where there are more than a bound allows.
+    pub(super) fn ran(
+        &mut self,
+        ran: &Ran<'_>,
+        at: At,
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        if let Some(text) = self.ask((&ran.id, &ran.tool), ran.input, gate)? {
+            pages.change(at, Change::Text(text));
+        }
+        Ok(())
+    }
+
+    /// A result goes where its call went; one whose call was not seen stands for it.
+    ///
+    /// # Errors
+    /// As for [`Self::ran`].
+    pub(super) fn result(
+        &mut self,
+        result: Ran<'_>,
+        at: At,
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        let is_its =
+            |past: &&Past| past.tool == result.tool && (result.id.is_empty() || past.id == result.id);
+        match self.0.iter().rev().find(is_its) {
+            Some(past) if past.denied => pages.change(at, Change::Gone),
+            Some(_) => {}
+            None => return self.ran(&Ran { input: "{}", ..result }, at, pages, gate),
+        }
+        Ok(())
+    }
+
+    /// What a candidate rests on shows that the provider has searched or fetched, if its calls did not.
+    ///
+    /// # Errors
+    /// As for [`Self::ran`], and where it has not one reading.
+    pub(super) fn grounded(
+        &mut self,
+        candidate: &Fields<'_>,
+        at: At,
+        pages: &mut Pages,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
+        for field in ["groundingMetadata", "urlContextMetadata"] {
+            let Some(found) = candidate.at(field) else { continue };
+            let metadata = chunk::fields(found)?;
+            if metadata.iter().next().is_none() {
+                continue;
+            }
+            let tool = if field == "urlContextMetadata" { "urlContext" } else { searched(&metadata) };
+            let text = match self.0.iter().rev().find(|past| past.tool == tool) {
+                Some(past) if past.denied => None,
+                Some(_) => continue,
+                None => match self.ask(("", tool), &queries(&metadata), gate)? {
+                    Some(text) => Some(text),
+                    None => continue,
+                },
+            };
+            if let Some(page) = pages.page(at.page) {
+                page.changes.metadata.insert((at.place.candidate, field), text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks about a call that has run, and remembers it. Answers the text that stands in its place, if any does.
+    fn ask(
+        &mut self,
+        (id, tool): (&str, &str),
+        input: &str,
+        gate: &mut Gate,
+    ) -> Result<Option<String>, Broken> {
+        if self.0.len() == MOST {
+            return Err(Broken::bound(format!("the answer has more than {MOST} calls of hosted tools")));
+        }
+        if id.len().max(tool.len()) > LONGEST {
+            return Err(unclear("the name or the id of a hosted tool is too long"));
+        }
+        let fate = gate.hosted(id, tool, (Form::Json, input));
+        self.0.push(Past { tool: tool.to_owned(), id: id.to_owned(), denied: fate != Fate::Passes });
+        Ok(match fate {
+            Fate::Passes => None,
+            Fate::Denied(text) => Some(text),
+        })
+    }
+}
+
+/// Which tool grounding comes from.
+fn searched(metadata: &Fields<'_>) -> &'static str {
+    let chunks = metadata.at("groundingChunks").and_then(Value::items).into_iter().flatten();
+    let kinds: Vec<_> = chunks.filter_map(|chunk| chunk.entries()?.next()?.key.text()).collect();
+    let has = |name: &str| kinds.iter().any(|kind| kind == name);
+    if has("maps") || metadata.at("googleMapsWidgetContextToken").is_some() {
+        return "googleMaps";
+    }
+    if has("retrievedContext") || has("retrieved_context") || metadata.at("retrievalQueries").is_some() {
+        return "retrieval";
+    }
+    "googleSearch"
+}
+
+/// What was searched for or fetched, as JSON.
+fn queries(metadata: &Fields<'_>) -> String {
+    let told = ["webSearchQueries", "retrievalQueries", "urlMetadata"];
+    let entry = |name: &&str| Some(format!("\"{name}\":{}", metadata.at(name)?.raw()));
+    format!("{{{}}}", told.iter().filter_map(entry).collect::<Vec<_>>().join(","))
+}
