@@ -163,6 +163,7 @@ fn urls_that_the_provider_would_fetch_are_refused() {
         r#"{"type":"file","file":{"file_data":"data:application/pdf;base64,AA","filename":"https://a"}}"#,
         r#"{"type":"input_audio","input_audio":{"data":"UklGR//a","format":"wav"}}"#,
         r#"{"type":"text","text":"see https://a.b"}"#,
+        r#"{"type":"tool_result","content":"https://a.b"}"#,
     ] {
         expect(&[(&part(fine), "")]);
     }

@@ -327,6 +327,8 @@ fn an_error_of_groq_does_not_say_what_a_denied_call_was() {
     {
         assert!(out(&[error(generation)]).contains(&refusal), "{generation}");
     }
+    let quoted = r#"{"name":"Held","arguments":"{\"a\":\"forbidden\"}"}"#;
+    assert!(out(&[error(quoted)]).contains("this use of it is not"));
     unchanged(&[error("<function=Free>{\"a\":1}</function>")]);
     unchanged(&[error("nonsense")]);
 }
