@@ -56,7 +56,8 @@ fn a_rule_says_what_speaks_at_another_host() {
         "POST llm.example.com:8443/",
     ]);
     let event = test.gateway.wait_for("Request", "Allow");
-    assert_eq!(event["provider"], serde_json::json!({"name": "custom", "api": "chat_completions"}));
+    let asked = serde_json::json!({"name": "custom", "api": "chat_completions", "stream": false});
+    assert_eq!(event["provider"], asked);
 }
 
 #[test]

@@ -347,7 +347,7 @@ fn no_further_key_is_made_with_ours() {
             method,
             &format!("https://{url}"),
             &[("Authorization", &format!("Bearer {PLACEHOLDER}"))],
-            b"",
+            if method == "POST" { b"{}" } else { b"" },
         )
     };
 
