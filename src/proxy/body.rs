@@ -250,7 +250,12 @@ impl Body {
         let frame = without_forbidden_trailers(frame);
         let Some(rewriting) = &mut self.rewriting else { return Ok(Some(frame)) };
         rewriting.frame(frame, &mut self.ready)?;
+        let is_taken = !rewriting.has_more();
         self.rewrote();
+        // Whoever knows the length asks for no more than that: what the rewrite says at the end is said now.
+        if is_taken && self.source_has_ended() {
+            self.finish()?;
+        }
         Ok(None)
     }
 
