@@ -97,8 +97,8 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
     ruling
 }
 
-/// Asks about every kind that a call is; one denial is enough.
-fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
+/// Asks about every kind that a call is by the catalogue; one denial is enough. Calls inside it are others.
+pub fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
     let tool = Tool { name, namespace, kinds: kind::kinds(name) };
     let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
     let Some(all) = kind::read(name, input) else { return about(None) };
