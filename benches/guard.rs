@@ -1,0 +1,167 @@
+//! Answers guarded, per event and per byte, by the number of rules, beside framing alone and a copy of the same bytes:
+//! compare the rows of one run.
+#![expect(clippy::expect_used, reason = "a bench that cannot be set up must not measure")]
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use http::HeaderMap;
+use postern::call::{Api, Dialect, Inputs, RequestFacts, Service, Vendor};
+use postern::policy::{Labels, Policy, document};
+use postern::provider::adapter;
+use postern::provider::adapter::{Adapter, Asked, Framing};
+use postern::provider::answer::{FailurePolicy, Guard, Limits, Settings, Transcript};
+use postern::wire::json;
+use postern::wire::sse::{Decoder, End, Form, LineEnd, NameLine, encode};
+
+/// How many deltas of text one answer has.
+const EVENTS: usize = 2_000;
+
+/// How many bytes one read has.
+const READ: usize = 16 << 10;
+
+fn main() {
+    divan::main();
+}
+
+/// What the policy of an answer says of tools.
+#[derive(Debug, Clone, Copy)]
+enum Rules {
+    /// Nothing but what is built in; the request offers no tool that writes.
+    Observed,
+    Names(usize),
+    /// One about what a command says.
+    Condition,
+}
+
+const RULES: [Rules; 5] =
+    [Rules::Observed, Rules::Names(10), Rules::Names(1_000), Rules::Names(10_000), Rules::Condition];
+
+impl Rules {
+    fn policy(self) -> Policy {
+        let mut documents = Vec::new();
+        let names = if let Self::Names(names) = self { names } else { 0 };
+        for first in (0..names.max(1)).step_by(500) {
+            let mut text = format!(
+                "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: p{first}}}\nspec:\n  tools:\n"
+            );
+            for number in first..names.min(first + 500) {
+                writeln!(text, "    - {{name: r{number}, tools: ['tool_{number}'], action: Deny}}")
+                    .expect("writing to a string");
+            }
+            if matches!(self, Self::Condition) {
+                text.push_str("    - {name: c, kind: Shell, action: Deny, when: {all: [{param: command, operator: Contains, values: [sudo]}]}}\n");
+            }
+            if matches!(self, Self::Observed) {
+                text.push_str("    - {name: a, tools: [a], action: Audit}\n");
+            }
+            documents.extend(document::parse("bench.yaml", &text).expect("a policy"));
+        }
+        Policy::compile(&documents, &Labels::new()).expect("a policy")
+    }
+}
+
+fn event(name: &str, data: &str, stream: &mut Vec<u8>) {
+    encode(Some(name), data, LineEnd::Lf, stream);
+}
+
+/// An answer of Anthropic Messages: text, and one call at its end.
+fn answer() -> Vec<Bytes> {
+    let mut stream = Vec::new();
+    let stream = &mut stream;
+    event(
+        "message_start",
+        r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":1}}}"#,
+        stream,
+    );
+    let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    event("content_block_start", start, stream);
+    for _ in 0..EVENTS {
+        let delta = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" a skeleton key"}}"#;
+        event("content_block_delta", delta, stream);
+    }
+    event("content_block_stop", r#"{"type":"content_block_stop","index":0}"#, stream);
+    let start = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"Bash","input":{}}}"#;
+    event("content_block_start", start, stream);
+    let delta = r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"command\": \"ls\"}"}}"#;
+    event("content_block_delta", delta, stream);
+    event("content_block_stop", r#"{"type":"content_block_stop","index":1}"#, stream);
+    let end = r#"{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":2000}}"#;
+    event("message_delta", end, stream);
+    event("message_stop", r#"{"type":"message_stop"}"#, stream);
+    let stream = Bytes::from(std::mem::take(stream));
+    (0..stream.len()).step_by(READ).map(|at| stream.slice(at..stream.len().min(at + READ))).collect()
+}
+
+fn bytes(chunks: &[Bytes]) -> BytesCount {
+    BytesCount::new(chunks.iter().map(Bytes::len).sum::<usize>())
+}
+
+fn dialect() -> (Box<dyn Transcript>, Framing) {
+    let dialect = Dialect::Anthropic;
+    let adapter: &dyn Adapter = adapter(dialect);
+    let headers = HeaderMap::new();
+    let service = Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(dialect) };
+    let asked = Asked { service, path: "/v1/messages", query: None, headers: &headers };
+    let facts = RequestFacts { stream: true, ..RequestFacts::default() };
+    let transcript = adapter.transcript(&asked, &facts).expect("an endpoint with answers");
+    (transcript, adapter.framing(&asked, &facts, "text/event-stream"))
+}
+
+#[divan::bench(args = RULES)]
+fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
+    let chunks = answer();
+    let limits = Limits {
+        event_bytes: 4 << 20,
+        tool_input_bytes: 1 << 20,
+        body_bytes: 32 << 20,
+        json: json::Limits::default(),
+    };
+    let judge = Arc::new(rules.policy());
+    let settings =
+        Settings { judge, failure: FailurePolicy::Closed, limits, inputs: Inputs::Hash, writes: false };
+    let mut out = Vec::new();
+    bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {
+        let (transcript, framing) = dialect();
+        let mut guard = Guard::new(transcript, framing, settings.clone());
+        for chunk in black_box(&chunks) {
+            out.clear();
+            guard.write(chunk.clone(), &mut out).expect("an answer");
+        }
+        guard.finish(&mut out).expect("an answer");
+        guard.take_notes().len()
+    });
+}
+
+/// The yardstick of whoever must frame events.
+#[divan::bench]
+fn baseline_framing(bencher: Bencher<'_, '_>) {
+    const FORM: Form = Form { name: NameLine::Required, comments: true, end: End::Name(&["message_stop"]) };
+    let chunks = answer();
+    bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {
+        let mut decoder = Decoder::new(FORM, 4 << 20);
+        for chunk in black_box(&chunks) {
+            decoder.push(chunk.clone());
+            while let Some(item) = decoder.next_item().expect("an event") {
+                black_box(item);
+            }
+        }
+    });
+}
+
+/// The yardstick of a single pass over the bytes.
+#[divan::bench]
+fn baseline_copy(bencher: Bencher<'_, '_>) {
+    let chunks = answer();
+    let mut target = Vec::new();
+    bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {
+        target.clear();
+        for chunk in black_box(&chunks) {
+            target.extend_from_slice(chunk);
+        }
+        target.len()
+    });
+}
