@@ -344,7 +344,7 @@ fn an_input_that_is_no_json_or_too_long_is_denied_with_its_reason() {
     pieces.extend(vec![long.as_str(); 20]);
     pieces.push("\"}");
     for (pieces, reason) in [
-        (vec!["{\"a\":"], "no JSON that can be read"),
+        (vec!["{\"a\":"], "JSON that can be read"),
         (vec!["{\"a\":1,\"\\u0061\":2}"], "two readings"),
         (vec!["[1]"], "no JSON object"),
         (pieces, "limits.toolInputBytes"),
