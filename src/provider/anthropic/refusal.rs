@@ -49,6 +49,19 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_says_when_it_ends_and_that_nobody_should_try_before() {
+        let service =
+            Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
+        let limited = Answer::Limited { retry_after_seconds: 30 };
+        let answered = answer(&Refusal { service, message: "Too many", answer: limited });
+        assert_eq!(answered.status, 429);
+        assert_eq!(
+            answered.headers,
+            [("x-should-retry", "false".to_owned()), ("retry-after", "30".to_owned())]
+        );
+    }
+
+    #[test]
     fn a_refusal_from_which_clients_recover_says_the_code_that_they_look_for() {
         let (status, body) = refused(Answer::Recoverable { status: 400, code: "thread_unsupported_request" });
         assert_eq!(status, 400);
