@@ -57,8 +57,8 @@ fn searches(draft: &Draft<'_>, vendor: Vendor, name: &str) -> Result<bool, Denia
     let name = name.to_ascii_lowercase();
     let base = name.split(':').next().unwrap_or(&name);
     let short = base.rsplit('/').next().unwrap_or(base);
-    let of_vendor = SEARCH_MODELS.iter().filter(|(_, at)| at.covers(vendor));
-    let found = of_vendor.into_iter().any(|(pattern, _)| fits(pattern, base) || fits(pattern, short));
+    let mut of_vendor = SEARCH_MODELS.iter().filter(|(_, at)| at.covers(vendor));
+    let found = of_vendor.any(|(pattern, _)| fits(pattern, base) || fits(pattern, short));
     let (key, at) = &SEARCH_DISABLED;
     // Of a host that nobody knows it is not known that the parameter does anything.
     if !found || vendor == Vendor::Custom || !at.covers(vendor) {

@@ -84,7 +84,7 @@ impl Choice {
             Key::Index(_) if self.calls.iter().any(|call| call.key == Key::Missing) => {
                 Err(Broken::ambiguous("some tool calls have an index, others have none"))
             }
-            key => Ok(self.calls.iter().position(|call| call.key == key)),
+            key @ (Key::Index(_) | Key::Function) => Ok(self.calls.iter().position(|call| call.key == key)),
         }
     }
 
@@ -226,7 +226,7 @@ impl Tracked {
                     Fate::Passes | Fate::Denied(_) => State::Passed(is_held),
                 }
             }
-            decided => decided,
+            decided @ (State::Unnamed(_) | State::Passed(_) | State::Denied(_) | State::Gone) => decided,
         };
     }
 
@@ -238,7 +238,7 @@ impl Tracked {
                 gate.abandon(call);
                 if is_held { State::Gone } else { State::Passed(false) }
             }
-            decided => decided,
+            decided @ (State::Passed(_) | State::Denied(_) | State::Gone) => decided,
         };
     }
 

@@ -98,7 +98,13 @@ proptest! {
             prop_assert!(letters(&after.content).len() <= before.content.len());
         }
         if calls.iter().flatten().all(|call| !call.is_denied()) {
-            prop_assert_eq!(out, stream);
+            // Text overtakes calls that wait, and nothing else changes.
+            let events = |stream: &str| {
+                let mut events: Vec<String> = stream.split("\n\n").map(str::to_owned).collect();
+                events.sort();
+                events
+            };
+            prop_assert_eq!(events(&out), events(&stream));
         }
     }
 }
