@@ -76,13 +76,76 @@ impl Adapter for OpenAiResponses {
     }
 }
 
-/// 400 is the one status that every client shows once and does not try again.
+/// 400 is the one status that every client shows once and does not try again; the message of a 429 is hidden.
 fn status_and_code(answer: Answer) -> (u16, &'static str) {
     match answer {
         Answer::Forbidden => (400, "policy_violation"),
-        Answer::TooLarge => (413, "policy_violation"),
-        Answer::UnsupportedCoding => (415, "policy_violation"),
+        Answer::TooLarge => (413, "request_too_large"),
+        Answer::UnsupportedCoding => (415, "unsupported_content_encoding"),
         Answer::Limited { .. } => (400, "rate_limit_exceeded"),
         Answer::Recoverable { status, code } => (status, code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+    use crate::call::{Service, Vendor};
+    use crate::wire::json::Limits;
+
+    const SERVICE: Service =
+        Service { vendor: Vendor::OpenAi, api: Api::Responses, dialect: Some(Dialect::OpenAIResponses) };
+
+    fn refusal(answer: Answer) -> Refusal<'static> {
+        Refusal { service: SERVICE, message: "a \"b\"\nc", answer }
+    }
+
+    #[test]
+    fn a_refusal_has_the_shape_of_the_apis_own_errors() {
+        for (answer, status, code) in [
+            (Answer::Forbidden, 400, "policy_violation"),
+            (Answer::TooLarge, 413, "request_too_large"),
+            (Answer::Limited { retry_after_seconds: 1 }, 400, "rate_limit_exceeded"),
+            (Answer::Recoverable { status: 400, code: "x" }, 400, "x"),
+        ] {
+            let said = OpenAiResponses.refusal(&refusal(answer));
+            let error = &serde_json::from_str::<Value>(&said.body).unwrap()["error"];
+            assert_eq!((said.status, &error["code"]), (status, &json!(code)));
+            assert_eq!((&error["message"], &error["param"]), (&json!("a \"b\"\nc"), &Value::Null));
+        }
+    }
+
+    #[test]
+    fn a_message_is_refused_in_its_lane_and_in_the_form_from_which_clients_recover() {
+        let said = |answer: Answer, document: &str| {
+            let document = Document::parse(document.as_bytes(), Limits::default()).unwrap();
+            let message = OpenAiResponses.refused_message(&refusal(answer), &document).unwrap();
+            serde_json::from_str::<Value>(&message).unwrap()
+        };
+        let failed = said(Answer::Forbidden, r#"{"type":"response.create","stream_id":"a"}"#);
+        assert_eq!((&failed["type"], &failed["stream_id"]), (&json!("response.failed"), &json!("a")));
+        assert_eq!(failed["response"]["error"]["code"], "invalid_prompt");
+        let lost = said(Answer::Recoverable { status: 400, code: "previous_response_not_found" }, "{}");
+        assert_eq!((&lost["type"], &lost["status"]), (&json!("error"), &json!(400)));
+        assert_eq!(lost["error"]["code"], "previous_response_not_found");
+    }
+
+    #[test]
+    fn an_answer_is_framed_as_its_content_type_says() {
+        let headers = HeaderMap::new();
+        let asked = Asked { service: SERVICE, path: "/v1/responses", query: None, headers: &headers };
+        let streamed = RequestFacts { stream: true, ..RequestFacts::default() };
+        for (content_type, framing) in [
+            ("text/event-stream", Framing::Events(EVENTS)),
+            ("application/json", Framing::Whole),
+            ("", Framing::Events(EVENTS)),
+        ] {
+            assert_eq!(OpenAiResponses.framing(&asked, &streamed, content_type), framing);
+        }
+        assert_eq!(OpenAiResponses.framing(&asked, &RequestFacts::default(), ""), Framing::Whole);
+        let counting = Asked { service: Service { api: Api::CountTokens, ..SERVICE }, ..asked };
+        assert!(OpenAiResponses.transcript(&counting, &streamed).is_none());
     }
 }

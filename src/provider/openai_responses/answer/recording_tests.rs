@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::super::EVENTS;
@@ -85,12 +86,15 @@ fn events(stream: &str) -> Option<Vec<Value>> {
     data.filter(|data| data.trim() != "[DONE]").map(|data| serde_json::from_str(data).ok()).collect()
 }
 
-fn guarded(stream: &str, denied: usize, piece: usize) -> String {
+fn guard(denied: usize) -> Guard {
     let judge = Nth { denied, calls: AtomicUsize::new(0) };
     let mut settings = settings(judge);
     settings.limits.event_bytes = 8 << 20;
-    let guard = Guard::new(Box::new(Responses::default()), Framing::Events(EVENTS), settings);
-    let (bytes, result) = fed(guard, stream.as_bytes(), piece);
+    Guard::new(Box::new(Responses::default()), Framing::Events(EVENTS), settings)
+}
+
+fn guarded(stream: &str, denied: usize, piece: usize) -> String {
+    let (bytes, result) = fed(guard(denied), stream.as_bytes(), piece);
     assert_eq!(result, Ok(()));
     String::from_utf8(bytes).unwrap()
 }
@@ -125,10 +129,46 @@ fn a_recorded_answer_in_which_every_other_call_is_denied_is_still_one_answer_how
     for (name, stream) in recordings() {
         let whole = guarded(&stream, 2, stream.len());
         assert_consistent(&name, &stream, &events(&whole).unwrap());
-        for piece in [1, 13, 1000] {
+        let smallest = if stream.len() < 1 << 15 { 1 } else { 61 };
+        for piece in [smallest, 1000] {
             assert_eq!(guarded(&stream, 2, piece), whole, "{name} in pieces of {piece}");
         }
     }
+}
+
+#[test]
+fn recorded_answers_that_are_whole_meet_the_same_verdicts() {
+    for (name, body) in whole_recordings() {
+        let allowed = guard(0).whole(Bytes::from(body.clone())).unwrap();
+        assert_eq!(allowed, body, "{name}");
+        let denied = guard(1).whole(Bytes::from(body.clone())).unwrap();
+        let (denied, before): (Value, Value) =
+            (serde_json::from_slice(&denied).unwrap(), serde_json::from_str(&body).unwrap());
+        let items = |answer: &Value| answer["output"].as_array().map_or(0, Vec::len);
+        assert_eq!(items(&denied), items(&before), "{name}");
+        assert!(!holds_call(&serde_json::json!({ "response": denied })), "{name}");
+    }
+}
+
+/// Recorded answers that came whole.
+fn whole_recordings() -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/openai-responses");
+    let mut found = Vec::new();
+    for directory in [path.join("live"), path.join("vercel")] {
+        let Ok(entries) = fs::read_dir(directory) else { continue };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            let name = path.display().to_string();
+            let is_answer =
+                name.ends_with(".response.json") || (name.contains("vercel") && name.ends_with(".json"));
+            if is_answer && fs::metadata(&path).unwrap().len() < 1 << 20 {
+                let body = fs::read_to_string(&path).unwrap();
+                if serde_json::from_str::<Value>(&body).is_ok_and(|body| body["output"].is_array()) {
+                    found.push((name, body));
+                }
+            }
+        }
+    }
+    found
 }
 
 fn holds_call(event: &Value) -> bool {
