@@ -51,6 +51,8 @@ mod tests {
         assert_eq!(said(Answer::Forbidden), expect(403, "PERMISSION_DENIED"));
         assert_eq!(said(Answer::TooLarge), expect(413, "INVALID_ARGUMENT"));
         assert_eq!(said(Answer::UnsupportedCoding), expect(415, "INVALID_ARGUMENT"));
+        let limited = Answer::Limited { retry_after_seconds: 1 };
+        assert_eq!(said(limited), expect(400, "FAILED_PRECONDITION"));
         let recoverable = Answer::Recoverable { status: 404, code: "NOT_FOUND" };
         assert_eq!(said(recoverable), expect(404, "NOT_FOUND"));
     }
