@@ -13,8 +13,8 @@ use super::permission::Switch;
 use super::rule::{Rule, Subject};
 use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
-use crate::fold::fold;
 use crate::call::{Inputs, Kind};
+use crate::fold::fold;
 
 /// What applies to a pod.
 #[derive(Debug, Clone, Serialize)]

@@ -59,8 +59,7 @@ impl Conversation {
         A: AsyncRead + AsyncWrite,
         U: AsyncRead + AsyncWrite,
     {
-        let hearing =
-            Hearing { session: &self.session, snapshot: &self.snapshot, question: &self.question };
+        let hearing = Hearing { session: &self.session, snapshot: &self.snapshot, question: &self.question };
         let guarding = hearing.conversation().ok_or_else(|| io::Error::other("nothing is said there"))?;
         let (from_agent, to_agent) = tokio::io::split(agent);
         let (from_upstream, to_upstream) = tokio::io::split(upstream);
@@ -179,11 +178,7 @@ impl Conversation {
         shared.to_agent.lock().await.shutdown().await
     }
 
-    async fn hear<W: AsyncWrite + Unpin>(
-        &self,
-        message: Message,
-        shared: &Shared<'_, W>,
-    ) -> io::Result<()> {
+    async fn hear<W: AsyncWrite + Unpin>(&self, message: Message, shared: &Shared<'_, W>) -> io::Result<()> {
         let text = match message {
             Message::Text(text) => text,
             Message::Binary(_) if !lock(&shared.guarding).guard.observes() => {

@@ -10,13 +10,13 @@ use hyper::body::Incoming;
 
 use super::answer::Hearing;
 use super::body::{Body, RequestBody};
+use super::conversation::Conversation;
 use super::error::{Class, Failure, Refusal, Stop};
 use super::names;
 use super::question::{Question, Reader};
 use super::record::Record;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
-use super::conversation::Conversation;
 use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{head, reply};

@@ -10,7 +10,9 @@ use http::{HeaderMap, header};
 use super::error::{Failure, Refusal};
 use super::session::{Busy, Session};
 use super::upstream::Origin;
-use crate::call::{self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service};
+use crate::call::{
+    self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service,
+};
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::credential::Credential;

@@ -164,9 +164,7 @@ impl Socket {
         let both = async {
             match &carries {
                 Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
-                Carries::Conversation(conversation) => {
-                    conversation.run(agent, upstream, &mut record).await
-                }
+                Carries::Conversation(conversation) => conversation.run(agent, upstream, &mut record).await,
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;

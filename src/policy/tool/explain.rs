@@ -11,10 +11,10 @@ use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
 use crate::policy::field;
 use crate::policy::ruling::{AUDIT, ENFORCE};
 
-use crate::fold::fold;
 use super::names::Pattern;
 use super::rule::{Met, Rule};
 use super::{control_files, holds, subject};
+use crate::fold::fold;
 
 /// The rules that a call meets, and what is decided about it.
 struct Question<'a> {
