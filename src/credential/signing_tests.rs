@@ -68,88 +68,61 @@ fn a_request_that_is_signed_with_the_placeholder_is_signed_again() {
     assert_eq!(outcome(&all, "/model/a/converse", &[]), "pass", "a request without a key");
 }
 
+/// Says what is denied, and that it begins with these words.
+fn denies(uri: &str, headers: &[(&str, &str)], expected: &str) {
+    let said = outcome(&[credential("aws", true, true)], uri, headers);
+    assert!(said.starts_with(expected), "{uri} {headers:?}: {said}");
+}
+
+const ID: &str = "agents/coding/credentials/aws";
+
 #[test]
-fn a_signature_for_anything_else_is_denied() {
-    let all = [credential("aws", true, true)];
-    let own = by("postern:aws", "us-east-1/bedrock");
-    for (uri, headers, expected) in [
+fn a_signature_for_another_service_or_region_or_by_another_key_is_denied() {
+    for (value, expected) in [
         (
-            "/",
-            vec![("authorization", by("postern:aws", "eu-west-1/bedrock"))],
-            "deny credential: agents/coding/credentials/aws signs for the service",
+            by("postern:aws", "eu-west-1/bedrock"),
+            format!("deny credential: {ID} signs for the service bedrock"),
         ),
-        (
-            "/",
-            vec![("authorization", by("postern:aws", "us-east-1/s3"))],
-            "deny credential: agents/coding/credentials/aws signs for the service",
-        ),
-        (
-            "/",
-            vec![("authorization", by("AKIAFOREIGNKEY", "us-east-1/bedrock"))],
-            "deny credential: only the placeholder",
-        ),
-        (
-            "/",
-            vec![("authorization", "Bearer bedrock-api-key".to_owned())],
-            "deny credential: only the placeholder",
-        ),
-        ("/", vec![("authorization", "Bearer postern:aws".to_owned())], "deny placeholder"),
-        ("/", vec![("x-api-key", "postern:aws".to_owned())], "deny placeholder"),
-        (
-            "/",
-            vec![("x-amz-security-token", "postern:aws".to_owned())],
-            "deny credential: agents/coding/credentials/aws signs requests, and this one has no",
-        ),
-        (
-            "/",
-            vec![("authorization", own.clone()), ("authorization", own.clone())],
-            "deny credential: agents/coding/credentials/aws signs requests, and this one has no signature, or several",
-        ),
-        (
-            "/",
-            vec![("authorization", own.clone()), ("x-amz-security-token", "FwoGforeign".to_owned())],
-            "deny credential: only the placeholder",
-        ),
-        ("/", vec![("authorization", own.replace("HMAC-SHA256", "ECDSA-P256-SHA256"))], "deny placeholder"),
-        ("/", vec![("authorization", own.replace("/aws4_request", "/aws4_request/x"))], "deny placeholder"),
-        (
-            "/",
-            vec![(
-                "authorization",
-                own.replace("SignedHeaders", "Credential=AKIA/1/2/3/aws4_request, SignedHeaders"),
-            )],
-            "deny placeholder",
-        ),
-        (
-            "/?X-Amz-Signature=00",
-            vec![("authorization", own.clone())],
-            "deny credential: beside the signature",
-        ),
-        ("/?X-Amz-Credential=postern:aws%2F20250102", vec![], "deny placeholder"),
-        (
-            "/?X-Amz-Credential=AKIAFOREIGNKEY&X-Amz-Signature=00",
-            vec![],
-            "deny credential: only the placeholder",
-        ),
-        (
-            "/",
-            vec![
-                ("authorization", own.clone()),
-                ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD".to_owned()),
-            ],
-            "deny credential: the body is signed in chunks",
-        ),
-        (
-            "/",
-            vec![("authorization", own.clone()), ("content-encoding", "aws-chunked".to_owned())],
-            "deny credential: the body is signed in chunks",
-        ),
+        (by("postern:aws", "us-east-1/s3"), format!("deny credential: {ID} signs for the service bedrock")),
+        (by("AKIAFOREIGNKEY", "us-east-1/bedrock"), "deny credential: only the placeholder".to_owned()),
+        ("Bearer bedrock-api-key".to_owned(), "deny credential: only the placeholder".to_owned()),
     ] {
-        let headers: Vec<(&str, &str)> =
-            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let said = outcome(&all, uri, &headers);
-        assert!(said.starts_with(expected), "{uri} {headers:?}: {said}");
+        denies("/", &[("authorization", &value)], &expected);
     }
+    let own = by("postern:aws", "us-east-1/bedrock");
+    let foreign = [("authorization", own.as_str()), ("x-amz-security-token", "FwoGforeign")];
+    denies("/", &foreign, "deny credential: only the placeholder");
+}
+
+#[test]
+fn the_placeholder_of_a_signature_stands_nowhere_else() {
+    let own = by("postern:aws", "us-east-1/bedrock");
+    let twice = own.replace("SignedHeaders", "Credential=AKIA/1/2/3/aws4_request, SignedHeaders");
+    for (name, value) in [
+        ("authorization", "Bearer postern:aws"),
+        ("x-api-key", "postern:aws"),
+        ("authorization", &own.replace("HMAC-SHA256", "ECDSA-P256-SHA256")),
+        ("authorization", &own.replace("/aws4_request", "/aws4_request/x")),
+        ("authorization", &twice),
+    ] {
+        denies("/", &[(name, value)], "deny placeholder");
+    }
+    denies("/?X-Amz-Credential=postern:aws%2F20250102", &[], "deny placeholder");
+}
+
+#[test]
+fn what_cannot_be_signed_again_is_denied() {
+    let own = by("postern:aws", "us-east-1/bedrock");
+    let own = ("authorization", own.as_str());
+    let unsigned = format!("deny credential: {ID} signs requests, and this one has no signature, or several");
+    denies("/", &[("x-amz-security-token", "postern:aws")], &unsigned);
+    denies("/", &[own, own], &unsigned);
+    denies("/?X-Amz-Signature=00", &[own], "deny credential: beside the signature");
+    let presigned = "/?X-Amz-Credential=AKIAFOREIGNKEY&X-Amz-Signature=00";
+    denies(presigned, &[], "deny credential: only the placeholder");
+    let chunks = ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+    denies("/", &[own, chunks], "deny credential: the body is signed in chunks");
+    denies("/", &[own, ("content-encoding", "aws-chunked")], "deny credential: the body is signed in chunks");
 }
 
 #[test]
