@@ -5,6 +5,7 @@ mod command_line;
 mod demo;
 mod doctor;
 mod gateway;
+mod parity;
 mod policies;
 mod providers;
 mod recorded;

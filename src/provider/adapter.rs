@@ -5,6 +5,7 @@ use http::HeaderMap;
 use super::answer::Transcript;
 use super::request::Draft;
 use crate::call::{Denial, RequestFacts, Service};
+use crate::wire::json::Document;
 use crate::wire::sse;
 
 /// A dialect.
@@ -25,6 +26,11 @@ pub trait Adapter: Sync {
 
     /// A refusal in the shape of the dialect's own errors, with the status that its clients show once.
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer;
+
+    /// The same as a message of a WebSocket, in answer to `document`; none where the dialect has no WebSocket.
+    fn refused_message(&self, _refusal: &Refusal<'_>, _document: &Document<'_>) -> Option<String> {
+        None
+    }
 }
 
 /// A request, but for its body.

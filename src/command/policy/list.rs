@@ -135,8 +135,9 @@ fn tools(listing: &Listing, page: &mut Page) {
     page.section("Tools allowed by name or kind", of("Allow", |_| true));
     page.section("Tool calls recorded", of("Audit", |_| true));
     let mcp = listing.tools.iter().filter(|rule| rule.mcp).map(|rule| {
-        let [left, right] = tool(rule, listing);
-        [left, format!("{} {right}", rule.action)]
+        let [_, right] = tool(rule, listing);
+        let names: Vec<&str> = rule.tools.iter().map(String::as_str).filter(|name| is_mcp(name)).collect();
+        [names.join(", "), format!("{} {right}", rule.action)]
     });
     page.section("MCP tools", mcp.collect());
     let default = match listing.tool_default.action {

@@ -27,7 +27,7 @@ struct Small {
 
 impl Transcript for Small {
     fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        let text = |key: &str| {
+        let text = |key: &str| -> Result<String, Broken> {
             let value = event.json.get(key).map_err(|error| Broken::ambiguous(error.to_string()))?;
             Ok::<_, Broken>(value.and_then(|value| value.text()).unwrap_or_default().into_owned())
         };

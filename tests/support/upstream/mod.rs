@@ -21,7 +21,7 @@ use super::journal::Journal;
 use super::pki::{Identity, Pki};
 pub(crate) use raw::RawUpstream;
 pub(crate) use record::{Link, Seen, pairs};
-pub(crate) use routes::{Gate, Reply, Step, pattern};
+pub(crate) use routes::{Gate, Reply, Step, crc32, pattern};
 pub(crate) use websocket::accept_key;
 
 /// What decides an answer from the request; None leaves it to the built-in routes.

@@ -103,6 +103,11 @@ pub(super) async fn answer(
     if head.path() == "/ws" && head.header("upgrade") == Some("websocket") {
         return Ok(websocket::accept(&mut request, &records.handle));
     }
+    if head.header("upgrade") == Some("websocket")
+        && let Some(Reply { status: 101, steps, .. }) = (records.script)(&head)
+    {
+        return Ok(websocket::tell(&mut request, steps, &records.handle));
+    }
     if !read_body(request.into_body(), index, &records).await {
         return Ok(Reply::of(400, "the body broke off").into_response(&records));
     }
@@ -189,7 +194,8 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     file
 }
 
-fn crc32(bytes: &[u8]) -> u32 {
+/// CRC-32/ISO-HDLC.
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0_u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
     })

@@ -1,6 +1,6 @@
 //! Reads answers of Anthropic Messages, and puts text in the place of calls that are denied.
 //!
-//! Blocks of a stream come strictly one after the other: while a call is held, only what belongs to no block passes.
+//! Blocks of a stream come strictly one after the other: while a call is held, all waits that comes after it.
 //! A call becomes one block of text, so that the numbers of the blocks after it stay; a call that the provider has
 //! executed becomes one block of text together with its result, and later blocks are numbered anew.
 //! <https://platform.claude.com/docs/en/build-with-claude/streaming>
@@ -72,21 +72,20 @@ impl Transcript for Messages {
                 out.pass(event);
                 Ok(())
             }
-            "ping" => {
-                out.pass(event);
-                Ok(())
-            }
             "error" => {
                 self.give_up(gate);
                 self.stage = Stage::Ended;
                 out.pass(event);
                 Ok(())
             }
-            _ if block::holds_call(json) => {
+            other if other != "ping" && block::holds_call(json) => {
                 Err(Broken::ambiguous("an event of an unknown type holds a tool call"))
             }
             _ => {
-                out.pass(event);
+                match &mut self.open {
+                    Some(open) => open.beside(Part::Received(event.received.clone()), out),
+                    None => out.pass(event),
+                }
                 Ok(())
             }
         }

@@ -32,9 +32,16 @@ struct Calling {
     seed: Option<String>,
     /// How many bytes of input have come in pieces.
     came: usize,
-    /// What waits for the verdict.
-    kept: Vec<Part>,
+    /// What waits for the verdict, in order.
+    kept: Vec<Kept>,
     kept_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    part: Part,
+    /// Whether it is of the call, and not only among its parts.
+    of_call: bool,
 }
 
 /// What a block turned out to be, once it is complete.
@@ -114,7 +121,7 @@ impl Open {
             Content::Other => kind != "input_json_delta",
         };
         if !fits {
-            return Err(Broken::ambiguous(format!("block {} is of another kind than a {kind}", self.index)));
+            return Err(Broken::ambiguous(format!("block {} takes no {kind}", self.index)));
         }
         if let Content::Call(calling) = &mut self.content {
             let piece = block::text(delta, "partial_json")?;
@@ -124,6 +131,16 @@ impl Open {
         }
         self.forward(part, out);
         Ok(())
+    }
+
+    /// Takes what stands among the block's parts and is of no block: it keeps its place.
+    pub(super) fn beside(&mut self, part: Part, out: &mut Out) {
+        match &mut self.content {
+            Content::Call(calling) if calling.call.is_held() => calling.keep(part, false),
+            Content::Call(_) | Content::Text | Content::Thinking | Content::Other | Content::Swallowed => {
+                out.release([part]);
+            }
+        }
     }
 
     /// Takes the end of the block, and decides what is undecided.
@@ -181,14 +198,16 @@ impl Calling {
             Phase::Denied(_) => {}
             // More came than may be kept: it will be denied, and need not wait.
             Phase::Held if self.is_over() => {
-                self.kept.clear();
-                self.kept_bytes = 0;
+                self.kept.retain(|kept| !kept.of_call);
+                self.kept_bytes = self.kept.iter().map(|kept| kept.part.len()).sum();
             }
-            Phase::Held => {
-                self.kept_bytes += part.len();
-                self.kept.push(part);
-            }
+            Phase::Held => self.keep(part, true),
         }
+    }
+
+    fn keep(&mut self, part: Part, of_call: bool) {
+        self.kept_bytes += part.len();
+        self.kept.push(Kept { part, of_call });
     }
 
     fn is_over(&self) -> bool {
@@ -215,12 +234,13 @@ impl Calling {
                 return Err(Broken::bound("a tool's input is longer than may be held"));
             }
             (Phase::Held, Fate::Passes) => {
-                out.release(self.kept);
+                out.release(self.kept.into_iter().map(|kept| kept.part));
                 out.release([part]);
                 false
             }
             (Phase::Held, Fate::Denied(text)) => {
                 say_text(number, &text, out);
+                out.release(self.kept.into_iter().filter(|kept| !kept.of_call).map(|kept| kept.part));
                 true
             }
             // Its text stands there already.

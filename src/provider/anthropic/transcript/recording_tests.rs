@@ -12,13 +12,11 @@ use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
 
-/// Recordings that were put together from several answers, or show what no answer may look like.
-const NO_ANSWERS: [&str; 4] = [
-    "anthropic-programmatic-tool-calling.1.sse",
-    "anthropic-tool-search-regex.1.sse",
-    "spliced-message-start.sse",
-    "unknown_events.sse",
-];
+/// Recordings of what no answer may look like.
+const NO_ANSWERS: [&str; 2] = ["spliced-message-start.sse", "unknown_events.sse"];
+
+/// Several answers one after the other: what stands behind the end of the first is read by some clients alone.
+const SEVERAL: [&str; 2] = ["anthropic-programmatic-tool-calling.1.sse", "anthropic-tool-search-regex.1.sse"];
 
 /// Denies no call, all, or the first and every other one after it: only once the input is there, or by name.
 #[derive(Debug)]
@@ -63,8 +61,11 @@ fn recordings() -> Vec<(PathBuf, String)> {
     let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     let paths = files.map(|file| file.unwrap().path());
     let streams = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sse"));
-    let answers = streams.filter(|path| !NO_ANSWERS.contains(&path.file_name().unwrap().to_str().unwrap()));
-    answers.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        !NO_ANSWERS.contains(&name) && !SEVERAL.contains(&name)
+    };
+    streams.filter(is_one).map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
 fn judged(stream: &str, step: Option<usize>, by_name: bool, piece: usize) -> (String, Result<(), Broken>) {
@@ -137,15 +138,30 @@ fn any_pieces_of_a_recording_come_to_the_same() {
     }
 }
 
+/// Of those beside the recordings above; none where they are not.
+fn others(names: &[&'static str]) -> Vec<(&'static str, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/anthropic");
+    let read = |name: &&'static str| {
+        let mut folders = ["sdk", "vercel"].iter();
+        folders.find_map(|folder| Some((*name, fs::read_to_string(directory.join(folder).join(name)).ok()?)))
+    };
+    names.iter().filter_map(read).collect()
+}
+
 #[test]
 fn recordings_that_are_no_answers_are_refused() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/anthropic");
-    for name in NO_ANSWERS {
-        let found =
-            ["sdk", "vercel"].iter().find_map(|at| fs::read_to_string(directory.join(at).join(name)).ok());
-        let Some(stream) = found else { return };
+    for (name, stream) in others(&NO_ANSWERS) {
         let (out, result) = judged(&stream, None, false, stream.len());
         assert_eq!(result.map_err(|broken| broken.forgivable), Err(false), "{name}");
         assert_eq!(events(&out).last().unwrap()["type"], "error", "{name}");
+    }
+}
+
+#[test]
+fn of_several_answers_the_first_goes_on() {
+    for (name, stream) in others(&SEVERAL) {
+        let (out, result) = judged(&stream, None, false, stream.len());
+        assert_eq!(result, Ok(()), "{name}");
+        assert!(stream.starts_with(&out) && events(&out).last().unwrap()["type"] == "message_stop", "{name}");
     }
 }

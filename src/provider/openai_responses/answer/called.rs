@@ -98,7 +98,12 @@ const SHAPES: &[Shape] = &[
     hosted("web_search_call", "web_search", Form::Json, Source::Of(&["action", "arguments"])),
     hosted("file_search_call", "file_search", Form::Json, Source::Of(&["queries"])),
     hosted("code_interpreter_call", "code_interpreter", Form::Text, Source::Key("code")),
-    hosted("image_generation_call", "image_generation", Form::Json, Source::Of(&["prompt", "revised_prompt"])),
+    hosted(
+        "image_generation_call",
+        "image_generation",
+        Form::Json,
+        Source::Of(&["prompt", "revised_prompt"]),
+    ),
     hosted("program", "programmatic_tool_calling", Form::Text, Source::Key("code")),
 ];
 
@@ -129,8 +134,7 @@ pub(super) fn read(item: Value<'_>) -> Result<Item<'_>, Broken> {
 fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &Shape) -> Result<Called<'d>, Broken> {
     let name = match shape.name {
         Name::Is(name) => Cow::Borrowed(name),
-        Name::Key => text(item, "name")?
-            .ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
+        Name::Key => text(item, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
     };
     let (input, object) = match shape.input {
         Source::Key(key) => {
@@ -178,7 +182,8 @@ fn gathered(item: Value<'_>, keys: &[&str]) -> Result<String, Broken> {
     {
         return Ok(value.raw().to_owned());
     }
-    let entries: Vec<String> = found.iter().map(|(key, value)| format!("\"{key}\":{}", value.raw())).collect();
+    let entries: Vec<String> =
+        found.iter().map(|(key, value)| format!("\"{key}\":{}", value.raw())).collect();
     Ok(format!("{{{}}}", entries.join(",")))
 }
 
@@ -198,11 +203,6 @@ impl<'d> Called<'d> {
         let commands = get(action, "commands")?.and_then(Value::items);
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         Ok(commands.and_then(|mut commands| commands.nth(index)).and_then(Value::text))
-    }
-
-    /// Whether a stream's pieces are the input itself.
-    pub(super) fn is_streamed_input(&self) -> bool {
-        self.object.is_none() && matches!(self.kind.as_ref(), "function_call" | "custom_tool_call")
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) struct Item {
     kind: String,
     name: String,
     namespace: Option<String>,
+    id: Option<String>,
     call_id: Option<String>,
     /// Whether the provider runs it.
     is_hosted: bool,
@@ -64,6 +65,7 @@ impl Item {
             kind: kind.to_owned(),
             name: String::new(),
             namespace: None,
+            id: None,
             call_id: None,
             is_hosted: false,
             progress,
@@ -101,6 +103,7 @@ impl Item {
         Ok(Self {
             name: called.name.to_string(),
             namespace: called.namespace.as_deref().map(str::to_owned),
+            id: called.id.as_deref().map(str::to_owned),
             call_id: called.call_id.as_deref().map(str::to_owned),
             is_hosted: called.is_hosted,
             copies: Copies::begun(called)?,
@@ -127,7 +130,12 @@ impl Item {
     ///
     /// # Errors
     /// Where it disagrees with what came.
-    pub(super) fn whole(&mut self, command: Option<u64>, whole: &str, name: Option<&str>) -> Result<(), Broken> {
+    pub(super) fn whole(
+        &mut self,
+        command: Option<u64>,
+        whole: &str,
+        name: Option<&str>,
+    ) -> Result<(), Broken> {
         if name.is_some_and(|name| name != self.name) {
             return Err(other("name"));
         }
@@ -228,6 +236,11 @@ impl Item {
 
     pub(super) fn kind(&self) -> &str {
         &self.kind
+    }
+
+    /// That with which it began: there are servers that give it another with each event.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     pub(super) fn call_id(&self) -> Option<&str> {

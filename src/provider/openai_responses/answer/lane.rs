@@ -3,19 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::called::{self, Called, get, number, text};
-use super::facts;
 use super::item::{self, Item};
 use super::queue::{Cuts, Queue};
 use super::say::{Replacement, Told};
-use crate::call::BlockedCall;
+use super::{ENDS, facts};
+use crate::call::{AnswerFacts, BlockedCall};
 use crate::provider::answer::{Broken, Event, Fate, Gate, Out};
 use crate::wire::json::{Kind, Value};
 
 /// The most items of one response, and the most calls whose outputs are looked for.
 const MOST: usize = 4096;
-
-/// Events that end a response. Each has all of it.
-const ENDS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
 
 #[derive(Default)]
 pub(super) struct Lane {
@@ -49,14 +46,14 @@ impl Lane {
             self.restart(gate, out);
         }
         let response = get(json, "response")?.filter(|response| response.kind() == Kind::Object);
-        let index = self.index(json)?;
-        let (mut index, mut cuts) = (index, Cuts::new());
+        let mut index = self.index(json)?;
+        let mut cuts = Cuts::new();
         match kind {
             "response.output_item.added" | "response.output_item.done" => {
                 index = Some(self.item(json, kind.ends_with("added"), gate)?);
             }
             _ => {
-                self.check_carries_nothing(json)?;
+                Self::check_carries_nothing(json)?;
                 if let Some(index) = index {
                     self.piece(kind, index, json, gate)?;
                 }
@@ -79,7 +76,7 @@ impl Lane {
     /// What is no event: the marker that ends the streams of another API, or something else in its place.
     fn unnamed(&mut self, event: &Event<'_>, out: &mut Out) -> Result<(), Broken> {
         if !event.json.is_null() {
-            self.check_carries_nothing(event.json)?;
+            Self::check_carries_nothing(event.json)?;
         }
         self.queue.push(event, None, Cuts::new());
         self.queue.flush(&mut self.items, out);
@@ -90,6 +87,7 @@ impl Lane {
     fn restart(&mut self, gate: &mut Gate, out: &mut Out) {
         self.abandon(gate);
         self.queue.flush(&mut self.items, out);
+        gate.facts = AnswerFacts::default();
         self.queue.restart();
         self.items.clear();
         self.outputs.clear();
@@ -99,15 +97,22 @@ impl Lane {
 
     /// The item that an event is about.
     fn index(&self, json: Value<'_>) -> Result<Option<u64>, Broken> {
-        number(json, "output_index")
+        if let Some(index) = number(json, "output_index")? {
+            return Ok(Some(index));
+        }
+        let Some(id) = text(json, "item_id")? else { return Ok(None) };
+        let mut found = self.items.iter().filter(|(_, item)| item.id() == Some(&id));
+        Ok(found.next().map(|(index, _)| *index))
     }
 
     /// An event of an unknown type may come, but not with an item in it.
-    fn check_carries_nothing(&self, json: Value<'_>) -> Result<(), Broken> {
+    fn check_carries_nothing(json: Value<'_>) -> Result<(), Broken> {
         let Some(item) = get(json, "item")?.filter(|item| item.kind() == Kind::Object) else { return Ok(()) };
         match called::read(item)? {
             called::Item::Plain | called::Item::Output(_) => Ok(()),
-            called::Item::Call(_) => Err(Broken::ambiguous("a tool call is in an event where none is expected")),
+            called::Item::Call(_) => {
+                Err(Broken::ambiguous("a tool call is in an event where none is expected"))
+            }
         }
     }
 
@@ -219,7 +224,11 @@ impl Lane {
         }
         self.told.model = gate.facts.model.clone();
         if let Some(conversation) = get(response, "conversation")? {
-            let id = if conversation.kind() == Kind::Object { text(conversation, "id")? } else { conversation.text() };
+            let id = if conversation.kind() == Kind::Object {
+                text(conversation, "id")?
+            } else {
+                conversation.text()
+            };
             self.conversation = id.map(Into::into);
         }
         Ok(())

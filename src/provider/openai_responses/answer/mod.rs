@@ -7,9 +7,9 @@ mod facts;
 mod item;
 mod lane;
 mod queue;
-mod say;
 #[cfg(test)]
 mod recording_tests;
+mod say;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 use super::super::answer::{Broken, Event, Gate, KeepAlive, Out, Transcript};
 use crate::wire::json::{Document, Kind};
 use lane::Lane;
+
+/// Events that end a response. Each has all of it.
+pub(super) const ENDS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
 
 /// The most lanes of one WebSocket.
 const MOST_LANES: usize = 256;

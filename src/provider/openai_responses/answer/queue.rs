@@ -10,7 +10,6 @@ use std::ops::Range;
 use super::item::{Item, Standing};
 use super::say::Replacement;
 use crate::provider::answer::{Event, Out, Part, Received};
-use crate::wire::json::Value;
 
 /// Spans of a document, and what stands in the place of each. In order; no two overlap.
 pub(super) type Cuts = Vec<(Range<usize>, String)>;
@@ -27,7 +26,6 @@ pub(super) struct Queue {
 
 struct Kept {
     received: Received,
-    kind: Option<String>,
     /// The item that it is about.
     index: Option<u64>,
     number: Option<(i64, Range<usize>)>,
@@ -39,9 +37,8 @@ impl Queue {
     pub(super) fn push(&mut self, event: &Event<'_>, index: Option<u64>, cuts: Cuts) {
         let number = event.json.get("sequence_number").ok().flatten();
         let number = number.and_then(|value| Some((value.number_text()?.parse().ok()?, value.span())));
-        let kind = event.json.get("type").ok().flatten().and_then(Value::text).map(Cow::into_owned);
-        self.bytes += event.received.raw.len();
-        self.kept.push_back(Kept { received: event.received.clone(), kind, index, number, cuts });
+        self.bytes += event.received.data().len();
+        self.kept.push_back(Kept { received: event.received.clone(), index, number, cuts });
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -68,7 +65,7 @@ impl Queue {
                 return;
             }
             let Some(kept) = self.kept.pop_front() else { return };
-            self.bytes -= kept.received.raw.len();
+            self.bytes -= kept.received.data().len();
             match standing {
                 Standing::Waits => {}
                 Standing::Goes => self.pass(kept, out),
@@ -90,8 +87,9 @@ impl Queue {
             return out.release([Part::Received(kept.received)]);
         }
         cuts.sort_by_key(|(span, _)| span.start);
-        let json = String::from_utf8_lossy(&cut(&kept.received.data, &cuts)).into_owned();
-        out.release([Part::New { name: kept.kind.map(Cow::Owned), json }]);
+        let json = String::from_utf8_lossy(&cut(kept.received.data(), &cuts)).into_owned();
+        let name = kept.received.name().map(|name| Cow::Owned(name.to_owned()));
+        out.release([Part::New { name, json }]);
     }
 
     fn replace(&mut self, kept: &Kept, replacement: &Replacement, out: &mut Out) {

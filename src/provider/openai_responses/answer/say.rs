@@ -31,7 +31,7 @@ impl Replacement {
 
     /// The item as it is complete.
     pub(super) fn item(&self) -> Value {
-        self.item_with("completed", json!([self.part(&self.text)]))
+        self.item_with("completed", json!([Self::part(&self.text)]))
     }
 
     /// The events of the item in a stream, with numbers from the first on.
@@ -39,10 +39,10 @@ impl Replacement {
         let (id, text) = (&self.id, &self.text);
         let mut events = vec![
             ("response.output_item.added", json!({"item": self.item_with("in_progress", json!([]))})),
-            ("response.content_part.added", json!({"item_id": id, "part": self.part("")})),
+            ("response.content_part.added", json!({"item_id": id, "part": Self::part("")})),
             ("response.output_text.delta", json!({"item_id": id, "delta": text, "logprobs": []})),
             ("response.output_text.done", json!({"item_id": id, "text": text, "logprobs": []})),
-            ("response.content_part.done", json!({"item_id": id, "part": self.part(text)})),
+            ("response.content_part.done", json!({"item_id": id, "part": Self::part(text)})),
             ("response.output_item.done", json!({"item": self.item()})),
         ];
         for (offset, (name, event)) in (0..).zip(&mut events) {
@@ -67,8 +67,7 @@ impl Replacement {
         item
     }
 
-    #[expect(clippy::unused_self, reason = "it reads as a part of the message")]
-    fn part(&self, text: &str) -> Value {
+    fn part(text: &str) -> Value {
         json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
     }
 }

@@ -1,0 +1,172 @@
+//! Recorded answers of every vendor: byte by byte where nothing is denied, without a call where all are.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::super::EVENTS;
+use super::Responses;
+use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
+use crate::provider::adapter::Framing;
+use crate::provider::answer::Guard;
+use crate::provider::answer::testing::{fed, settings};
+
+/// Denies every call of which the number, counted from one, is a multiple of this; none, where it is zero.
+struct Nth {
+    denied: usize,
+    calls: AtomicUsize,
+}
+
+impl Judge for Nth {
+    fn denies(&self, _: bool) -> bool {
+        true
+    }
+
+    fn start(&self, _: &Tool<'_>) -> Start {
+        Start::NeedsInput
+    }
+
+    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_denied = number.checked_rem(self.denied) == Some(0);
+        if is_denied { Verdict::builtin("test", "a test says so") } else { Verdict::allowed() }
+    }
+}
+
+/// Recorded streams with their files' names, from beside the repository; none where they are not.
+fn recordings() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for vendor in ["openai-responses", "azure-openai", "xai", "groq", "openrouter", "deepseek"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures").join(vendor);
+        collect(&path, &mut found);
+    }
+    found
+}
+
+fn collect(directory: &Path, found: &mut Vec<(String, String)>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            collect(&path, found);
+            continue;
+        }
+        let name = path.display().to_string();
+        let stream = match () {
+            () if name.ends_with(".sse") => fs::read_to_string(&path).unwrap(),
+            () if name.ends_with(".chunks.txt") => framed(&fs::read_to_string(&path).unwrap()),
+            () => continue,
+        };
+        // Some are of another API, some were recorded because they are broken.
+        let is_sound = events(&stream).is_some_and(|events| !events.is_empty());
+        if is_sound && stream.contains("\"response.created\"") && stream.len() < 1 << 19 {
+            found.push((name, stream));
+        }
+    }
+}
+
+/// One event a line, as a stream. What follows the end belongs to another answer.
+fn framed(lines: &str) -> String {
+    let mut stream = String::new();
+    for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+        let Ok(event) = serde_json::from_str::<Value>(line) else { break };
+        let kind = event["type"].as_str().unwrap_or_default();
+        stream += &format!("event: {kind}\ndata: {line}\n\n");
+        if super::ENDS.contains(&kind) {
+            break;
+        }
+    }
+    stream
+}
+
+fn events(stream: &str) -> Option<Vec<Value>> {
+    let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.filter(|data| data.trim() != "[DONE]").map(|data| serde_json::from_str(data).ok()).collect()
+}
+
+fn guarded(stream: &str, denied: usize, piece: usize) -> String {
+    let judge = Nth { denied, calls: AtomicUsize::new(0) };
+    let mut settings = settings(judge);
+    settings.limits.event_bytes = 8 << 20;
+    let guard = Guard::new(Box::new(Responses::default()), Framing::Events(EVENTS), settings);
+    let (bytes, result) = fed(guard, stream.as_bytes(), piece);
+    assert_eq!(result, Ok(()));
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_recorded_answer_in_which_nothing_is_denied_goes_on_byte_by_byte() {
+    for (name, stream) in recordings() {
+        let guarded = guarded(&stream, 0, stream.len());
+        let is_canonical = stream.starts_with("event: ") && !stream.contains("[DONE]");
+        if is_canonical {
+            assert_eq!(guarded, stream, "{name}");
+        } else {
+            assert_eq!(events(&guarded), events(&stream), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_recorded_answer_in_which_all_is_denied_has_no_call_left_in_any_copy() {
+    for (name, stream) in recordings() {
+        let guarded = guarded(&stream, 1, stream.len());
+        let events = events(&guarded).unwrap();
+        for event in &events {
+            assert!(!holds_call(event), "{name}: {event}");
+        }
+        assert_consistent(&name, &stream, &events);
+    }
+}
+
+#[test]
+fn a_recorded_answer_in_which_every_other_call_is_denied_is_still_one_answer_however_it_is_cut() {
+    for (name, stream) in recordings() {
+        let whole = guarded(&stream, 2, stream.len());
+        assert_consistent(&name, &stream, &events(&whole).unwrap());
+        for piece in [1, 13, 1000] {
+            assert_eq!(guarded(&stream, 2, piece), whole, "{name} in pieces of {piece}");
+        }
+    }
+}
+
+fn holds_call(event: &Value) -> bool {
+    let items =
+        [&event["item"]].into_iter().chain(event["response"]["output"].as_array().into_iter().flatten());
+    let is_call = |item: &Value| {
+        let kind = item["type"].as_str().unwrap_or_default();
+        kind.ends_with("_call") || kind == "program" || kind == "mcp_approval_request"
+    };
+    items.into_iter().any(is_call)
+}
+
+/// Numbers without gaps, items that begin once and end once, and the same items in the end.
+fn assert_consistent(name: &str, before: &str, events: &[Value]) {
+    let numbers = |events: &[Value]| -> Vec<Value> {
+        events.iter().map(|event| event["sequence_number"].clone()).collect()
+    };
+    let before = numbers(&self::events(before).unwrap());
+    let first = before[0].as_u64().unwrap_or_default();
+    // Some were recorded without numbers, or with some events cut out.
+    if before.iter().map(Value::as_u64).eq((first..).take(before.len()).map(Some)) {
+        let expected: Vec<Value> = (first..).take(events.len()).map(Value::from).collect();
+        assert_eq!(numbers(events), expected, "{name}");
+    }
+    let of = |kind: &str| {
+        let is_it = move |event: &&Value| event["type"] == format!("response.output_item.{kind}");
+        events.iter().filter(is_it).map(|event| event["output_index"].clone()).collect::<Vec<Value>>()
+    };
+    assert_eq!(of("added"), of("done"), "{name}");
+    let ended = events.last().unwrap()["response"]["output"].as_array();
+    for event in events.iter().filter(|event| event["type"] == "response.output_item.done") {
+        let index = event["output_index"].as_u64().unwrap() as usize;
+        if let Some(ended) = ended.filter(|ended| !ended.is_empty())
+            && let Some(copy) = ended.get(index)
+            && event["item"]["type"] == "message"
+            && !name.contains("id-rotation")
+        {
+            assert_eq!(copy["id"], event["item"]["id"], "{name}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! One table of policies and calls through every dialect, whole and streamed, over HTTP/1.1 and h2: in every cell of
+//! the matrix the verdict is the same.
+
+mod anthropic;
+mod bedrock;
+mod chat;
+mod column;
+mod dialect;
+mod frames;
+mod gemini;
+mod matrix;
+mod responses;
+mod table;
+mod websocket;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use crate::support::upstream::{Reply, Seen, Step};
+use crate::support::{Gateway, Pki, Setup, Upstream};
+use column::{Door, Got, HOSTS, SPEAKERS, Speaker, WAYS, Way};
+use dialect::{Called, Mode, Said};
+use matrix::{Cell, Matrix};
+use table::{Case, TABLE, Verdict};
+
+const TEXT: &str = "Let me see: \"one\"\nthen — more.";
+/// Writes the matrix instead of comparing it.
+const BLESS: &str = "POSTERN_BLESS";
+
+/// What the upstream answers, by cell: a content type and pieces.
+type Answers = Arc<Mutex<HashMap<String, (&'static str, Vec<Bytes>)>>>;
+
+#[test]
+fn every_dialect_comes_to_the_same_verdicts() {
+    let room = Room::new();
+    let mut matrix = Matrix::default();
+    for (number, case) in TABLE.iter().enumerate() {
+        room.gateway.reload_policy(&policy(case.spec), "success");
+        matrix.begin(case);
+        for (name, speaker) in SPEAKERS {
+            for way in WAYS {
+                let cell = format!(
+                    "{number}-{}-{}",
+                    name.replace(' ', "-"),
+                    WAYS.iter().position(|w| *w == way).unwrap()
+                );
+                matrix.push(if speaker.has(way) {
+                    room.try_cell(&cell, case, speaker, way)
+                } else {
+                    Cell::Absent
+                });
+            }
+        }
+    }
+    matrix.assert_uniform();
+    assert_kept("docs/parity.md", &matrix.render());
+}
+
+#[test]
+fn what_a_dialect_says_is_what_it_hears() {
+    for case in TABLE {
+        let said = said("cell", case);
+        let expected: Vec<String> = said.calls.iter().map(Called::full_name).collect();
+        for (name, speaker) in SPEAKERS {
+            let Speaker::Http(dialect) = speaker else { continue };
+            for mode in [Mode::Whole, Mode::Streamed] {
+                if dialect.place(mode).is_none() {
+                    continue;
+                }
+                let heard = dialect.hear(&dialect.answer(&said, mode).concat(), mode);
+                let names: Vec<String> = heard.calls.iter().map(|call| call.name.clone()).collect();
+                assert_eq!(
+                    (heard.text.as_str(), names),
+                    (TEXT, expected.clone()),
+                    "{name} {mode:?} {}",
+                    case.title
+                );
+            }
+        }
+    }
+}
+
+/// One gateway, one upstream for all hosts, and what it is to answer.
+struct Room {
+    gateway: Gateway,
+    answers: Answers,
+    _upstream: Upstream,
+    h2: Vec<(&'static str, crate::support::h2::H2)>,
+    agent: crate::support::Agent,
+}
+
+impl Room {
+    fn new() -> Self {
+        let (upstreams, answers) = (Pki::new("Upstream Test CA"), Answers::default());
+        let scripted = Arc::clone(&answers);
+        let upstream = Upstream::build()
+            .identity(upstreams.leaf(HOSTS))
+            .script(move |seen| Some(reply(seen, &scripted)))
+            .start();
+        let setup = Setup::new(&upstreams).policy(&policy(""));
+        let setup = HOSTS.iter().fold(setup, |setup, host| setup.host(host, upstream.address()));
+        let gateway = setup.start();
+        let agent = gateway.agent();
+        let h2 = HOSTS.iter().map(|host| (*host, agent.h2(host))).collect();
+        Self { gateway, answers, _upstream: upstream, h2, agent }
+    }
+
+    /// One answer on its way to the agent, and what the events say of its calls.
+    fn try_cell(&self, cell: &str, case: &Case, speaker: &Speaker, way: Way) -> Cell {
+        let said = said(cell, case);
+        let (content_type, pieces) = speaker.answer(&said, way.mode);
+        let sent = pieces.concat();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(cell.to_owned(), (content_type, pieces));
+        drop(answers);
+        let tools: Vec<String> = said.calls.iter().map(Called::full_name).collect();
+        let door = Door { agent: &self.agent, h2: &self.h2 };
+        let got = match speaker.ask(way, &door, cell, &tools) {
+            Ok(got) => got,
+            Err(refused) => return Cell::wrong(cell, refused),
+        };
+        let mut problems = differences(case, &said, &got);
+        if case.calls.iter().all(|call| call.verdict.passes()) && got.bytes != sent {
+            problems.push(format!("other bytes: {}", String::from_utf8_lossy(&got.bytes)));
+        }
+        problems.extend(
+            case.calls
+                .iter()
+                .zip(&said.calls)
+                .filter_map(|(call, called)| self.recorded(call.verdict, called)),
+        );
+        let passed = said.calls.iter().map(|call| got.heard.calls.iter().any(|heard| heard.id == call.id));
+        Cell::Seen { cell: cell.to_owned(), passed: passed.collect(), problems }
+    }
+
+    /// What is wrong with the event of a call.
+    fn recorded(&self, verdict: Verdict, called: &Called) -> Option<String> {
+        let wanted = |event: &serde_json::Value| {
+            event["kind"] == "ToolCall" && event["toolCall"]["id"] == called.id.as_str()
+        };
+        let event = self.gateway.wait_for_event(&format!("the event of {}", called.id), wanted);
+        let decision = &event["decision"];
+        let found =
+            (decision["verdict"].as_str().unwrap_or_default(), decision["rule"].as_str().map(str::to_owned));
+        let expected = (verdict.word(), verdict.rule());
+        (found != expected).then(|| format!("the event says {found:?}, not {expected:?}"))
+    }
+}
+
+fn policy(spec: &str) -> String {
+    let lines: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+    let hosts = HOSTS.join(", ");
+    format!(
+        "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: parity, namespace: agents}}\nspec:\n  \
+         podSelector: {{}}\n  providerState: Allow\n  \
+         destinations: [{{name: llm, hosts: [{hosts}], action: Inspect}}]\n{lines}"
+    )
+}
+
+/// The answer of a case, its calls numbered for this cell.
+fn said(cell: &str, case: &Case) -> Said {
+    let called = |(number, call): (usize, &table::Call)| Called {
+        id: format!("call_{cell}_{number}"),
+        namespace: call.namespace,
+        name: call.name,
+        input: call.input,
+    };
+    Said { text: TEXT, calls: case.calls.iter().enumerate().map(called).collect() }
+}
+
+fn reply(seen: &Seen, answers: &Answers) -> Reply {
+    let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let cell = seen.header("x-cell").unwrap_or_default();
+    let Some((content_type, pieces)) = answers.get(cell) else { return Reply::of(404, "no such cell") };
+    if seen.header("upgrade").is_some() {
+        return Reply {
+            status: 101,
+            headers: Vec::new(),
+            steps: pieces.iter().cloned().map(Step::Data).collect(),
+        };
+    }
+    Reply::streaming(pieces.iter().cloned().map(Step::Data).collect()).header("content-type", *content_type)
+}
+
+/// What is wrong with an answer as its client reads it.
+fn differences(case: &Case, said: &Said, got: &Got) -> Vec<String> {
+    let mut problems = Vec::new();
+    let kept = case.calls.iter().zip(&said.calls).filter(|(call, _)| call.verdict.passes());
+    let expected: Vec<_> =
+        kept.map(|(_, call)| (call.id.clone(), call.full_name(), dialect::json(call.input))).collect();
+    let heard = &got.heard;
+    let found: Vec<_> =
+        heard.calls.iter().map(|call| (call.id.clone(), call.name.clone(), call.input.clone())).collect();
+    if found != expected {
+        problems.push(format!("calls left: {found:?}, not {expected:?}"));
+    }
+    if !heard.text.starts_with(TEXT) {
+        problems.push(format!("the text became {:?}", heard.text));
+    }
+    let refused: Vec<String> = case
+        .calls
+        .iter()
+        .filter(|call| !call.verdict.passes())
+        .filter_map(|call| call.verdict.rule())
+        .collect();
+    let rules: Vec<&str> = heard.text.lines().filter_map(|line| line.strip_prefix("Rule: ")).collect();
+    if rules != refused {
+        problems.push(format!("refused by {rules:?}, not {refused:?}"));
+    }
+    if heard.ends_in_calls.is_some_and(|calls| calls == expected.is_empty()) {
+        problems.push(format!("it says of calls {:?}, and has {}", heard.ends_in_calls, expected.len()));
+    }
+    problems
+}
+
+/// Compares a file of the repository with what it must be, or writes it where that is asked for.
+#[track_caller]
+fn assert_kept(file: &str, wanted: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os(BLESS).is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == wanted, "{file} differs from what was seen; {BLESS}=1 writes it\n{wanted}");
+}
