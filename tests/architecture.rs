@@ -127,7 +127,7 @@ const RULES: &[Rule] = &[
         reason: "a pure module uses pure modules alone",
     },
     Rule {
-        modules: &["credential/placement", "credential/minting"],
+        modules: &["credential/placement", "credential/minting", "credential/access_key", "credential/sigv4"],
         forbidden: &["tokio", "hyper", "rustls", "std::fs", "std::env", "SystemTime::now"],
         permitted: &[],
         reason: "where a credential goes is decided without touching the world",

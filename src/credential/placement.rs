@@ -294,3 +294,7 @@ fn replaced_query(uri: &Uri, placeholder: &str, secret: &Secret) -> Result<Optio
 #[cfg(test)]
 #[path = "placement_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "signing_tests.rs"]
+mod signing_tests;

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use super::*;
+use crate::policy::credential::SigV4;
 
 fn credential(name: &str, source: Source) -> Arc<Credential> {
     Arc::new(Credential {
@@ -82,6 +83,45 @@ fn what_cannot_be_used_is_told_by_its_credential_and_place_without_the_value() {
     }
     let nowhere = Store::load(&all[..1], None, &|_| None);
     assert!(nowhere.problems()[0].message.contains("credentials.directory is not written"));
+}
+
+#[test]
+fn an_access_key_is_read_kept_and_scrubbed_in_all_its_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("aws");
+    let write = |text: &str| fs::write(&path, text).unwrap();
+    let signing = Some(SigV4 { service: "bedrock".to_owned(), region: "us-east-1".to_owned() });
+    let all = [Arc::new(Credential { signing, ..Arc::unwrap_or_clone(credential("aws", Source::Mounted)) })];
+    write(
+        r#"{"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": "first-secret", "sessionToken": "session-one"}"#,
+    );
+    let store = Store::load(&all, Some(directory.path()), &|_| None);
+    assert_eq!(store.problems(), []);
+    assert!(store.access_key(&all[0]).is_some() && store.secret(&all[0]).is_none());
+    let text = "AKIDEXAMPLE first-secret session-one";
+    assert_eq!(scrubbed(&store, text), "*********** ************ ***********");
+
+    write("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = other-secret\n");
+    assert_eq!(store.refresh().changed, [all[0].id.clone()]);
+    assert_eq!(
+        scrubbed(&store, "first-secret other-secret session-one"),
+        "************ ************ ***********"
+    );
+
+    write("canary-plain-key");
+    let problems = store.refresh().problems;
+    assert!(problems[0].message.contains("holds no access key: write JSON"), "{problems:?}");
+    assert!(!problems[0].message.contains("canary"));
+    write("aws_access_key_id=postern:aws\naws_secret_access_key=other-secret");
+    assert!(store.refresh().problems[0].message.contains("holds the placeholder itself"));
+    assert!(store.access_key(&all[0]).is_some(), "the last good value stays");
+
+    // The same source, read as a plain key, is another value.
+    write("plain-value-7");
+    let plain = [credential("aws", Source::Mounted)];
+    let next = Store::load(&plain, Some(directory.path()), &|_| None).after(&store);
+    assert_eq!(value(&next, &plain[0]).as_deref(), Some("plain-value-7"));
+    assert!(next.access_key(&plain[0]).is_none());
 }
 
 /// A Kubernetes Secret volume: `NAME -> ..data/NAME`, `..data -> ..DATE`.

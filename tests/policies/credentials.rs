@@ -48,6 +48,48 @@ fn a_credential_is_bound_to_exact_names() {
 }
 
 #[test]
+fn a_credential_that_signs_says_for_which_service_and_region() {
+    let text = egress(
+        "{name: bedrock, hosts: [bedrock-runtime.us-east-1.amazonaws.com], fromFile: aws.json,
+          sigV4: {service: bedrock, region: us-east-1}},
+         {name: plain, hosts: [bedrock-runtime.eu-west-1.amazonaws.com], fromEnv: AWS_BEARER_TOKEN_BEDROCK}",
+    );
+    let documents = document::parse("p.yaml", &text).unwrap();
+    let policy = Policy::compile(&documents, &Labels::new()).unwrap();
+    let [signing, plain] = policy.credentials() else { panic!("two credentials") };
+    let scope = signing.signing.as_ref().unwrap();
+    assert_eq!((scope.service.as_str(), scope.region.as_str()), ("bedrock", "us-east-1"));
+    assert_eq!(signing.placeholder, "postern:bedrock");
+    assert!(plain.signing.is_none());
+}
+
+#[test]
+fn a_signature_is_for_one_service_and_region_with_an_id_that_fits_into_it() {
+    for (written, expected) in [
+        ("sigV4: {service: bedrock}", "spec.credentials[0].sigV4.region: is required"),
+        ("sigV4: {region: us-east-1}", "spec.credentials[0].sigV4.service: is required"),
+        (
+            "sigV4: {service: Bedrock, region: us-east-1}",
+            "spec.credentials[0].sigV4.service: expected 1 to 63",
+        ),
+        ("sigV4: {service: bedrock, region: \"*\"}", "spec.credentials[0].sigV4.region: expected 1 to 63"),
+        ("sigV4: {service: bedrock, region: us/east}", "spec.credentials[0].sigV4.region: expected 1 to 63"),
+        ("sigV4: {service: bedrock, region: us-east-1, key: x}", "spec.credentials[0].sigV4.key"),
+        ("sigV4: bedrock", "spec.credentials[0].sigV4"),
+        (
+            "sigV4: {service: bedrock, region: us-east-1}, placeholder: AKIA/POSTERN",
+            "spec.credentials[0].placeholder: with `sigV4` it stands for an access key id",
+        ),
+    ] {
+        let found = problems(&egress(&format!("{{name: a, hosts: [a.example], fromEnv: A, {written}}}")));
+        assert_eq!(found.len(), 1, "{written}: {found:?}");
+        assert!(found[0].contains(expected), "{written}: {}", found[0]);
+    }
+    let fine = "{name: a, hosts: [a.example], fromEnv: A, sigV4: {service: s3, region: us-gov-east-1}}";
+    assert!(problems(&egress(fine)).is_empty());
+}
+
+#[test]
 fn a_credential_has_exactly_one_source() {
     let none = problems(&egress("{name: a, hosts: [a.example]}"));
     assert!(none[0].contains("needs a source"), "{none:?}");

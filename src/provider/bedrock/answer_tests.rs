@@ -148,6 +148,7 @@ fn a_stream_with_two_readings_is_broken_off_by_an_exception() {
         vec![text(0, "x")[0].clone(), piece(0)],
         vec![text(0, "x")[0].clone(), text(1, "y")[0].clone()],
         vec![start(0)],
+        held(r#"newEvent {"x":[{"toolUse":{"name":"Denied"}}]}"#),
         held(r#"contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"1"}}}"#),
         held(r#"contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"name":1}}}"#),
         held(r#"contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"name":"a","name":"b"}}}"#),
@@ -160,7 +161,8 @@ fn a_stream_with_two_readings_is_broken_off_by_an_exception() {
             r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":{}}}}"#.to_owned(),
         ],
     ] {
-        let (out, ended) = streamed(CONVERSE, Names::default(), &bytes(&message(&[blocks.clone()])), 1 << 20);
+        let (out, ended) =
+            streamed(CONVERSE, Names::default(), &bytes(&message(std::slice::from_ref(&blocks))), 1 << 20);
         assert!(ended.is_err(), "{blocks:?}");
         let out = lines(&out);
         assert!(out.last().unwrap().starts_with(r#"validationException {"message":"[postern]"#), "{out:?}");

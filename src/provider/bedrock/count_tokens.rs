@@ -8,7 +8,7 @@ use super::{converse, invoke};
 use crate::call::Denial;
 use crate::provider::adapter::Asked;
 use crate::provider::request::Draft;
-use crate::wire::json::{Document, Limits, Value};
+use crate::wire::json::{Document, Limits};
 
 /// Reads `input`: the same doors are closed as where a model is asked, so that what is counted is what is sent.
 ///

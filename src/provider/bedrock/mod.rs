@@ -9,11 +9,11 @@ mod answer_tests;
 mod arn;
 mod converse;
 mod count_tokens;
-mod definition;
 mod error;
 mod invoke;
 mod member;
 mod operation;
+mod plain;
 #[cfg(test)]
 mod recording_tests;
 #[cfg(test)]

@@ -35,7 +35,7 @@ enum Content {
     Plain,
     /// `hosted`: the provider has run it.
     Call {
-        call: Call,
+        call: Box<Call>,
         kept: Vec<Part>,
         hosted: bool,
     },
@@ -119,7 +119,7 @@ impl Stream {
                 return Ok(Content::Replaced);
             }
         };
-        Ok(Content::Call { call, kept, hosted })
+        Ok(Content::Call { call: Box::new(call), kept, hosted })
     }
 
     pub(super) fn delta(
@@ -186,7 +186,7 @@ impl Stream {
             Content::Gone => self.gone += 1,
             Content::Call { call, kept, hosted } => {
                 let (was_held, id) = (call.is_held(), call.id().to_owned());
-                match gate.finish(call) {
+                match gate.finish(*call) {
                     // Of one that flows, all but its end is with the agent.
                     Fate::Denied(text) if was_held => {
                         self.replace(body, &text, out)?;
@@ -225,7 +225,7 @@ impl Stream {
     /// The stream ended inside a block: what was kept of it is lost.
     pub(super) fn give_up(&mut self, gate: &mut Gate) {
         if let Some(Block { content: Content::Call { call, .. }, .. }) = self.open.take() {
-            gate.abandon(call);
+            gate.abandon(*call);
         }
     }
 

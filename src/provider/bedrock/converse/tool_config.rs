@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::call::Denial;
-use crate::provider::bedrock::definition;
+use crate::provider::compatible::definition;
 use crate::provider::request::Draft;
 use crate::wire::json::{Entry, Value};
 
@@ -71,7 +71,7 @@ impl<'d> Offer<'d> {
             let name = draft.get(value, "name")?.and_then(Value::text);
             if key.says("toolSpec") {
                 let name = name.ok_or_else(|| refuse("a toolSpec has no name"))?;
-                draft.facts.tools.push(definition::of(&name, item));
+                draft.facts.tools.push(definition(&name, item));
                 kind = if kind == Kind::Removed { kind } else { Kind::Tool };
                 continue;
             }
@@ -82,7 +82,7 @@ impl<'d> Offer<'d> {
                 self.removed.insert(name.as_deref().unwrap_or(&member).to_owned());
                 kind = Kind::Removed;
             } else {
-                draft.facts.tools.push(definition::of(tool_type, item));
+                draft.facts.tools.push(definition(tool_type, item));
                 kind = if kind == Kind::Removed { kind } else { Kind::Tool };
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{stream::Stream, usage, whole};
 use crate::provider::answer::{self, Broken, Event, Gate, KeepAlive, Out};
+use crate::provider::bedrock::plain;
 use crate::wire::json::{Document, Entry, Value};
 
 /// How the parts of a stream say what they are.
@@ -52,8 +53,13 @@ impl Transcript {
                 out.pass(event);
                 Ok(())
             }
+            "messageStart" => {
+                out.pass(event);
+                Ok(())
+            }
             // SDKs skip what they do not know.
             _ => {
+                plain::check(body)?;
                 out.pass(event);
                 Ok(())
             }
@@ -75,6 +81,7 @@ impl answer::Transcript for Transcript {
                 let is_known = |entry: &Entry<'_>| KNOWN.iter().any(|known| entry.key.says(known));
                 let mut known = event.json.entries().into_iter().flatten().filter(is_known);
                 let Some(Entry { key, value }) = known.next() else {
+                    plain::check(event.json)?;
                     out.pass(event);
                     return Ok(());
                 };

@@ -1,7 +1,6 @@
 //! InvokeModel: the native API of each vendor's models, whole or as base64 in the frames of an event stream.
 
 mod family;
-mod plain;
 mod request;
 mod transcript;
 

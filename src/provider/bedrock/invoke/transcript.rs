@@ -4,13 +4,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 
-use super::plain;
 use crate::call::Usage;
 use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript};
 use crate::provider::anthropic::Messages;
 use crate::provider::bedrock::converse;
 use crate::provider::bedrock::error::break_off;
 use crate::provider::bedrock::member::{count, get, text};
+use crate::provider::bedrock::plain;
 use crate::wire::json::{Document, Kind, Limits, Value};
 
 /// The frames that hold what a model says; others are exceptions.

@@ -1,4 +1,4 @@
-//! Answers of models whose API has no tools that are known here: they pass, unless something like a call is in them.
+//! Parts of answers that nobody here knows: they pass, unless something like a call is in them.
 
 use crate::provider::answer::Broken;
 use crate::wire::json::Value;
