@@ -78,18 +78,23 @@ impl AccessKey {
 
 fn part(text: Option<&Zeroizing<String>>, name: &'static str) -> Result<Option<Arc<Secret>>, NoAccessKey> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
-    Secret::parse(text.trim().as_bytes()).map(|part| Some(Arc::new(part))).map_err(|unfit| NoAccessKey::Unfit(name, unfit))
+    Secret::parse(text.trim().as_bytes())
+        .map(|part| Some(Arc::new(part)))
+        .map_err(|unfit| NoAccessKey::Unfit(name, unfit))
 }
 
 fn json(text: &str) -> Result<Written, NoAccessKey> {
     let json: Json = serde_json::from_str(text).map_err(|_| NoAccessKey::Unreadable)?;
-    let [id, secret, session_token] = [json.id, json.secret, json.session_token].map(|it| it.map(Zeroizing::new));
+    let [id, secret, session_token] =
+        [json.id, json.secret, json.session_token].map(|it| it.map(Zeroizing::new));
     Ok(Written { id, secret, session_token })
 }
 
 fn lines(text: &str) -> Result<Written, NoAccessKey> {
     let mut written = Written::default();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';', '['])) {
+    for line in
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';', '[']))
+    {
         let (name, value) = line.split_once('=').ok_or(NoAccessKey::Unreadable)?;
         let (place, what) = match name.trim().to_ascii_lowercase().as_str() {
             "aws_access_key_id" => (&mut written.id, ID),

@@ -210,7 +210,12 @@ impl Plan {
     /// Signs the request in the placeholder's stead, after the last edit of head and body. Method, path, query,
     /// `content-type` and `x-amz-` headers must stay as they are from here on. On an error the request must not be
     /// sent.
-    pub fn sign(&self, parts: &mut Parts, key: &AccessKey, subject: &Subject<'_>) -> Result<(), Unattachable> {
+    pub fn sign(
+        &self,
+        parts: &mut Parts,
+        key: &AccessKey,
+        subject: &Subject<'_>,
+    ) -> Result<(), Unattachable> {
         let scope = self.credential.signing.as_ref().ok_or(Unattachable::DoesNotSign)?;
         let placeholder = self.credential.placeholder.as_str();
         let mut values = parts.headers.get_all(header::AUTHORIZATION).iter();

@@ -112,7 +112,8 @@ fn authorization(
     let text = format!("{ALGORITHM}\n{stamp}\n{credential}\n{request}");
     let signature = hex(hmac::sign(&signing_key(key, date, scope), text.as_bytes()).as_ref());
     let id = String::from_utf8_lossy(key.id.expose());
-    let value = format!("{ALGORITHM} Credential={id}/{credential}, SignedHeaders={names}, Signature={signature}");
+    let value =
+        format!("{ALGORITHM} Credential={id}/{credential}, SignedHeaders={names}, Signature={signature}");
     let mut value = plain(&value)?;
     value.set_sensitive(true);
     Ok(value)
@@ -132,7 +133,8 @@ fn signing_key(key: &AccessKey, date: &str, scope: &SigV4) -> hmac::Key {
 /// The headers that are signed, a line each, and their names: what AWS asks for, and no header that a proxy behind us
 /// may change.
 fn canonical_headers(parts: &Parts, authority: &str) -> (String, String) {
-    let is_signed = |name: &&HeaderName| **name == header::CONTENT_TYPE || name.as_str().starts_with("x-amz-");
+    let is_signed =
+        |name: &&HeaderName| **name == header::CONTENT_TYPE || name.as_str().starts_with("x-amz-");
     let mut names: Vec<&str> = parts.headers.keys().filter(is_signed).map(HeaderName::as_str).collect();
     names.push("host");
     names.sort_unstable();
@@ -157,7 +159,8 @@ fn squeezed(value: &[u8]) -> String {
 /// The path, normalised and encoded once more than it is sent; S3 alone takes it as it is.
 fn canonical_path(path: &str, service: &str) -> String {
     let is_kept = |byte: u8| percent::is_unreserved(byte) || byte == b'/';
-    let encoded = |path: &[u8]| String::from_utf8_lossy(&percent::encode(path, is_kept, percent::UPPER)).into_owned();
+    let encoded =
+        |path: &[u8]| String::from_utf8_lossy(&percent::encode(path, is_kept, percent::UPPER)).into_owned();
     if service == "s3" {
         return encoded(&percent::decode(path.as_bytes()));
     }

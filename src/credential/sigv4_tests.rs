@@ -9,7 +9,8 @@ use super::*;
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
 fn key(token: &str) -> AccessKey {
-    let text = serde_json::json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET, "sessionToken": token});
+    let text =
+        serde_json::json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET, "sessionToken": token});
     AccessKey::parse(text.to_string().as_bytes()).unwrap()
 }
 
@@ -37,10 +38,8 @@ fn suite(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Stri
 #[test]
 fn requests_of_awss_test_suite_are_signed_as_it_says() {
     let form = [("content-type", "application/x-www-form-urlencoded")];
-    let token = [(
-        "x-amz-security-token",
-        "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267",
-    )];
+    let token =
+        [("x-amz-security-token", "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267")];
     let vanilla = "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31";
     let none: &[(&str, &str)] = &[];
     for (method, path, headers, body, signature) in [
@@ -74,7 +73,9 @@ fn requests_of_awss_test_suite_are_signed_as_it_says() {
     ] {
         let said = suite(method, path, headers, body);
         assert!(said.ends_with(&format!("Signature={signature}")), "{method} {path}: {said}");
-        assert!(said.starts_with("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "));
+        assert!(said.starts_with(
+            "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
+        ));
     }
 }
 
@@ -119,7 +120,8 @@ fn escaped_labels_and_parameters_are_signed_as_the_sdk_for_python_does() {
 fn a_request_to_mantle_is_signed_as_the_sdk_of_openai_does() {
     let uri = "https://bedrock-mantle.us-east-1.api.aws/openai/v1/responses";
     let parts = parts("POST", uri, &[("content-type", "application/json")]);
-    let parts = signed(parts, "bedrock-mantle", "fixture-session-token", r#"{"model":"gpt-4o","input":"hello"}"#);
+    let parts =
+        signed(parts, "bedrock-mantle", "fixture-session-token", r#"{"model":"gpt-4o","input":"hello"}"#);
     assert_eq!(
         parts.headers[header::AUTHORIZATION],
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20250102/us-east-1/bedrock-mantle/aws4_request, \

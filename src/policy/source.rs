@@ -10,9 +10,7 @@ use super::{field, lower, read};
 use crate::yaml::{self, Node, Position, Value};
 
 /// Fields of the language that this version does not implement, under the mapping that holds them.
-const NOT_YET: &[(&str, &[&str])] = &[
-    ("spec", &["rules", "dataLoss", "models", "routes", "toolOutputs"]),
-];
+const NOT_YET: &[(&str, &[&str])] = &[("spec", &["rules", "dataLoss", "models", "routes", "toolOutputs"])];
 
 const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 

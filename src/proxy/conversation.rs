@@ -17,7 +17,8 @@ use super::snapshot::Snapshot;
 use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
-use crate::provider::answer::{Out, Part};
+use crate::provider::adapter::Refusal;
+use crate::wire::json::Document;
 use crate::wire::websocket::{
     Decoder, Message, POLICY_VIOLATION, PROTOCOL_ERROR, Sender, WebSocketError, encode,
 };
@@ -47,7 +48,7 @@ struct Shared<'a, W> {
 enum Asked {
     GoesOn(Message),
     /// It is answered here.
-    Refused(Vec<Bytes>),
+    Refused(Option<Bytes>),
     /// The connection ends.
     Closed(Message),
 }
@@ -89,8 +90,8 @@ impl Conversation {
             };
             match asked {
                 Asked::GoesOn(message) => to.write_all(&encode(&message, Some(mask()?))).await?,
-                Asked::Refused(messages) => {
-                    for message in messages {
+                Asked::Refused(message) => {
+                    if let Some(message) = message {
                         shared.say(&Message::Text(message)).await?;
                     }
                 }
@@ -128,32 +129,26 @@ impl Conversation {
             Ok(text)
         });
         match read {
-            Ok(text) => {
+            Ok(goes_on) => {
                 record.asked_again();
-                Asked::GoesOn(Message::Text(text))
+                Asked::GoesOn(Message::Text(goes_on))
             }
             Err(denial) => {
                 record.refused_again(&denial);
-                Asked::Refused(self.refusal(&denial))
+                Asked::Refused(self.refusal(&denial, &text))
             }
         }
     }
 
     /// What the agent reads in the place of an answer.
-    fn refusal(&self, denial: &Denial) -> Vec<Bytes> {
-        let (asked, facts) = (self.question.asked(), &self.question.facts);
-        let Some(mut transcript) = self.question.adapter.transcript(&asked, facts) else { return Vec::new() };
+    fn refusal(&self, denial: &Denial, text: &Bytes) -> Option<Bytes> {
         let rule = denial.decision.rule.as_ref().map_or("", |rule| rule.as_str());
         let reason = denial.decision.reason.as_deref().unwrap_or_default();
         let message = format!("[postern] Blocked by policy\nRule: {rule}\nReason: {reason}");
-        let mut out = Out::default();
-        transcript.broken(&message, &mut out);
-        out.drain()
-            .filter_map(|part| match part {
-                Part::New { json, .. } => Some(Bytes::from(json)),
-                _ => None,
-            })
-            .collect()
+        let refusal = Refusal { service: self.question.service, message: &message, answer: denial.answer };
+        let limits = self.snapshot.json_limits();
+        let document = Document::parse(text, limits).or_else(|_| Document::parse(b"null", limits)).ok()?;
+        self.question.adapter.refused_message(&refusal, &document).map(Bytes::from)
     }
 
     /// Carries what the provider says.

@@ -186,7 +186,7 @@ fn over_h2_the_same_endpoints_are_open() {
         connection.request("POST", &format!("https://api.anthropic.com{path}"), &[], b"{}").unwrap()
     };
 
-    post("/v1/files").assert_refused(403, "postern/builtin/endpoint");
+    post("/v1/files").assert_refused_by_provider("postern/builtin/endpoint");
     assert_eq!(post("/v1/messages?beta=true").status, 200);
     assert_eq!(test.upstream.requests().len(), 1);
 }

@@ -45,7 +45,11 @@ impl Providers {
     #[track_caller]
     pub(crate) fn ask(&self, line: &str) -> Answer {
         let (method, rest) = line.split_once(' ').unwrap();
-        let body: &[u8] = if method == "POST" { b"{}" } else { b"" };
+        let body: &[u8] = match method {
+            "POST" if rest.contains("v1internal") => br#"{"request":{}}"#,
+            "POST" => b"{}",
+            _ => b"",
+        };
         self.gateway.agent().request(method, &format!("https://{rest}"), &[], body)
     }
 
@@ -67,7 +71,7 @@ impl Providers {
         for line in lines {
             let answer = self.ask(line);
             assert!(matches!(answer.status, 400 | 403), "{line}: {}", answer.text());
-            answer.assert_refused_in_json("postern/builtin/endpoint");
+            answer.assert_refused_by_provider("postern/builtin/endpoint");
         }
         assert_eq!(self.upstream.requests().len(), before);
     }

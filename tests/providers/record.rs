@@ -12,9 +12,10 @@ fn the_events_of_a_request_name_the_provider_and_the_api() {
     test.assert_open(&[&format!("POST {models}/claude:rawPredict")]);
     test.assert_closed(&[&format!("POST {models}/claude:predict")]);
 
-    let said = json!({"name": "gcp.vertex_ai", "api": "messages"});
-    assert_eq!(test.gateway.wait_for("Request", "Allow")["provider"], said);
-    assert_eq!(test.gateway.wait_for("Response", "Allow")["provider"], said);
+    let asked = json!({"name": "gcp.vertex_ai", "api": "messages", "model": "claude", "stream": false});
+    assert_eq!(test.gateway.wait_for("Request", "Allow")["provider"], asked);
+    let answered = &test.gateway.wait_for("Response", "Allow")["provider"];
+    assert_eq!((&answered["name"], &answered["api"]), (&asked["name"], &asked["api"]));
     let denied = test.gateway.wait_for("Request", "Deny");
     assert_eq!(denied["provider"], json!({"name": "gcp.vertex_ai", "api": "other"}));
 }

@@ -91,10 +91,10 @@ fn a_reverse_listener_has_the_same_endpoints_also_under_a_tunnel_rule() {
         let test = with(&[ANTHROPIC], &policy(&[&rule]), |setup| setup.reverse("https://api.anthropic.com"));
         let mut connection = test.gateway.reverse();
 
-        connection.send("POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+        connection.send("POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}");
         assert_eq!(connection.read_answer().status, 200, "{action}");
         connection.send("POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
-        connection.read_answer().assert_refused(403, "postern/builtin/endpoint");
+        connection.read_answer().assert_refused_by_provider("postern/builtin/endpoint");
     }
 }
 
@@ -105,7 +105,7 @@ fn a_reload_changes_what_is_open_on_an_open_connection() {
     let files = "POST /v1/files HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 0\r\n\r\n";
 
     connection.send(files);
-    connection.read_answer().assert_refused(403, "postern/builtin/endpoint");
+    connection.read_answer().assert_refused_by_provider("postern/builtin/endpoint");
     let opened =
         policy(&["{name: llm, hosts: [api.anthropic.com], action: Inspect, endpoints: [{path: /v1/files}]}"]);
     test.gateway.reload_policy(&opened, "success");

@@ -17,9 +17,9 @@ fn websocket(test: &Providers, host: &str, path: &str) -> Answer {
 fn the_websocket_of_responses_is_answered_426_and_the_post_passes() {
     let test = inspected(&["api.openai.com", "chatgpt.com"]);
 
-    websocket(&test, "api.openai.com", "/v1/responses").assert_refused(426, "postern/builtin/upgrade");
+    websocket(&test, "api.openai.com", "/v1/responses").assert_refused(426, "postern/builtin/provider-state");
     websocket(&test, "chatgpt.com", "/backend-api/codex/responses")
-        .assert_refused(426, "postern/builtin/upgrade");
+        .assert_refused(426, "postern/builtin/provider-state");
     assert!(test.upstream.requests().is_empty());
 
     test.assert_open(&["POST api.openai.com/v1/responses"]);
@@ -35,7 +35,7 @@ fn it_is_426_too_where_the_rule_lists_the_post_alone() {
     );
 
     websocket(&test, "api.openai.com", "/v1/responses").assert_refused(426, "postern/builtin/endpoint");
-    websocket(&test, "api.openai.com", "/v1/realtime").assert_refused(403, "postern/builtin/endpoint");
+    websocket(&test, "api.openai.com", "/v1/realtime").assert_refused_by_provider("postern/builtin/endpoint");
 
     test.assert_closed(&["GET api.openai.com/v1/responses", "POST api.openai.com/v1/chat/completions"]);
     test.assert_open(&["POST api.openai.com/v1/responses"]);

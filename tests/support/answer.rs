@@ -48,10 +48,14 @@ impl Answer {
         assert!(lines[3].starts_with("Reason: "), "{text}");
     }
 
-    /// Asserts the refusal of a provider's host: an error in JSON with the same four lines in its message, and a
+    /// Asserts the refusal of a provider's host: an error in JSON, or plain text, with the same four lines in its message, and a
     /// status at which clients show it once.
     #[track_caller]
-    pub(crate) fn assert_refused_in_json(&self, rule: &str) {
+    pub(crate) fn assert_refused_by_provider(&self, rule: &str) {
+        if self.header("content-type").is_some_and(|kind| kind.starts_with("text/plain")) {
+            // The dialect of such a host is not known at this path.
+            return self.assert_refused(403, rule);
+        }
         assert!(matches!(self.status, 400 | 403 | 413 | 415), "{self:?}");
         assert_eq!(self.header("x-postern-decision"), Some("deny"), "{self:?}");
         assert_eq!(self.header("x-postern-rule"), Some(rule), "{self:?}");

@@ -58,7 +58,7 @@ fn no_file_is_uploaded_with_anybodys_key() {
     let key = [("x-api-key", "sk-ant-attackers")];
     let answer =
         test.gateway.agent().request("POST", "https://api.anthropic.com/v1/files", &key, b"the secret");
-    answer.assert_refused(403, "postern/builtin/endpoint");
+    answer.assert_refused_by_provider("postern/builtin/endpoint");
     assert_that_inference_passes(&test);
 }
 

@@ -12,11 +12,12 @@ use crate::call::{Facts, Input, Kind, Tool, ToolCall};
 use crate::config::source;
 use crate::policy::Policy;
 use crate::policy::destination::{Flow, Protocol};
-use crate::policy::explain::Explanation;
+use crate::policy::explain::{Explanation, Said};
 use crate::policy::inspection::Asked;
 use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
-use crate::provider;
+use crate::provider::answer::ask;
+use crate::provider::{self, kind};
 
 /// The largest question that is read.
 const MOST_BYTES: u64 = 4 << 20;
@@ -39,7 +40,7 @@ struct AskedCall {
     /// A mapping of parameters, or the text of a custom tool. None: only what the call's start decides is known.
     #[serde(default)]
     input: Option<Value>,
-    /// What kind of tool it is.
+    /// What kind of tool it is, where the catalogue does not know it or is to be overruled.
     #[serde(default)]
     kind: Option<Kind>,
     /// With a kind: what is run, read, written or fetched, where the input's own parameters do not say it.
@@ -126,10 +127,12 @@ impl Question {
 
 impl AskedCall {
     fn ask(&self, policy: &Policy) -> Explanation {
-        let tool =
-            Tool { name: &self.name, namespace: self.namespace.as_deref(), kinds: self.kind.as_slice() };
+        let kinds = match self.kind {
+            Some(_) => self.kind.as_slice(),
+            None => kind::kinds(&self.name),
+        };
+        let tool = Tool { name: &self.name, namespace: self.namespace.as_deref(), kinds };
         let Some(input) = &self.input else { return policy.explain_start(&tool) };
-        let facts = self.facts();
         // An event keeps the input as the text it came in.
         let parsed = input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
         let input = match (&parsed, input) {
@@ -137,7 +140,11 @@ impl AskedCall {
             (None, Value::String(text)) => Input::Text(text),
             (None, value) => Input::Json(value),
         };
-        policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() })
+        if self.kind.is_some() {
+            let facts = self.facts();
+            return policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() });
+        }
+        by_catalogue(policy, &ToolCall { tool, input, facts: None })
     }
 
     /// What is written of it besides the input; none where nothing is.
@@ -153,6 +160,16 @@ impl AskedCall {
             ..Facts::new(kind)
         })
     }
+}
+
+/// Explains a call as what the catalogue takes it for: of several kinds, that by which it is decided.
+fn by_catalogue(policy: &Policy, call: &ToolCall<'_>) -> Explanation {
+    let Tool { name, namespace, .. } = call.tool;
+    let decided = Said::from(&ask(policy, (name, namespace), call.input).decision);
+    let read = kind::read(name, call.input).unwrap_or_default();
+    let explain = |facts: &Facts<'_>| policy.explain_call(&ToolCall { facts: Some(facts), ..*call });
+    let explained = read.iter().map(explain).find(|explanation| explanation.decision == decided);
+    explained.unwrap_or_else(|| policy.explain_call(call))
 }
 
 impl AskedDestination {

@@ -239,7 +239,12 @@ pub struct Credential {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "what is signed for: {service, region}")]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    default,
+    expecting = "what is signed for: {service, region}"
+)]
 pub struct SigV4 {
     pub service: String,
     pub region: String,

@@ -50,7 +50,9 @@ pub(super) fn aws_word(text: &str) -> Result<(), String> {
     }
     let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if text.len() > 63 || !text.bytes().all(fine) {
-        return Err("expected 1 to 63 lower-case letters, digits and `-`, as in `bedrock` or `us-east-1`".to_owned());
+        return Err(
+            "expected 1 to 63 lower-case letters, digits and `-`, as in `bedrock` or `us-east-1`".to_owned()
+        );
     }
     Ok(())
 }

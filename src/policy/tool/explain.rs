@@ -41,7 +41,7 @@ impl Policy {
         let mut rules = self.explain_rules(&question);
         rules.extend(self.explain_built_in(call, &verdict.decision));
         Explanation {
-            about: name(&call.tool),
+            about: name(&tool),
             decision: Said::from(&verdict.decision),
             recorded: verdict.audited.iter().map(Said::from).collect(),
             rules,

@@ -97,8 +97,8 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
     ruling
 }
 
-/// Asks about every kind that a call is; one denial is enough.
-fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
+/// Asks about every kind that a call is by the catalogue; one denial is enough. Calls inside it are others.
+pub fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
     let tool = Tool { name, namespace, kinds: kind::kinds(name) };
     let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
     let Some(all) = kind::read(name, input) else { return about(None) };
@@ -123,13 +123,13 @@ fn together(one: Verdict, other: Verdict) -> Verdict {
 fn parse(input: &str, limits: Limits) -> Result<Value, String> {
     let text = if input.trim().is_empty() { "{}" } else { input };
     let document = Document::parse(text.as_bytes(), limits)
-        .map_err(|error| format!("The tool's input is no JSON that can be read: {error}"))?;
+        .map_err(|error| format!("The tool's input is not JSON that can be read: {error}"))?;
     if let Some(duplicate) = document.first_duplicate() {
         return Err(format!("The tool's input has two readings: {duplicate}"));
     }
     match serde_json::from_str(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err("The tool's input is no JSON object".to_owned()),
-        Err(_) => Err("The tool's input is no JSON that can be read".to_owned()),
+        Err(_) => Err("The tool's input is not JSON that can be read".to_owned()),
     }
 }

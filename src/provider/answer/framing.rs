@@ -99,35 +99,40 @@ impl Reader {
 
     /// Gives an event the name that its JSON says, where events have names: there are clients that go by the one, and
     /// clients that go by the other. Notes the end of the stream.
-    pub(super) fn name(&mut self, received: &mut Received, json: Value<'_>) -> Result<(), Broken> {
-        let Self::Events { form, over, .. } = self else { return Ok(()) };
+    ///
+    /// Answers that name, where the event has none or another.
+    pub(super) fn rename(&mut self, received: &Received, json: Value<'_>) -> Result<Option<Bytes>, Broken> {
+        let Self::Events { form, over, .. } = self else { return Ok(None) };
+        let mut renamed = None;
         if form.name == NameLine::Required && json.kind() == Kind::Object {
             let said = json
                 .get("type")
                 .map_err(|error| Broken::ambiguous(format!("`type` of an event: {error}")))?;
             if let Some(said) = said.filter(|said| received.name().is_none_or(|name| !said.says(name))) {
-                rename(received, said)?;
+                renamed = Some(word(said)?);
             }
         }
         *over |= match form.end {
             End::Data(_) => received.is_done(),
-            End::Name(names) => received.name().is_some_and(|name| names.contains(&name)),
+            End::Name(names) => {
+                let name = renamed.as_ref().or(received.name.as_ref());
+                name.is_some_and(|name| names.iter().any(|end| name == end.as_bytes()))
+            }
             End::Body => false,
         };
-        Ok(())
+        Ok(renamed)
     }
 }
 
-fn rename(received: &mut Received, said: Value<'_>) -> Result<(), Broken> {
-    let word = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-    };
-    let Some(name) = said.text().filter(|text| word(text)) else {
-        return Err(Broken::malformed("the `type` of an event is no word"));
-    };
-    received.name = Some(Bytes::copy_from_slice(name.as_bytes()));
-    received.canonical = false;
-    Ok(())
+/// The name that an event says, which must be a word.
+fn word(said: Value<'_>) -> Result<Bytes, Broken> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match said.text() {
+        Some(name) if !name.is_empty() && name.bytes().all(is_part) => {
+            Ok(Bytes::copy_from_slice(name.as_bytes()))
+        }
+        Some(_) | None => Err(Broken::malformed("the `type` of an event is no word")),
+    }
 }
 
 fn next_event(decoder: &mut sse::Decoder, over: bool) -> Result<Option<Unit>, Broken> {

@@ -7,7 +7,7 @@ use super::framing::{Reader, Unit};
 use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
-use crate::wire::json::{Document, JsonError, Reason};
+use crate::wire::json::{Document, JsonError, Reason, Scratch};
 use crate::wire::sse;
 
 /// Guards one answer. Chunking never matters: any split of the same bytes gives the same output.
@@ -28,6 +28,8 @@ pub struct Guard {
     given: usize,
     passed: usize,
     edited: bool,
+    /// What the JSON of parts is read in.
+    scratch: Scratch,
 }
 
 enum State {
@@ -54,6 +56,7 @@ impl Guard {
             given: 0,
             passed: 0,
             edited: false,
+            scratch: Scratch::default(),
         }
     }
 
@@ -238,30 +241,31 @@ impl Guard {
     }
 
     /// Reads one part, and lets go on what may.
-    fn part(&mut self, received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
-        let raw = received.raw.clone();
-        let before = received.before.clone();
-        match self.take(received) {
+    fn part(&mut self, mut received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        match self.take(&mut received) {
             Ok(()) => self.emit(sink),
             Err(broken) => {
                 if self.opens(&broken) {
-                    sink.received(&before);
+                    sink.received(&received.before);
                 }
-                self.fail(broken, &raw, sink)
+                self.fail(broken, &received.raw, sink)
             }
         }
     }
 
     /// Gives one part to the transcript.
-    fn take(&mut self, mut received: Received) -> Result<(), Broken> {
-        let data = received.data.clone();
-        let is_empty = received.is_done() || data.is_empty();
-        let json: &[u8] = if is_empty { b"null" } else { &data };
-        let document = Document::parse(json, self.gate.settings().limits.json)
+    fn take(&mut self, received: &mut Received) -> Result<(), Broken> {
+        let is_empty = received.data.is_empty() || received.is_done();
+        let json: &[u8] = if is_empty { b"null" } else { &received.data };
+        let document = Document::parse_with(json, self.gate.settings().limits.json, &mut self.scratch)
             .map_err(|error| unread("an event", error))?;
-        self.reader.name(&mut received, document.root())?;
-        let event = Event { name: received.name(), json: document.root(), received: &received };
+        if let Some(name) = self.reader.rename(received, document.root())? {
+            received.name = Some(name);
+            received.canonical = false;
+        }
+        let event = Event { name: received.name(), json: document.root(), received };
         self.transcript.event(&event, &mut self.gate, &mut self.out)?;
+        document.give_back(&mut self.scratch);
         self.given += 1;
         self.normalization = Normalization::StreamReconstructed;
         let most = self.gate.settings().limits.body_bytes;

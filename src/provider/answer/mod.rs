@@ -26,6 +26,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use call::{Call, Fate, Form, Phase};
+pub use decide::ask;
 pub use gate::Gate;
 pub use guard::Guard;
 pub use part::{Event, Out, Part, Received};

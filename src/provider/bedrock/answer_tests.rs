@@ -15,10 +15,14 @@ fn call(index: u32, name: &str, input: &str, kind: &str) -> Vec<String> {
     let (start, end) = input.split_at(input.len() / 2);
     let piece = |text: &str| {
         let text = serde_json::Value::from(text);
-        format!(r#"contentBlockDelta {{"contentBlockIndex":{index},"delta":{{"toolUse":{{"input":{text}}}}},"p":"ab"}}"#)
+        format!(
+            r#"contentBlockDelta {{"contentBlockIndex":{index},"delta":{{"toolUse":{{"input":{text}}}}},"p":"ab"}}"#
+        )
     };
     vec![
-        format!(r#"contentBlockStart {{"contentBlockIndex":{index},"p":"a","start":{{"toolUse":{{"name":"{name}","toolUseId":"t{index}"{kind}}}}}}}"#),
+        format!(
+            r#"contentBlockStart {{"contentBlockIndex":{index},"p":"a","start":{{"toolUse":{{"name":"{name}","toolUseId":"t{index}"{kind}}}}}}}"#
+        ),
         piece(start),
         piece(end),
         format!(r#"contentBlockStop {{"contentBlockIndex":{index},"p":"abc"}}"#),
@@ -62,7 +66,8 @@ fn short(line: &str) -> String {
 
 #[test]
 fn a_denied_call_becomes_a_text_with_the_same_number() {
-    for (name, input) in [("Denied", "{}"), ("Held", r#"{"a":"forbidden"}"#), ("Held", "{"), ("Held", "[1]")] {
+    for (name, input) in [("Denied", "{}"), ("Held", r#"{"a":"forbidden"}"#), ("Held", "{"), ("Held", "[1]")]
+    {
         let all = message(&[text(0, "hi"), call(1, name, input, ""), text(2, "bye")]);
         let out: Vec<String> = judged(&all).iter().map(|line| short(line)).collect();
         let mut expected = all[..3].to_vec();
@@ -84,7 +89,8 @@ fn what_is_allowed_stays_byte_for_byte() {
         ("Held", "{}", r#","type":"tool_use""#),
         ("Held", "{}", r#","type":"server_tool_use""#),
     ] {
-        let all = message(&[text(0, "hi"), call(1, name, input, kind), call(2, name, input, kind), text(3, "bye")]);
+        let all =
+            message(&[text(0, "hi"), call(1, name, input, kind), call(2, name, input, kind), text(3, "bye")]);
         assert_eq!(judged(&all), all, "{name} {input}");
     }
 }
@@ -149,7 +155,10 @@ fn a_stream_with_two_readings_is_broken_off_by_an_exception() {
         held(r#"contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"name":"a"},"toolResult":{}}}"#),
         held(r#"contentBlockStart {"contentBlockIndex":0,"contentBlockIndex":1,"start":{}}"#),
         held(r#"contentBlockStart {"start":{"toolUse":{"name":"a"}}}"#),
-        vec![start(0), r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":{}}}}"#.to_owned()],
+        vec![
+            start(0),
+            r#"contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":{}}}}"#.to_owned(),
+        ],
     ] {
         let (out, ended) = streamed(CONVERSE, Names::default(), &bytes(&message(&[blocks.clone()])), 1 << 20);
         assert!(ended.is_err(), "{blocks:?}");
@@ -185,17 +194,25 @@ fn what_an_answer_cost_is_read() {
 #[test]
 fn whole_answers_meet_the_same_verdicts() {
     let body = |blocks: &str, reason: &str| {
-        format!(r#"{{"output": {{"message": {{"content": [{blocks}], "role": "assistant"}}}}, "stopReason": "{reason}"}}"#)
+        format!(
+            r#"{{"output": {{"message": {{"content": [{blocks}], "role": "assistant"}}}}, "stopReason": "{reason}"}}"#
+        )
     };
     let call = |name: &str, kind: &str| {
-        format!(r#"{{"toolUse": {{"toolUseId": "t", "name": "{name}", "input": {{"a": "forbidden"}}{kind}}}}}"#)
+        format!(
+            r#"{{"toolUse": {{"toolUseId": "t", "name": "{name}", "input": {{"a": "forbidden"}}{kind}}}}}"#
+        )
     };
     let said = |blocks: &str| whole("x.y/converse", Names::default(), &body(blocks, "tool_use"));
     let (free, hosted) = (call("Free", ""), r#", "type": "server_tool_use""#);
     assert_eq!(said(&free).unwrap(), body(&free, "tool_use"));
     for name in ["Denied", "Held"] {
         let out = said(&format!(r#"{{"text": "hi"}}, {}"#, call(name, ""))).unwrap();
-        assert!(out.contains(r#"[{"text": "hi"}, {"text":"[postern]"#) && out.contains(r#""stopReason": "end_turn""#), "{out}");
+        assert!(
+            out.contains(r#"[{"text": "hi"}, {"text":"[postern]"#)
+                && out.contains(r#""stopReason": "end_turn""#),
+            "{out}"
+        );
         let out = said(&format!("{}, {free}", call(name, ""))).unwrap();
         assert!(out.contains(&free) && out.contains(r#""stopReason": "tool_use""#), "{out}");
         let result = r#"{"toolResult": {"toolUseId": "t", "content": []}}"#;
@@ -215,7 +232,9 @@ fn whole_answers_meet_the_same_verdicts() {
 
 /// Frames of InvokeModel around these events.
 fn chunks(events: &[&str]) -> Vec<u8> {
-    let wrapped = |event: &&str| frame("chunk", &format!(r#"{{"bytes":"{}","p":"abc"}}"#, BASE64_STANDARD.encode(event)));
+    let wrapped = |event: &&str| {
+        frame("chunk", &format!(r#"{{"bytes":"{}","p":"abc"}}"#, BASE64_STANDARD.encode(event)))
+    };
     events.iter().flat_map(wrapped).collect()
 }
 
@@ -261,9 +280,11 @@ fn messages_inside_invoke_meet_the_same_verdicts() {
 
 #[test]
 fn novas_own_stream_meets_the_same_verdicts() {
-    let keyed = |line: &String| line.split_once(' ').map(|(name, json)| format!(r#"{{"{name}":{json}}}"#)).unwrap();
+    let keyed =
+        |line: &String| line.split_once(' ').map(|(name, json)| format!(r#"{{"{name}":{json}}}"#)).unwrap();
     for (name, is_denied) in [("Denied", true), ("Held", true), ("Free", false)] {
-        let all: Vec<String> = message(&[call(0, name, r#"{"a":"forbidden"}"#, "")]).iter().map(keyed).collect();
+        let all: Vec<String> =
+            message(&[call(0, name, r#"{"a":"forbidden"}"#, "")]).iter().map(keyed).collect();
         let stream = chunks(&all.iter().map(String::as_str).collect::<Vec<_>>());
         let (out, ended) = streamed(NOVA, Names::default(), &stream, 64);
         assert_eq!((ended, out != stream), (Ok(()), is_denied), "{name}");
@@ -277,12 +298,17 @@ fn novas_own_stream_meets_the_same_verdicts() {
 fn chat_completions_inside_invoke_meet_the_same_verdicts() {
     let path = "openai.gpt-oss-120b-1%3A0/invoke-with-response-stream";
     let chunk = |delta: &str, reason: &str| {
-        format!(r#"{{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{{"index":0,"delta":{delta},"finish_reason":{reason}}}]}}"#)
+        format!(
+            r#"{{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{{"index":0,"delta":{delta},"finish_reason":{reason}}}]}}"#
+        )
     };
     for (name, is_denied) in [("Denied", true), ("Held", true), ("Free", false)] {
         let function = format!(r#"{{"name":"{name}","arguments":"{{\"a\":\"forbidden\"}}"}}"#);
-        let call = format!(r#"{{"role":"assistant","tool_calls":[{{"index":0,"id":"t","type":"function","function":{function}}}]}}"#);
-        let metrics = r#"{"choices":[],"amazon-bedrock-invocationMetrics":{"inputTokenCount":1,"outputTokenCount":3}}"#;
+        let call = format!(
+            r#"{{"role":"assistant","tool_calls":[{{"index":0,"id":"t","type":"function","function":{function}}}]}}"#
+        );
+        let metrics =
+            r#"{"choices":[],"amazon-bedrock-invocationMetrics":{"inputTokenCount":1,"outputTokenCount":3}}"#;
         let stream = chunks(&[&chunk(&call, "null"), &chunk("{}", "\"tool_calls\""), metrics]);
         let (out, ended) = streamed(path, Names::default(), &stream, 64);
         assert_eq!((ended, out != stream), (Ok(()), is_denied), "{name}");
@@ -298,7 +324,8 @@ fn chat_completions_inside_invoke_meet_the_same_verdicts() {
 
 #[test]
 fn what_may_be_a_call_in_an_api_that_is_not_known_is_refused() {
-    let judged = |events: &[&str]| streamed("x.y/invoke-with-response-stream", Names::default(), &chunks(events), 64);
+    let judged =
+        |events: &[&str]| streamed("x.y/invoke-with-response-stream", Names::default(), &chunks(events), 64);
     for event in [
         r#"{"outputText":"hi","index":0,"completionReason":null}"#,
         r#"{"generation":"hi","stop_reason":"tool_use"}"#,
@@ -331,7 +358,10 @@ fn a_whole_answer_of_invoke_is_that_of_its_api() {
         let free = body.replace("NAME", "Free");
         assert_eq!(whole(path, Turns::AllowAll, &free).unwrap(), free);
         let denied = whole(path, Names::default(), &body.replace("NAME", "Denied")).unwrap();
-        assert!(denied.contains("[postern]") && denied.contains("end_turn") && !denied.contains("tool_use"), "{denied}");
+        assert!(
+            denied.contains("[postern]") && denied.contains("end_turn") && !denied.contains("tool_use"),
+            "{denied}"
+        );
     }
 }
 

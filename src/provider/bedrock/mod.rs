@@ -84,7 +84,11 @@ impl Adapter for Bedrock {
 
     fn framing(&self, _: &Asked<'_>, _: &RequestFacts, content_type: &str) -> Framing {
         // An error comes whole, where a stream was asked for too.
-        if content_type == "application/vnd.amazon.eventstream" { Framing::EventStream } else { Framing::Whole }
+        if content_type == "application/vnd.amazon.eventstream" {
+            Framing::EventStream
+        } else {
+            Framing::Whole
+        }
     }
 
     fn transcript(&self, asked: &Asked<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>> {

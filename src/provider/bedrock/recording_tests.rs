@@ -40,7 +40,10 @@ fn check(lines: &[String], name: &Path) {
         match event {
             "contentBlockStart" => {
                 assert_eq!((open, index), (None, Some(next)), "{name:?}: {line}");
-                calls += u32::from(json["start"]["toolUse"]["type"] != "server_tool_use" && json["start"]["toolUse"].is_object());
+                calls += u32::from(
+                    json["start"]["toolUse"]["type"] != "server_tool_use"
+                        && json["start"]["toolUse"].is_object(),
+                );
                 open = index;
             }
             "contentBlockDelta" => {
@@ -88,9 +91,14 @@ fn a_recorded_stream_in_which_calls_are_denied_stays_in_order_however_it_is_cut(
                 check(&after, &recording);
             }
             for piece in [1, 64, 333] {
-                assert!(streamed(&path, judge(), &stream, piece).0 == out, "{recording:?} in pieces of {piece}");
+                assert!(
+                    streamed(&path, judge(), &stream, piece).0 == out,
+                    "{recording:?} in pieces of {piece}"
+                );
             }
-            let had_calls = lines(&stream).iter().any(|line| line.contains(r#""toolUse":{"name"#) || line.contains("toolUseId"));
+            let had_calls = lines(&stream)
+                .iter()
+                .any(|line| line.contains(r#""toolUse":{"name"#) || line.contains("toolUseId"));
             assert_eq!(out != stream, had_calls, "{recording:?}");
         }
     }
@@ -118,7 +126,10 @@ fn recorded_whole_answers_are_edited_only_where_a_call_is_denied() {
         assert_eq!(whole(&path, Turns::AllowAll, &body).unwrap(), body, "{recording:?}");
         let denied: Json = serde_json::from_str(&whole(&path, Turns::DenyAll, &body).unwrap()).unwrap();
         let before: Json = serde_json::from_str(&body).unwrap();
-        assert!(!denied.to_string().contains("toolUse") && !denied.to_string().contains("toolResult"), "{recording:?}");
+        assert!(
+            !denied.to_string().contains("toolUse") && !denied.to_string().contains("toolResult"),
+            "{recording:?}"
+        );
         assert_ne!(denied["stopReason"], "tool_use", "{recording:?}");
         assert_eq!(denied["usage"], before["usage"]);
     }

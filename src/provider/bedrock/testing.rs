@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use http::HeaderMap;
 
 use crate::call::{
-    Advice, Api, Decision, Denial, Dialect, Hosted, HostedAction, Judge, Judgement, Service, Start, Terms, Tool,
-    ToolCall, Vendor, Verdict,
+    Advice, Api, Decision, Denial, Dialect, Hosted, HostedAction, Judge, Judgement, Service, Start, Terms,
+    Tool, ToolCall, Vendor, Verdict,
 };
 use crate::event;
 use crate::provider::adapter::{Adapter, Asked, Framing};
@@ -79,7 +79,9 @@ pub(super) fn outcome(path: &str, body: &str, rules: Rules) -> String {
     match drafted(path, body, rules) {
         Ok(Drafted { body: None, .. }) => "same".to_owned(),
         Ok(Drafted { body: Some(body), .. }) => String::from_utf8(body).unwrap(),
-        Err(denial) => denial.decision.rule.map_or_else(|| "policy".to_owned(), |rule| rule.as_str().to_owned()),
+        Err(denial) => {
+            denial.decision.rule.map_or_else(|| "policy".to_owned(), |rule| rule.as_str().to_owned())
+        }
     }
 }
 

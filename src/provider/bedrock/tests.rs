@@ -9,16 +9,19 @@ const SPEC: &str = r#"{"toolSpec":{"name":"run","inputSchema":{"json":{}}}}"#;
 const SEARCH: &str = r#"{"systemTool":{"name":"nova_grounding"}}"#;
 
 fn tools(list: &str, choice: &str, messages: &str) -> String {
-    format!(r#"{{"messages":[{messages}], "toolConfig": {{"tools": [{list}]{choice}}}, "inferenceConfig":{{}}}}"#)
+    format!(
+        r#"{{"messages":[{messages}], "toolConfig": {{"tools": [{list}]{choice}}}, "inferenceConfig":{{}}}}"#
+    )
 }
 
 /// The list of tools and the choice that are left; `gone` where there is no `toolConfig` any more.
 fn left(list: &str, choice: &str) -> String {
     let edited = outcome(CONVERSE, &tools(list, choice, ""), STRIP);
     let rest = edited.split_once(r#""toolConfig": {"tools": ["#).map(|(_, rest)| rest.to_owned());
-    rest.map_or_else(|| if edited == "same" { edited } else { "gone".to_owned() }, |rest| {
-        rest.split_once(r#"}, "inferenceConfig""#).unwrap().0.to_owned()
-    })
+    rest.map_or_else(
+        || if edited == "same" { edited } else { "gone".to_owned() },
+        |rest| rest.split_once(r#"}, "inferenceConfig""#).unwrap().0.to_owned(),
+    )
 }
 
 #[test]
@@ -67,7 +70,10 @@ fn a_conversation_with_calls_keeps_a_tool_that_is_not_available() {
         let message = format!(r#"{{"role":"user","content":[{block}]}}"#);
         let choice = r#","toolChoice":{"any":{}}"#;
         let edited = outcome(CONVERSE, &tools(SEARCH, choice, &message), STRIP);
-        assert!(edited.contains(r#""toolConfig": {"tools":[{"toolSpec":{"name":"not_available""#), "{edited}");
+        assert!(
+            edited.contains(r#""toolConfig": {"tools":[{"toolSpec":{"name":"not_available""#),
+            "{edited}"
+        );
         assert!(!edited.contains("toolChoice") && edited.contains(block), "{edited}");
         assert_eq!(edited, outcome(CONVERSE, &tools(SEARCH, choice, &message), STRIP));
         assert_eq!(outcome(CONVERSE, &tools(SPEC, choice, &message), STRIP), "same");
@@ -76,7 +82,8 @@ fn a_conversation_with_calls_keeps_a_tool_that_is_not_available() {
 
 #[test]
 fn fields_of_the_models_own_api_are_closed_like_that_api() {
-    let with = |fields: &str| format!(r#"{{"messages":[],"additionalModelRequestFields":{fields},"system":[]}}"#);
+    let with =
+        |fields: &str| format!(r#"{{"messages":[],"additionalModelRequestFields":{fields},"system":[]}}"#);
     for (fields, expected) in [
         (r#"{"thinking":{"type":"enabled","budget_tokens":1024},"anthropic_beta":["x"],"top_k":1}"#, None),
         (r#"{"tools":[{"type":"bash_20250124","name":"bash"}]}"#, None),
@@ -85,8 +92,14 @@ fn fields_of_the_models_own_api_are_closed_like_that_api() {
             r#"{"tools":[{"type":"bash_20250124","name":"bash"},{"type":"web_search_20250305","name":"web_search"}]}"#,
             Some(r#"{"tools":[{"type":"bash_20250124","name":"bash"}]}"#),
         ),
-        (r#"{"top_k":1,"tools":[{"type":"code_execution_20250825","name":"code_execution"}]}"#, Some(r#"{"top_k":1}"#)),
-        (r#"{"mcp_servers":[{"type":"url","url":"https://x","name":"x"}],"top_k":1}"#, Some(r#"{"top_k":1}"#)),
+        (
+            r#"{"top_k":1,"tools":[{"type":"code_execution_20250825","name":"code_execution"}]}"#,
+            Some(r#"{"top_k":1}"#),
+        ),
+        (
+            r#"{"mcp_servers":[{"type":"url","url":"https://x","name":"x"}],"top_k":1}"#,
+            Some(r#"{"top_k":1}"#),
+        ),
         (r#"{"web_search_options":{},"top_k":1}"#, Some(r#"{"top_k":1}"#)),
     ] {
         let expected = expected.map_or_else(|| "same".to_owned(), with);
@@ -120,7 +133,9 @@ fn what_the_provider_would_fetch_is_asked_about() {
 
 #[test]
 fn changes_of_tools_inside_a_conversation_go_with_their_tool() {
-    let body = |block: &str| tools(&format!("{SPEC},{SEARCH}"), "", &format!(r#"{{"role":"system","content":[{block}]}}"#));
+    let body = |block: &str| {
+        tools(&format!("{SPEC},{SEARCH}"), "", &format!(r#"{{"role":"system","content":[{block}]}}"#))
+    };
     let plain = r#"{"text":"[postern] A change of tools was removed by policy."}"#;
     for (block, goes) in [
         (r#"{"toolAddition":{"tool":{"type":"tool_reference","name":"run"}}}"#, false),
@@ -191,8 +206,12 @@ fn a_request_says_its_model_its_way_and_its_tools() {
     let none = drafted(CONVERSE, r#"{"messages":[]}"#, STRIP).unwrap().facts;
     assert!(none.tools.is_empty() && !none.writes);
     let arn = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aapplication-inference-profile%2Fa1b2/invoke";
-    let facts = drafted(arn, r#"{"anthropic_version":"x","model":"other","messages":[]}"#, STRIP).unwrap().facts;
-    assert_eq!(facts.model.as_deref(), Some("arn:aws:bedrock:us-east-1:1:application-inference-profile/a1b2"));
+    let facts =
+        drafted(arn, r#"{"anthropic_version":"x","model":"other","messages":[]}"#, STRIP).unwrap().facts;
+    assert_eq!(
+        facts.model.as_deref(),
+        Some("arn:aws:bedrock:us-east-1:1:application-inference-profile/a1b2")
+    );
 }
 
 #[test]
@@ -201,9 +220,13 @@ fn the_body_of_invoke_is_read_as_its_models_api() {
     let search = r#"{"type":"web_search_20250305","name":"web_search"}"#;
     let bash = r#"{"type":"bash_20250124","name":"bash"}"#;
     let function = r#"{"type":"function","function":{"name":"run"}}"#;
-    let claude = |tools: &str| format!(r#"{{"anthropic_version":"bedrock-2023-05-31","messages":[],"tools":[{tools}]}}"#);
+    let claude = |tools: &str| {
+        format!(r#"{{"anthropic_version":"bedrock-2023-05-31","messages":[],"tools":[{tools}]}}"#)
+    };
     let chat = |tools: &str| format!(r#"{{"messages":[],"tools":[{tools}]}}"#);
-    let nova = |tools: &str| format!(r#"{{"schemaVersion":"messages-v1","messages":[],"toolConfig":{{"tools":[{tools}]}}}}"#);
+    let nova = |tools: &str| {
+        format!(r#"{{"schemaVersion":"messages-v1","messages":[],"toolConfig":{{"tools":[{tools}]}}}}"#)
+    };
     let without_tools = r#"{"schemaVersion":"messages-v1","messages":[]}"#;
     let (same, refused) = ("same", "postern/builtin/unparseable");
     for (model, body, expected) in [
@@ -222,7 +245,11 @@ fn the_body_of_invoke_is_read_as_its_models_api() {
         ("amazon.titan-text-express-v1", r#"{"inputText":"hi","textGenerationConfig":{}}"#.to_owned(), same),
         ("meta.llama3-70b", r#"{"prompt":"hi","max_gen_len":1}"#.to_owned(), same),
         ("openai.gpt-oss-120b-1%3A0", chat(function), same),
-        ("openai.gpt-oss-120b-1%3A0", chat(r#"{"type":"mcp","server_url":"https://x"}"#), r#"{"messages":[]}"#),
+        (
+            "openai.gpt-oss-120b-1%3A0",
+            chat(r#"{"type":"mcp","server_url":"https://x"}"#),
+            r#"{"messages":[]}"#,
+        ),
         ("cohere.command-r-v1%3A0", r#"{"message":"hi","tools":[{"name":"x"}]}"#.to_owned(), refused),
         ("cohere.command-r-v1%3A0", r#"{"message":"hi","connectors":[{"id":"web"}]}"#.to_owned(), refused),
         ("cohere.command-r-v1%3A0", r#"{"message":"hi","documents":[]}"#.to_owned(), same),
@@ -231,7 +258,9 @@ fn the_body_of_invoke_is_read_as_its_models_api() {
     ] {
         assert_eq!(outcome(&format!("{model}/invoke"), &body, STRIP), expected, "{model} {body}");
     }
-    let image = |url| format!(r#"{{"messages":[{{"content":[{{"type":"image_url","image_url":{{"url":"{url}"}}}}]}}]}}"#);
+    let image = |url| {
+        format!(r#"{{"messages":[{{"content":[{{"type":"image_url","image_url":{{"url":"{url}"}}}}]}}]}}"#)
+    };
     assert_eq!(outcome("x.y/invoke", &image("data:image/png;base64,aGk="), STRIP), same);
     assert_eq!(outcome("x.y/invoke", &image("https://x/y.png"), STRIP), "policy");
 }
@@ -241,16 +270,24 @@ fn what_tokens_are_counted_of_is_read_too() {
     use base64::Engine;
     use base64::prelude::BASE64_STANDARD;
     let path = "anthropic.claude-v2/count-tokens";
-    let converse = |tools: &str| format!(r#"{{"input":{{"converse":{{"toolConfig":{{"tools":[{tools}]}}}}}}}}"#);
+    let converse =
+        |tools: &str| format!(r#"{{"input":{{"converse":{{"toolConfig":{{"tools":[{tools}]}}}}}}}}"#);
     assert_eq!(outcome(path, &converse(SPEC), STRIP), "same");
     assert_eq!(outcome(path, &converse(&format!("{SPEC},{SEARCH}")), STRIP), converse(SPEC));
-    let invoke = |body: &str| format!(r#"{{"input":{{"invokeModel":{{"body":"{}"}}}}}}"#, BASE64_STANDARD.encode(body));
+    let invoke = |body: &str| {
+        format!(r#"{{"input":{{"invokeModel":{{"body":"{}"}}}}}}"#, BASE64_STANDARD.encode(body))
+    };
     let body = r#"{"anthropic_version":"x","messages":[],"tools":[{"name":"run"}]}"#;
     assert_eq!(outcome(path, &invoke(body), STRIP), "same");
     let with_search = body.replace("]}", r#",{"type":"web_search_20250305","name":"web_search"}]}"#);
     assert_eq!(outcome(path, &invoke(&with_search), STRIP), invoke(body));
     assert_eq!(drafted(path, &invoke(body), STRIP).unwrap().facts.tools[0].name, "run");
-    for broken in [r#"{"input":{"invokeModel":{"body":"%"}}}"#, &invoke("{"), "{}", r#"{"input":{"converse":1,"converse":1}}"#] {
+    for broken in [
+        r#"{"input":{"invokeModel":{"body":"%"}}}"#,
+        &invoke("{"),
+        "{}",
+        r#"{"input":{"converse":1,"converse":1}}"#,
+    ] {
         assert_eq!(outcome(path, broken, STRIP), "postern/builtin/unparseable", "{broken}");
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Door {
 pub(super) enum Closed {
     /// The entry is removed.
     Removed,
+    /// The same, unless it holds nothing but the first object with nothing but these keys.
+    RemovedBeside(&'static str, &'static [&'static str]),
     /// It is a list of `{"id":…}`, each of a type of its own: this and the id.
     Items(&'static str),
     /// It stands for configuration that is kept at the provider, without which the request means something else.
@@ -69,7 +71,14 @@ pub(super) const DOORS: &[Door] = &[
     refused("agent_id", &[Mistral]),
     removed("data_sources", &[AzureOpenAi]),
     // Google's form of its own parameters, among them content that is kept there with its tools.
-    removed("extra_body", &[Gemini, VertexAi]),
+    Door {
+        key: "extra_body",
+        at: At::Only(&[Gemini, VertexAi]),
+        closed: Closed::RemovedBeside(
+            "google",
+            &["thinking_config", "thinkingConfig", "safety_settings", "safetySettings", "thought_tag_marker"],
+        ),
+    },
     // DashScope's.
     removed("enable_search", &[]),
     removed("search_options", &[]),

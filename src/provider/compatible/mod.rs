@@ -8,12 +8,16 @@ pub(in crate::provider) mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::call::{Denial, ToolDefinition, Vendor};
+use crate::call::{Denial, Kind, ToolDefinition, Vendor};
+use crate::provider::kind;
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 use doors::{Closed, DOORS, Door, KEYS};
 
 pub(in crate::provider) use model::models;
+
+/// Tools whose input is a list of calls, or a script that calls.
+const INDIRECT: &[&str] = &["parallel", "multi_tool_use.parallel", "batch", "exec"];
 
 /// Asks about every door that the vendor has beside `tools`, and closes those that policy does not open.
 ///
@@ -35,6 +39,11 @@ pub(in crate::provider) fn close_doors(draft: &mut Draft<'_>, vendor: Vendor) ->
     Ok(())
 }
 
+/// Whether a call of this tool may change files: by itself, or by other calls that it holds.
+pub(in crate::provider) fn may_write(name: &str) -> bool {
+    kind::kinds(name).contains(&Kind::Write) || INDIRECT.contains(&name)
+}
+
 /// What a tool is called, and the digest of its definition as it stands in the request.
 pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> ToolDefinition {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, definition.raw().as_bytes());
@@ -44,16 +53,30 @@ pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> Tool
 
 fn close<'d>(draft: &mut Draft<'d>, door: &Door, value: Value<'d>) -> Result<(), Denial> {
     match door.closed {
-        Closed::Removed => {
-            if draft.strips(door.key)? {
-                draft.remove(value)?;
+        Closed::Removed => remove(draft, door.key, value),
+        Closed::RemovedBeside(outer, keys) => {
+            if has_only(value, &[outer])
+                && draft.get(value, outer)?.is_some_and(|inner| has_only(inner, keys))
+            {
+                return Ok(());
             }
-            Ok(())
+            remove(draft, door.key, value)
         }
         Closed::Items(prefix) => close_items(draft, door.key, prefix, value),
         Closed::Refused => draft.refuses(door.key),
         Closed::State => draft.keeps_state(door.key),
     }
+}
+
+fn remove<'d>(draft: &mut Draft<'d>, key: &str, value: Value<'d>) -> Result<(), Denial> {
+    if draft.strips(key)? { draft.remove(value) } else { Ok(()) }
+}
+
+/// Whether an object has no keys but these.
+fn has_only(object: Value<'_>, keys: &[&str]) -> bool {
+    object
+        .entries()
+        .is_some_and(|mut entries| entries.all(|entry| keys.iter().any(|key| entry.key.says(key))))
 }
 
 fn close_items<'d>(draft: &mut Draft<'d>, key: &str, prefix: &str, list: Value<'d>) -> Result<(), Denial> {

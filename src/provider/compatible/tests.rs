@@ -54,6 +54,17 @@ fn parameters_that_make_a_vendor_act_are_removed_and_their_twins_stay() {
 }
 
 #[test]
+fn parameters_of_google_that_only_say_how_to_think_stay() {
+    let thinking = r#"{"extra_body":{"google":{"thinking_config":{"thinking_budget":1}}}}"#;
+    let with_cache = r#"{"extra_body":{"google":{"thinking_config":{},"cached_content":"c"}}}"#;
+    expect(
+        Vendor::Gemini,
+        &[(thinking, thinking), (with_cache, "{}"), (r#"{"extra_body":{"tools":[]}}"#, "{}")],
+    );
+    expect(Vendor::OpenAi, &[(with_cache, with_cache)]);
+}
+
+#[test]
 fn plugins_are_asked_about_one_by_one() {
     let body = r#"{"plugins": [ {"id":"web"}, {"id":"context-compression"} ],"model":"m"}"#;
     let allowing = Policy { allowed: &["openrouter:plugin:context-compression"], ..STRICT };
@@ -163,7 +174,7 @@ fn a_host_of_which_nothing_is_known_has_every_door() {
     for door in DOORS {
         let body = format!(r#"{{"model":"m","{}":[{{"id":"x"}}]}}"#, door.key);
         let expected = match door.closed {
-            Closed::Removed | Closed::Items(_) => r#"{"model":"m"}"#.to_owned(),
+            Closed::Removed | Closed::RemovedBeside(..) | Closed::Items(_) => r#"{"model":"m"}"#.to_owned(),
             Closed::Refused => format!("!{}", door.key),
             Closed::State => format!("!state ({})", door.key),
         };

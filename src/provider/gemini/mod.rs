@@ -92,3 +92,35 @@ impl Adapter for Gemini {
 
 /// `data: {…}` and nothing else.
 const EVENTS: sse::Form = sse::Form { name: sse::NameLine::Absent, comments: false, end: sse::End::Body };
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+    use crate::call::{Service, Vendor};
+
+    #[test]
+    fn what_an_answer_says_of_itself_decides_how_it_is_cut() {
+        let headers = HeaderMap::new();
+        let asked = |api: Api| {
+            let service = Service { vendor: Vendor::Gemini, api, dialect: Some(Dialect::Gemini) };
+            Asked { service, path: "/v1/models/g:generateContent", query: None, headers: &headers }
+        };
+        let table = [
+            (true, "text/event-stream", Framing::Events(EVENTS)),
+            (false, "text/event-stream", Framing::Events(EVENTS)),
+            (true, "application/json", Framing::Array),
+            (true, "", Framing::Array),
+            (false, "application/json", Framing::Whole),
+            (false, "", Framing::Whole),
+        ];
+        for (stream, content_type, framing) in table {
+            let facts = RequestFacts { stream, ..RequestFacts::default() };
+            assert_eq!(Gemini.framing(&asked(Api::GenerateContent), &facts, content_type), framing);
+        }
+        let facts = RequestFacts::default();
+        assert!(Gemini.transcript(&asked(Api::GenerateContent), &facts).is_some());
+        assert!(Gemini.transcript(&asked(Api::CountTokens), &facts).is_none());
+    }
+}

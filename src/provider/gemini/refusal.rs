@@ -13,6 +13,7 @@ pub(super) fn answer(refusal: &Refusal<'_>) -> ErrorAnswer {
         Answer::Forbidden => FORBIDDEN,
         Answer::TooLarge => (413, "INVALID_ARGUMENT"),
         Answer::UnsupportedCoding => (415, "INVALID_ARGUMENT"),
+        Answer::Limited { .. } => (400, "FAILED_PRECONDITION"),
         Answer::Recoverable { status, code } => (status, code),
     };
     ErrorAnswer { status, headers: Vec::new(), body: body((status, word), refusal.message) }

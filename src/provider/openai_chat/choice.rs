@@ -41,7 +41,8 @@ enum State {
     /// Its name has not come; input that has.
     Unnamed(String),
     Open(Call),
-    Passed,
+    /// It goes on; with `true`, as its input was when that was decided.
+    Passed(bool),
     /// The text in its place.
     Denied(String),
     /// It never became complete.
@@ -195,10 +196,10 @@ impl Tracked {
             }
             State::Open(call) if form == self.form => call.push(&piece.input, gate),
             State::Open(_) => return Err(Broken::ambiguous("a tool call is of two kinds")),
-            State::Passed if !piece.input.trim().is_empty() => {
+            State::Passed(true) if !piece.input.trim().is_empty() => {
                 return Err(Broken::ambiguous("a tool call goes on after its end"));
             }
-            State::Passed | State::Denied(_) | State::Gone => {}
+            State::Passed(_) | State::Denied(_) | State::Gone => {}
         }
         Ok(())
     }
@@ -218,11 +219,11 @@ impl Tracked {
         self.begin(gate);
         self.state = match std::mem::replace(&mut self.state, State::Gone) {
             State::Open(call) => {
-                // What flows has gone on already.
-                let flows = !call.is_held();
+                let is_held = call.is_held();
                 match gate.finish(call) {
-                    Fate::Denied(text) if !flows => State::Denied(text),
-                    Fate::Passes | Fate::Denied(_) => State::Passed,
+                    Fate::Denied(text) if is_held => State::Denied(text),
+                    // What is not held has gone on already.
+                    Fate::Passes | Fate::Denied(_) => State::Passed(is_held),
                 }
             }
             decided => decided,
@@ -233,9 +234,9 @@ impl Tracked {
         self.state = match std::mem::replace(&mut self.state, State::Gone) {
             State::Unnamed(_) => State::Gone,
             State::Open(call) => {
-                let flows = !call.is_held();
+                let is_held = call.is_held();
                 gate.abandon(call);
-                if flows { State::Passed } else { State::Gone }
+                if is_held { State::Gone } else { State::Passed(false) }
             }
             decided => decided,
         };
@@ -250,7 +251,7 @@ impl Tracked {
         match &self.state {
             State::Unnamed(_) => true,
             State::Open(call) => call.is_held(),
-            State::Passed | State::Denied(_) | State::Gone => false,
+            State::Passed(_) | State::Denied(_) | State::Gone => false,
         }
     }
 

@@ -5,7 +5,8 @@ use crate::provider::request::Draft;
 use crate::wire::json::{Kind, Value};
 
 /// Keys below which a person or a model speaks: what looks like a URL there is text.
-const SPEECH: &[&str] = &["text", "thinking", "refusal", "name", "filename", "title", "detail", "format"];
+const SPEECH: &[&str] =
+    &["text", "thinking", "refusal", "content", "output", "arguments", "name", "filename", "title"];
 
 /// How much of a string is looked at for a scheme, in bytes.
 const LONGEST_SCHEME: usize = 64;

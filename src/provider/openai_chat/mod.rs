@@ -7,6 +7,8 @@ mod edit;
 mod hosted;
 mod messages;
 #[cfg(test)]
+mod property_tests;
+#[cfg(test)]
 mod recording_tests;
 mod request;
 #[cfg(test)]

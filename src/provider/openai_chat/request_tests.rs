@@ -163,6 +163,7 @@ fn urls_that_the_provider_would_fetch_are_refused() {
         r#"{"type":"file","file":{"file_data":"data:application/pdf;base64,AA","filename":"https://a"}}"#,
         r#"{"type":"input_audio","input_audio":{"data":"UklGR//a","format":"wav"}}"#,
         r#"{"type":"text","text":"see https://a.b"}"#,
+        r#"{"type":"tool_result","content":"https://a.b"}"#,
     ] {
         expect(&[(&part(fine), "")]);
     }
@@ -215,7 +216,7 @@ fn a_request_says_what_it_is() {
     );
     let allowing = Policy { allowed: &["openrouter:advisor"], ..STRICT };
     let facts = asked(&body, &allowing).unwrap().facts;
-    assert_eq!((facts.model.as_deref(), facts.stream, facts.writes), (Some("m"), true, true));
+    assert_eq!((facts.model.as_deref(), facts.stream, facts.writes), (Some("m"), true, false));
     assert_eq!(facts.models, ["m", "wise"]);
     let names: Vec<_> = facts.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["f", "openrouter:advisor", "g"]);
@@ -223,6 +224,19 @@ fn a_request_says_what_it_is() {
     let path = "/openai/deployments/mine/chat/completions";
     let facts = asked_at(Vendor::AzureOpenAi, path, r#"{"messages":[]}"#, &STRICT).unwrap().facts;
     assert_eq!((facts.model.as_deref(), facts.writes), (Some("mine"), false));
+}
+
+#[test]
+fn whether_files_may_be_changed_is_told_by_the_names_of_tools() {
+    for (name, writes) in
+        [("Write", true), ("apply_patch", true), ("exec", true), ("get_weather", false), ("Bash", false)]
+    {
+        let tools = format!(r#"{{"tools":[{F},{{"type":"function","function":{{"name":"{name}"}}}}]}}"#);
+        let functions = format!(r#"{{"functions":[{{"name":"{name}"}}]}}"#);
+        for body in [tools, functions] {
+            assert_eq!(asked(&body, &STRICT).unwrap().facts.writes, writes, "{body}");
+        }
+    }
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn calls_with_more_than_one_reading_are_refused() {
     let both = r#"{"tool_calls":[{"index":0,"function":{"name":"a"},"custom":{"name":"b"}}]}"#;
     refused(&[chunk(0, both, "")], "a function and a custom tool");
     refused(&[chunk(0, r#"{"tool_calls":[{"function":{"arguments":"{}"}}]}"#, "")], "does not say of which");
-    refused(&[start(0, "Free"), input(0, "{}"), finish("tool_calls"), input(0, "x")], "after its end");
+    refused(&[start(0, "Held"), input(0, "{}"), finish("tool_calls"), input(0, "x")], "after its end");
     let message =
         r#"{"choices":[{"index":0,"delta":{},"message":{"tool_calls":[{"function":{"name":"Denied"}}]}}]}"#;
     refused(&[message.to_owned()], "a whole message");
@@ -327,6 +327,8 @@ fn an_error_of_groq_does_not_say_what_a_denied_call_was() {
     {
         assert!(out(&[error(generation)]).contains(&refusal), "{generation}");
     }
+    let quoted = r#"{"name":"Held","arguments":"{\"a\":\"forbidden\"}"}"#;
+    assert!(out(&[error(quoted)]).contains("this use of it is not"));
     unchanged(&[error("<function=Free>{\"a\":1}</function>")]);
     unchanged(&[error("nonsense")]);
 }

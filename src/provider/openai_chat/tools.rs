@@ -1,7 +1,7 @@
 //! The tools of a request: which of them the client runs, and what has to follow where others are taken out.
 
 use crate::call::Denial;
-use crate::provider::compatible::{definition, is_other_case};
+use crate::provider::compatible::{definition, is_other_case, may_write};
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 
@@ -37,7 +37,7 @@ pub(super) fn read(draft: &mut Draft<'_>) -> Result<(), Denial> {
         }
     }
     functions(draft)?;
-    draft.facts.writes = !draft.facts.tools.is_empty();
+    draft.facts.writes = draft.facts.tools.iter().any(|tool| may_write(&tool.name));
     Ok(())
 }
 

@@ -69,7 +69,7 @@ impl Adapter for OpenAiResponses {
                 }
                 message.to_string()
             }
-            Answer::Forbidden | Answer::TooLarge | Answer::UnsupportedCoding => {
+            Answer::Forbidden | Answer::TooLarge | Answer::UnsupportedCoding | Answer::Limited { .. } => {
                 answer::refused(refusal.message, stream.as_deref())
             }
         })
@@ -82,6 +82,7 @@ fn status_and_code(answer: Answer) -> (u16, &'static str) {
         Answer::Forbidden => (400, "policy_violation"),
         Answer::TooLarge => (413, "policy_violation"),
         Answer::UnsupportedCoding => (415, "policy_violation"),
+        Answer::Limited { .. } => (400, "rate_limit_exceeded"),
         Answer::Recoverable { status, code } => (status, code),
     }
 }

@@ -47,6 +47,7 @@ use std::fmt;
 
 pub use edit::{EditError, Edits};
 pub use error::{Duplicate, JsonError, Reason};
+pub use parse::Scratch;
 pub use value::{Entries, Entry, Items, Value};
 
 /// What one document may cost.
@@ -118,7 +119,21 @@ impl<'a> Document<'a> {
     ///
     /// Where the bytes are no JSON (RFC 8259), or exceed a limit. Keys that stand twice are no error here.
     pub fn parse(bytes: &'a [u8], limits: Limits) -> Result<Self, JsonError> {
-        parse::parse(bytes, limits)
+        parse::parse(bytes, limits, &mut Scratch::default())
+    }
+
+    /// The same, in memory that was used before; [`Self::give_back`] gives it back.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::parse`].
+    pub fn parse_with(bytes: &'a [u8], limits: Limits, scratch: &mut Scratch) -> Result<Self, JsonError> {
+        parse::parse(bytes, limits, scratch)
+    }
+
+    /// Gives back the document's memory for the next.
+    pub fn give_back(self, scratch: &mut Scratch) {
+        scratch.keep(self.nodes);
     }
 
     /// The one value that is not in another.

@@ -9,8 +9,33 @@ use super::{Document, Kind, Limits, Node, Place, string};
 /// How many bytes of a usual body there are to a node, at least: room for so many nodes is made at once.
 const BYTES_PER_NODE: usize = 64;
 
-/// Reads a document; see [`Document::parse`].
-pub(super) fn parse(bytes: &[u8], limits: Limits) -> Result<Document<'_>, JsonError> {
+/// Memory that is used again from document to document, so that a stream of small ones allocates nothing.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    nodes: Vec<Node>,
+    open: Vec<Open>,
+    keys: Vec<u32>,
+}
+
+impl Scratch {
+    /// Takes back the memory of a document.
+    pub(super) fn keep(&mut self, mut nodes: Vec<Node>) {
+        if nodes.capacity() <= MOST_KEPT {
+            nodes.clear();
+            self.nodes = nodes;
+        }
+    }
+}
+
+/// The most nodes whose memory is kept: one large document does not cost memory for good.
+const MOST_KEPT: usize = 4096;
+
+/// Reads a document; see [`Document::parse_with`].
+pub(super) fn parse<'a>(
+    bytes: &'a [u8],
+    limits: Limits,
+    scratch: &mut Scratch,
+) -> Result<Document<'a>, JsonError> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(JsonError::new(u32::MAX as usize, Reason::TooLong));
     }
@@ -18,13 +43,15 @@ pub(super) fn parse(bytes: &[u8], limits: Limits) -> Result<Document<'_>, JsonEr
     if text.starts_with('\u{feff}') {
         return Err(JsonError::new(0, Reason::ByteOrderMark));
     }
+    let mut nodes = std::mem::take(&mut scratch.nodes);
+    nodes.reserve((bytes.len() / BYTES_PER_NODE).min(limits.nodes));
     let mut parser = Parser {
         text,
         bytes,
         at: 0,
-        nodes: Vec::with_capacity((bytes.len() / BYTES_PER_NODE).min(limits.nodes)),
-        open: Vec::new(),
-        keys: Vec::new(),
+        nodes,
+        open: std::mem::take(&mut scratch.open),
+        keys: std::mem::take(&mut scratch.keys),
         duplicates: BTreeMap::new(),
         limits,
     };
@@ -37,6 +64,8 @@ pub(super) fn parse(bytes: &[u8], limits: Limits) -> Result<Document<'_>, JsonEr
             Step::End => Step::End,
         };
     }
+    // Both are empty where a document was read to its end.
+    (scratch.open, scratch.keys) = (parser.open, parser.keys);
     Ok(Document { text, nodes: parser.nodes, duplicates: parser.duplicates })
 }
 
@@ -64,7 +93,7 @@ struct Parser<'a> {
     limits: Limits,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Open {
     node: u32,
     is_object: bool,

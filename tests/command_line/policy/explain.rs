@@ -27,7 +27,7 @@ const CALL: &str = include_str!("call.txt");
 
 #[test]
 fn every_rule_says_why_it_does_or_does_not_apply_to_a_call() {
-    let said = ask("toolCall: {name: Bash, kind: Shell, input: {command: 'sudo rm -r x token=abc'}}");
+    let said = ask("toolCall: {name: Bash, input: {command: 'sudo rm -r x token=abc'}}");
     assert_eq!(printed(&said), CALL);
 }
 
@@ -77,10 +77,32 @@ fn a_call_whose_input_is_not_known_is_decided_as_far_as_its_name_decides() {
 
 #[test]
 fn a_write_of_a_control_file_names_the_built_in_rule() {
-    let said = ask("toolCall: {name: Write, kind: Write, input: {}, paths: [/workspace/.mcp.json]}");
+    let said = ask("toolCall: {name: Write, input: {file_path: /workspace/.mcp.json}}");
     let text = printed(&said);
     assert!(
         text.contains("postern/builtin/agent-control-files (Deny) applies: .mcp.json is run by"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_tool_that_the_catalogue_does_not_know_has_the_kind_that_is_said() {
+    assert_eq!(
+        decided("toolCall: {name: ours, input: {x: sudo ls}}"),
+        "Allow by agents/coding-agents/toolDefault"
+    );
+    let by_kind = "toolCall: {name: ours, kind: Shell, commands: [sudo ls], input: {x: sudo ls}}";
+    assert_eq!(decided(by_kind), "Deny by agents/coding-agents/no-force-remove: Dangerous shell command");
+}
+
+#[test]
+fn a_call_of_several_kinds_is_explained_by_the_one_that_decides() {
+    let patch = "*** Begin Patch\n*** Add File: .mcp.json\n+{}\n*** End Patch";
+    let command = json!({"toolCall": {"name": "shell", "input": {"command": ["apply_patch", patch]}}});
+    let said = ask(&command.to_string());
+    let text = printed(&said);
+    assert!(
+        text.contains("a call of \"shell\" (Write)\nDeny by postern/builtin/agent-control-files"),
         "{text}"
     );
 }

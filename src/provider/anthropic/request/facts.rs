@@ -6,7 +6,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::offer::{Offer, Tool};
 use super::{Door, catalogue};
-use crate::call::{Denial, ToolDefinition};
+use crate::call::{Denial, Kind, ToolDefinition};
+use crate::provider::kind;
 use crate::provider::request::Draft;
 use crate::wire::json::{Document, Limits, Value};
 
@@ -45,7 +46,7 @@ pub(super) fn tools<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>, elsewhere: boo
         }
         tools.push(ToolDefinition { name: name(tool).to_owned(), sha256: sha256(tool.value.raw()) });
     }
-    draft.facts.writes = elsewhere || !tools.is_empty();
+    draft.facts.writes = elsewhere || offer.kept().any(|tool| kind::kinds(name(tool)).contains(&Kind::Write));
     draft.facts.tools = tools;
     let mut seen = std::collections::HashSet::new();
     draft.facts.models.retain(|model| seen.insert(model.clone()));

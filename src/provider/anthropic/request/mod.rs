@@ -10,6 +10,8 @@ mod facts;
 mod history;
 mod offer;
 #[cfg(test)]
+mod recording_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -26,7 +26,9 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, content: Value<'d>, offer: &Offer<
         if let Some(duplicate) = block.duplicate() {
             return Err(Denial::unparseable("content", duplicate));
         }
-        for Entry { key, value } in block.entries().into_iter().flatten().filter(|entry| !entry.value.is_null()) {
+        for Entry { key, value } in
+            block.entries().into_iter().flatten().filter(|entry| !entry.value.is_null())
+        {
             if key.says("toolUse") || key.says("toolResult") {
                 calls = true;
                 results(draft, value)?;
@@ -59,9 +61,8 @@ fn media<'d>(draft: &mut Draft<'d>, block: Value<'d>) -> Result<(), Denial> {
     for (member, place) in MEDIA {
         let Some(medium) = draft.get(block, member)? else { continue };
         let Some(source) = draft.get(medium, "source")? else { continue };
-        let is_elsewhere = |entry: &Entry<'_>| {
-            !entry.value.is_null() && !INLINE.iter().any(|inline| entry.key.says(inline))
-        };
+        let is_elsewhere =
+            |entry: &Entry<'_>| !entry.value.is_null() && !INLINE.iter().any(|inline| entry.key.says(inline));
         if source.entries().into_iter().flatten().any(|entry| is_elsewhere(&entry)) {
             draft.fetches(place)?;
         }
@@ -78,7 +79,8 @@ fn changes_what_is_gone<'d>(
     let Some(tool) = draft.get(change, "tool")? else { return draft.strips("toolAddition") };
     let said = draft.get(tool, "type")?.and_then(Value::text);
     let name = draft.get(tool, "name")?.and_then(Value::text);
-    let is_plain = |entry: &Entry<'_>| entry.key.says("type") || entry.key.says("name") || entry.value.is_null();
+    let is_plain =
+        |entry: &Entry<'_>| entry.key.says("type") || entry.key.says("name") || entry.value.is_null();
     let refers = said.as_deref().is_none_or(|said| said == "tool_reference")
         && tool.entries().into_iter().flatten().all(|entry| is_plain(&entry));
     if refers {

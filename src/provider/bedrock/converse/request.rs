@@ -21,7 +21,8 @@ pub(in crate::provider::bedrock) fn read<'d>(
     target: &Target,
 ) -> Result<(), Denial> {
     // First, since it says of itself what the request as a whole then says more of.
-    if let Some(fields) = draft.get(body, "additionalModelRequestFields")?.filter(|fields| !fields.is_null()) {
+    if let Some(fields) = draft.get(body, "additionalModelRequestFields")?.filter(|fields| !fields.is_null())
+    {
         additional::read(draft, fields, target)?;
     }
     read_tools(draft, body)?;

@@ -34,7 +34,11 @@ enum Content {
     /// Passes as it comes.
     Plain,
     /// `hosted`: the provider has run it.
-    Call { call: Call, kept: Vec<Part>, hosted: bool },
+    Call {
+        call: Call,
+        kept: Vec<Part>,
+        hosted: bool,
+    },
     /// A text stands in its place; what follows of it goes but its end.
     Replaced,
     Gone,
@@ -63,11 +67,14 @@ impl Stream {
     ) -> Result<(), Broken> {
         let number = self.begin(body)?;
         let start = get(body, "start")?;
-        let members = start.and_then(Value::entries).into_iter().flatten().filter(|it| !it.value.is_null()).count();
+        let members =
+            start.and_then(Value::entries).into_iter().flatten().filter(|it| !it.value.is_null()).count();
         let call = start.map_or(Ok(None), |start| get(start, "toolUse"))?;
         let result = start.map_or(Ok(None), |start| get(start, "toolResult"))?;
         let content = match (call, result) {
-            (Some(_), _) if members > 1 => return Err(Broken::ambiguous("a call of a tool is something else too")),
+            (Some(_), _) if members > 1 => {
+                return Err(Broken::ambiguous("a call of a tool is something else too"));
+            }
             (Some(call), _) => self.call(event, body, call, (gate, &mut *out))?,
             (None, Some(result)) if self.is_replaced(result)? => Content::Gone,
             (None, _) => {
@@ -126,7 +133,8 @@ impl Stream {
         let part = self.part(event, body)?;
         let delta = get(body, "delta")?;
         let call = delta.map_or(Ok(None), |delta| get(delta, "toolUse"))?;
-        let members = delta.and_then(Value::entries).into_iter().flatten().filter(|it| !it.value.is_null()).count();
+        let members =
+            delta.and_then(Value::entries).into_iter().flatten().filter(|it| !it.value.is_null()).count();
         let Some(block) = &mut self.open else {
             // Text begins without a start.
             if call.is_some() {
@@ -196,7 +204,12 @@ impl Stream {
     }
 
     /// The end of the message: it says why the model stopped.
-    pub(super) fn message_stop(&mut self, event: &Event<'_>, body: Value<'_>, out: &mut Out) -> Result<(), Broken> {
+    pub(super) fn message_stop(
+        &mut self,
+        event: &Event<'_>,
+        body: Value<'_>,
+        out: &mut Out,
+    ) -> Result<(), Broken> {
         if self.open.is_some() {
             return Err(Broken::ambiguous("the message ends before its last block does"));
         }
@@ -247,7 +260,9 @@ impl Stream {
     fn part(&self, event: &Event<'_>, body: Value<'_>) -> Result<Part, Broken> {
         let number = number(body)?;
         match get(body, "contentBlockIndex")? {
-            Some(value) if self.gone > 0 => Ok(self.spliced(event, value, &number.saturating_sub(self.gone).to_string())),
+            Some(value) if self.gone > 0 => {
+                Ok(self.spliced(event, value, &number.saturating_sub(self.gone).to_string()))
+            }
             Some(_) | None => Ok(Part::Received(event.received.clone())),
         }
     }
@@ -269,5 +284,6 @@ fn number(body: Value<'_>) -> Result<u64, Broken> {
 }
 
 fn is_empty(input: Value<'_>) -> bool {
-    input.text().is_some_and(|text| text.is_empty()) || input.entries().is_some_and(|mut entries| entries.next().is_none())
+    input.text().is_some_and(|text| text.is_empty())
+        || input.entries().is_some_and(|mut entries| entries.next().is_none())
 }

@@ -39,7 +39,8 @@ enum Kind {
 pub(super) fn read<'d>(draft: &mut Draft<'d>, body: Value<'d>) -> Result<Offer<'d>, Denial> {
     let config = draft.get(body, "toolConfig")?.filter(|config| !config.is_null());
     let Some(config) = config else { return Ok(Offer::default()) };
-    let mut offer = Offer { config: Some(config), choice: draft.get(config, "toolChoice")?, ..Offer::default() };
+    let mut offer =
+        Offer { config: Some(config), choice: draft.get(config, "toolChoice")?, ..Offer::default() };
     let Some(tools) = draft.get(config, "tools")?.filter(|tools| !tools.is_null()) else { return Ok(offer) };
     let items = tools.items().ok_or_else(|| Denial::unparseable("toolConfig.tools", "it is no array"))?;
     for item in items {

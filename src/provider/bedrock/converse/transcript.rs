@@ -34,7 +34,13 @@ impl Transcript {
         Ok(())
     }
 
-    fn named(&mut self, name: &str, event: &Event<'_>, body: Value<'_>, to: (&mut Gate, &mut Out)) -> Result<(), Broken> {
+    fn named(
+        &mut self,
+        name: &str,
+        event: &Event<'_>,
+        body: Value<'_>,
+        to: (&mut Gate, &mut Out),
+    ) -> Result<(), Broken> {
         let (gate, out) = to;
         match name {
             "contentBlockStart" => self.stream.start(event, body, gate, out),

@@ -51,7 +51,8 @@ impl Found {
         let id = text(call, "toolUseId")?.unwrap_or_default();
         let input = (Form::Json, get(call, "input")?.map_or("{}", Value::raw));
         let is_hosted = text(call, "type")?.is_some_and(|kind| kind == "server_tool_use");
-        let fate = if is_hosted { gate.hosted(&id, &name, input) } else { gate.whole(&id, &name, None, input) };
+        let fate =
+            if is_hosted { gate.hosted(&id, &name, input) } else { gate.whole(&id, &name, None, input) };
         match fate {
             Fate::Passes => self.calls |= !is_hosted,
             Fate::Denied(said) => {

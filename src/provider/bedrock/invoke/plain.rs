@@ -13,7 +13,9 @@ pub(super) fn check(value: Value<'_>) -> Result<(), Broken> {
         rest.extend(value.items().into_iter().flatten());
         for entry in value.entries().into_iter().flatten() {
             if is_of_tools(entry.key) && !is_nothing(entry.value) {
-                return Err(Broken::ambiguous("the answer may hold a tool call, in a form that is not known"));
+                return Err(Broken::ambiguous(
+                    "the answer may hold a tool call, in a form that is not known",
+                ));
             }
             rest.push(entry.value);
         }

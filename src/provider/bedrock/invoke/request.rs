@@ -46,7 +46,8 @@ pub(in crate::provider::bedrock) fn read(
 fn other(draft: &mut Draft<'_>, asked: &Asked<'_>) -> Result<(), Denial> {
     for key in UNKNOWN {
         if draft.get(draft.root(), key)?.is_some_and(|value| !value.is_null()) {
-            let why = "it is not known which tools models of this vendor have, and who runs them; use Converse";
+            let why =
+                "it is not known which tools models of this vendor have, and who runs them; use Converse";
             return Err(Denial::unparseable(key, why));
         }
     }

@@ -60,7 +60,9 @@ impl Chunks {
         match (streamed(json)?, &self.inner) {
             (Some(api), None) => self.inner = self.reader(api).map(|reader| (api, reader)),
             (Some(api), Some((known, _))) if *known == api => {}
-            (Some(_), Some(_)) => return Err(Broken::ambiguous("the answer changes from one API to another")),
+            (Some(_), Some(_)) => {
+                return Err(Broken::ambiguous("the answer changes from one API to another"));
+            }
             (None, _) => plain::check(json)?,
         }
         match &mut self.inner {
@@ -98,7 +100,8 @@ impl Transcript for Chunks {
             out.pass(event);
             return Ok(());
         };
-        let unread = |error: &dyn std::fmt::Display| Broken::malformed(format!("a part of the answer: {error}"));
+        let unread =
+            |error: &dyn std::fmt::Display| Broken::malformed(format!("a part of the answer: {error}"));
         let decoded = BASE64_STANDARD.decode(encoded.as_bytes()).map_err(|error| unread(&error))?;
         let document = Document::parse(&decoded, Limits::default()).map_err(|error| unread(&error))?;
         let json = document.root();

@@ -290,18 +290,20 @@ fn code_assist_wraps_the_same_request() {
 #[test]
 fn a_request_says_what_it_is() {
     let body = format!(
-        r#"{{"tools":[{DECLARED},{{"function_declarations":{{"name":"re\u0061d","x":1}}}}],"generationConfig":{{"routingConfig":{{"manualMode":{{"modelName":"other"}}}}}},"generateContentRequest":{{"model":"models/gemini-3-pro"}}}}"#
+        r#"{{"tools":[{DECLARED},{{"function_declarations":{{"name":"write_f\u0069le","x":1}}}}],"generationConfig":{{"routingConfig":{{"manualMode":{{"modelName":"other"}}}}}},"generateContentRequest":{{"model":"models/gemini-3-pro"}}}}"#
     );
     let facts = drafted(GENERATE, &body, &STRIP).unwrap().facts;
     assert_eq!(facts.model.as_deref(), Some("gemini-3-pro"));
     assert_eq!(facts.models, ["gemini-3-pro", "other"]);
-    assert_eq!(facts.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["run", "read"]);
+    assert_eq!(facts.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["run", "write_file"]);
     // Of `{"name": "run"}`.
     assert_eq!(facts.tools[0].sha256, "ce399ecce641f8ed6772b83788ef8fecc765968dede2dbd263534a02334c0dc4");
     assert!(facts.writes && !facts.stream);
     assert_eq!(facts.session, None);
     let nothing = drafted(GENERATE, "{}", &STRIP).unwrap().facts;
     assert!(nothing.tools.is_empty() && !nothing.writes);
+    let harmless = format!(r#"{{"tools":[{DECLARED},{{"computerUse":{{}}}}]}}"#);
+    assert!(!drafted(GENERATE, &harmless, &STRIP).unwrap().facts.writes);
     assert!(drafted(GENERATE, r#"{"cachedContent":"x"}"#, &ALLOW).unwrap().facts.writes);
 }
 

@@ -1,12 +1,10 @@
 //! `tools` of a request: what the client executes stays, what the provider would execute is asked about.
 
-use std::fmt::Write as _;
-
-use aws_lc_rs::digest::{SHA256, digest};
-
 use super::fields;
-use crate::call::{Denial, ToolDefinition};
+use crate::call::{Denial, Kind, ToolDefinition};
+use crate::provider::compatible::definition;
 use crate::provider::gemini::fields::{Fields, repeated};
+use crate::provider::kind::kinds;
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 
@@ -46,8 +44,7 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, message: &Fields<'d>) -> Result<Of
         repeated(tools).map(|object| element(draft, object, &mut offered)).collect();
     let elements = elements?;
     offered.stripped = elements.iter().any(|element| !element.cuts.is_empty());
-    // Which of them writes is known by the catalogue of kinds; any could.
-    draft.facts.writes |= !offered.declared.is_empty();
+    draft.facts.writes |= offered.declared.iter().any(|tool| kinds(&tool.name).contains(&Kind::Write));
     if offered.stripped {
         cut(draft, tools, &elements)?;
     }
@@ -83,7 +80,7 @@ fn declare(declarations: Value<'_>, declared: &mut Vec<ToolDefinition>) -> Resul
         let Some(name) = name else {
             return Err(Denial::unparseable(DECLARATIONS, "a declaration has no name; give it one"));
         };
-        declared.push(ToolDefinition { name: name.into_owned(), sha256: sha256(declaration.raw()) });
+        declared.push(definition(&name, declaration));
     }
     Ok(())
 }
@@ -102,12 +99,4 @@ fn cut<'d>(draft: &mut Draft<'d>, tools: Value<'d>, elements: &[Element<'d>]) ->
         }
     }
     Ok(())
-}
-
-fn sha256(definition: &str) -> String {
-    let mut hex = String::with_capacity(64);
-    for byte in digest(&SHA256, definition.as_bytes()).as_ref() {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }

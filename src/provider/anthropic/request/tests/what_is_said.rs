@@ -32,7 +32,15 @@ fn a_tool_is_named_with_the_hash_of_its_definition() {
     assert_eq!(names, ["mine", "browser"]);
     // printf '%s' '{"name":"mine", "input_schema":{}}' | sha256sum
     assert_eq!(facts.tools[0].sha256, MINE_SHA256);
-    assert!(facts.writes);
+}
+
+#[test]
+fn a_request_says_whether_files_may_be_written() {
+    let writes = |tools: &str| facts(&format!(r#"{{"tools":[{tools}]}}"#), STRICT).writes;
+    assert!(writes(r#"{"name":"Read"},{"name":"Write"}"#));
+    assert!(writes(r#"{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}"#));
+    assert!(!writes(r#"{"name":"Read"},{"name":"mine"}"#));
+    assert!(!writes(r#"{"type":"web_search_20250305","name":"Write"}"#), "it is taken out");
 }
 
 const MINE_SHA256: &str = "0f3a800c5cebacd2a97825d87313044eabc7d9799d90e570dbc54dba783c6616";
