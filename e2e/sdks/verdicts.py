@@ -39,17 +39,31 @@ def calls(dialect, verdict):
     return CALLS[dialect](verdict)
 
 
+def stopped(verdict):
+    """Whether the gateway gave an answer up in the middle, and said so."""
+    return not verdict["ok"] and "[postern]" in verdict["error"]
+
+
+def same(before, after, stream):
+    """Whether a body is as it was sent, but for the order of the events around one that was held."""
+    if before == after or not stream:
+        return before == after
+    events = lambda body: sorted(filter(None, re.split(rb"(?:\r?\n)+(?:\r?\n)", body.strip())))  # noqa: E731
+    return events(before) == events(after)
+
+
 def text(dialect, verdict):
     """All text of an answer, that of several choices one after the other."""
     if dialect == "chat":
-        return "".join(spoken(choice["content"]) for choice in verdict["choices"])
+        return "".join(spoken(choice.get("content")) for choice in verdict["choices"])
     return verdict["text"]
 
 
 def spoken(content):
     """The text of a message; some vendors send it in parts."""
-    parts = content if isinstance(content, list) else []
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in parts)
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
 
 
 def differences(dialect, before, after, kept):
