@@ -34,9 +34,14 @@ pub(super) fn converse(agent: &Agent, cell: &str, request: &Value) -> Vec<String
 
 /// A text message in one frame, masked with zeros.
 fn message(text: &str) -> Vec<u8> {
-    let length = u16::try_from(text.len()).unwrap();
-    let mut frame = vec![TEXT, 0x80 | 126];
-    frame.extend(length.to_be_bytes());
+    let mut frame = vec![TEXT];
+    match u8::try_from(text.len()) {
+        Ok(length @ ..126) => frame.push(0x80 | length),
+        _ => {
+            frame.push(0x80 | 126);
+            frame.extend(u16::try_from(text.len()).unwrap().to_be_bytes());
+        }
+    }
     frame.extend([0; 4]);
     frame.extend(text.as_bytes());
     frame
