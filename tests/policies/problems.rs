@@ -222,13 +222,6 @@ fn what_a_later_version_implements_is_refused_and_never_ignored() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(&format!("spec.{field}: not supported yet")), "{found:?}");
     }
-    let found = problems(&format!(
-        "{HEAD}spec: {{credentials: [{{name: a, hosts: [a.example], sigV4: {{service: bedrock}}}}]}}\n"
-    ));
-    assert!(
-        found.iter().any(|line| line.contains("spec.credentials[0].sigV4: not supported yet")),
-        "{found:?}"
-    );
 }
 
 #[test]
