@@ -40,7 +40,7 @@ pub(super) struct Tracked {
 enum State {
     /// Its name has not come; input that has.
     Unnamed(String),
-    Open(Call),
+    Open(Box<Call>),
     /// It goes on; with `true`, as its input was when that was decided.
     Passed(bool),
     /// The text in its place.
@@ -212,7 +212,7 @@ impl Tracked {
             Phase::Denied(text) => Some(text.clone()),
             Phase::Flows | Phase::Held => None,
         };
-        self.state = denied.map_or(State::Open(call), State::Denied);
+        self.state = denied.map_or_else(|| State::Open(Box::new(call)), State::Denied);
     }
 
     fn finish(&mut self, gate: &mut Gate) {
@@ -220,7 +220,7 @@ impl Tracked {
         self.state = match std::mem::replace(&mut self.state, State::Gone) {
             State::Open(call) => {
                 let is_held = call.is_held();
-                match gate.finish(call) {
+                match gate.finish(*call) {
                     Fate::Denied(text) if is_held => State::Denied(text),
                     // What is not held has gone on already.
                     Fate::Passes | Fate::Denied(_) => State::Passed(is_held),
@@ -235,7 +235,7 @@ impl Tracked {
             State::Unnamed(_) => State::Gone,
             State::Open(call) => {
                 let is_held = call.is_held();
-                gate.abandon(call);
+                gate.abandon(*call);
                 if is_held { State::Gone } else { State::Passed(false) }
             }
             decided @ (State::Passed(_) | State::Denied(_) | State::Gone) => decided,

@@ -57,7 +57,8 @@ fn chunks(choice: usize, calls: &[Planned], joined: bool) -> Vec<String> {
 /// The chunks of two choices, one after the other as `order` says.
 fn woven(mut first: Vec<String>, mut second: Vec<String>, order: &[bool]) -> Vec<String> {
     let mut all = Vec::new();
-    (first.reverse(), second.reverse());
+    first.reverse();
+    second.reverse();
     for &takes_first in order.iter().cycle() {
         let (one, other) = if takes_first { (&mut first, &mut second) } else { (&mut second, &mut first) };
         match one.pop().or_else(|| other.pop()) {
