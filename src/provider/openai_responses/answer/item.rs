@@ -30,8 +30,6 @@ enum Progress {
     /// Its events go on as they come.
     Flows(Call),
     Held(Call),
-    /// It runs at the provider: what becomes of it is known in the end.
-    Hosted,
     Passed,
     Denied,
     /// The answer ended before it did.
@@ -85,19 +83,19 @@ impl Item {
         mut replacement: Replacement,
         gate: &mut Gate,
     ) -> Result<Self, Broken> {
-        let progress = if called.is_hosted {
-            if gate.observes() { Progress::Passed } else { Progress::Hosted }
+        let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
+        let namespace = called.namespace.as_deref();
+        let call = if called.is_hosted {
+            gate.begin_hosted(id, &called.name, namespace, called.form)
         } else {
-            let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
-            let call = gate.begin(id, &called.name, called.namespace.as_deref(), called.form);
-            match call.phase() {
-                Phase::Flows => Progress::Flows(call),
-                Phase::Held => Progress::Held(call),
-                Phase::Denied(text) => {
-                    replacement.text.clone_from(text);
-                    // What it would be told of its end it knows already.
-                    Progress::Denied
-                }
+            gate.begin(id, &called.name, namespace, called.form)
+        };
+        let progress = match call.phase() {
+            Phase::Flows => Progress::Flows(call),
+            Phase::Held => Progress::Held(call),
+            Phase::Denied(text) => {
+                replacement.text.clone_from(text);
+                Progress::Denied
             }
         };
         Ok(Self {
@@ -157,14 +155,12 @@ impl Item {
         let fate = match std::mem::replace(&mut self.progress, Progress::Passed) {
             Progress::Flows(call) => {
                 return match gate.finish(filled(call, called, gate)) {
-                    Fate::Passes => Ok(()),
-                    // Its beginning went on already.
-                    Fate::Denied(text) => Err(Broken::ambiguous(text)),
+                    Fate::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text)),
+                    // Its beginning went on already, and it has run.
+                    Fate::Passes | Fate::Denied(_) => Ok(()),
                 };
             }
             Progress::Held(call) => gate.finish(filled(call, called, gate)),
-            Progress::Hosted => hosted(called, gate),
-            Progress::Passed if self.is_hosted => hosted(called, gate),
             same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
                 self.progress = same;
                 return Ok(());
@@ -201,7 +197,6 @@ impl Item {
                 self.progress = Progress::Passed;
             }
             Progress::Held(call) => gate.abandon(call),
-            Progress::Hosted => {}
             same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
                 self.progress = same;
             }
@@ -226,7 +221,7 @@ impl Item {
     /// What becomes of the next event that is about it.
     pub(super) fn standing(&mut self) -> Standing {
         match self.progress {
-            Progress::Held(_) | Progress::Hosted => Standing::Waits,
+            Progress::Held(_) => Standing::Waits,
             Progress::Plain | Progress::Flows(_) | Progress::Passed => Standing::Goes,
             Progress::Lost => Standing::Lost,
             Progress::Denied if std::mem::replace(&mut self.is_replaced, true) => Standing::Lost,
@@ -249,7 +244,7 @@ impl Item {
 
     /// Whether it is a call that could still become something else.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.progress, Progress::Flows(_) | Progress::Held(_) | Progress::Hosted)
+        matches!(self.progress, Progress::Flows(_) | Progress::Held(_))
     }
 
     pub(super) fn is_plain(&self) -> bool {
@@ -274,13 +269,6 @@ fn filled(mut call: Call, called: &Called<'_>, gate: &Gate) -> Call {
         call.push(input, gate);
     }
     call
-}
-
-/// Asks about a call that has run at the provider.
-pub(super) fn hosted(called: &Called<'_>, gate: &mut Gate) -> Fate {
-    let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
-    let input = called.input.as_deref().unwrap_or_default();
-    gate.hosted_in(id, &called.name, called.namespace.as_deref(), (called.form, input))
 }
 
 fn other(what: &str) -> Broken {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::called::{self, Called, get, number, text};
-use super::item::{self, Item};
+use super::item::Item;
 use super::queue::{Cuts, Queue};
 use super::say::{Replacement, Told};
 use super::{ENDS, facts};
@@ -286,10 +286,11 @@ impl Lane {
         }
         let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
         let input = called.input.as_deref().unwrap_or_default();
+        let (namespace, input) = (called.namespace.as_deref(), (called.form, input));
         let fate = if called.is_hosted {
-            item::hosted(called, gate)
+            gate.hosted_in(id, &called.name, namespace, input)
         } else {
-            gate.whole(id, &called.name, called.namespace.as_deref(), (called.form, input))
+            gate.whole(id, &called.name, namespace, input)
         };
         let Fate::Denied(text) = fate else { return Ok(None) };
         if gate.observes() {

@@ -34,10 +34,8 @@ pub(super) struct Responses {
 
 impl Transcript for Responses {
     fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        let stream = match event.json.kind() {
-            Kind::Object => called::text(event.json, "stream_id")?,
-            _ => None,
-        };
+        // What is no object has no entries.
+        let stream = called::text(event.json, "stream_id")?;
         let stream = stream.as_deref();
         if self.lanes.len() >= MOST_LANES && !self.lanes.contains_key(&stream.map(str::to_owned)) {
             // What is over needs no memory.

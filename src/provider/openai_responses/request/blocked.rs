@@ -32,9 +32,9 @@ pub(super) fn answer<'d>(draft: &mut Draft<'d>, root: Value<'d>) -> Result<(), D
             calls.retain(|call| answered.as_deref() != Some(&call.id));
         }
     }
-    let outputs = calls.iter().map(|call| output(call).to_string());
+    let mut outputs = calls.iter().map(|call| output(call).to_string());
     match input {
-        Some(input) if input.items().is_some() => outputs.map(|json| draft.append(input, json)).collect(),
+        Some(input) if input.items().is_some() => outputs.try_for_each(|json| draft.append(input, json)),
         Some(input) => {
             let user = format!("{{\"role\":\"user\",\"content\":{}}}", input.raw());
             let items: Vec<String> = outputs.chain([user]).collect();

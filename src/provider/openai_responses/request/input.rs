@@ -84,10 +84,8 @@ fn ask_sources<'d>(draft: &mut Draft<'d>, value: Value<'d>, place: &str) -> Resu
             ask_sources(draft, entry.value, place)?;
             continue;
         }
-        let url = match entry.value.kind() {
-            Kind::Object => draft.get(entry.value, "url")?,
-            _ => Some(entry.value),
-        };
+        let is_object = entry.value.kind() == Kind::Object;
+        let url = if is_object { draft.get(entry.value, "url")? } else { Some(entry.value) };
         let url = url.and_then(Value::text);
         if url.is_some_and(|url| is_fetched(&url)) {
             draft.fetches(&format!("{place}.{key}"))?;
