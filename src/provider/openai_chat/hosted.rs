@@ -104,7 +104,8 @@ fn call(wrote: &str) -> Option<(String, String)> {
         let one = json.get(0).unwrap_or(&json);
         let name = one.get("name")?.as_str()?.to_owned();
         let input = one.get("arguments").or_else(|| one.get("parameters"));
-        let text = |input: &serde_json::Value| input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+        let text =
+            |input: &serde_json::Value| input.as_str().map_or_else(|| input.to_string(), str::to_owned);
         return Some((name, input.map_or_else(String::new, text)));
     }
     let (_, rest) = wrote.split_once("<function=")?;

@@ -38,7 +38,8 @@ fn nothing_is_left_of_what_is_taken_out_and_all_else_is() {
         let after: Value = serde_json::from_str(&edited).unwrap();
         let tools = |body: &Value| body["tools"].as_array().cloned().unwrap_or_default();
         let mine: Vec<Value> = tools(&before).into_iter().filter(|tool| tool["type"].is_null()).collect();
-        let names = |tools: &[Value]| -> Vec<Value> { tools.iter().map(|tool| tool["name"].clone()).collect() };
+        let names =
+            |tools: &[Value]| -> Vec<Value> { tools.iter().map(|tool| tool["name"].clone()).collect() };
         assert_eq!(names(&tools(&after)), names(&mine), "{name}");
         assert!(after["mcp_servers"].is_null() && after["container"].is_null(), "{name}");
         for kept in ["model", "max_tokens", "system", "stream", "thinking"] {
