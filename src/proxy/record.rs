@@ -170,10 +170,13 @@ impl Record {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
             let allowances = &self.session.gateway.allowances;
-            if decision.denies() {
-                allowances.denied(policy.policy(), self.credential.as_deref());
-            } else {
-                allowances.allowed(self.credential.as_deref());
+            // What was allowed inside a call that is denied as a whole did not reach the agent.
+            if !note.inside {
+                if decision.denies() {
+                    allowances.denied(policy.policy(), self.credential.as_deref());
+                } else {
+                    allowances.allowed(self.credential.as_deref());
+                }
             }
             self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
             let call = event::ToolCall::from(note);
