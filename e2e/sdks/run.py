@@ -21,7 +21,7 @@ import recordings
 from packages import TARGET, Packages
 from policies import DENIED, HELD, batches, policy
 from stage import Stage
-from verdicts import calls, differences, same, stopped
+from verdicts import calls, differences, legible, same, stopped
 
 HERE = Path(__file__).resolve().parent
 # How many bytes a write of the upstream has; 0 is all at once.
@@ -60,7 +60,10 @@ class Trial:
             raw.result()
         for (language, name), verdict in self.before.items():
             got = after[language, name]
-            if not self._gave_up(language, which, name, got):
+            read = legible(self.answers[name].dialect, verdict)
+            if rules and read != calls(self.answers[name].dialect, verdict):
+                self._compare(language, which, name, verdict, (got, read))
+            elif not self._gave_up(language, which, name, got):
                 differing = [key for key in verdict if got.get(key) != verdict[key]] if got["ok"] else ["error"]
                 wrong = [f"{key}: {got.get(key)}, not {verdict.get(key)}" for key in differing]
                 self._note(language, which, self.answers[name], wrong)
