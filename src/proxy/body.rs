@@ -86,6 +86,11 @@ impl RequestBody {
         Self { incoming: None, whole, reserved, progress, silence, activity: None }
     }
 
+    /// The body, where it was taken in whole.
+    pub(crate) fn bytes(&self) -> Option<&Bytes> {
+        self.whole.as_ref()
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }
