@@ -114,8 +114,8 @@ async function gemini({base, model, headers, stream}) {
     for (const candidate of chunk.candidates ?? []) {
       if (candidate.finishReason) verdict.finish.push(candidate.finishReason);
       const {groundingMetadata, urlContextMetadata} = candidate;
-      if (groundingMetadata) verdict.hosted.push('grounding_metadata');
-      if (urlContextMetadata) verdict.hosted.push('url_context_metadata');
+      if (Object.keys(groundingMetadata ?? {}).length) verdict.hosted.push('grounding_metadata');
+      if (Object.keys(urlContextMetadata ?? {}).length) verdict.hosted.push('url_context_metadata');
       for (const part of candidate.content?.parts ?? []) geminiPart(part, verdict);
     }
   }

@@ -142,8 +142,9 @@ def gemini_answer(chunks):
         for candidate in chunk.candidates or []:
             if candidate.finish_reason:
                 verdict["finish"].append(str(getattr(candidate.finish_reason, "value", candidate.finish_reason)))
-            given = [kind for kind in ("grounding_metadata", "url_context_metadata") if getattr(candidate, kind, None)]
-            verdict["hosted"] += given
+            for kind in ("grounding_metadata", "url_context_metadata"):
+                found = getattr(candidate, kind, None)
+                verdict["hosted"] += [kind] if found and found.model_dump(exclude_none=True) else []
             for part in (candidate.content and candidate.content.parts) or []:
                 gemini_part(part, verdict)
     return verdict

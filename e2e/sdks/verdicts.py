@@ -14,6 +14,7 @@ NAMES = {
 }
 # Those that the provider carries out, and what is left out of a verdict's calls.
 HOSTED = ["code_interpreter_call", "file_search_call", "image_generation_call", "web_search_call", "program"]
+FOUND = ["executable_code", "tool_call", "grounding_metadata", "url_context_metadata"]
 # What a stop reason that says "tool use" becomes where no call is left.
 ENDS = {"tool_use": "end_turn", "tool_calls": "stop", "function_call": "stop"}
 
@@ -26,6 +27,10 @@ class Call:
     name: str
     given: str
     hosted: bool
+
+    def is_named(self):
+        """Whether rules know it by this name."""
+        return self.name not in HOSTED + FOUND
 
     def arguments(self):
         """The input as an object; none where it is none."""
@@ -77,11 +82,11 @@ def differences(dialect, before, after, kept):
         found.append(f"calls left: {calls(dialect, after)}, not {kept}")
     said = text(dialect, after)
     refusals = len(REFUSAL.findall(said))
-    denied = len(had) - len(kept)
-    # What a provider found or fetched by itself has refusals of its own, beside those of the calls that are seen here.
-    hosted = denied and any(call.hosted for call in had)
-    if refusals < denied or (refusals > denied and not hosted):
-        found.append(f"{refusals} refusals for {denied} denied calls")
+    denied = [call for call in had if call not in kept]
+    hosted = sum(call.hosted for call in denied)
+    # What a provider found or fetched by itself may have a refusal of its own, or share one.
+    if refusals < len(denied) - hosted + bool(hosted) or (refusals > len(denied) and not hosted):
+        found.append(f"{refusals} refusals for {len(denied)} denied calls")
     if REFUSAL.sub("", said).strip() != text(dialect, before).strip():
         found.append(f"the text became {REFUSAL.sub('', said)[:80]!r}")
     wanted = stops(dialect, before)
@@ -142,7 +147,7 @@ def of_gemini(verdict):
     # Parts without a name continue the call before them.
     calls = [call for call in verdict["tool_calls"] if call.get("name")]
     found = [Call(call.get("id"), call["name"], spelled(call.get("args")), False) for call in calls]
-    return found + [Call(None, kind, "null", True) for kind in verdict["hosted"]]
+    return found + [Call(None, kind, "null", True) for kind in dict.fromkeys(verdict["hosted"])]
 
 
 def of_converse(verdict):

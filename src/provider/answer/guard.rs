@@ -20,6 +20,8 @@ pub struct Guard {
     encoder: Encoder,
     /// What ended an array: it goes on behind all that the transcript has to say at the end.
     tail: Vec<Bytes>,
+    /// What has come of a whole answer that is only observed: it has gone on, and is read at its end.
+    seen: Vec<Bytes>,
     state: State,
     normalization: Normalization,
     warning: Option<Broken>,
@@ -50,6 +52,7 @@ impl Guard {
             framing,
             encoder: Encoder::new(framing),
             tail: Vec::new(),
+            seen: Vec::new(),
             state: State::Reading,
             normalization: Normalization::NotNormalized,
             warning: None,
@@ -68,6 +71,10 @@ impl Guard {
         if !self.is_reading(&chunk, out)? {
             return Ok(());
         }
+        if self.observes_whole() {
+            self.see(chunk);
+            return Ok(());
+        }
         let mut sink = Sink::new(chunk.clone(), out);
         self.reader.push(chunk);
         let result = self.read(&mut sink);
@@ -82,6 +89,11 @@ impl Guard {
     pub fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
         if !self.is_reading(&Bytes::new(), out)? {
             return Ok(());
+        }
+        if self.observes_whole() {
+            let seen = std::mem::take(&mut self.seen).concat();
+            self.state = State::Ended(None);
+            return self.whole(seen.into()).map(drop);
         }
         let mut sink = Sink::new(Bytes::new(), out);
         self.reader.end();
@@ -224,6 +236,22 @@ impl Guard {
             State::Ended(None) => Ok(false),
             State::Ended(Some(broken)) => Err(broken.clone()),
         }
+    }
+
+    fn observes_whole(&self) -> bool {
+        self.framing == Framing::Whole && self.observes()
+    }
+
+    /// Keeps what an observed answer says of itself, up to the bound of an event: nothing depends on it.
+    fn see(&mut self, chunk: Bytes) {
+        let kept: usize = self.seen.iter().map(Bytes::len).sum();
+        if kept + chunk.len() > self.gate.settings().limits.event_bytes {
+            self.seen.clear();
+            self.normalization = Normalization::TooLarge;
+            self.state = State::Passing;
+            return;
+        }
+        self.seen.push(chunk);
     }
 
     /// Reads all parts that are complete.
