@@ -13,7 +13,7 @@ use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
 
 /// Recordings of what no answer may look like.
-const NO_ANSWERS: [&str; 2] = ["spliced-message-start.sse", "unknown_events.sse"];
+const NO_ANSWERS: [&str; 1] = ["spliced-message-start.sse"];
 
 /// Several answers one after the other: what stands behind the end of the first is read by some clients alone.
 const SEVERAL: [&str; 2] = ["anthropic-programmatic-tool-calling.1.sse", "anthropic-tool-search-regex.1.sse"];
@@ -154,6 +154,17 @@ fn recordings_that_are_no_answers_are_refused() {
         let (out, result) = judged(&stream, None, false, stream.len());
         assert_eq!(result.map_err(|broken| broken.forgivable), Err(false), "{name}");
         assert_eq!(events(&out).last().unwrap()["type"], "error", "{name}");
+    }
+}
+
+#[test]
+fn the_end_of_a_block_before_the_answer_is_left_out() {
+    for (name, stream) in others(&["unknown_events.sse"]) {
+        let (out, result) = judged(&stream, None, false, stream.len());
+        assert_eq!(result, Ok(()), "{name}");
+        let ends =
+            |events: &[Value]| events.iter().filter(|event| event["type"] == "content_block_stop").count();
+        assert_eq!(ends(&events(&out)), 1, "{name}");
     }
 }
 
