@@ -17,6 +17,9 @@ pub struct RequestFacts {
     pub tools: Vec<ToolDefinition>,
     /// Whether a tool of kind Write may be called: one is offered, or what is offered is not in the request.
     pub writes: bool,
+    /// The conversation at the provider whose blocked calls were given outputs in this request: once it goes through,
+    /// they are no longer awaited.
+    pub answered_conversation: Option<String>,
     /// What the client calls its session, from the body.
     pub session: Option<String>,
 }

@@ -39,6 +39,9 @@ impl Hearing<'_> {
         if !response.status().is_success() || response.body().is_end_stream() {
             return Ok(response);
         }
+        if let Some(conversation) = &self.question.facts.answered_conversation {
+            self.session.gateway.blocked.forget(conversation);
+        }
         let Some(mut guarding) = self.guarding(response.headers()) else { return Ok(response) };
         guarding.whole &= !guarding.guarding.guard.observes();
         let limits = self.snapshot.coding_limits();

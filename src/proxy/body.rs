@@ -86,6 +86,11 @@ impl RequestBody {
         Self { incoming: None, whole, reserved, progress, silence, activity: None }
     }
 
+    /// The body, where it was taken in whole.
+    pub(crate) fn bytes(&self) -> Option<&Bytes> {
+        self.whole.as_ref()
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }
@@ -244,6 +249,17 @@ impl Body {
         }
     }
 
+    /// Whether all bytes have come that were promised. Over h2 the end may come in a frame of its own, for which a
+    /// reader that knows the length does not wait.
+    fn source_is_used_up(&self) -> bool {
+        let left = match &self.source {
+            Source::H1(body) => body.size_hint(),
+            Source::H2(body) => body.size_hint(),
+            Source::Own(_) | Source::Ended => SizeHint::default(),
+        };
+        self.source_has_ended() || left.exact() == Some(0)
+    }
+
     /// What becomes of one frame of the source: it passes, or goes through the rewrite into `ready`.
     fn take_in(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, Failure> {
         self.silence.broken();
@@ -253,7 +269,7 @@ impl Body {
         let is_taken = !rewriting.has_more();
         self.rewrote();
         // Whoever knows the length asks for no more than that: what the rewrite says at the end is said now.
-        if is_taken && self.source_has_ended() {
+        if is_taken && self.source_is_used_up() {
             self.finish()?;
         }
         Ok(None)
@@ -308,7 +324,8 @@ impl Body {
             record.count_received(data.len());
         }
         self.watchdog.fed();
-        if self.is_end_stream() {
+        let is_last = self.ready.is_empty() && self.rewriting.is_none() && self.failing.is_none();
+        if is_last && self.source_is_used_up() {
             self.end(None);
         }
         Poll::Ready(Some(Ok(frame)))

@@ -181,7 +181,9 @@ impl Conversation {
                 shared.say(&close).await?;
                 return Err(io::Error::other("the provider said what cannot be read"));
             }
-            other => return shared.say(&other).await,
+            other @ (Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Close(_)) => {
+                return shared.say(&other).await;
+            }
         };
         let mut messages = Vec::new();
         let broken = {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::answer::Hearing;
 use super::body::{Body, RequestBody};
 use super::conversation::Conversation;
+use super::credentials::Leaving;
 use super::error::{Class, Failure, Refusal, Stop};
 use super::names;
 use super::question::{Question, Reader};
@@ -19,9 +20,9 @@ use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
-use super::{head, reply};
+use super::{credentials, head, question, reply};
 use crate::call::{Api, Service, Terms};
-use crate::credential::placement::{self, Denial, Placement, Plan, Target};
+use crate::credential::placement::Plan;
 use crate::event::Verdict;
 use crate::filter::scrub::{self, Needles};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
@@ -74,15 +75,24 @@ struct Decided {
     upgrade: Option<Upgrade>,
 }
 
+impl Decided {
+    fn signs(&self) -> bool {
+        self.plan.as_ref().is_some_and(Plan::signs)
+    }
+}
+
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
         let decided = self.decide(&mut parts, record)?;
-        let question = self.read(&mut parts, &decided, record).await?;
-        self.edit(&mut parts, &decided, record)?;
+        let (question, body) = self.read(&mut parts, &decided, record).await?;
+        self.edit(&mut parts.headers, &decided);
+        let is_edited = question.as_ref().is_some_and(|question| question.is_edited);
+        let leaving =
+            Leaving { origin: &decided.origin, body: body.as_ref().and_then(RequestBody::bytes), is_edited };
+        credentials::attach(self.snapshot, &mut parts, decided.plan.as_ref(), &leaving, record)?;
         record.allowed(&decided.ruling);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let needles = self.snapshot.needles(&decided.origin);
-        let (question, body) = question.unzip();
         let request = self.outgoing(parts, body);
         let method = request.method().clone();
         let answer = match (self.send(request, &decided).await?, decided.upgrade) {
@@ -114,7 +124,7 @@ impl Exchange<'_> {
         let (ruling, inspection) = self.destination(&origin, record)?;
         let (said, service) = endpoint(parts, &origin, &inspection, record)?;
         let mut ruling = worst(ruling, said)?;
-        let (plan, said) = self.credential(parts, &origin)?;
+        let (plan, said) = credentials::plan(self.snapshot, parts, &origin)?;
         if let Some(said) = said {
             ruling = worst(ruling, said)?;
         }
@@ -141,49 +151,44 @@ impl Exchange<'_> {
         Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling).into())
     }
 
-    /// Reads a request to a model, and answers what it asks with the body that goes on. Any other streams unread.
+    /// Reads a request to a model, and answers what it asks with the body that goes on. One that is to be signed is
+    /// taken in; any other streams unread.
     async fn read(
         &mut self,
         parts: &mut Parts,
         decided: &Decided,
         record: &mut Record,
-    ) -> Result<Option<(Question, RequestBody)>, Stop> {
-        let Some(service) = decided.service else { return Ok(None) };
-        let Some(dialect) = service.dialect else { return Ok(None) };
+    ) -> Result<(Option<Question>, Option<RequestBody>), Stop> {
+        let service = decided.service.and_then(|service| Some((service, service.dialect?)));
+        let Some((service, dialect)) = service else {
+            let Some(incoming) = self.incoming.take_if(|_| decided.signs()) else { return Ok((None, None)) };
+            let (body, reserved) = question::take_whole(self.session, self.snapshot, incoming).await?;
+            return Ok((None, Some(RequestBody::whole(body, Some(reserved)))));
+        };
         let reader = Reader { session: self.session, snapshot: self.snapshot, service, dialect };
         if decided.upgrade.is_some() {
             // What is asked comes later, in messages.
-            return Ok(Some((reader.question(parts), RequestBody::empty())));
+            return Ok((Some(reader.question(parts)), None));
         }
-        let Some(incoming) = self.incoming.take() else { return Ok(None) };
-        let read = reader.read(parts, incoming, record).await?;
+        let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
+        let (question, body) = reader.read(parts, incoming, record).await?;
         let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
         let allowances = &self.session.gateway.allowances;
         let recorded = allowances.admit(self.snapshot.policy(), credential, SystemTime::now())?;
         record.weighed(recorded.into_iter().collect());
-        Ok(Some(read))
+        Ok((Some(question), Some(body)))
     }
 
-    /// Makes the head fit to go on; the real key comes last, so that nothing else ever sees it.
-    fn edit(&self, parts: &mut Parts, decided: &Decided, record: &mut Record) -> Result<(), Stop> {
-        head::strip(&mut parts.headers);
+    /// Makes the head fit to go on.
+    fn edit(&self, head: &mut HeaderMap, decided: &Decided) {
+        head::strip(head);
         let is_read = decided.service.is_some_and(|service| service.dialect.is_some());
         if decided.upgrade.is_some() {
-            upgrade::ask(&mut parts.headers, is_read);
+            upgrade::ask(head, is_read);
         }
         if is_read || self.snapshot.needles(&decided.origin).is_some() {
-            scrub::ask_for_plain(&mut parts.headers);
+            scrub::ask_for_plain(head);
         }
-        let Some(plan) = &decided.plan else { return Ok(()) };
-        let missing = |why: &str| {
-            let name = &plan.credential().name;
-            Ruling::builtin("credential", format!("the credential {name} cannot be attached: {why}"))
-        };
-        let secret = self.snapshot.credentials.secret(plan.credential());
-        let secret = secret.ok_or_else(|| missing("it has no value"))?;
-        plan.attach(parts, &secret).map_err(|error| missing(&error.to_string()))?;
-        record.credential_attached(plan.credential());
-        Ok(())
     }
 
     async fn send(&self, request: Request<RequestBody>, decided: &Decided) -> Result<Answer, Stop> {
@@ -223,19 +228,6 @@ impl Exchange<'_> {
                 );
                 Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, ruling).into())
             }
-        }
-    }
-
-    /// The credential to attach, and what an Audit policy alone would have denied of it.
-    fn credential(&self, parts: &Parts, origin: &Origin) -> Result<(Option<Plan>, Option<Ruling>), Stop> {
-        let target = Target { host: origin.host.name(), port: origin.port, secure: origin.tls };
-        match placement::plan(parts, self.snapshot.policy().credentials(), &target) {
-            Placement::Nothing => Ok((None, None)),
-            Placement::Attach(plan) => Ok((Some(plan), None)),
-            Placement::Deny(Denial { floor: false, plan, ruling }) if self.snapshot.policy().audit_only() => {
-                Ok((plan, Some(ruling.into_would_deny())))
-            }
-            Placement::Deny(denial) => Err(denial.ruling.into()),
         }
     }
 

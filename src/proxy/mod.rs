@@ -6,6 +6,7 @@ mod budget;
 pub(crate) mod canary;
 mod connect;
 mod conversation;
+mod credentials;
 mod error;
 mod exchange;
 mod flow;

@@ -113,6 +113,9 @@ impl Reader<'_> {
         };
         record.understood(&drafted.facts);
         record.weighed(drafted.recorded);
+        if let Some(conversation) = &drafted.facts.answered_conversation {
+            self.session.gateway.blocked.forget(conversation);
+        }
         let Some(edited) = drafted.body.map(Bytes::from) else { return Ok(text.clone()) };
         record.edited(self.transforms(&drafted.changes, text, &edited));
         Ok(edited)
@@ -138,17 +141,14 @@ impl Reader<'_> {
         parts: &Parts,
         incoming: Incoming,
     ) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
-        let settings = &self.snapshot.settings;
         let decoder = Decoder::for_headers(&parts.headers, self.snapshot.whole_coding_limits());
         let decoder = decoder.map_err(|unsupported| {
             Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
         })?;
-        let mut reserved = self.session.gateway.budget.open(settings.limits.buffered_bytes);
-        let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &self.session.activity);
-        let sent = intake::take(body, self.snapshot.request_body_bytes(), &mut reserved).await;
-        let sent = sent.map_err(|unfit| self.unfit(unfit))?;
+        let (sent, mut reserved) = take_whole(self.session, self.snapshot, incoming).await?;
         let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
-        let decoded = intake::decode(&sent, decoder, &mut reserved).map_err(|unfit| self.unfit(unfit))?;
+        let decoded = intake::decode(&sent, decoder, &mut reserved);
+        let decoded = decoded.map_err(|reason| unfit(self.session, self.snapshot, reason))?;
         Ok((sent, Some(decoded), reserved))
     }
 
@@ -179,26 +179,39 @@ impl Reader<'_> {
         }
         transforms
     }
+}
 
-    fn unfit(&self, unfit: Unfit) -> Stop {
-        let reached = |limit: Limit, name: &str, most: usize| {
-            self.session.gateway.metrics.limit_reached(limit);
-            let reason = format!("the request is larger than {most} bytes (limits.{name})");
-            Denial::builtin("bound", reason).answered(Answer::TooLarge).into()
-        };
-        let limits = &self.snapshot.settings.limits;
-        match unfit {
-            Unfit::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
-            Unfit::Coded(CodingError::TooLarge) => {
-                reached(Limit::DecodedBodyBytes, "decodedBodyBytes", limits.decoded_body_bytes)
-            }
-            Unfit::Coded(CodingError::Window) => {
-                reached(Limit::ZstdWindowBytes, "zstdWindowBytes", limits.zstd_window_bytes)
-            }
-            Unfit::Coded(error) => Denial::unparseable("the body", error).into(),
-            Unfit::Exhausted => exhausted(self.session),
-            Unfit::Failed(failure) => failure.into(),
+/// Takes in a body that must be seen whole, within its bounds.
+pub(crate) async fn take_whole(
+    session: &Session,
+    snapshot: &Snapshot,
+    incoming: Incoming,
+) -> Result<(Bytes, Reserved), Stop> {
+    let settings = &snapshot.settings;
+    let mut reserved = session.gateway.budget.open(settings.limits.buffered_bytes);
+    let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &session.activity);
+    let taken = intake::take(body, snapshot.request_body_bytes(), &mut reserved).await;
+    Ok((taken.map_err(|reason| unfit(session, snapshot, reason))?, reserved))
+}
+
+fn unfit(session: &Session, snapshot: &Snapshot, unfit: Unfit) -> Stop {
+    let reached = |limit: Limit, name: &str, most: usize| {
+        session.gateway.metrics.limit_reached(limit);
+        let reason = format!("the request is larger than {most} bytes (limits.{name})");
+        Denial::builtin("bound", reason).answered(Answer::TooLarge).into()
+    };
+    let limits = &snapshot.settings.limits;
+    match unfit {
+        Unfit::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
+        Unfit::Coded(CodingError::TooLarge) => {
+            reached(Limit::DecodedBodyBytes, "decodedBodyBytes", limits.decoded_body_bytes)
         }
+        Unfit::Coded(CodingError::Window) => {
+            reached(Limit::ZstdWindowBytes, "zstdWindowBytes", limits.zstd_window_bytes)
+        }
+        Unfit::Coded(error) => Denial::unparseable("the body", error).into(),
+        Unfit::Exhausted => exhausted(session),
+        Unfit::Failed(failure) => failure.into(),
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Call {
     pub(super) form: Form,
     pub(super) phase: Phase,
     /// What was decided when it started, where that is final.
-    pub(super) settled: Option<Verdict>,
+    pub(super) settled: Option<Box<Verdict>>,
     /// Whether it is noted already.
     pub(super) noted: bool,
     /// Whether the provider runs it.

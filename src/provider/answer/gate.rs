@@ -93,7 +93,7 @@ impl Gate {
             return;
         }
         let verdict = match &call.settled {
-            Some(verdict) => verdict.clone(),
+            Some(verdict) => Verdict::clone(verdict),
             None if call.is_held() => unfinished(),
             None => Verdict::allowed(),
         };
@@ -138,14 +138,14 @@ impl Gate {
         let start = self.settings.judge.start(&Tool { name, namespace, kinds: kind::kinds(name) });
         let (phase, settled) = match start {
             Start::Deny(verdict) if !self.observes => {
-                (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(verdict))
+                (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(Box::new(verdict)))
             }
             Start::NeedsInput if !self.observes => (Phase::Held, None),
             // What it calls in its turn decides, too.
             Start::Allow(_) | Start::Observe if nested::wraps(name) => {
                 (if self.observes { Phase::Flows } else { Phase::Held }, None)
             }
-            Start::Allow(verdict) | Start::Deny(verdict) => (Phase::Flows, Some(verdict)),
+            Start::Allow(verdict) | Start::Deny(verdict) => (Phase::Flows, Some(Box::new(verdict))),
             Start::Observe | Start::NeedsInput => (Phase::Flows, None),
         };
         let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
@@ -155,7 +155,8 @@ impl Gate {
 
     /// Notes at once what is denied at once.
     fn started(&mut self, mut call: Call) -> Call {
-        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, call.settled.clone()) {
+        if let (Phase::Denied(_), Some(verdict)) = (&call.phase, &call.settled) {
+            let verdict = Verdict::clone(verdict);
             self.note(call.clone(), verdict, How::default());
             call.noted = true;
         }
@@ -164,7 +165,7 @@ impl Gate {
 
     fn ruling(&self, call: &Call) -> Ruling {
         if let Some(verdict) = &call.settled {
-            return Ruling::of(verdict.clone());
+            return Ruling::of(Verdict::clone(verdict));
         }
         if self.given_up {
             return Ruling::of(unfinished());

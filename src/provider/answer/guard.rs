@@ -1,6 +1,6 @@
 //! Runs a transcript over the parts of an answer, and frames what goes on.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::encode::{self, Encoder, Sink};
 use super::framing::{Reader, Unit};
@@ -20,6 +20,8 @@ pub struct Guard {
     encoder: Encoder,
     /// What ended an array: it goes on behind all that the transcript has to say at the end.
     tail: Vec<Bytes>,
+    /// An answer that comes whole and goes on meanwhile, until it can be read at its end.
+    observed: BytesMut,
     state: State,
     normalization: Normalization,
     warning: Option<Broken>,
@@ -50,6 +52,7 @@ impl Guard {
             framing,
             encoder: Encoder::new(framing),
             tail: Vec::new(),
+            observed: BytesMut::new(),
             state: State::Reading,
             normalization: Normalization::NotNormalized,
             warning: None,
@@ -68,6 +71,10 @@ impl Guard {
         if !self.is_reading(&chunk, out)? {
             return Ok(());
         }
+        if self.framing == Framing::Whole {
+            self.observe(&chunk);
+            return Ok(());
+        }
         let mut sink = Sink::new(chunk.clone(), out);
         self.reader.push(chunk);
         let result = self.read(&mut sink);
@@ -81,6 +88,13 @@ impl Guard {
     /// As for [`Self::write`].
     pub fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
         if !self.is_reading(&Bytes::new(), out)? {
+            return Ok(());
+        }
+        if self.framing == Framing::Whole {
+            let body = std::mem::take(&mut self.observed).freeze();
+            // It has gone on already.
+            let _ = self.whole(body);
+            self.state = State::Ended(None);
             return Ok(());
         }
         let mut sink = Sink::new(Bytes::new(), out);
@@ -115,7 +129,7 @@ impl Guard {
         let most = self.gate.settings().limits.body_bytes;
         if body.len() > most {
             self.normalization = Normalization::TooLarge;
-            let reason = format!("the answer is longer than {most} bytes (limits.responseBodyBytes)");
+            let reason = format!("the answer is longer than {most} bytes (limits.decodedBodyBytes)");
             return if self.observes() { Ok(body) } else { Err(Broken::bound(reason)) };
         }
         match self.read_whole(&body) {
@@ -128,7 +142,9 @@ impl Guard {
                 if !self.observes() && !self.forgives(&broken) {
                     return Err(broken);
                 }
-                self.warning = Some(broken);
+                if !self.observes() {
+                    self.warning = Some(broken);
+                }
                 Ok(body)
             }
         }
@@ -174,7 +190,7 @@ impl Guard {
 
     /// How many bytes are held.
     pub fn held(&self) -> usize {
-        self.transcript.held()
+        self.transcript.held() + self.observed.len()
     }
 
     /// Whether nothing is ever denied or held here.
@@ -206,6 +222,16 @@ impl Guard {
     /// Why the answer, or the rest of it, passed unread although calls in it could be denied: `failurePolicy: Open`.
     pub fn warning(&self) -> Option<&Broken> {
         self.warning.as_ref()
+    }
+
+    /// Keeps a piece of an answer that comes whole and goes on meanwhile. One that is too large is not read.
+    fn observe(&mut self, chunk: &[u8]) {
+        self.observed.extend_from_slice(chunk);
+        if self.observed.len() > self.gate.settings().limits.event_bytes {
+            self.observed = BytesMut::new();
+            self.normalization = Normalization::TooLarge;
+            self.state = State::Passing;
+        }
     }
 
     /// Whether bytes are still to be read; where all of them go on, they do so here.
@@ -271,7 +297,7 @@ impl Guard {
         let most = self.gate.settings().limits.body_bytes;
         if self.transcript.held() > most {
             return Err(Broken::bound(format!(
-                "more than {most} bytes wait for a verdict (limits.responseBodyBytes)"
+                "more than {most} bytes wait for a verdict (limits.decodedBodyBytes)"
             )));
         }
         Ok(())

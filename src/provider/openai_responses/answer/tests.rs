@@ -27,11 +27,15 @@ fn stream(events: &[Value], output: &Value) -> String {
 }
 
 fn added(index: u64, item: Value) -> Value {
-    json!({"type": "response.output_item.added", "output_index": index, "item": item})
+    let mut event = json!({"type": "response.output_item.added", "output_index": index});
+    event["item"] = item;
+    event
 }
 
 fn done(index: u64, item: Value) -> Value {
-    json!({"type": "response.output_item.done", "output_index": index, "item": item})
+    let mut event = json!({"type": "response.output_item.done", "output_index": index});
+    event["item"] = item;
+    event
 }
 
 fn delta(index: u64, text: &str) -> Value {
@@ -317,7 +321,8 @@ fn commands_and_patches_that_come_in_pieces_are_those_of_the_item() {
     let empty = json!({"type": "shell_call", "id": "sh_1", "action": {"commands": []}});
     let pieces =
         [command("added", "command", ""), command("delta", "delta", "ls"), command("done", "command", "ls")];
-    let good = [of(empty.clone(), &pieces, shell("ls")), of(patch(""), &[diff.clone()], patch("+x"))];
+    let good =
+        [of(empty.clone(), &pieces, shell("ls")), of(patch(""), std::slice::from_ref(&diff), patch("+x"))];
     for stream in good {
         assert_eq!(guarded_stream(&stream), stream);
     }
@@ -326,8 +331,8 @@ fn commands_and_patches_that_come_in_pieces_are_those_of_the_item() {
     for stream in [
         of(empty, &pieces, shell("rm")),
         of(shell("rm"), &[], shell("ls")),
-        of(patch(""), &[diff.clone()], patch("+y")),
-        of(patch(""), &[diff], other_path),
+        of(patch(""), std::slice::from_ref(&diff), patch("+y")),
+        of(patch(""), std::slice::from_ref(&diff), other_path),
     ] {
         assert!(run(&stream).1.is_err(), "{stream}");
     }

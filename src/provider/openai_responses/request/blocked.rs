@@ -21,6 +21,7 @@ const PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAY
 /// Where `input` cannot be read.
 pub(super) fn answer<'d>(draft: &mut Draft<'d>, root: Value<'d>) -> Result<(), Denial> {
     let Some(scope) = scope(draft, root)? else { return Ok(()) };
+    let is_conversation = present(draft, root, "previous_response_id")?.is_none();
     let mut calls = draft.blocked(&scope);
     if calls.is_empty() {
         return Ok(());
@@ -46,6 +47,9 @@ pub(super) fn answer<'d>(draft: &mut Draft<'d>, root: Value<'d>) -> Result<(), D
         }
     }?;
     draft.changed("blocked calls");
+    if is_conversation {
+        draft.facts.answered_conversation = Some(scope.into_owned());
+    }
     Ok(())
 }
 
