@@ -193,8 +193,7 @@ impl Rewriting {
             Some(Guarding { guard, reserved }) => {
                 self.broken = guard.write(plain, &mut self.chunks).err();
                 if reserved.set(guard.held()).is_err() {
-                    guard.broken_off(&mut self.chunks);
-                    self.broken = Some(Broken::bound("too many bytes are held (limits.bufferedBytes)"));
+                    self.broken = guard.exhausted(&mut self.chunks).err();
                 }
             }
         }

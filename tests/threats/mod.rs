@@ -1,16 +1,23 @@
 //! Attacks by the numbers of the threat list, each with a benign twin that must pass; and the check that none is forgotten.
 
 mod answers;
+mod calls;
 mod control;
 mod credentials;
 mod endpoints;
 mod framing;
+mod grammar;
 mod handshake;
 mod interop;
+mod kinds;
 mod load;
+mod model;
 mod names;
 mod network;
+mod phases;
 mod resolver;
+mod sockets;
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
