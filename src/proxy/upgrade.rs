@@ -23,6 +23,7 @@ use super::session::Session;
 use super::snapshot::Snapshot;
 use super::tunnel::{Counted, Counts};
 use super::upstream::Origin;
+use crate::call::Terms;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
@@ -135,14 +136,6 @@ pub(crate) enum Carries {
 }
 
 impl Carries {
-    /// The policy by which the messages of a conversation are decided.
-    fn revision(&self) -> Option<String> {
-        match self {
-            Self::Bytes(_) => None,
-            Self::Conversation(conversation) => Some(conversation.snapshot.policy().revision().to_string()),
-        }
-    }
-
     fn needles(&self) -> Option<&Arc<Needles>> {
         match self {
             Self::Bytes(needles) => needles.as_ref(),
@@ -167,7 +160,10 @@ impl Socket {
         let counts = Counts::new();
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
-        let revision = carries.revision();
+        let begun = match &carries {
+            Carries::Bytes(_) => None,
+            Carries::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
+        };
         let both = async {
             match &carries {
                 Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
@@ -175,7 +171,7 @@ impl Socket {
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
-        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, revision.as_deref());
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, begun.as_deref());
         let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
         record.socket_ended(counts.received(), reason);
         closed
@@ -245,17 +241,20 @@ where
     }
 }
 
-fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, revision: Option<&str>) -> bool {
+/// `begun` is what was in force when a conversation began.
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, begun: Option<&Snapshot>) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
-        // Its tool calls are decided by the policy that it began under: under another one it begins anew.
-        Action::Inspect(_) if let Some(revision) = revision => *snapshot.policy().revision() == *revision,
-        Action::Inspect(inspection) => {
-            let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
-            !inspection.upgrade(at_provider).denies()
-        }
+        Action::Inspect(inspection) => match begun {
+            // Each message meets the policy in force, but how it is looked at stays as it was.
+            Some(begun) => !snapshot.policy().provider_state().denies() && snapshot.guards_like(begun),
+            None => {
+                let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
+                !inspection.upgrade(at_provider).denies()
+            }
+        },
         Action::Tunnel { .. } => snapshot.policy().audit_only(),
         Action::Deny { .. } => false,
     }

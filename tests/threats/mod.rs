@@ -3,21 +3,28 @@
 mod answers;
 mod bodies;
 mod bounds;
+mod calls;
 mod control;
 mod credentials;
 mod doors;
 mod endpoints;
 mod framing;
+mod grammar;
 mod handshake;
 mod hosted;
 mod interop;
+mod kinds;
 mod load;
+mod model;
 mod models;
 mod names;
 mod network;
+mod phases;
 mod replay;
 mod resolver;
+mod sockets;
 mod state;
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -162,8 +162,9 @@ fn the_end_of_a_block_before_the_answer_is_left_out() {
     for (name, stream) in others(&["unknown_events.sse"]) {
         let (out, result) = judged(&stream, None, false, stream.len());
         assert_eq!(result, Ok(()), "{name}");
-        let ends =
-            |events: &[Value]| events.iter().filter(|event| event["type"] == "content_block_stop").count();
+        let ends = |events: &[serde_json::Value]| {
+            events.iter().filter(|event| event["type"] == "content_block_stop").count()
+        };
         assert_eq!(ends(&events(&out)), 1, "{name}");
     }
 }
