@@ -23,7 +23,6 @@ use super::session::Session;
 use super::snapshot::Snapshot;
 use super::tunnel::{Counted, Counts};
 use super::upstream::Origin;
-use crate::call::Terms;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
@@ -136,6 +135,14 @@ pub(crate) enum Carries {
 }
 
 impl Carries {
+    /// The policy by which the messages of a conversation are decided.
+    fn revision(&self) -> Option<String> {
+        match self {
+            Self::Bytes(_) => None,
+            Self::Conversation(conversation) => Some(conversation.snapshot.policy().revision().to_string()),
+        }
+    }
+
     fn needles(&self) -> Option<&Arc<Needles>> {
         match self {
             Self::Bytes(needles) => needles.as_ref(),
@@ -160,7 +167,7 @@ impl Socket {
         let counts = Counts::new();
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
-        let is_conversation = matches!(carries, Carries::Conversation(_));
+        let revision = carries.revision();
         let both = async {
             match &carries {
                 Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
@@ -168,7 +175,7 @@ impl Socket {
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
-        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, is_conversation);
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, revision.as_deref());
         let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
         record.socket_ended(counts.received(), reason);
         closed
@@ -238,12 +245,13 @@ where
     }
 }
 
-fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, is_conversation: bool) -> bool {
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, revision: Option<&str>) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
-        Action::Inspect(_) if is_conversation => !snapshot.policy().provider_state().denies(),
+        // Its tool calls are decided by the policy that it began under: under another one it begins anew.
+        Action::Inspect(_) if let Some(revision) = revision => *snapshot.policy().revision() == *revision,
         Action::Inspect(inspection) => {
             let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
             !inspection.upgrade(at_provider).denies()

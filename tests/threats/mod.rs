@@ -1,16 +1,23 @@
 //! Attacks by the numbers of the threat list, each with a benign twin that must pass; and the check that none is forgotten.
 
 mod answers;
+mod bodies;
+mod bounds;
 mod control;
 mod credentials;
+mod doors;
 mod endpoints;
 mod framing;
 mod handshake;
+mod hosted;
 mod interop;
 mod load;
+mod models;
 mod names;
 mod network;
+mod replay;
 mod resolver;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Runs a transcript over the parts of an answer, and frames what goes on.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::encode::{self, Encoder, Sink};
 use super::framing::{Reader, Unit};
@@ -20,8 +20,8 @@ pub struct Guard {
     encoder: Encoder,
     /// What ended an array: it goes on behind all that the transcript has to say at the end.
     tail: Vec<Bytes>,
-    /// What has come of a whole answer that is only observed: it has gone on, and is read at its end.
-    seen: Vec<Bytes>,
+    /// An answer that comes whole and goes on meanwhile, until it can be read at its end.
+    observed: BytesMut,
     state: State,
     normalization: Normalization,
     warning: Option<Broken>,
@@ -52,7 +52,7 @@ impl Guard {
             framing,
             encoder: Encoder::new(framing),
             tail: Vec::new(),
-            seen: Vec::new(),
+            observed: BytesMut::new(),
             state: State::Reading,
             normalization: Normalization::NotNormalized,
             warning: None,
@@ -71,8 +71,8 @@ impl Guard {
         if !self.is_reading(&chunk, out)? {
             return Ok(());
         }
-        if self.observes_whole() {
-            self.see(chunk);
+        if self.framing == Framing::Whole {
+            self.observe(&chunk);
             return Ok(());
         }
         let mut sink = Sink::new(chunk.clone(), out);
@@ -90,10 +90,12 @@ impl Guard {
         if !self.is_reading(&Bytes::new(), out)? {
             return Ok(());
         }
-        if self.observes_whole() {
-            let seen = std::mem::take(&mut self.seen).concat();
+        if self.framing == Framing::Whole {
+            let body = std::mem::take(&mut self.observed).freeze();
+            // It has gone on already.
+            let _ = self.whole(body);
             self.state = State::Ended(None);
-            return self.whole(seen.into()).map(drop);
+            return Ok(());
         }
         let mut sink = Sink::new(Bytes::new(), out);
         self.reader.end();
@@ -127,7 +129,7 @@ impl Guard {
         let most = self.gate.settings().limits.body_bytes;
         if body.len() > most {
             self.normalization = Normalization::TooLarge;
-            let reason = format!("the answer is longer than {most} bytes (limits.responseBodyBytes)");
+            let reason = format!("the answer is longer than {most} bytes (limits.decodedBodyBytes)");
             return if self.observes() { Ok(body) } else { Err(Broken::bound(reason)) };
         }
         match self.read_whole(&body) {
@@ -140,7 +142,9 @@ impl Guard {
                 if !self.observes() && !self.forgives(&broken) {
                     return Err(broken);
                 }
-                self.warning = Some(broken);
+                if !self.observes() {
+                    self.warning = Some(broken);
+                }
                 Ok(body)
             }
         }
@@ -186,7 +190,7 @@ impl Guard {
 
     /// How many bytes are held.
     pub fn held(&self) -> usize {
-        self.transcript.held()
+        self.transcript.held() + self.observed.len()
     }
 
     /// Whether nothing is ever denied or held here.
@@ -220,6 +224,16 @@ impl Guard {
         self.warning.as_ref()
     }
 
+    /// Keeps a piece of an answer that comes whole and goes on meanwhile. One that is too large is not read.
+    fn observe(&mut self, chunk: &[u8]) {
+        self.observed.extend_from_slice(chunk);
+        if self.observed.len() > self.gate.settings().limits.event_bytes {
+            self.observed = BytesMut::new();
+            self.normalization = Normalization::TooLarge;
+            self.state = State::Passing;
+        }
+    }
+
     /// Whether bytes are still to be read; where all of them go on, they do so here.
     fn is_reading(&self, bytes: &Bytes, out: &mut Vec<Bytes>) -> Result<bool, Broken> {
         if self.observes() && !bytes.is_empty() {
@@ -236,22 +250,6 @@ impl Guard {
             State::Ended(None) => Ok(false),
             State::Ended(Some(broken)) => Err(broken.clone()),
         }
-    }
-
-    fn observes_whole(&self) -> bool {
-        self.framing == Framing::Whole && self.observes()
-    }
-
-    /// Keeps what an observed answer says of itself, up to the bound of an event: nothing depends on it.
-    fn see(&mut self, chunk: Bytes) {
-        let kept: usize = self.seen.iter().map(Bytes::len).sum();
-        if kept + chunk.len() > self.gate.settings().limits.event_bytes {
-            self.seen.clear();
-            self.normalization = Normalization::TooLarge;
-            self.state = State::Passing;
-            return;
-        }
-        self.seen.push(chunk);
     }
 
     /// Reads all parts that are complete.
@@ -299,7 +297,7 @@ impl Guard {
         let most = self.gate.settings().limits.body_bytes;
         if self.transcript.held() > most {
             return Err(Broken::bound(format!(
-                "more than {most} bytes wait for a verdict (limits.responseBodyBytes)"
+                "more than {most} bytes wait for a verdict (limits.decodedBodyBytes)"
             )));
         }
         Ok(())

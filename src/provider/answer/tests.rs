@@ -341,3 +341,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_whole_answer_that_nothing_could_be_denied_in_is_read_while_it_goes_on() {
+    let body = br#"{"type":"answer"}"#;
+    let mut guard = observing(Framing::Whole);
+    let mut out = Vec::new();
+    for piece in body.chunks(3) {
+        guard.write(Bytes::copy_from_slice(piece), &mut out).unwrap();
+    }
+    assert_eq!(out.concat(), body);
+    guard.finish(&mut out).unwrap();
+    assert_eq!((out.concat(), guard.normalization()), (body.to_vec(), Normalization::Parsed));
+}
