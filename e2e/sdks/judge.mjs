@@ -106,20 +106,25 @@ async function responses({base, model, headers, stream}) {
 async function gemini({base, model, headers, stream}) {
   const client = new GoogleGenAI({apiKey: process.env.GEMINI_API_KEY, httpOptions: {baseUrl: base, headers}});
   const ask = {model, contents: PROMPT};
-  const verdict = {tool_calls: [], text: '', finish: []};
+  const verdict = {tool_calls: [], hosted: [], text: '', finish: []};
   const chunks = stream ? await client.models.generateContentStream(ask) : [await client.models.generateContent(ask)];
   for await (const chunk of chunks) {
     verdict.model = chunk.modelVersion ?? verdict.model;
     verdict.usage = chunk.usageMetadata ?? verdict.usage;
     for (const candidate of chunk.candidates ?? []) {
       if (candidate.finishReason) verdict.finish.push(candidate.finishReason);
+      const {groundingMetadata, urlContextMetadata} = candidate;
+      if (Object.keys(groundingMetadata ?? {}).length) verdict.hosted.push('grounding_metadata');
+      if (Object.keys(urlContextMetadata ?? {}).length) verdict.hosted.push('url_context_metadata');
       for (const part of candidate.content?.parts ?? []) geminiPart(part, verdict);
     }
   }
   return verdict;
 }
 
-function geminiPart({functionCall, thoughtSignature, text, thought}, verdict) {
+function geminiPart({functionCall, thoughtSignature, executableCode, toolCall, text, thought}, verdict) {
+  if (executableCode) verdict.hosted.push('executable_code');
+  if (toolCall) verdict.hosted.push('tool_call');
   if (functionCall) {
     const {id, name, args} = functionCall;
     verdict.tool_calls.push({id, name, args, signed: Boolean(thoughtSignature)});

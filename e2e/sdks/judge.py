@@ -134,7 +134,7 @@ def gemini(question):
 
 
 def gemini_answer(chunks):
-    verdict = {"tool_calls": [], "text": "", "finish": [], "model": None, "usage": None}
+    verdict = {"tool_calls": [], "hosted": [], "text": "", "finish": [], "model": None, "usage": None}
     for chunk in chunks:
         verdict["model"] = chunk.model_version or verdict["model"]
         if chunk.usage_metadata:
@@ -142,6 +142,9 @@ def gemini_answer(chunks):
         for candidate in chunk.candidates or []:
             if candidate.finish_reason:
                 verdict["finish"].append(str(getattr(candidate.finish_reason, "value", candidate.finish_reason)))
+            for kind in ("grounding_metadata", "url_context_metadata"):
+                found = getattr(candidate, kind, None)
+                verdict["hosted"] += [kind] if found and found.model_dump(exclude_none=True) else []
             for part in (candidate.content and candidate.content.parts) or []:
                 gemini_part(part, verdict)
     return verdict
@@ -152,6 +155,7 @@ def gemini_part(part, verdict):
     if call:
         signed = bool(part.thought_signature)
         verdict["tool_calls"].append({"id": call.id, "name": call.name, "args": call.args, "signed": signed})
+    verdict["hosted"] += [kind for kind in ("executable_code", "tool_call") if getattr(part, kind, None)]
     if part.text and not part.thought:
         verdict["text"] += part.text
 

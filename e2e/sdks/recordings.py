@@ -46,6 +46,8 @@ PATHS = {
     "invoke": ["/model/{}/invoke", "/model/{}/invoke-with-response-stream"],
 }
 INVOKED = ["bedrock-invoke", "completion_streaming", "invoke_stream"]
+# Events before the answer and after its end, which nobody reads and the gateway leaves out.
+IRREGULAR = ["anthropic/sdk/unknown_events.sse"]
 
 
 @dataclass

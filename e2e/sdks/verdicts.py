@@ -12,6 +12,9 @@ NAMES = {
     "local_shell_call": "local_shell", "shell_call": "shell", "apply_patch_call": "apply_patch",
     "computer_call": "computer", "tool_search_call": "tool_search",
 }
+# Those that the provider carries out, and what is left out of a verdict's calls.
+HOSTED = ["code_interpreter_call", "file_search_call", "image_generation_call", "web_search_call", "program"]
+FOUND = ["executable_code", "tool_call", "grounding_metadata", "url_context_metadata"]
 # What a stop reason that says "tool use" becomes where no call is left.
 ENDS = {"tool_use": "end_turn", "tool_calls": "stop", "function_call": "stop"}
 
@@ -24,6 +27,10 @@ class Call:
     name: str
     given: str
     hosted: bool
+
+    def is_named(self):
+        """Whether rules know it by this name."""
+        return self.name not in HOSTED + FOUND
 
     def arguments(self):
         """The input as an object; none where it is none."""
@@ -75,8 +82,11 @@ def differences(dialect, before, after, kept):
         found.append(f"calls left: {calls(dialect, after)}, not {kept}")
     said = text(dialect, after)
     refusals = len(REFUSAL.findall(said))
-    if refusals != len(had) - len(kept):
-        found.append(f"{refusals} refusals for {len(had) - len(kept)} denied calls")
+    denied = [call for call in had if call not in kept]
+    hosted = sum(call.hosted for call in denied)
+    # What a provider found or fetched by itself may have a refusal of its own, or share one.
+    if refusals < len(denied) - hosted + bool(hosted) or (refusals > len(denied) and not hosted):
+        found.append(f"{refusals} refusals for {len(denied)} denied calls")
     if REFUSAL.sub("", said).strip() != text(dialect, before).strip():
         found.append(f"the text became {REFUSAL.sub('', said)[:80]!r}")
     wanted = stops(dialect, before)
@@ -86,6 +96,22 @@ def differences(dialect, before, after, kept):
         found.append(f"stop reasons {stops(dialect, after)}, not {wanted}")
     found += [f"{key}: {after.get(key)}, not {before[key]}" for key in ("usage", "model") if key in before and after.get(key) != before[key]]
     return found
+
+
+def legible(dialect, verdict):
+    """The calls without those whose input is cut off or is no JSON: these are denied whatever the rules say."""
+    if dialect not in ("chat", "responses"):
+        return calls(dialect, verdict)
+    texts = {call.get("call_id") for call in verdict.get("tool_calls", []) if call["type"] == "custom_tool_call"}
+    return [call for call in calls(dialect, verdict) if call.hosted or call.id in texts or not cut_off(call.given)]
+
+
+def cut_off(given):
+    try:
+        json.loads(given)
+    except ValueError:
+        return bool(given)
+    return False
 
 
 def stops(dialect, verdict):
@@ -113,12 +139,15 @@ def of_responses(verdict):
         Call(call.get("call_id"), call.get("name") or NAMES.get(call["type"]), spelled(call.get("arguments")), hosted(call))
         for call in verdict["tool_calls"]
     ]
+    found += [Call(None, item, "null", True) for item in verdict["items"] if item in HOSTED]
     return sorted(found, key=lambda call: call.hosted)
 
 
 def of_gemini(verdict):
     # Parts without a name continue the call before them.
-    return [Call(call.get("id"), call["name"], spelled(call.get("args")), False) for call in verdict["tool_calls"] if call.get("name")]
+    calls = [call for call in verdict["tool_calls"] if call.get("name")]
+    found = [Call(call.get("id"), call["name"], spelled(call.get("args")), False) for call in calls]
+    return found + [Call(None, kind, "null", True) for kind in dict.fromkeys(verdict["hosted"])]
 
 
 def of_converse(verdict):
@@ -132,7 +161,16 @@ def spelled(given):
         value = json.loads(given) if isinstance(given, str) else given
     except ValueError:
         return given
-    return json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) or value is None else given
+    return json.dumps(whole(value), sort_keys=True) if isinstance(value, (dict, list)) or value is None else given
+
+
+def whole(value):
+    """The same value with whole numbers as such: some SDKs read 7 as 7.0."""
+    if isinstance(value, dict):
+        return {key: whole(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 CALLS = {

@@ -1,15 +1,15 @@
 //! One table of policies and calls through every dialect, whole and streamed, over HTTP/1.1 and h2: in every cell of
 //! the matrix the verdict is the same.
 
-mod anthropic;
-mod bedrock;
-mod chat;
+pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod chat;
 mod column;
-mod dialect;
-mod frames;
-mod gemini;
+pub(crate) mod dialect;
+pub(crate) mod frames;
+pub(crate) mod gemini;
 mod matrix;
-mod responses;
+pub(crate) mod responses;
 mod table;
 mod websocket;
 
@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::support::upstream::{Reply, Seen, Step};
 use crate::support::{Gateway, Pki, Setup, Upstream};
@@ -136,17 +137,26 @@ impl Room {
         Cell::Seen { cell: cell.to_owned(), passed: passed.collect(), problems }
     }
 
-    /// What is wrong with the event of a call.
+    /// What is wrong with the events of a call: one of the verdict, and beside it one of an Audit rule.
     fn recorded(&self, verdict: Verdict, called: &Called) -> Option<String> {
-        let wanted = |event: &serde_json::Value| {
-            event["kind"] == "ToolCall" && event["toolCall"]["id"] == called.id.as_str()
+        let decided = |kind: &'static str| {
+            let wanted =
+                move |event: &Value| event["kind"] == kind && event["toolCall"]["id"] == called.id.as_str();
+            let event = self.gateway.wait_for_event(&format!("the {kind} event of {}", called.id), wanted);
+            let decision = &event["decision"];
+            let rule = decision["rule"].as_str().map(str::to_owned);
+            (decision["verdict"].as_str().unwrap_or_default().to_owned(), rule)
         };
-        let event = self.gateway.wait_for_event(&format!("the event of {}", called.id), wanted);
-        let decision = &event["decision"];
-        let found =
-            (decision["verdict"].as_str().unwrap_or_default(), decision["rule"].as_str().map(str::to_owned));
-        let expected = (verdict.word(), verdict.rule());
-        (found != expected).then(|| format!("the event says {found:?}, not {expected:?}"))
+        let said = (verdict.word().to_owned(), verdict.rule());
+        let expected =
+            if let Verdict::Audit(_) = verdict { ("Allow".to_owned(), None) } else { said.clone() };
+        let found = decided("ToolCall");
+        if found != expected {
+            return Some(format!("the event says {found:?}, not {expected:?}"));
+        }
+        let Verdict::Audit(_) = verdict else { return None };
+        let found = decided("Policy");
+        (found != said).then(|| format!("the event beside it says {found:?}, not {said:?}"))
     }
 }
 

@@ -141,8 +141,8 @@ pub(super) const TABLE: &[Case] = &[
         spec: "toolDefault: Deny\ntools: [{name: weather, tools: [get_weather], action: Allow}]",
         calls: &[
             call("get_weather", WEATHER, Allow(Some("weather"))),
-            call("Get_Weather", WEATHER, Deny("postern/builtin/tool-default")),
-            call("lookup", "{}", Deny("postern/builtin/tool-default")),
+            call("Get_Weather", WEATHER, Deny("toolDefault")),
+            call("lookup", "{}", Deny("toolDefault")),
         ],
     },
     Case {
@@ -150,7 +150,7 @@ pub(super) const TABLE: &[Case] = &[
         spec: "toolDefault: Deny\ntools: [{name: tests, tools: [Bash], action: Allow, when: {param: command, operator: StartsWith, values: ['cargo test']}}]",
         calls: &[
             call("Bash", r#"{"command":"cargo test --lib"}"#, Allow(Some("tests"))),
-            call("Bash", r#"{"command":"cargo run"}"#, Deny("postern/builtin/tool-default")),
+            call("Bash", r#"{"command":"cargo run"}"#, Deny("toolDefault")),
         ],
     },
     Case {

@@ -1,16 +1,30 @@
 //! Attacks by the numbers of the threat list, each with a benign twin that must pass; and the check that none is forgotten.
 
 mod answers;
+mod bodies;
+mod bounds;
+mod calls;
 mod control;
 mod credentials;
+mod doors;
 mod endpoints;
 mod framing;
+mod grammar;
 mod handshake;
+mod hosted;
 mod interop;
+mod kinds;
 mod load;
+mod model;
+mod models;
 mod names;
 mod network;
+mod phases;
+mod replay;
 mod resolver;
+mod sockets;
+mod state;
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

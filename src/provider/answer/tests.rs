@@ -288,9 +288,31 @@ fn whole_answers_are_read_and_bounded() {
     assert!(forgiving.warning().is_some());
     let large = Bytes::from(vec![b' '; 5 << 20]);
     assert_eq!(guard(Framing::Whole).whole(large.clone()).unwrap_err().rule, "bound");
-    let mut observing = observing(Framing::Whole);
-    assert_eq!(observing.whole(large.clone()), Ok(large));
-    assert_eq!(observing.normalization(), Normalization::TooLarge);
+    let mut large_one = observing(Framing::Whole);
+    assert_eq!(large_one.whole(large.clone()), Ok(large));
+    assert_eq!(large_one.normalization(), Normalization::TooLarge);
+}
+
+#[test]
+fn a_whole_answer_that_is_observed_goes_on_piece_by_piece_and_is_read_at_its_end() {
+    let body = Bytes::from_static(br#"{"name":"Held"}"#);
+    let (mut guard, mut out) = (observing(Framing::Whole), Vec::new());
+    for piece in body.chunks(4) {
+        guard.write(Bytes::copy_from_slice(piece), &mut out).unwrap();
+    }
+    assert_eq!(out.concat(), body);
+    guard.finish(&mut out).unwrap();
+    assert_eq!((guard.normalization(), guard.take_notes().len()), (Normalization::Parsed, 1));
+
+    let mut large = observing(Framing::Whole);
+    for _ in 0..5 {
+        large.write(vec![b' '; 1 << 20].into(), &mut out).unwrap();
+    }
+    large.finish(&mut out).unwrap();
+    assert_eq!(
+        (large.normalization(), out.concat().len()),
+        (Normalization::TooLarge, body.len() + (5 << 20))
+    );
 }
 
 proptest! {

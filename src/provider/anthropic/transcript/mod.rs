@@ -191,6 +191,10 @@ impl Messages {
     }
 
     fn block_stop(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if self.stage == Stage::Before {
+            // Of a block of no message: clients pass over it, and nothing is lost without it.
+            return Ok(());
+        }
         self.opened(event.json)?;
         let part = self.renumbered(event, "content_block_stop")?;
         let Some(open) = self.open.take() else { return Ok(()) };
