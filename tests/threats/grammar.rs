@@ -138,12 +138,12 @@ fn whatever_form_a_stream_has_its_client_reads_what_was_judged() {
             let denied =
                 model.ask(dialect, Streamed, (form.write)(&stream(dialect, "call_no", "delete_file")));
             assert_canonical(&denied, &what);
-            assert_without(&denied, &["call_no"]);
+            assert_without(&denied, &["\"call_no\""]);
 
             let allowed =
                 model.ask(dialect, Streamed, (form.write)(&stream(dialect, "call_ok", "get_weather")));
             let canonical = assert_canonical(&allowed, &what);
-            let passes = canonical.contains("call_ok");
+            let passes = canonical.contains("\"call_ok\"");
             match form.keeps {
                 Keeps::Call => {
                     let body = canonical.replace('\n', line_end);
