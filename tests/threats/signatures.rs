@@ -12,6 +12,7 @@ const HOST: &str = "bedrock-runtime.us-east-1.amazonaws.com";
 const PATH: &str = "/model/amazon.nova-pro/converse";
 const SECRET: &str = "wJalrXUtnFEMIcanaryEXAMPLEKEY";
 const CREDENTIAL: &str = "postern/builtin/credential";
+const PLACEHOLDER: &str = "postern/builtin/placeholder";
 
 /// A gateway that signs with its own key.
 fn signing(more: &str) -> Model {
@@ -134,7 +135,9 @@ fn a_signature_that_cannot_be_made_anew_is_denied() {
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let answer = ask(&model, target, &headers, &question(&[]));
-        assert_eq!(answer.header("x-postern-rule"), Some(CREDENTIAL), "{target} {headers:?}: {answer:?}");
+        let rule =
+            if headers.iter().any(|(name, _)| *name == "x-api-key") { PLACEHOLDER } else { CREDENTIAL };
+        assert_eq!(answer.header("x-postern-rule"), Some(rule), "{target} {headers:?}: {answer:?}");
     }
     assert!(model.upstream.requests().is_empty());
 
