@@ -1,6 +1,7 @@
 //! Everything an agent sends, or does not send, is bounded.
 
 use super::{INSPECT_API, behind, inspected, inspected_with};
+use crate::support::coding::zstd_bomb;
 use crate::support::setup::policy;
 use crate::support::upstream::{RawUpstream, Reply};
 use crate::support::{Connection, Ending, Upstream};
@@ -198,7 +199,7 @@ fn what_ends_a_connection_is_counted() {
 #[test]
 fn an_answer_that_decodes_to_far_more_is_never_held_whole() {
     let test = behind(
-        Upstream::build().script(|_| Some(Reply::of(200, bomb()).header("content-encoding", "zstd"))),
+        Upstream::build().script(|_| Some(Reply::of(200, zstd_bomb()).header("content-encoding", "zstd"))),
         |setup| {
             let credential = "  credentials:\n    - {name: api, hosts: [api.example.com], \
                               secretKeyRef: {name: keys, key: api}}\n";
@@ -215,17 +216,6 @@ fn an_answer_that_decodes_to_far_more_is_never_held_whole() {
 
     let peak = test.gateway.peak_memory() >> 20;
     assert!(peak < 128, "{peak} MiB for an answer of 8 KiB");
-}
-
-/// A zstd frame of 2,048 blocks of one byte repeated 131,072 times (RFC 8878, section 3.1.1.2): 256 MiB.
-fn bomb() -> Vec<u8> {
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x68];
-    for block in 1..=2048_u32 {
-        let header = u32::from(block == 2048) | 1 << 1 | 131_072 << 3;
-        frame.extend(&header.to_le_bytes()[..3]);
-        frame.push(b'x');
-    }
-    frame
 }
 
 #[test]

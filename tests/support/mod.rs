@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod body;
+pub(crate) mod coding;
 pub(crate) mod connection;
 pub(crate) mod dns;
 pub(crate) mod frames;
