@@ -59,10 +59,12 @@ where
     Ok(whole.freeze())
 }
 
-/// How much is to be allocated for a body of which so much is there. It grows fourfold, since what it outgrows is not
-/// given back at once: all of that together is less than a third of the body.
+/// How much is to be allocated for a body of which so much is there. It grows fourfold, and to its bound where that is
+/// near: what a body outgrows is not given back at once.
 fn room(length: usize, most: usize) -> usize {
-    (3 * length).min(most.saturating_sub(length)).max(FIRST)
+    let (grown, bound) = (4 * length, most.saturating_add(FIRST));
+    let target = if grown > bound / 2 { bound } else { grown };
+    target.saturating_sub(length).max(FIRST)
 }
 
 /// The least that is allocated for a body whose length is not known.
