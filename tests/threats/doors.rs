@@ -441,6 +441,11 @@ fn responses_carriers() -> Vec<Row> {
         hosted_tool(RESPONSES)
     );
     rows.push(refused(RESPONSES, alone, UNPARSEABLE));
+    let compact = "api.openai.com/v1/responses/compact";
+    let offered = offering(RESPONSES, &[hosted_tool(RESPONSES), own_tool(RESPONSES)]);
+    rows.push(becomes(compact, offered, offering(RESPONSES, &[own_tool(RESPONSES)])));
+    rows.push(refused(compact, said(RESPONSES, r#""previous_response_id":"resp_0","#), "provider-state"));
+    rows.push(untouched(compact, r#"{"model":"m","input":"go"}"#));
     rows.push(becomes(RESPONSES, said(RESPONSES, r#""multi_agent":{"enabled":true},"#), said(RESPONSES, "")));
     rows.push(untouched(RESPONSES, said(RESPONSES, r#""multi_agent":{"enabled":false},"#)));
     rows

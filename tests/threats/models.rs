@@ -171,7 +171,7 @@ pub(super) fn reply(path: &str) -> Reply {
         r#"{"inputTokens":7}"#
     } else if path.ends_with("/chat/completions") {
         r#"{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-5","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":9,"total_tokens":16}}"#
-    } else if path.ends_with("/responses") {
+    } else if path.ends_with("/responses") || path.ends_with("/compact") {
         r#"{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"ok","annotations":[]}]}],"usage":{"input_tokens":7,"output_tokens":9,"total_tokens":16}}"#
     } else if path.contains("v1internal") {
         r#"{"response":{"candidates":[{"content":{"role":"model","parts":[{"text":"ok"}]},"finishReason":"STOP"}]}}"#
