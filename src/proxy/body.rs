@@ -158,8 +158,8 @@ pub(crate) struct Body {
     ready: VecDeque<Frame<Bytes>>,
     /// How it ends once what is ready has gone.
     failing: Option<Failure>,
-    /// What tells the agent of it has been handed out, and may not have been sent.
-    is_telling: bool,
+    /// How long what tells the agent of it has to be sent.
+    telling: Option<Pin<Box<Sleep>>>,
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
@@ -197,7 +197,7 @@ impl Body {
             rewriting: None,
             ready: VecDeque::new(),
             failing: None,
-            is_telling: false,
+            telling: None,
             record: None,
             silence: Silence::new(idle),
             watchdog: Watchdog::new(HUNGRY),
@@ -318,7 +318,8 @@ impl Body {
             return Err(failure);
         }
         self.source = Source::Ended;
-        (self.failing, self.is_telling) = (Some(failure), true);
+        self.failing = Some(failure);
+        self.telling = Some(Box::pin(tokio::time::sleep(TELLING)));
         Ok(())
     }
 
@@ -359,10 +360,8 @@ impl http_body::Body for Body {
                 return this.hand_out(frame);
             }
             if let Some(failure) = this.failing.take() {
-                if std::mem::take(&mut this.is_telling) {
-                    // Hyper sends what it was given when it has to wait, and forgets it where the body fails at once.
+                if this.telling.as_mut().is_some_and(|telling| telling.as_mut().poll(cx).is_pending()) {
                     this.failing = Some(failure);
-                    cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
                 return this.fail(failure);
@@ -469,6 +468,10 @@ impl Silence {
         false
     }
 }
+
+/// How long a body waits before it fails, where something was said of that: hyper forgets what it was given and has
+/// not sent.
+const TELLING: Duration = Duration::from_millis(20);
 
 /// How long an agent hears nothing while something is held (design section 6.4).
 pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
