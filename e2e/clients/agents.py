@@ -5,6 +5,7 @@ the same where its host is denied, and with a key of its own.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +20,7 @@ apiVersion: postern.dev/v1alpha1
 kind: ClusterEgressPolicy
 metadata: {name: closed}
 spec:
-  destinations: [{name: models, hosts: [api.anthropic.com, api.openai.com], action: Deny}]
+  destinations: [{name: models, hosts: [api.anthropic.com, api.openai.com, generativelanguage.googleapis.com], action: Deny}]
 """
 
 
@@ -27,19 +28,27 @@ spec:
 class Provider:
     """Where an agent's turns go and what it may read before them, the variable of its key, and what stands there."""
 
-    path: str
+    turns: re.Pattern
     startup: tuple
     variable: str
     placeholder: str
     key: str
 
+    def takes(self, request):
+        """Whether a request is a turn."""
+        return self.turns.fullmatch(request["path"].split("?")[0])
+
 
 ANTHROPIC = Provider(
-    "/v1/messages",
-    ("/api/hello", "/api/claude_code/settings", "/api/claude_code/policy_limits", "/api/claude_cli/bootstrap"),
+    re.compile("/v1/messages"),
+    ("/v1/messages/count_tokens", "/v1/models", "/api/hello", "/api/claude_code/settings", "/api/claude_code/policy_limits", "/api/claude_cli/bootstrap"),
     "ANTHROPIC_API_KEY", "sk-ant-postern-anthropic", KEYS["ANTHROPIC_API_KEY"],
 )
-OPENAI = Provider("/v1/responses", (), "CODEX_API_KEY", "sk-postern-openai", KEYS["OPENAI_API_KEY"])
+OPENAI = Provider(re.compile("/v1/responses"), ("/v1/models",), "CODEX_API_KEY", "sk-postern-openai", KEYS["OPENAI_API_KEY"])
+GEMINI = Provider(
+    re.compile("/v1beta/models/[^/]+:(generateContent|streamGenerateContent)"), (),
+    "GEMINI_API_KEY", "postern-placeholder-gemini", KEYS["GEMINI_API_KEY"],
+)
 
 
 def run(tools, stage):
@@ -54,6 +63,9 @@ def run(tools, stage):
         yield Client(f"{prefix}Claude Code, roots by {trusted}", version, partial(examine, stage, ANTHROPIC, command, coding))
     version = tools.node_version("@openai/codex")
     yield Client(f"{prefix}Codex", version, partial(examine, stage, OPENAI, codex, "identity"))
+    gemini = [tools.modules / ".bin/gemini", "-p", "run echo", "--skip-trust", "-y", "-o", "stream-json"]
+    version = tools.node_version("@google/gemini-cli")
+    yield Client(f"{prefix}Gemini CLI", version, partial(examine, stage, GEMINI, gemini, "identity"))
 
 
 def examine(stage, provider, command, coding, client):
@@ -62,7 +74,7 @@ def examine(stage, provider, command, coding, client):
     code, printed, errors = agent(*command)
     requests = stage.seen_since(mark)
     client.check("answer printed, status 0", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
-    turns = [request for request in requests if request["path"].split("?")[0] == provider.path]
+    turns = [request for request in requests if provider.takes(request)]
     results = [request for request in turns if RAN in (request["text"] or "").replace(COMMAND, "")]
     client.check("tool turn", results, [request["bytes"] for request in turns])
     codings = [request["headers"].get("content-encoding", "identity") for request in turns]
@@ -70,8 +82,7 @@ def examine(stage, provider, command, coding, client):
     client.check(f"{coding} bodies intact", whole and set(codings) == {coding}, (codings, whole))
     held = {carried(request["headers"]) for request in turns}
     client.check("key swapped upstream", held == {provider.key}, held)
-    paths = {request["path"].split("?")[0] for request in requests}
-    beyond = paths - {provider.path, f"{provider.path}/count_tokens", "/v1/models", *provider.startup}
+    beyond = {request["path"].split("?")[0] for request in requests if not provider.takes(request)} - set(provider.startup)
     client.check("nothing but inference was reached", not beyond, beyond)
 
     mark = stage.mark()

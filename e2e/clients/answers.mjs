@@ -1,15 +1,21 @@
 // What the stand-in's models say, in each provider's shape: a call of the first shell-like tool, then DONE once its result is back.
+// The command is the one that the prompt asks for; a prompt with SEARCH in it makes Claude Code search the web.
 
 const DONE = 'The tool has run.';
 const COMMAND = 'echo postern-tool-ran';
-const CODE = `const r = await tools.exec_command({cmd: ${JSON.stringify(COMMAND)}});\ntext(JSON.stringify(r));`;
+const SEARCH = 'postern-search';
+
+/** The command of a call: a file that the prompt wants made, else an echo. */
+function command(asked) {
+  return /touch \/[\w./-]*postern-\w+/.exec(JSON.stringify(asked))?.[0] ?? COMMAND;
+}
 
 /** An Anthropic Messages answer. */
 export function anthropic({model, messages, tools = []}) {
-  const tool = tools.find(({name}) => name === 'Bash') ?? tools.find(({input_schema}) => input_schema);
-  const calls = tool && !JSON.stringify(messages).includes('"tool_result"');
+  const call = claudes(JSON.stringify(messages), tools);
+  const calls = call !== undefined;
   const block = calls
-    ? {type: 'tool_use', id: 'toolu_standin01', name: tool.name, input: {command: COMMAND}}
+    ? {type: 'tool_use', id: `toolu_standin0${messages.length}`, ...call}
     : {type: 'text', text: DONE};
   const message = {
     id: 'msg_standin01', type: 'message', role: 'assistant', model, content: [block],
@@ -28,6 +34,19 @@ export function anthropic({model, messages, tools = []}) {
     {type: 'message_delta', delta: {stop_reason: message.stop_reason, stop_sequence: null}, usage: {output_tokens: 8}},
     {type: 'message_stop'},
   ])};
+}
+
+/** What Claude Code is to call next, if anything: it looks for its own tools before it can search. */
+function claudes(asked, tools) {
+  const results = asked.split('"tool_result"').length - 1;
+  const named = name => tools.find(tool => tool.name === name && tool.input_schema);
+  if (asked.includes(SEARCH) && named('Bash')) {
+    if (asked.includes('"name":"WebSearch"')) return undefined;
+    if (named('WebSearch') || results) return {name: 'WebSearch', input: {query: 'a guarded door'}};
+    return {name: 'ToolSearch', input: {query: 'select:WebSearch', max_results: 5}};
+  }
+  const tool = named('Bash') ?? tools.find(({input_schema}) => input_schema);
+  return tool && !results ? {name: tool.name, input: {command: command(asked)}} : undefined;
 }
 
 /** An OpenAI Chat Completions answer. */
@@ -57,7 +76,7 @@ export function responses({model, input, tools = []}) {
   const item = answered || !(tools.length || asked.includes('"additional_tools"'))
     ? {type: 'message', id: 'msg_standin01', role: 'assistant', status: 'completed',
        content: [{type: 'output_text', text: DONE, annotations: []}]}
-    : called(tools);
+    : called(tools, command(asked));
   const response = {
     id: 'resp_standin01', object: 'response', created_at: 1700000000, model, status: 'completed', output: [item],
     error: null, incomplete_details: null, instructions: null, metadata: {}, parallel_tool_calls: true,
@@ -75,11 +94,34 @@ export function responses({model, input, tools = []}) {
   return {message: response, events: named(events.map((event, sequence_number) => ({...event, sequence_number})))};
 }
 
-function called(tools) {
+/** A Gemini answer. A question for JSON, as the CLI's router has it, gets an object of that schema. */
+export function gemini({contents, generationConfig, tools = []}) {
+  const asked = JSON.stringify(contents);
+  const names = tools.flatMap(({functionDeclarations = []}) => functionDeclarations).map(({name}) => name);
+  const name = names.find(each => each === 'run_shell_command') ?? names[0];
+  const calls = name && !asked.includes('"functionResponse"');
+  const part = calls ? {functionCall: {id: 'standin01', name, args: {command: command(asked)}}} : {text: filled(generationConfig?.responseJsonSchema)};
+  const message = {
+    candidates: [{content: {parts: [part], role: 'model'}, finishReason: 'STOP', index: 0}],
+    usageMetadata: {promptTokenCount: 12, candidatesTokenCount: 8, totalTokenCount: 20},
+    modelVersion: 'stand-in', responseId: 'standin01',
+  };
+  return {message, events: [`data: ${JSON.stringify(message)}\r\n\r\n`]};
+}
+
+/** JSON of a schema whose fields are numbers and texts. */
+function filled(schema) {
+  if (!schema) return DONE;
+  const field = ([name, {type}]) => [name, /INTEGER|NUMBER/i.test(type) ? 1 : DONE];
+  return JSON.stringify(Object.fromEntries(Object.entries(schema.properties).map(field)));
+}
+
+function called(tools, command) {
   const head = {id: 'ctc_standin01', call_id: 'call_standin01', status: 'completed'};
   const named = tools.find(({type}) => type === 'function');
-  if (!named) return {...head, type: 'custom_tool_call', namespace: 'functions', name: 'exec', input: CODE};
-  return {...head, type: 'function_call', name: named.name, arguments: JSON.stringify({command: COMMAND, cmd: COMMAND})};
+  const code = `const r = await tools.exec_command({cmd: ${JSON.stringify(command)}});\ntext(JSON.stringify(r));`;
+  if (!named) return {...head, type: 'custom_tool_call', namespace: 'functions', name: 'exec', input: code};
+  return {...head, type: 'function_call', name: named.name, arguments: JSON.stringify({command, cmd: command})};
 }
 
 function named(events) {

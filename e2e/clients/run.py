@@ -18,6 +18,7 @@ import behind_run
 import command_line
 import fetching
 import gateway
+import guarded
 import install
 import sdks
 import unconfigured
@@ -28,9 +29,9 @@ from transparent import Transparent
 
 # By name, the stages that it takes: a way, and what is run on it.
 WAYS = {
-    "explicit": [(Explicit, [fetching, command_line, sdks, behind_run, agents, gateway])],
+    "explicit": [(Explicit, [fetching, command_line, sdks, behind_run, agents, guarded, gateway])],
     "transparent": [
-        (Transparent, [fetching, command_line, sdks, agents, unconfigured, gateway]),
+        (Transparent, [fetching, command_line, sdks, agents, guarded, unconfigured, gateway]),
         (partial(Transparent, families=[6]), [fetching, unconfigured, gateway]),
     ],
 }

@@ -59,4 +59,4 @@ def examine(stage, placeholder, command, client):
 
 def carried(headers):
     """The key of a request, in whichever header the SDK writes it."""
-    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+    return headers.get("x-api-key") or headers.get("x-goog-api-key") or headers.get("authorization", "").removeprefix("Bearer ")

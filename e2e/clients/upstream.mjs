@@ -10,7 +10,7 @@ import {createServer} from 'node:http';
 import {createSecureServer} from 'node:http2';
 import {connect} from 'node:net';
 import {brotliDecompressSync, gunzipSync, zstdDecompressSync} from 'node:zlib';
-import {anthropic, chat, responses} from './answers.mjs';
+import {anthropic, chat, gemini, responses} from './answers.mjs';
 import {mail} from './mail.mjs';
 
 const [, , certificate, key, log, repositories, address, ...ports] = process.argv;
@@ -52,7 +52,9 @@ async function serve(request, response) {
   const host = request.authority ?? request.headers.host;
   note(request, host, body);
   if (host.startsWith('git.')) return git(request, response, url, body);
-  const answer = ROUTES[`${request.method} ${url.pathname}`];
+  // Google writes the model into the path, and whether the answer streams.
+  const path = url.pathname.replace(/^\/v1beta\/models\/[^/]+:/, '/v1beta/models/*:');
+  const answer = ROUTES[`${request.method} ${path}`];
   if (!answer) return send(response, 404, {error: {type: 'not_found_error', message: `no ${url.pathname} here`}});
   await answer(response, request, body);
 }
@@ -69,14 +71,17 @@ const ROUTES = {
   'POST /v1/messages/count_tokens': response => send(response, 200, {input_tokens: 7}),
   'POST /v1/chat/completions': llm(chat),
   'POST /v1/responses': llm(responses),
+  'POST /v1beta/models/*:generateContent': llm(gemini),
+  'POST /v1beta/models/*:streamGenerateContent': llm(gemini, true),
+  'POST /v1beta/models/*:countTokens': response => send(response, 200, {totalTokens: 7}),
 };
 
 /** Answers an LLM request with what `dialect` makes of its body: one JSON object, or server-sent events. */
-function llm(dialect) {
+function llm(dialect, streams = false) {
   return async (response, request, body) => {
     const asked = JSON.parse(decoded(request, body));
     const {message, events} = dialect(asked);
-    if (!asked.stream) return send(response, 200, message);
+    if (!asked.stream && !streams) return send(response, 200, message);
     response.writeHead(200, {'content-type': 'text/event-stream', 'cache-control': 'no-cache'});
     for (const event of events) {
       response.write(event);

@@ -84,8 +84,8 @@ impl Inspection {
         self.tiers.iter().flatten().find_map(|grant| grant.provider)
     }
 
-    /// The verdict on an upgrade: Allow, Deny, or WouldDeny where only Audit policies select the pod. Of an LLM
-    /// provider no WebSocket is opened, whatever a rule says: nobody would look into it.
+    /// The verdict on an upgrade: Allow, Deny, or WouldDeny where only Audit policies select the pod. At an LLM
+    /// provider no rule opens one: nobody would look into it. A WebSocket that is looked into is not asked about here.
     pub fn upgrade(&self, at_provider: bool) -> Ruling {
         if at_provider {
             let reason = "No WebSocket is opened to an LLM provider; ask over HTTP";
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn no_websocket_is_opened_to_a_provider() {
+    fn no_rule_opens_a_websocket_to_a_provider() {
         let inspection = Inspection::new(vec![vec![speaking("a", None)]], false);
         assert_eq!(inspection.upgrade(false).verdict, Verdict::Allow);
         assert_eq!(inspection.upgrade(true).rule.as_str(), "postern/builtin/upgrade");

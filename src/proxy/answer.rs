@@ -13,7 +13,7 @@ use super::record::Record;
 use super::rewriting::Guarding;
 use super::session::Session;
 use super::snapshot::Snapshot;
-use crate::call::{Denial, Normalization};
+use crate::call::{Denial, Judge, Normalization, Start, Tool, ToolCall, Verdict};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
@@ -68,8 +68,9 @@ impl Hearing<'_> {
     /// What looks at the messages of a WebSocket.
     pub(crate) fn conversation(&self) -> Option<Guarding> {
         let transcript = self.question.adapter.transcript(&self.question.asked(), &self.question.facts)?;
+        let judge = Arc::new(InForce(Arc::clone(self.session)));
         // What tools there are is said later, message by message.
-        Some(self.guard(transcript, Framing::Whole, true))
+        Some(self.guard(transcript, Framing::Whole, (judge, true)))
     }
 
     fn guarding(&self, head: &HeaderMap) -> Option<Framed> {
@@ -79,15 +80,22 @@ impl Hearing<'_> {
         let content_type = head.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
         let framing = self.question.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
-        let guarding = self.guard(transcript, framing, facts.writes);
+        let judge = Arc::clone(self.snapshot);
+        let guarding = self.guard(transcript, framing, (judge, facts.writes));
         Some(Framed { guarding, whole: framing == Framing::Whole })
     }
 
-    fn guard(&self, transcript: Box<dyn Transcript>, framing: Framing, writes: bool) -> Guarding {
+    /// With a judge, and whether the request offers a tool that writes.
+    fn guard(
+        &self,
+        transcript: Box<dyn Transcript>,
+        framing: Framing,
+        (judge, writes): (Arc<dyn Judge>, bool),
+    ) -> Guarding {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
         let settings = Settings {
-            judge: Arc::clone(self.snapshot) as _,
+            judge,
             failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
             limits: Limits {
                 event_bytes: limits.sse_event_bytes,
@@ -165,6 +173,23 @@ impl Hearing<'_> {
             Unfit::Coded(error) => Denial::unparseable("the answer", error).into(),
             Unfit::Failed(failure) => failure.into(),
         }
+    }
+}
+
+/// Judges the calls of a WebSocket by the policy in force, which may have changed since it was opened.
+struct InForce(Arc<Session>);
+
+impl Judge for InForce {
+    fn denies(&self, writes: bool) -> bool {
+        self.0.gateway.snapshot().denies(writes)
+    }
+
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        self.0.gateway.snapshot().start(tool)
+    }
+
+    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+        self.0.gateway.snapshot().complete(call)
     }
 }
 

@@ -197,7 +197,7 @@ impl Body {
             failing: None,
             record: None,
             silence: Silence::new(idle),
-            watchdog: Watchdog::default(),
+            watchdog: Watchdog::new(HUNGRY),
         }
     }
 
@@ -465,18 +465,114 @@ impl Silence {
 pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
 
 /// When the agent last heard something. Costs nothing while nothing is held.
-#[derive(Default)]
 struct Watchdog {
+    patience: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Watchdog {
+    fn new(patience: Duration) -> Self {
+        Self { patience, timer: None }
+    }
+
     fn fed(&mut self) {
         self.timer = None;
     }
 
     fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(HUNGRY)));
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
         timer.as_mut().poll(cx).is_ready()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use http_body_util::BodyExt;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::AsyncWriteExt;
+
+    use super::super::budget::Budget;
+    use super::super::rewriting::Guarding;
+    use super::*;
+    use crate::call::{Api, Dialect, RequestFacts, Service, Vendor};
+    use crate::provider;
+    use crate::provider::adapter::Asked;
+    use crate::provider::answer::Guard;
+    use crate::provider::answer::testing::{Names, settings};
+    use crate::telemetry::Metrics;
+
+    /// A body that comes and does not end, under the guard of this dialect.
+    fn guarded(incoming: Incoming, dialect: Dialect, api: Api) -> Body {
+        let service = Service { vendor: Vendor::OpenAi, api, dialect: Some(dialect) };
+        let headers = http::HeaderMap::new();
+        let asked = Asked { service, path: "/", query: None, headers: &headers };
+        let facts = RequestFacts { stream: true, ..RequestFacts::default() };
+        let adapter = provider::adapter(dialect);
+        let framing = adapter.framing(&asked, &facts, "text/event-stream");
+        let guard =
+            Guard::new(adapter.transcript(&asked, &facts).unwrap(), framing, settings(Names::default()));
+        let reserved = Budget::new(Arc::new(Metrics::new().unwrap())).open(1 << 20);
+        let mut body = Body::h2(incoming, Duration::MAX);
+        body.rewriting().guarding(Guarding { guard, reserved });
+        body.watchdog = Watchdog::new(Duration::from_millis(1));
+        body
+    }
+
+    /// The first pieces that come of a body in which nothing follows this stream.
+    async fn first_pieces(stream: String, dialect: Dialect, api: Api, count: usize) -> Vec<Bytes> {
+        let (mut near, far) = tokio::io::duplex(1 << 16);
+        let length = stream.len();
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        near.write_all(format!("{head}{length:x}\r\n{stream}\r\n").as_bytes()).await.unwrap();
+        let (sender, mut pieces) = tokio::sync::mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let sender = sender.clone();
+            async move {
+                let mut body = guarded(request.into_body(), dialect, api);
+                while let Some(Ok(frame)) = body.frame().await {
+                    sender.send(frame.into_data().unwrap()).unwrap();
+                }
+                Ok::<_, std::convert::Infallible>(http::Response::new(String::new()))
+            }
+        });
+        let connection =
+            hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(far), service);
+        let mut found = Vec::new();
+        tokio::select! {
+            _ = connection => panic!("the connection ended"),
+            () = async {
+                while found.len() < count {
+                    found.push(pieces.recv().await.unwrap());
+                }
+            } => found,
+        }
+    }
+
+    #[tokio::test]
+    async fn an_agent_hears_a_ping_while_a_call_is_held() {
+        let start = r#"{"type":"message_start","message":{"content":[]}}"#;
+        let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"Held","input":{}}}"#;
+        let passes = format!("event: message_start\ndata: {start}\n\n");
+        let stream = format!("{passes}event: content_block_start\ndata: {call}\n\n");
+        let ping = Bytes::from_static(b"event: ping\ndata: {\"type\": \"ping\"}\n\n");
+
+        let pieces = first_pieces(stream, Dialect::Anthropic, Api::Messages, 3).await;
+
+        assert_eq!(pieces, [Bytes::from(passes), ping.clone(), ping]);
+    }
+
+    #[tokio::test]
+    async fn an_agent_of_chat_hears_a_comment_while_a_call_is_held() {
+        let call = r#"{"index":0,"id":"c","type":"function","function":{"name":"Held","arguments":""}}"#;
+        let chunk = format!(
+            r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{call}]}},"finish_reason":null}}]}}"#
+        );
+
+        let pieces =
+            first_pieces(format!("data: {chunk}\n\n"), Dialect::OpenAIChat, Api::ChatCompletions, 2).await;
+
+        assert_eq!(pieces, [&b": keep-alive\n\n"[..]; 2]);
     }
 }

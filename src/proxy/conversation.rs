@@ -29,6 +29,7 @@ const BUFFER: usize = 16 << 10;
 /// A WebSocket whose messages are looked into.
 pub(crate) struct Conversation {
     pub(crate) session: Arc<Session>,
+    /// What was in force when it was opened: its bounds stay.
     pub(crate) snapshot: Arc<Snapshot>,
     /// The request that asked for the WebSocket.
     pub(crate) question: Question,
@@ -105,11 +106,13 @@ impl Conversation {
         to.shutdown().await
     }
 
+    /// Decides by the policy in force, which may have changed since the WebSocket was opened.
     fn judge<W>(&self, message: Message, shared: &Shared<'_, W>) -> Asked {
+        let snapshot = self.session.gateway.snapshot();
         let text = match message {
             Message::Text(text) => text,
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return Asked::GoesOn(message),
-            Message::Binary(_) if self.snapshot.policy().audit_only() => return Asked::GoesOn(message),
+            Message::Binary(_) if snapshot.policy().audit_only() => return Asked::GoesOn(message),
             Message::Binary(_) => {
                 return Asked::Closed(Message::close(POLICY_VIOLATION, "only text is spoken here"));
             }
@@ -117,14 +120,14 @@ impl Conversation {
         let mut record = lock(&shared.record);
         let reader = Reader {
             session: &self.session,
-            snapshot: &self.snapshot,
+            snapshot: &snapshot,
             service: self.question.service,
             dialect: self.question.dialect,
         };
         let read = reader.message(&self.question.asked(), &text, &mut record).and_then(|text| {
             let allowances = &self.session.gateway.allowances;
             let credential = self.credential.as_deref();
-            let recorded = allowances.admit(self.snapshot.policy(), credential, SystemTime::now())?;
+            let recorded = allowances.admit(snapshot.policy(), credential, SystemTime::now())?;
             record.weighed(recorded.into_iter().collect());
             Ok(text)
         });
@@ -188,9 +191,11 @@ impl Conversation {
         let mut messages = Vec::new();
         let broken = {
             let mut guarding = lock(&shared.guarding);
-            let broken = guarding.guard.message(text, &mut messages).err();
+            let mut broken = guarding.guard.message(text, &mut messages).err();
             let held = guarding.guard.held();
-            let is_full = guarding.reserved.set(held).is_err();
+            if guarding.reserved.set(held).is_err() {
+                broken = guarding.guard.exhausted(&mut messages).err();
+            }
             let mut record = lock(&shared.record);
             record.calls(guarding.guard.take_notes());
             record.blocked(guarding.guard.take_blocked());
@@ -198,7 +203,7 @@ impl Conversation {
             if let Some(broken) = &broken {
                 record.broke(broken);
             }
-            broken.is_some() || is_full
+            broken.is_some()
         };
         for message in messages {
             shared.say(&Message::Text(self.scrubbed(message)?)).await?;
@@ -265,4 +270,21 @@ fn mask() -> io::Result<[u8; 4]> {
     let mut mask = [0; 4];
     aws_lc_rs::rand::fill(&mut mask).map_err(|_| io::Error::other("no random numbers"))?;
     Ok(mask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn silence_while_a_call_is_held_is_noticed() {
+        let (mut near, mut far) = tokio::io::duplex(1 << 10);
+        let mut decoder = Decoder::new(Sender::Server, 1 << 10);
+        let patience = Some(Duration::from_millis(1));
+
+        assert_eq!(next(&mut decoder, &mut far, patience).await.unwrap(), Some(Ok(None)));
+        near.write_all(b"\x81\x02hi").await.unwrap();
+        let message = Message::Text(Bytes::from_static(b"hi"));
+        assert_eq!(next(&mut decoder, &mut far, Some(HUNGRY)).await.unwrap(), Some(Ok(Some(message))));
+    }
 }

@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, header};
 
 use super::error::{Failure, Refusal};
+use super::reply;
 use super::session::{Busy, Session};
 use super::upstream::Origin;
 use crate::call::{
@@ -264,7 +265,7 @@ impl Record {
     /// The request, or its answer, goes no further. Answers the id of the event that says so.
     pub(crate) fn denied(&mut self, refusal: &Refusal) -> Id {
         let ruling = &refusal.ruling;
-        self.http.status = Some(refusal.status.as_u16());
+        self.http.status = Some(reply::status(refusal, self.service).as_u16());
         if self.head.is_some() {
             // It is the answer that goes no further: nothing of it has gone on.
             self.verdict = ruling.to_decision();

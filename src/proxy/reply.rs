@@ -19,13 +19,8 @@ pub(crate) fn denied(
     event: Id,
 ) -> Response<Body> {
     let text = denial_text(&refusal.ruling, destination);
-    let voice = service.filter(|_| is_about_content(refusal)).and_then(|service| {
-        let message = text.trim_end();
-        let said = adapter::Refusal { service, message, answer: refusal.answer };
-        Some(provider::voice(service)?.refusal(&said))
-    });
-    let mut response = match voice {
-        Some(voice) => shaped(voice, refusal.close),
+    let mut response = match voiced(refusal, text.trim_end(), service) {
+        Some(said) => shaped(said, refusal.close),
         None => plain(refusal.status, text, refusal.close),
     };
     let head = response.headers_mut();
@@ -41,6 +36,22 @@ pub(crate) fn denied(
     response
 }
 
+/// The status under which a denial is said.
+pub(crate) fn status(refusal: &Refusal, service: Option<Service>) -> StatusCode {
+    voiced(refusal, "", service).map_or(refusal.status, |said| status_of(&said))
+}
+
+/// A denial in the words of the provider that was asked, where there are such words.
+fn voiced(refusal: &Refusal, message: &str, service: Option<Service>) -> Option<ErrorAnswer> {
+    let service = service.filter(|_| is_about_content(refusal))?;
+    let said = adapter::Refusal { service, message, answer: refusal.answer };
+    Some(provider::voice(service)?.refusal(&said))
+}
+
+fn status_of(said: &ErrorAnswer) -> StatusCode {
+    StatusCode::from_u16(said.status).unwrap_or(StatusCode::FORBIDDEN)
+}
+
 /// Whether a dialect has words for a refusal: it is about what was asked, not about how it came.
 fn is_about_content(refusal: &Refusal) -> bool {
     refusal.status == StatusCode::FORBIDDEN || refusal.answer != Answer::Forbidden
@@ -48,8 +59,7 @@ fn is_about_content(refusal: &Refusal) -> bool {
 
 /// A refusal as a dialect says it.
 fn shaped(said: ErrorAnswer, close: bool) -> Response<Body> {
-    let status = StatusCode::from_u16(said.status).unwrap_or(StatusCode::FORBIDDEN);
-    let mut response = plain(status, said.body, close);
+    let mut response = plain(status_of(&said), said.body, close);
     let head = response.headers_mut();
     head.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in said.headers {

@@ -192,9 +192,8 @@ impl Rewriting {
             None => self.chunks.push(plain),
             Some(Guarding { guard, reserved }) => {
                 self.broken = guard.write(plain, &mut self.chunks).err();
-                if reserved.set(guard.held()).is_err() && !guard.observes() {
-                    guard.broken_off(&mut self.chunks);
-                    self.broken = Some(Broken::bound("too many bytes are held (limits.bufferedBytes)"));
+                if reserved.set(guard.held()).is_err() {
+                    self.broken = guard.exhausted(&mut self.chunks).err();
                 }
             }
         }

@@ -157,6 +157,15 @@ impl Snapshot {
         lower(self.settings.limits.tool_input_bytes, self.policy.limits().tool_input_bytes.as_ref())
     }
 
+    /// Whether answers are looked at in the same way, whatever is then decided about their calls.
+    pub(crate) fn guards_like(&self, other: &Self) -> bool {
+        let how = |snapshot: &Self| {
+            let policy = &snapshot.policy;
+            (snapshot.denies(true), policy.failure_open(), policy.tool_inputs(), snapshot.tool_input_bytes())
+        };
+        how(self) == how(other)
+    }
+
     /// What a JSON document may cost.
     pub(crate) fn json_limits(&self) -> json::Limits {
         json::Limits { depth: self.settings.limits.json_depth, ..json::Limits::default() }

@@ -160,7 +160,10 @@ impl Socket {
         let counts = Counts::new();
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
-        let is_conversation = matches!(carries, Carries::Conversation(_));
+        let begun = match &carries {
+            Carries::Bytes(_) => None,
+            Carries::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
+        };
         let both = async {
             match &carries {
                 Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
@@ -168,7 +171,7 @@ impl Socket {
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
-        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, is_conversation);
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, begun.as_deref());
         let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
         record.socket_ended(counts.received(), reason);
         closed
@@ -238,16 +241,20 @@ where
     }
 }
 
-fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, is_conversation: bool) -> bool {
+/// `begun` is what was in force when a conversation began.
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, begun: Option<&Snapshot>) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
-        Action::Inspect(_) if is_conversation => !snapshot.policy().provider_state().denies(),
-        Action::Inspect(inspection) => {
-            let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
-            !inspection.upgrade(at_provider).denies()
-        }
+        Action::Inspect(inspection) => match begun {
+            // Each message meets the policy in force, but how it is looked at stays as it was.
+            Some(begun) => !snapshot.policy().provider_state().denies() && snapshot.guards_like(begun),
+            None => {
+                let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
+                !inspection.upgrade(at_provider).denies()
+            }
+        },
         Action::Tunnel { .. } => snapshot.policy().audit_only(),
         Action::Deny { .. } => false,
     }

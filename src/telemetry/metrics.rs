@@ -369,7 +369,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::call::{Api, Vendor};
+    use crate::call::{Api, Usage, Vendor};
 
     /// The value of a sample, by its name with labels.
     fn sample(metrics: &Metrics, series: &str) -> Option<f64> {
@@ -459,6 +459,10 @@ mod tests {
         metrics.policy_in_force("r", SystemTime::UNIX_EPOCH);
         metrics.interception(Interception::Off);
         metrics.interception_proven(true);
+        metrics.credential_attached("anthropic");
+        metrics.tool_call(Vendor::Anthropic, "Bash", Verdict::Deny);
+        metrics.hosted_tool_stripped(Vendor::Anthropic, "web_search_20250305");
+        metrics.tokens(Vendor::Anthropic, "claude", &Usage { input: Some(1), ..Usage::default() });
         let text = metrics.encode();
         let exposed: BTreeSet<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();

@@ -18,7 +18,7 @@ fn every_step_is_shown_and_seen_as_expected_and_nothing_is_left_behind() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     let (last, steps) = text.lines().collect::<Vec<_>>().split_last().map(|(l, s)| (*l, s.to_vec())).unwrap();
-    assert!(steps.len() >= 12, "{text}");
+    assert!(steps.len() >= 18, "{text}");
     assert_eq!(last, format!("{0}/{0}", steps.len()));
     for step in steps {
         assert!(step.starts_with("ok "), "{step}");
@@ -32,9 +32,23 @@ fn every_step_is_shown_and_seen_as_expected_and_nothing_is_left_behind() {
 fn the_steps_are_data_where_that_is_asked_for() {
     let (output, _temporary) = demo(&["demo", "-o", "json"]);
     let steps: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(steps.len() >= 12);
+    assert!(steps.len() >= 18);
     for (index, step) in steps.iter().enumerate() {
         assert_eq!(step["step"], index + 1);
         assert_eq!((&step["ok"], &step["seen"]), (&Value::Bool(true), &step["expected"]));
+    }
+}
+
+#[test]
+fn what_models_call_and_are_offered_is_shown() {
+    let (output, _temporary) = demo(&["demo"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for shown in [
+        "seen: 200, the provider was offered Bash\n",
+        "seen: [postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/no-force-remove |",
+        "then a text by local/demo/stay-in-project",
+        "4 of 8 tool calls denied, 1 hosted tool taken out\n",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{Called, Dialect, Heard, HeardCall, Mode, Said, json as parse, server_sent, text};
 
-pub(super) struct Anthropic;
+pub(crate) struct Anthropic;
 
 impl Dialect for Anthropic {
     fn place(&self, _: Mode) -> Option<(&'static str, &'static str)> {
@@ -48,14 +48,14 @@ impl Dialect for Anthropic {
 }
 
 /// A request's body, without what stands in the path at Bedrock.
-pub(super) fn request(tools: &[String]) -> Value {
+pub(crate) fn request(tools: &[String]) -> Value {
     let tool = |name: &String| json!({"name": name, "input_schema": {"type": "object"}});
     let tools: Vec<Value> = tools.iter().map(tool).collect();
     json!({"max_tokens": 64, "messages": [{"role": "user", "content": "go"}], "tools": tools})
 }
 
 /// The message, whole.
-pub(super) fn message(said: &Said) -> String {
+pub(crate) fn message(said: &Said) -> String {
     let blocks: String = said.calls.iter().map(|call| format!(",{}", block(call, call.input))).collect();
     let text = json!({"type": "text", "text": said.text});
     let stop = stop(said);
@@ -65,7 +65,7 @@ pub(super) fn message(said: &Said) -> String {
 }
 
 /// The events of a stream, each a JSON object.
-pub(super) fn events(said: &Said) -> Vec<String> {
+pub(crate) fn events(said: &Said) -> Vec<String> {
     let mut events = vec![
         r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":1}}}"#.to_owned(),
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#.to_owned(),
@@ -99,7 +99,7 @@ fn stop(said: &Said) -> &'static str {
 }
 
 /// Reads the message, whole.
-pub(super) fn hear_message(body: &[u8]) -> Heard {
+pub(crate) fn hear_message(body: &[u8]) -> Heard {
     let message: Value = serde_json::from_slice(body).unwrap();
     let mut heard = Heard::default();
     for block in message["content"].as_array().unwrap() {
@@ -110,7 +110,7 @@ pub(super) fn hear_message(body: &[u8]) -> Heard {
 }
 
 /// Reads the events of a stream: indices are contiguous, each block is one after the other, and there is an end.
-pub(super) fn hear_events(events: &[Value]) -> Heard {
+pub(crate) fn hear_events(events: &[Value]) -> Heard {
     let mut heard = Heard::default();
     let (mut blocks, mut open) = (0, None);
     for event in events {

@@ -12,9 +12,9 @@ use super::frames::{frame, unframe};
 const HOST: &str = "bedrock-runtime.us-east-1.amazonaws.com";
 const FRAMES: &str = "application/vnd.amazon.eventstream";
 
-pub(super) struct Converse;
+pub(crate) struct Converse;
 
-pub(super) struct Invoke;
+pub(crate) struct Invoke;
 
 impl Dialect for Converse {
     fn place(&self, mode: Mode) -> Option<(&'static str, &'static str)> {

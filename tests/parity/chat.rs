@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{Dialect, Heard, HeardCall, Mode, Said, json as parse, server_sent, text};
 
-pub(super) struct Chat;
+pub(crate) struct Chat;
 
 impl Dialect for Chat {
     fn place(&self, _: Mode) -> Option<(&'static str, &'static str)> {

@@ -5,44 +5,44 @@ use serde_json::Value;
 
 /// How an answer is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Whole,
     Streamed,
 }
 
 /// An answer of a model, whatever speaks it: a text, then calls.
-pub(super) struct Said {
-    pub(super) text: &'static str,
-    pub(super) calls: Vec<Called>,
+pub(crate) struct Said {
+    pub(crate) text: &'static str,
+    pub(crate) calls: Vec<Called>,
 }
 
 /// One call; `input` is JSON as it is sent.
-pub(super) struct Called {
-    pub(super) id: String,
-    pub(super) namespace: Option<&'static str>,
-    pub(super) name: &'static str,
-    pub(super) input: &'static str,
+pub(crate) struct Called {
+    pub(crate) id: String,
+    pub(crate) namespace: Option<&'static str>,
+    pub(crate) name: &'static str,
+    pub(crate) input: &'static str,
 }
 
 /// What a client of the dialect reads in an answer.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Heard {
-    pub(super) text: String,
-    pub(super) calls: Vec<HeardCall>,
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<HeardCall>,
     /// Whether it says that it ended to have tools called; none where the dialect does not say.
-    pub(super) ends_in_calls: Option<bool>,
+    pub(crate) ends_in_calls: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct HeardCall {
-    pub(super) id: String,
+pub(crate) struct HeardCall {
+    pub(crate) id: String,
     /// With the namespace before a dot.
-    pub(super) name: String,
-    pub(super) input: Value,
+    pub(crate) name: String,
+    pub(crate) input: Value,
 }
 
 /// One dialect over HTTP.
-pub(super) trait Dialect: Sync {
+pub(crate) trait Dialect: Sync {
     /// The host and the path that are asked; none where it has no answers of this mode.
     fn place(&self, mode: Mode) -> Option<(&'static str, &'static str)>;
 
@@ -60,12 +60,12 @@ pub(super) trait Dialect: Sync {
 
 impl Called {
     /// The name by which rules know it too, and by which dialects without namespaces call it.
-    pub(super) fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         self.namespace.map_or_else(|| self.name.to_owned(), |namespace| format!("{namespace}.{}", self.name))
     }
 
     /// The input in pieces, as models stream it.
-    pub(super) fn fragments(&self) -> Vec<String> {
+    pub(crate) fn fragments(&self) -> Vec<String> {
         let characters: Vec<char> = self.input.chars().collect();
         characters.chunks(7).map(|piece| piece.iter().collect()).collect()
     }
@@ -73,13 +73,13 @@ impl Called {
 
 impl HeardCall {
     /// A call by strings of an answer; panics where its input is no JSON.
-    pub(super) fn new(id: &Value, name: &Value, input: &str) -> Self {
+    pub(crate) fn new(id: &Value, name: &Value, input: &str) -> Self {
         let input = serde_json::from_str(input).unwrap_or_else(|error| panic!("{error} in {input}"));
         Self { id: text(id), name: text(name), input }
     }
 
     /// The same in a namespace.
-    pub(super) fn within(mut self, namespace: &Value) -> Self {
+    pub(crate) fn within(mut self, namespace: &Value) -> Self {
         if let Some(namespace) = namespace.as_str() {
             self.name = format!("{namespace}.{}", self.name);
         }
@@ -89,12 +89,12 @@ impl HeardCall {
 
 /// A string of an answer; panics with what stands there where it is none.
 #[track_caller]
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} where a string was expected")).to_owned()
 }
 
 /// The name and the data of each server-sent event; panics on a stream that is not in canonical form.
-pub(super) fn server_sent(body: &[u8], line_end: &str) -> Vec<(Option<String>, String)> {
+pub(crate) fn server_sent(body: &[u8], line_end: &str) -> Vec<(Option<String>, String)> {
     let stream = std::str::from_utf8(body).unwrap();
     let blank = line_end.repeat(2);
     let mut parts: Vec<&str> = stream.split(&blank).collect();
@@ -111,6 +111,6 @@ pub(super) fn server_sent(body: &[u8], line_end: &str) -> Vec<(Option<String>, S
 
 /// JSON text; panics with it where it is none.
 #[track_caller]
-pub(super) fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }

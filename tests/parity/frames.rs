@@ -9,7 +9,7 @@ use crate::support::upstream::crc32;
 const STRING: u8 = 7;
 
 /// One event of this type.
-pub(super) fn frame(event_type: &str, payload: &[u8]) -> Bytes {
+pub(crate) fn frame(event_type: &str, payload: &[u8]) -> Bytes {
     let mut headers = Vec::new();
     let fields =
         [(":event-type", event_type), (":content-type", "application/json"), (":message-type", "event")];
@@ -31,7 +31,7 @@ pub(super) fn frame(event_type: &str, payload: &[u8]) -> Bytes {
 }
 
 /// The type and the payload of each event; panics on a frame that does not hold together.
-pub(super) fn unframe(mut body: &[u8]) -> Vec<(String, Value)> {
+pub(crate) fn unframe(mut body: &[u8]) -> Vec<(String, Value)> {
     let mut events = Vec::new();
     while !body.is_empty() {
         let word = |at: usize| u32::from_be_bytes(body[at..at + 4].try_into().unwrap());

@@ -8,10 +8,10 @@ use super::dialect::{Called, Dialect, Heard, HeardCall, Mode, Said, json as pars
 const HOST: &str = "generativelanguage.googleapis.com";
 
 /// Its streams are server-sent events.
-pub(super) struct Sse;
+pub(crate) struct Sse;
 
 /// Its streams are one JSON array, whose elements come one after the other.
-pub(super) struct Array;
+pub(crate) struct Array;
 
 impl Dialect for Sse {
     fn place(&self, mode: Mode) -> Option<(&'static str, &'static str)> {

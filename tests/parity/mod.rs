@@ -1,15 +1,15 @@
 //! One table of policies and calls through every dialect, whole and streamed, over HTTP/1.1 and h2: in every cell of
 //! the matrix the verdict is the same.
 
-mod anthropic;
-mod bedrock;
-mod chat;
+pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod chat;
 mod column;
-mod dialect;
-mod frames;
-mod gemini;
+pub(crate) mod dialect;
+pub(crate) mod frames;
+pub(crate) mod gemini;
 mod matrix;
-mod responses;
+pub(crate) mod responses;
 mod table;
 mod websocket;
 

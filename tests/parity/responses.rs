@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::dialect::{Called, Dialect, Heard, HeardCall, Mode, Said, json as parse, server_sent, text};
 
-pub(super) const HOST: &str = "api.openai.com";
-pub(super) const PATH: &str = "/v1/responses";
+pub(crate) const HOST: &str = "api.openai.com";
+pub(crate) const PATH: &str = "/v1/responses";
 
-pub(super) struct Responses;
+pub(crate) struct Responses;
 
 impl Dialect for Responses {
     fn place(&self, _: Mode) -> Option<(&'static str, &'static str)> {
@@ -48,7 +48,7 @@ impl Dialect for Responses {
 }
 
 /// The events of a stream, numbered.
-pub(super) fn events(said: &Said) -> Vec<Value> {
+pub(crate) fn events(said: &Said) -> Vec<Value> {
     let mut events = vec![
         json!({"type": "response.created", "response": response(said, "in_progress")}),
         json!({"type": "response.in_progress", "response": response(said, "in_progress")}),
@@ -147,7 +147,7 @@ fn hear_response(response: &Value) -> Heard {
 }
 
 /// Reads the events of a stream: numbers are contiguous, every item is added and done, and all copies agree.
-pub(super) fn hear_events(events: &[Value]) -> Heard {
+pub(crate) fn hear_events(events: &[Value]) -> Heard {
     let (mut done, mut added, mut text_so_far) = (Vec::new(), 0, String::new());
     for (number, event) in events.iter().enumerate() {
         assert_eq!(event["sequence_number"], number, "{event}");

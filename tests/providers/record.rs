@@ -40,3 +40,12 @@ fn events_of_other_hosts_name_no_provider() {
     test.assert_open(&["POST api.example.com/v1/messages"]);
     assert!(test.gateway.wait_for("Request", "Allow").get("provider").is_none());
 }
+
+#[test]
+fn the_event_of_a_refusal_has_the_status_that_was_sent() {
+    for (line, status) in [("POST api.openai.com/v1/files", 400), ("POST api.anthropic.com/v1/files", 403)] {
+        let test = inspected(&["api.openai.com", "api.anthropic.com"]);
+        assert_eq!(test.ask(line).status, status);
+        assert_eq!(test.gateway.wait_for("Request", "Deny")["http"]["status"], status);
+    }
+}

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
@@ -52,11 +52,17 @@ pub(super) struct Ask<'a> {
     pub(super) path: &'a str,
     /// `Authorization: Bearer …`
     pub(super) key: Option<&'a str>,
+    /// JSON, or nothing.
+    pub(super) body: String,
 }
 
 impl<'a> Ask<'a> {
     pub(super) fn get(name: &'a str, path: &'a str) -> Self {
-        Self { method: "GET", name, host: name, path, key: None }
+        Self { method: "GET", name, host: name, path, key: None, body: String::new() }
+    }
+
+    pub(super) fn post(name: &'a str, path: &'a str, body: String) -> Self {
+        Self { method: "POST", body, ..Self::get(name, path) }
     }
 
     pub(super) fn with_key(self, key: &'a str) -> Self {
@@ -92,7 +98,11 @@ impl Agent {
         if let Some(key) = ask.key {
             request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
         }
-        let (head, body) = sender.send_request(request.body(Empty::<Bytes>::new())?).await?.into_parts();
+        if !ask.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(Full::<Bytes>::from(ask.body.clone()))?;
+        let (head, body) = sender.send_request(request).await?.into_parts();
         let body = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
         Ok(Shown { issuer: Some(issuer), status: head.status, headers: head.headers, body })
     }

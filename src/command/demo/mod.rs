@@ -1,8 +1,10 @@
 //! `postern demo`: what the gateway does, played in one process over real TLS, without a network.
 
 mod agent;
+mod provider;
 mod stage;
 mod steps;
+mod turns;
 mod upstream;
 
 use std::fmt::Write as _;

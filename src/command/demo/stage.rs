@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Every name that has an address here.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
+    "llm.demo.test",
     "model.demo.test",
     "packages.demo.test",
     "eu.registry.demo.test",

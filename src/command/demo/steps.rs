@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use super::agent::{Ask, Shown};
 use super::stage::Stage;
+use super::turns;
 use super::upstream::ECHO;
 
 /// What the agent holds instead of the key.
@@ -75,13 +76,41 @@ pub(super) const STEPS: &[Step] = &[
         play: |stage| Box::pin(edited_policy(stage)),
     },
     Step {
-        done: "look for the events of all of that",
+        done: "ask a model at llm.demo.test, with the tools web_search and Bash",
+        expected: "200, the provider was offered Bash",
+        play: |stage| Box::pin(turns::hosted_tool(stage)),
+    },
+    Step {
+        done: "the model calls Bash twice in one stream, for ls -l and for rm -rf /",
+        expected: r#"Bash {"command":"ls -l"} as it was sent, then a text by local/demo/no-force-remove, stop_reason tool_use"#,
+        play: |stage| Box::pin(turns::blocked_call(stage)),
+    },
+    Step {
+        done: "read what stands in the place of rm -rf /",
+        expected: "[postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/no-force-remove | \
+                   Reason: Dangerous shell command | \
+                   The tool itself is allowed; this use of it is not. Do not retry it unchanged.",
+        play: |stage| Box::pin(turns::read_refusal(stage)),
+    },
+    Step {
+        done: "the model calls Read twice, for a file of the project and for /etc/shadow",
+        expected: r#"Read {"file_path":"/workspace/README.md"} as it was sent, then a text by local/demo/stay-in-project, stop_reason tool_use"#,
+        play: |stage| Box::pin(turns::outside_project(stage)),
+    },
+    Step {
+        done: "look for the events of those calls",
+        expected: "3 Bash allowed, 3 Bash denied by local/demo/no-force-remove, 1 Read allowed, \
+                   1 Read denied by local/demo/stay-in-project; 1 web_search taken out",
+        play: |stage| Box::pin(turns::events(stage)),
+    },
+    Step {
+        done: "look for the events of the refusals",
         expected: "each of 6 refusals has the event it named; no event holds the key",
         play: |stage| Box::pin(events(stage)),
     },
     Step {
         done: "GET /metrics of the gateway",
-        expected: "2 keys attached, 4 requests denied",
+        expected: "2 keys attached, 4 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];
@@ -176,7 +205,13 @@ async fn metrics(stage: &Stage) -> anyhow::Result<String> {
     };
     let keys = sum("postern_credentials_attached_total{", "credential=");
     let denied = sum("postern_requests_total{", "verdict=\"Deny\"");
-    Ok(format!("{keys} keys attached, {denied} requests denied"))
+    let calls = sum("postern_tool_calls_total{", "");
+    let blocked = sum("postern_tool_calls_total{", "verdict=\"Deny\"");
+    let taken = sum("postern_hosted_tools_stripped_total{", "");
+    Ok(format!(
+        "{keys} keys attached, {denied} requests denied, {blocked} of {calls} tool calls denied, \
+         {taken} hosted tool taken out"
+    ))
 }
 
 /// An answer in words.

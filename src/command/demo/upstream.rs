@@ -1,15 +1,18 @@
 //! The demo's upstream: real TLS under a throwaway CA of its own, for whatever name is asked of it.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context as Waking, Poll};
 use std::time::SystemTime;
 
 use anyhow::Context;
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, header};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -17,6 +20,7 @@ use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::LazyConfigAcceptor;
 
+use super::provider;
 use crate::drain::Drain;
 use crate::policy::name::Host;
 use crate::tls::authority::Authority;
@@ -33,11 +37,12 @@ pub(super) struct Upstream {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// The head of a request that reached it.
+/// A request that reached it.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) path: String,
     pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
 }
 
 impl Upstream {
@@ -70,26 +75,59 @@ async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<Seen>>) -> a
     let name = start.client_hello().server_name().context("no server name")?.to_owned();
     let host = Host::parse(&name).context("no host name")?;
     let stream = start.into_stream(leaves.server_config(&host, false)?).await?;
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|request: Request<Incoming>| async {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let request = Seen { path: head.uri.path().to_owned(), headers: head.headers, body };
         let answer = answer(&request);
-        let head = Seen { path: request.uri().path().to_owned(), headers: request.headers().clone() };
-        seen.lock().unwrap_or_else(PoisonError::into_inner).push(head);
-        async { Ok::<_, Infallible>(answer) }
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        Ok::<_, hyper::Error>(answer)
     });
     Ok(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?)
 }
 
-fn answer(request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    if request.uri().path() != ECHO {
-        return Response::new(Full::from("hello\n"));
+fn answer(request: &Seen) -> Response<Chunks> {
+    match request.path.as_str() {
+        ECHO => echo(request),
+        provider::MESSAGES => {
+            let mut response = Response::new(Chunks(provider::answer(&request.body).into()));
+            let stream = HeaderValue::from_static("text/event-stream");
+            response.headers_mut().insert(header::CONTENT_TYPE, stream);
+            response
+        }
+        _ => Response::new(Chunks::from("hello\n")),
     }
-    let key = request.headers().get(header::AUTHORIZATION).cloned();
-    let body = key.as_ref().map_or_else(Vec::new, |key| [b"you sent ", key.as_bytes(), b"\n"].concat());
-    let mut response = Response::new(Full::from(body));
+}
+
+fn echo(request: &Seen) -> Response<Chunks> {
+    let key = request.headers.get(header::AUTHORIZATION);
+    let body = key.map_or_else(Vec::new, |key| [b"you sent ", key.as_bytes(), b"\n"].concat());
+    let mut response = Response::new(Chunks::from(body));
     if let Some(key) = key {
-        response.headers_mut().insert("x-echo", key);
+        response.headers_mut().insert("x-echo", key.clone());
     }
     response
+}
+
+/// A body that goes out piece by piece.
+struct Chunks(VecDeque<Bytes>);
+
+impl<T: Into<Bytes>> From<T> for Chunks {
+    fn from(whole: T) -> Self {
+        Self(VecDeque::from([whole.into()]))
+    }
+}
+
+impl hyper::body::Body for Chunks {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Waking<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|chunk| Ok(Frame::data(chunk))))
+    }
 }
 
 /// Certificate and key, PEM.

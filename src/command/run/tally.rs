@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-use crate::event::{Action, Direction, Event, Kind, Verdict};
+use crate::event::{Action, Direction, Event, Kind, Usage, Verdict};
 use crate::ledger::Sink;
 
 /// How many destinations are told apart; the names are the agent's choice.
@@ -40,6 +40,11 @@ pub(super) struct Counts {
     /// Requests, and connections that came to no request.
     pub(super) denied: u64,
     pub(super) would_deny: u64,
+    /// Tool calls that a text was put in the place of.
+    pub(super) tool_calls_denied: u64,
+    /// Tokens as providers count them.
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
     /// Bytes of answers, and from servers through tunnels.
     pub(super) received_bytes: u64,
     /// Bytes to servers through tunnels alone.
@@ -78,13 +83,17 @@ impl Summary {
 
     /// For people, each line after `postern: `.
     pub(super) fn text(&self) -> String {
-        let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes } =
+        let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes, .. } =
             &self.total;
         let mut text = format!(
             "postern: {}, {}, {denied} denied, {would_deny} would be denied by a policy\n\
+             postern: {} denied, {} read and {} written by models\n\
              postern: {} received, {} sent through tunnels, {}\n",
             counted(*requests, "request"),
             counted(*tunnels, "tunnel"),
+            counted(self.total.tool_calls_denied, "tool call"),
+            counted(self.total.input_tokens, "token"),
+            self.total.output_tokens,
             size(*received_bytes),
             size(*tunnelled_out_bytes),
             counted(self.destinations.len() as u64, "destination"),
@@ -113,16 +122,20 @@ impl Counts {
         // Behind an intercepted connection that is refused, the refused request has an event of its own.
         let counts_alone = match event.kind {
             Kind::Connection => destination.is_none_or(|to| !to.intercepted),
-            Kind::Request | Kind::ToolCall => true,
-            Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
+            Kind::Request => true,
+            Kind::ToolCall | Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
         };
         let response = event.kind == Kind::Response;
         let verdict = event.decision.verdict;
+        let tokens = |count: fn(&Usage) -> Option<u64>| event.usage.as_ref().and_then(count).unwrap_or(0);
         Self {
             requests: one(event.kind == Kind::Request),
             tunnels: one(event.kind == Kind::Connection && tunnelled),
             denied: one(counts_alone && verdict == Verdict::Deny),
             would_deny: one(verdict == Verdict::WouldDeny),
+            tool_calls_denied: one(event.kind == Kind::ToolCall && verdict == Verdict::Deny),
+            input_tokens: tokens(|usage| usage.input_tokens),
+            output_tokens: tokens(|usage| usage.output_tokens),
             received_bytes: if response && !outbound { bytes } else { 0 },
             tunnelled_out_bytes: if response && outbound { bytes } else { 0 },
         }
@@ -133,6 +146,9 @@ impl Counts {
         self.tunnels += other.tunnels * times;
         self.denied += other.denied * times;
         self.would_deny += other.would_deny * times;
+        self.tool_calls_denied += other.tool_calls_denied * times;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
         self.received_bytes += other.received_bytes;
         self.tunnelled_out_bytes += other.tunnelled_out_bytes;
     }
@@ -150,6 +166,9 @@ impl Counts {
         }
         if self.would_deny > 0 {
             parts.push(format!("{} would be denied", self.would_deny));
+        }
+        if self.tool_calls_denied > 0 {
+            parts.push(format!("{} denied", counted(self.tool_calls_denied, "tool call")));
         }
         parts.push(format!("{} received", size(self.received_bytes)));
         parts.join(", ")
@@ -203,6 +222,12 @@ mod tests {
             event(Kind::Request, Verdict::Allow, "api.example.com", Action::Inspect),
             answer("api.example.com", Action::Inspect, Direction::Inbound, 2_000),
             event(Kind::Request, Verdict::Deny, "api.example.com", Action::Inspect),
+            event(Kind::ToolCall, Verdict::Allow, "api.example.com", Action::Inspect),
+            event(Kind::ToolCall, Verdict::Deny, "api.example.com", Action::Inspect),
+            Event {
+                usage: Some(Usage { input_tokens: Some(12), output_tokens: Some(8), ..Usage::default() }),
+                ..event(Kind::Response, Verdict::Allow, "api.example.com", Action::Inspect)
+            },
             event(Kind::Connection, Verdict::Deny, "evil.example", Action::Deny),
             event(Kind::Connection, Verdict::WouldDeny, "other.example", Action::Tunnel),
             answer("other.example", Action::Tunnel, Direction::Outbound, 5),
@@ -212,8 +237,9 @@ mod tests {
         }
         insta::assert_snapshot!(tally.summary().text(), @r"
         postern: 2 requests, 1 tunnel, 2 denied, 1 would be denied by a policy
+        postern: 1 tool call denied, 12 tokens read and 8 written by models
         postern: 7.0 MiB received, 5 B sent through tunnels, 3 destinations
-        postern:   api.example.com:443  2 requests, 1 denied, 1.9 KiB received
+        postern:   api.example.com:443  2 requests, 1 denied, 1 tool call denied, 1.9 KiB received
         postern:   evil.example:443  1 denied, 0 B received
         postern:   other.example:443  1 tunnel, 1 would be denied, 7.0 MiB received
         ");

@@ -121,6 +121,15 @@ impl Guard {
         }
     }
 
+    /// There is no room for what is held: the answer ends here.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub fn exhausted(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
+        let broken = Broken::bound("too many bytes are held at this moment (limits.bufferedBytes)");
+        self.fail(broken, &Bytes::new(), &mut Sink::new(Bytes::new(), out))
+    }
+
     /// Reads an answer that came whole, and answers what goes on.
     ///
     /// # Errors

@@ -13,8 +13,9 @@ use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
 
 /// Recordings of what no answer may look like.
-const NO_ANSWERS: [&str; 2] = ["spliced-message-start.sse", "unknown_events.sse"];
-
+const NO_ANSWERS: [&str; 1] = ["spliced-message-start.sse"];
+/// One with the end of a block before the answer.
+const STRAY: [&str; 1] = ["unknown_events.sse"];
 /// Several answers one after the other: what stands behind the end of the first is read by some clients alone.
 const SEVERAL: [&str; 2] = ["anthropic-programmatic-tool-calling.1.sse", "anthropic-tool-search-regex.1.sse"];
 
@@ -63,7 +64,7 @@ fn recordings() -> Vec<(PathBuf, String)> {
     let streams = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sse"));
     let is_one = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        !NO_ANSWERS.contains(&name) && !SEVERAL.contains(&name)
+        ![&NO_ANSWERS[..], &STRAY, &SEVERAL].concat().contains(&name)
     };
     streams.filter(is_one).map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
@@ -154,6 +155,17 @@ fn recordings_that_are_no_answers_are_refused() {
         let (out, result) = judged(&stream, None, false, stream.len());
         assert_eq!(result.map_err(|broken| broken.forgivable), Err(false), "{name}");
         assert_eq!(events(&out).last().unwrap()["type"], "error", "{name}");
+    }
+}
+
+#[test]
+fn the_end_of_a_block_before_the_answer_is_left_out() {
+    for (name, stream) in others(&STRAY) {
+        let (out, result) = judged(&stream, None, false, stream.len());
+        assert_eq!(result, Ok(()), "{name}");
+        let out = events(&out);
+        let ends = out.iter().filter(|event| event["type"] == "content_block_stop").count();
+        assert_eq!(ends, 1, "{name}");
     }
 }
 

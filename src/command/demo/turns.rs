@@ -1,0 +1,133 @@
+//! The demo's steps about models: what they are asked, what they call, and what the agent reads of it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use super::agent::{Ask, Shown};
+use super::provider::{self, CLEAN_UP, Call, LOOK_AROUND, MESSAGES, Turn};
+use super::stage::Stage;
+
+const HOST: &str = "llm.demo.test";
+
+/// What the provider was offered of `web_search` and a tool of the agent's own.
+pub(super) async fn hosted_tool(stage: &Stage) -> anyhow::Result<String> {
+    let search = json!({"type": "web_search_20250305", "name": "web_search"});
+    let shown = ask(stage, &CLEAN_UP, &[search, tool("Bash")]).await?;
+    let seen = stage.upstream.seen();
+    let last = seen.iter().rev().find(|seen| seen.path == MESSAGES).context("nothing was asked")?;
+    let asked: Value = serde_json::from_slice(&last.body)?;
+    let offered = asked["tools"].as_array().context("no tools")?;
+    let names: Vec<_> = offered.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    Ok(format!("{}, the provider was offered {}", shown.status.as_u16(), names.join(" and ")))
+}
+
+/// What comes of two calls in one stream, of which the second is denied.
+pub(super) async fn blocked_call(stage: &Stage) -> anyhow::Result<String> {
+    let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
+    came(&shown, CLEAN_UP.1)
+}
+
+/// What the agent reads in the place of a denied call.
+pub(super) async fn read_refusal(stage: &Stage) -> anyhow::Result<String> {
+    let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
+    let answer = Answer::read(&shown.body)?;
+    let (_, text) = answer.blocks.iter().find(|(kind, _)| kind == "text").context("no text")?;
+    Ok(text.lines().collect::<Vec<_>>().join(" | "))
+}
+
+/// What comes of reading a file of the project, and one outside.
+pub(super) async fn outside_project(stage: &Stage) -> anyhow::Result<String> {
+    let shown = ask(stage, &LOOK_AROUND, &[tool("Read")]).await?;
+    came(&shown, LOOK_AROUND.1)
+}
+
+/// What the events say of the calls, and of what was taken out.
+pub(super) async fn events(stage: &Stage) -> anyhow::Result<String> {
+    let calls = |lines: &[String]| lines.iter().filter(|line| line.contains(r#""kind":"ToolCall""#)).count();
+    stage.until("the events of the tool calls", || calls(&stage.events()) >= 8).await?;
+    let (mut told, mut taken) = (BTreeMap::<_, usize>::new(), 0);
+    for line in stage.events() {
+        let event: Value = serde_json::from_str(&line)?;
+        let taken_out = &event["transforms"][0]["detail"] == "web_search_20250305";
+        taken += usize::from(event["kind"] == "Transform" && taken_out);
+        if event["kind"] == "ToolCall" {
+            let (name, decision) = (event["toolCall"]["name"].as_str(), &event["decision"]);
+            let by = decision["rule"].as_str().filter(|_| decision["verdict"] == "Deny");
+            let by = by.map_or_else(|| "allowed".to_owned(), |rule| format!("denied by {rule}"));
+            *told.entry(format!("{} {by}", name.unwrap_or_default())).or_default() += 1;
+        }
+    }
+    let told: Vec<_> = told.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    Ok(format!("{}; {taken} web_search taken out", told.join(", ")))
+}
+
+/// A prompt with these tools, answered in a stream.
+async fn ask(stage: &Stage, (prompt, _): &Turn, tools: &[Value]) -> anyhow::Result<Shown> {
+    let body = json!({
+        "model": "demo", "max_tokens": 1024, "stream": true, "tools": tools,
+        "messages": [{"role": "user", "content": prompt}],
+    });
+    stage.ask(Ask::post(HOST, MESSAGES, body.to_string())).await
+}
+
+fn tool(name: &str) -> Value {
+    json!({"name": name, "description": "A tool of the agent's own.", "input_schema": {"type": "object"}})
+}
+
+/// In words, which of the calls are in an answer, and in what form.
+fn came(shown: &Shown, calls: [Call; 2]) -> anyhow::Result<String> {
+    let answer = Answer::read(&shown.body)?;
+    let mut told = Vec::new();
+    for (index, (kind, said)) in answer.blocks.iter().enumerate() {
+        let sent = calls.get(index).map(|call| provider::block(index, *call).concat());
+        let is_same = sent.is_some_and(|sent| shown.body.contains(&*String::from_utf8_lossy(&sent)));
+        told.push(match said.lines().find_map(|line| line.strip_prefix("Rule: ")) {
+            Some(rule) if kind == "text" => format!("a text by {rule}"),
+            _ if is_same => format!("{kind} {said} as it was sent"),
+            _ => format!("{kind} {said}"),
+        });
+    }
+    Ok(format!("{}, stop_reason {}", told.join(", then "), answer.stop_reason))
+}
+
+/// An answer as an agent puts it together.
+#[derive(Default)]
+struct Answer {
+    /// Each block: the tool that is called, or `text`; then the input, or the text.
+    blocks: Vec<(String, String)>,
+    stop_reason: String,
+}
+
+impl Answer {
+    /// # Errors
+    /// Where the stream is not one that the official SDKs accept: blocks that are not numbered without gaps.
+    fn read(stream: &str) -> anyhow::Result<Self> {
+        let mut answer = Self::default();
+        for data in stream.lines().filter_map(|line| line.strip_prefix("data: ")) {
+            let event: Value = serde_json::from_str(data)?;
+            let (count, index) = (answer.blocks.len(), event["index"].as_u64().unwrap_or_default());
+            match event["type"].as_str().unwrap_or_default() {
+                "content_block_start" if index == count as u64 => {
+                    let block = &event["content_block"];
+                    answer.blocks.push((first(block, ["name", "type"]), first(block, ["text"])));
+                }
+                "content_block_delta" if index + 1 == count as u64 => {
+                    if let Some((_, said)) = answer.blocks.last_mut() {
+                        said.push_str(&first(&event["delta"], ["partial_json", "text"]));
+                    }
+                }
+                "message_delta" => answer.stop_reason = first(&event["delta"], ["stop_reason"]),
+                "content_block_start" | "content_block_delta" => bail!("block {index} after {count} blocks"),
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// The first of these entries that is a text.
+fn first<const N: usize>(object: &Value, keys: [&str; N]) -> String {
+    keys.iter().find_map(|key| object[*key].as_str()).unwrap_or_default().to_owned()
+}

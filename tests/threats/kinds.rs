@@ -1,0 +1,217 @@
+//! One deed by many tools: what runs commands and writes files, whatever the tool and its parameters are called.
+
+use serde_json::{Value, json};
+
+use super::model::{Model, NO_FORCE, assert_without, call, message, named, policy};
+use crate::parity::anthropic::Anthropic;
+use crate::parity::dialect::Dialect;
+use crate::parity::dialect::Mode::{Streamed, Whole};
+use crate::parity::responses::Responses;
+
+const CONTROL: &str = "postern/builtin/agent-control-files";
+
+fn patch(path: &str) -> String {
+    format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch")
+}
+
+/// An item of Responses that calls a function.
+fn function(name: &str, arguments: &Value) -> Value {
+    json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": name, "arguments": arguments.to_string(), "status": "completed"})
+}
+
+fn custom(name: &str, input: &str) -> Value {
+    json!({"type": "custom_tool_call", "id": "ct_1", "call_id": "call_1", "name": name, "input": input, "status": "completed"})
+}
+
+/// A whole response with one item.
+fn response(item: &Value) -> String {
+    json!({"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "error": null, "model": "gpt-5", "output": [item], "tools": []})
+        .to_string()
+}
+
+/// A stream of Messages with one call.
+fn stream(name: &str, input: &Value) -> String {
+    named(&message(&[call(0, "call_1", name, &[&input.to_string()])], "tool_use"))
+}
+
+/// The ways in which a file is written, each an answer.
+fn writes(path: &str) -> Vec<(&'static dyn Dialect, String)> {
+    let heredoc = format!("apply_patch <<'EOF'\n{}\nEOF\n", patch(path));
+    let operation = json!({"type": "update_file", "path": path, "diff": "@@\n-a\n+b"});
+    let messages = [
+        ("Write", json!({"file_path": path, "content": "{}"})),
+        ("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"})),
+        ("MultiEdit", json!({"file_path": path, "edits": [{"old_string": "a", "new_string": "b"}]})),
+        ("str_replace_based_edit_tool", json!({"command": "create", "path": path, "file_text": "x"})),
+        ("write_file", json!({"path": path, "content": "x"})),
+        ("mcp__filesystem__write_file", json!({"path": path, "content": "x"})),
+        ("mcp__filesystem__move_file", json!({"source": "/tmp/a", "destination": path})),
+    ];
+    let items = [
+        function("apply_patch", &json!({"input": patch(path)})),
+        custom("apply_patch", &patch(path)),
+        function("shell", &json!({"command": ["bash", "-lc", heredoc]})),
+        function("exec_command", &json!({"cmd": heredoc})),
+        function("shell", &json!({"command": ["apply_patch", patch(path)]})),
+        json!({"type": "apply_patch_call", "id": "ap_1", "call_id": "call_1", "status": "completed", "operation": operation}),
+    ];
+    let messages = messages.iter().map(|(name, input)| (&Anthropic as &dyn Dialect, stream(name, input)));
+    let items = items.iter().map(|item| (&Responses as &dyn Dialect, response(item)));
+    messages.chain(items).collect()
+}
+
+fn ask(model: &Model, dialect: &dyn Dialect, body: &str) -> crate::support::Answer {
+    model.ask(dialect, if body.starts_with('{') { Whole } else { Streamed }, body)
+}
+
+/// F23: a file that agents, shells and tools run by themselves is written by no tool, however its path is written.
+#[test]
+fn no_tool_writes_a_file_that_runs_by_itself() {
+    let model = Model::under("");
+    for (dialect, body) in writes("/workspace/.claude/settings.json") {
+        let answer = ask(&model, dialect, &body);
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.text().contains(&format!("Rule: {CONTROL}")), "{body}\n{}", answer.text());
+    }
+    for path in [
+        "/workspace/.mcp.json",
+        ".git/hooks/pre-commit",
+        "./.git/hooks/../hooks/post-merge",
+        "/workspace/x/../.claude/./settings.local.json",
+        "/workspace/.CLAUDE/Settings.json",
+        "/home/agent/.bashrc",
+        "~/.zshrc",
+        "C:\\w\\.vscode\\tasks.json",
+        "/workspace/.codex/config.toml",
+        "/home/agent/.ssh/authorized_keys",
+    ] {
+        let answer = ask(&model, &Anthropic, &stream("Write", &json!({"file_path": path, "content": "x"})));
+        assert!(answer.text().contains(&format!("Rule: {CONTROL}")), "{path}: {}", answer.text());
+    }
+
+    for (dialect, body) in writes("/workspace/notes.md") {
+        let mode = if body.starts_with('{') { Whole } else { Streamed };
+        model.assert_passes(dialect, mode, body);
+    }
+    let read = stream("str_replace_based_edit_tool", &json!({"command": "view", "path": "/w/.mcp.json"}));
+    model.assert_passes(&Anthropic, Streamed, read);
+}
+
+/// F23: only a rule that names the file opens it; one that allows the tool does not.
+#[test]
+fn only_a_rule_that_names_the_file_opens_it() {
+    let model = Model::under("");
+    let write = stream("Write", &json!({"file_path": "/w/.mcp.json", "content": "x"}));
+    for rule in [
+        "{name: r, tools: [Write], action: Allow}",
+        "{name: r, kind: Write, action: Allow}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/v]}}",
+    ] {
+        model.gateway.reload_policy(&policy(&format!("tools: [{rule}]")), "success");
+        assert!(ask(&model, &Anthropic, &write).text().contains(CONTROL), "{rule}");
+    }
+    for rule in [
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/w]}}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Equals, values: [/w/.mcp.json]}}",
+    ] {
+        model.gateway.reload_policy(&policy(&format!("tools: [{rule}]")), "success");
+        model.assert_passes(&Anthropic, Streamed, &write);
+    }
+    let outside = stream("Write", &json!({"file_path": "/v/.mcp.json", "content": "x"}));
+    assert!(ask(&model, &Anthropic, &outside).text().contains(CONTROL));
+}
+
+/// The ways in which a command is run, each an answer.
+fn runs(arguments: &[&str]) -> Vec<(&'static dyn Dialect, String)> {
+    let line = arguments.join(" ");
+    let action = json!({"type": "exec", "command": arguments, "env": {}});
+    let messages = [
+        ("Bash", json!({"command": line})),
+        ("bash", json!({"command": line, "restart": false})),
+        ("run_shell_command", json!({"command": line})),
+        ("execute_command", json!({"command": line})),
+        ("mcp__shell__run_command", json!({"command": line})),
+        ("run_terminal_cmd", json!({"command": line})),
+    ];
+    let items = [
+        function("exec_command", &json!({"cmd": line})),
+        function("shell", &json!({"command": arguments})),
+        function("shell", &json!({"command": ["bash", "-lc", line]})),
+        function("container.exec", &json!({"cmd": arguments})),
+        json!({"type": "local_shell_call", "id": "ls_1", "call_id": "call_1", "status": "completed", "action": action}),
+        json!({"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed", "action": {"commands": ["true", line]}}),
+    ];
+    let messages = messages.iter().map(|(name, input)| (&Anthropic as &dyn Dialect, stream(name, input)));
+    let items = items.iter().map(|item| (&Responses as &dyn Dialect, response(item)));
+    messages.chain(items).collect()
+}
+
+/// F24: a rule about a kind holds for every tool of it, and for arguments as for a line.
+#[test]
+fn a_command_is_judged_whatever_runs_it() {
+    let model = Model::under(NO_FORCE);
+    for (dialect, body) in runs(&["rm", "-rf", "/"]) {
+        let answer = ask(&model, dialect, &body);
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.text().contains("Rule: agents/test/no-force"), "{body}\n{}", answer.text());
+    }
+    for (dialect, body) in runs(&["ls", "-l", "/"]) {
+        let mode = if body.starts_with('{') { Whole } else { Streamed };
+        model.assert_passes(dialect, mode, body);
+    }
+}
+
+/// F24: an input that the catalogue cannot read is of every kind that its tool may be.
+#[test]
+fn an_unknown_shape_of_input_errs_towards_denial() {
+    let model = Model::under(
+        "tools: [{name: no-shell, kind: Shell, action: Deny}, {name: no-write, kind: Write, action: Deny}]",
+    );
+    for (name, input) in [
+        ("Bash", json!({"command": {"argv": ["rm"]}})),
+        ("Bash", json!({})),
+        ("Write", json!({"file_path": {"path": "/x"}})),
+        ("shell", json!({"command": 7})),
+        ("apply_patch", json!({"input": "no patch at all"})),
+    ] {
+        let answer = ask(&model, &Anthropic, &stream(name, &input));
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.text().contains("Rule: agents/test/no-"), "{name} {input}: {}", answer.text());
+    }
+    model.assert_passes(&Anthropic, Streamed, stream("Read", &json!({"file_path": "/x"})));
+}
+
+/// F25: a script of literal calls is those calls; any other is denied where a rule of the policy could apply.
+#[test]
+fn a_script_is_its_calls_or_cannot_be_judged() {
+    let model = Model::under(NO_FORCE);
+    let exec = |script: &str| response(&custom("exec", script));
+    for (script, rule) in [
+        (r#"await tools.exec_command({cmd: "rm -rf /"})"#, "agents/test/no-force"),
+        (
+            r#"tools.exec_command({cmd: "ls"}); tools.exec_command({cmd: "\x72m -rf /"})"#,
+            "agents/test/no-force",
+        ),
+        (r#"tools["exec_"+"command"]({cmd: "rm -rf /"})"#, "postern/builtin/unparseable"),
+        (r#"tools.exec_command({cmd: "rm" + " -rf /"})"#, "postern/builtin/unparseable"),
+        (r"const t = tools; t.exec_command({cmd: `rm -rf /`})", "postern/builtin/unparseable"),
+        (r#"for (const f of ["a"]) tools.exec_command({cmd: f})"#, "postern/builtin/unparseable"),
+    ] {
+        let answer = ask(&model, &Responses, &exec(script));
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.text().contains(&format!("Rule: {rule}")), "{script}: {}", answer.text());
+    }
+    model.assert_passes(
+        &Responses,
+        Whole,
+        exec(r#"const r = await tools.exec_command({cmd: "ls"}); text(r)"#),
+    );
+
+    let ruleless = Model::under("");
+    ruleless.assert_passes(&Responses, Whole, exec(r#"tools["exec_"+"command"]({cmd: "ls"})"#));
+    let hooks = format!("await tools.apply_patch({:?})", patch(".git/hooks/pre-commit"));
+    assert!(
+        ask(&ruleless, &Responses, &exec(&hooks)).text().contains(CONTROL),
+        "literal writes are seen all the same"
+    );
+}
