@@ -1,6 +1,6 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`call`], [`event`], [`policy`],
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, `digest`, [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
@@ -10,6 +10,7 @@ pub mod cli;
 pub mod command;
 
 pub mod call;
+mod digest;
 pub mod event;
 mod fold;
 pub mod problem;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use aws_lc_rs::digest::{SHA256, digest};
-
+use crate::digest::sha256_hex;
 use crate::problem::Problem;
 
 use super::conflict::{Claims, Spoken};
@@ -223,8 +222,8 @@ fn revision(documents: &[Document]) -> String {
     let mut texts: Vec<String> =
         documents.iter().map(|document| serde_json::to_string(document).unwrap_or_default()).collect();
     texts.sort();
-    let digest = digest(&SHA256, texts.join("\n").as_bytes());
-    let hex: String = digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = sha256_hex(texts.join("\n").as_bytes());
+    hex.truncate(16);
     format!("sha256:{hex}")
 }
 

@@ -15,6 +15,7 @@ use super::record::Record;
 use super::session::Session;
 use super::snapshot::Snapshot;
 use crate::call::{Answer, Change, Denial, Dialect, RequestFacts, Service};
+use crate::digest::sha256_hex;
 use crate::event::{Extent, Transform};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::{Adapter, Asked};
@@ -233,7 +234,5 @@ fn describe(head: &mut HeaderMap, length: usize) {
 }
 
 fn extent(body: &Bytes) -> Extent {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
-    let hex = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
-    Extent { sha256: hex.collect(), bytes: body.len() as u64 }
+    Extent { sha256: sha256_hex(body), bytes: body.len() as u64 }
 }

@@ -29,6 +29,7 @@ pub use call::{Call, Fate, Form, Phase};
 pub use decide::ask;
 pub use gate::Gate;
 pub use guard::Guard;
+pub(in crate::provider) use nested::wraps;
 pub use part::{Event, Out, Part, Received};
 
 use crate::call::{Inputs, Judge};

@@ -40,7 +40,7 @@ impl Inner {
 }
 
 /// Whether a call of this name may have others in it, so that its name alone does not decide.
-pub(super) fn wraps(name: &str) -> bool {
+pub(in crate::provider) fn wraps(name: &str) -> bool {
     WRAPPERS.contains(&name) || name == SCRIPT
 }
 

@@ -8,16 +8,12 @@ pub(in crate::provider) mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::call::{Denial, Kind, ToolDefinition, Vendor};
-use crate::provider::kind;
+use crate::call::{Denial, Vendor};
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 use doors::{Closed, DOORS, Door, KEYS};
 
 pub(in crate::provider) use model::models;
-
-/// Tools whose input is a list of calls, or a script that calls.
-const INDIRECT: &[&str] = &["parallel", "multi_tool_use.parallel", "batch", "exec"];
 
 /// Asks about every door that the vendor has beside `tools`, and closes those that policy does not open.
 ///
@@ -37,18 +33,6 @@ pub(in crate::provider) fn close_doors(draft: &mut Draft<'_>, vendor: Vendor) ->
         }
     }
     Ok(())
-}
-
-/// Whether a call of this tool may change files: by itself, or by other calls that it holds.
-pub(in crate::provider) fn may_write(name: &str) -> bool {
-    kind::kinds(name).contains(&Kind::Write) || INDIRECT.contains(&name)
-}
-
-/// What a tool is called, and the digest of its definition as it stands in the request.
-pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> ToolDefinition {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, definition.raw().as_bytes());
-    let sha256 = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    ToolDefinition { name: name.to_owned(), sha256 }
 }
 
 fn close<'d>(draft: &mut Draft<'d>, door: &Door, value: Value<'d>) -> Result<(), Denial> {

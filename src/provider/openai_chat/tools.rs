@@ -1,8 +1,8 @@
 //! The tools of a request: which of them the client runs, and what has to follow where others are taken out.
 
 use crate::call::Denial;
-use crate::provider::compatible::{definition, is_other_case, may_write};
-use crate::provider::request::Draft;
+use crate::provider::compatible::is_other_case;
+use crate::provider::request::{Draft, definition, may_write};
 use crate::wire::json::Value;
 
 /// The types of tools that the client runs; the provider runs every other, and whatever is not known yet.
@@ -104,8 +104,7 @@ fn functions(draft: &mut Draft<'_>) -> Result<(), Denial> {
     for item in items {
         let name = draft.get(item, "name")?.and_then(Value::text);
         let name = name.ok_or_else(|| Denial::unparseable("functions", "an entry has no name"))?;
-        let told = definition(&name, item);
-        draft.facts.tools.push(told);
+        draft.facts.tools.push(definition(&name, item));
     }
     Ok(())
 }

@@ -1,10 +1,13 @@
 //! A request as it is read: what is asked of policy about it, what is changed in it, what it says of itself.
 
+mod tool;
+
 use crate::call::{
     BlockedCall, BlockedCalls, Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms,
 };
-
 use crate::wire::json::{Document, EditError, Edits, Value};
+
+pub(in crate::provider) use tool::{definition, may_write};
 
 /// Reads one request's document and gathers what is to be changed in it.
 pub struct Draft<'d> {

@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use super::offer::{Offer, Tool};
 use super::{Door, catalogue};
-use crate::call::{Denial, Kind, ToolDefinition};
-use crate::provider::kind;
-use crate::provider::request::Draft;
+use crate::call::Denial;
+use crate::provider::request::{Draft, definition, may_write};
 use crate::wire::json::{Document, Limits, Value};
 
 /// The longest label of a session, in characters.
@@ -44,9 +41,9 @@ pub(super) fn tools<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>, elsewhere: boo
             let model = draft.get(tool.value, "model")?.and_then(Value::text).map(Cow::into_owned);
             draft.facts.models.extend(model);
         }
-        tools.push(ToolDefinition { name: name(tool).to_owned(), sha256: sha256(tool.value.raw()) });
+        tools.push(definition(name(tool), tool.value));
     }
-    draft.facts.writes = elsewhere || offer.kept().any(|tool| kind::kinds(name(tool)).contains(&Kind::Write));
+    draft.facts.writes = elsewhere || offer.kept().any(|tool| may_write(name(tool)));
     draft.facts.tools = tools;
     let mut seen = std::collections::HashSet::new();
     draft.facts.models.retain(|model| seen.insert(model.clone()));
@@ -74,9 +71,4 @@ fn session<'d>(draft: &Draft<'d>, body: Value<'d>) -> Result<Option<String>, Den
         visible && !session.is_empty() && session.len() <= LONGEST_SESSION
     };
     Ok(session.filter(is_label))
-}
-
-/// SHA-256 in hex.
-fn sha256(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

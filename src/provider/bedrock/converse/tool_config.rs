@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::call::Denial;
-use crate::provider::compatible::definition;
-use crate::provider::request::Draft;
+use crate::provider::request::{Draft, definition};
 use crate::wire::json::{Entry, Value};
 
 /// What stands in the place of a `toolConfig` whose tools are all gone: AWS refuses a conversation in which a tool was

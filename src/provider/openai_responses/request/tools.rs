@@ -1,9 +1,8 @@
 //! Tools that a request offers: which of them the client runs, and which go.
 
-use super::super::super::request::Draft;
 use super::present;
 use crate::call::Denial;
-use crate::provider::compatible::definition;
+use crate::provider::request::{Draft, definition};
 use crate::wire::json::Value;
 
 /// Types of tools that the client runs, whatever else they say (`Tool` of OpenAI's SDKs).

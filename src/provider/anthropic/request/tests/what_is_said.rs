@@ -39,6 +39,7 @@ fn a_request_says_whether_files_may_be_written() {
     let writes = |tools: &str| facts(&format!(r#"{{"tools":[{tools}]}}"#), STRICT).writes;
     assert!(writes(r#"{"name":"Read"},{"name":"Write"}"#));
     assert!(writes(r#"{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}"#));
+    assert!(writes(r#"{"name":"Read"},{"name":"batch"}"#), "other calls may stand in its input");
     assert!(!writes(r#"{"name":"Read"},{"name":"mine"}"#));
     assert!(!writes(r#"{"type":"web_search_20250305","name":"Write"}"#), "it is taken out");
 }
