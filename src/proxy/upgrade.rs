@@ -136,6 +136,14 @@ pub(crate) enum Carries {
 }
 
 impl Carries {
+    /// The revision of the policy by which a conversation is looked into.
+    fn revision(&self) -> Option<&str> {
+        match self {
+            Self::Bytes(_) => None,
+            Self::Conversation(conversation) => Some(conversation.snapshot.policy().revision()),
+        }
+    }
+
     fn needles(&self) -> Option<&Arc<Needles>> {
         match self {
             Self::Bytes(needles) => needles.as_ref(),
@@ -160,7 +168,7 @@ impl Socket {
         let counts = Counts::new();
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
-        let is_conversation = matches!(carries, Carries::Conversation(_));
+        let revision = carries.revision().map(str::to_owned);
         let both = async {
             match &carries {
                 Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
@@ -168,7 +176,7 @@ impl Socket {
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
-        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, is_conversation);
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, revision.as_deref());
         let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
         record.socket_ended(counts.received(), reason);
         closed
@@ -238,13 +246,17 @@ where
     }
 }
 
-fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, is_conversation: bool) -> bool {
+/// `revision`: that of the policy by which a conversation is looked into. Under another one it begins anew.
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, revision: Option<&str>) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
-        Action::Inspect(_) if is_conversation => !snapshot.policy().provider_state().denies(),
         Action::Inspect(inspection) => {
+            if let Some(revision) = revision {
+                let policy = snapshot.policy();
+                return policy.revision() == revision && !policy.provider_state().denies();
+            }
             let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
             !inspection.upgrade(at_provider).denies()
         }
