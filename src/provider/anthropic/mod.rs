@@ -13,10 +13,11 @@ pub(super) use transcript::Messages;
 
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
+use super::compatible;
 use super::endpoint::Call::Post;
 use super::endpoint::Endpoints;
 use super::request::Draft;
-use crate::call::{Api, Denial, Dialect, RequestFacts};
+use crate::call::{Api, Denial, Dialect, RequestFacts, Vendor};
 use crate::wire::sse;
 
 pub(super) const MESSAGES: Endpoints = Endpoints {
@@ -47,7 +48,14 @@ pub(super) struct Anthropic;
 impl Adapter for Anthropic {
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
         let body = draft.root();
-        messages_request(draft, body, &Door::of(asked))
+        messages_request(draft, body, &Door::of(asked))?;
+        let vendor = asked.service.vendor;
+        if vendor == Vendor::Anthropic {
+            return Ok(());
+        }
+        // Others have the doors of their own API here, too.
+        compatible::close_doors(draft, vendor)?;
+        compatible::models(draft, vendor)
     }
 
     fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
