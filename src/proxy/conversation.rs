@@ -18,6 +18,7 @@ use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::provider::adapter::Refusal;
+use crate::provider::answer::Broken;
 use crate::wire::json::Document;
 use crate::wire::websocket::{
     Decoder, Message, POLICY_VIOLATION, PROTOCOL_ERROR, Sender, WebSocketError, encode,
@@ -189,8 +190,10 @@ impl Conversation {
         let broken = {
             let mut guarding = lock(&shared.guarding);
             let broken = guarding.guard.message(text, &mut messages).err();
-            let held = guarding.guard.held();
-            let is_full = guarding.reserved.set(held).is_err();
+            let kept = guarding.guard.kept_bytes();
+            let is_full = guarding.reserved.set(kept).is_err() && !guarding.guard.observes();
+            let broken =
+                broken.or(is_full.then(|| Broken::bound("too many bytes are held (limits.bufferedBytes)")));
             let mut record = lock(&shared.record);
             record.calls(guarding.guard.take_notes());
             record.blocked(guarding.guard.take_blocked());
@@ -198,7 +201,7 @@ impl Conversation {
             if let Some(broken) = &broken {
                 record.broke(broken);
             }
-            broken.is_some() || is_full
+            broken.is_some()
         };
         for message in messages {
             shared.say(&Message::Text(self.scrubbed(message)?)).await?;

@@ -192,8 +192,10 @@ impl Rewriting {
             None => self.chunks.push(plain),
             Some(Guarding { guard, reserved }) => {
                 self.broken = guard.write(plain, &mut self.chunks).err();
-                if reserved.set(guard.held()).is_err() {
+                if reserved.set(guard.kept_bytes()).is_err() {
                     guard.broken_off(&mut self.chunks);
+                }
+                if reserved.bytes() < guard.kept_bytes() && !guard.observes() {
                     self.broken = Some(Broken::bound("too many bytes are held (limits.bufferedBytes)"));
                 }
             }

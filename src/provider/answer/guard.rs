@@ -177,6 +177,12 @@ impl Guard {
         self.transcript.held()
     }
 
+    /// How many bytes are kept: what is held, and inputs of calls that have gone on and are judged or noted once they
+    /// are complete.
+    pub fn kept_bytes(&self) -> usize {
+        self.transcript.held() + self.gate.kept_bytes()
+    }
+
     /// Whether nothing is ever denied or held here.
     pub fn observes(&self) -> bool {
         self.gate.observes()
@@ -269,7 +275,7 @@ impl Guard {
         self.given += 1;
         self.normalization = Normalization::StreamReconstructed;
         let most = self.gate.settings().limits.body_bytes;
-        if self.transcript.held() > most {
+        if self.kept_bytes() > most {
             return Err(Broken::bound(format!(
                 "more than {most} bytes wait for a verdict (limits.responseBodyBytes)"
             )));

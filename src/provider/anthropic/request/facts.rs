@@ -6,8 +6,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::offer::{Offer, Tool};
 use super::{Door, catalogue};
-use crate::call::{Denial, Kind, ToolDefinition};
-use crate::provider::kind;
+use crate::call::{Denial, ToolDefinition};
+use crate::provider::compatible::may_write;
 use crate::provider::request::Draft;
 use crate::wire::json::{Document, Limits, Value};
 
@@ -46,7 +46,7 @@ pub(super) fn tools<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>, elsewhere: boo
         }
         tools.push(ToolDefinition { name: name(tool).to_owned(), sha256: sha256(tool.value.raw()) });
     }
-    draft.facts.writes = elsewhere || offer.kept().any(|tool| kind::kinds(name(tool)).contains(&Kind::Write));
+    draft.facts.writes = elsewhere || offer.kept().any(|tool| may_write(name(tool)));
     draft.facts.tools = tools;
     let mut seen = std::collections::HashSet::new();
     draft.facts.models.retain(|model| seen.insert(model.clone()));

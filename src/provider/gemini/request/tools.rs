@@ -1,10 +1,9 @@
 //! `tools` of a request: what the client executes stays, what the provider would execute is asked about.
 
 use super::fields;
-use crate::call::{Denial, Kind, ToolDefinition};
-use crate::provider::compatible::definition;
+use crate::call::{Denial, ToolDefinition};
+use crate::provider::compatible::{definition, may_write};
 use crate::provider::gemini::fields::{Fields, repeated};
-use crate::provider::kind::kinds;
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 
@@ -44,7 +43,7 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, message: &Fields<'d>) -> Result<Of
         repeated(tools).map(|object| element(draft, object, &mut offered)).collect();
     let elements = elements?;
     offered.stripped = elements.iter().any(|element| !element.cuts.is_empty());
-    draft.facts.writes |= offered.declared.iter().any(|tool| kinds(&tool.name).contains(&Kind::Write));
+    draft.facts.writes |= offered.declared.iter().any(|tool| may_write(&tool.name));
     if offered.stripped {
         cut(draft, tools, &elements)?;
     }
