@@ -251,7 +251,8 @@ impl Guard {
         match self.take(&mut received) {
             Ok(()) => self.emit(sink),
             Err(broken) => {
-                if self.opens(&broken) {
+                // Where it only observes, all of it went on already.
+                if !self.observes() && self.opens(&broken) {
                     sink.received(&received.before);
                 }
                 self.fail(broken, &received.raw, sink)
