@@ -105,6 +105,12 @@ impl Inspection {
         }
     }
 
+    /// The verdict on a request that no endpoint opens, for this reason: Deny, or WouldDeny where only Audit policies
+    /// select the pod.
+    pub fn refused(&self, reason: &str) -> Ruling {
+        self.deny("endpoint", reason.to_owned())
+    }
+
     /// What Audit policies beside the enforced ones would have said of a request, where that differs.
     pub fn audited(&self, asked: &Asked<'_>) -> Option<Ruling> {
         let audited = judge(self.audited.as_ref()?, asked);

@@ -59,6 +59,7 @@ impl Hearing<'_> {
         if !observes {
             head.remove(header::CONTENT_LENGTH);
             forget(&mut head);
+            typed(&mut head);
         }
         *response.headers_mut() = head;
         *response.body_mut() = body;
@@ -156,6 +157,7 @@ impl Hearing<'_> {
             record.passed(warning);
         }
         let goes_on = heard.map_err(|broken| refused(&broken))?;
+        typed(&mut head.headers);
         if goes_on != came {
             forget(&mut head.headers);
         }
@@ -210,6 +212,72 @@ fn forget(head: &mut HeaderMap) {
     }
 }
 
+/// Makes a head say of a body how it was read, where it says something else: once, and as UTF-8. There are clients that
+/// decode lines in whatever charset they are told.
+fn typed(head: &mut HeaderMap) {
+    let mut values = head.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        if let Some(first) = head.get(header::CONTENT_TYPE).cloned() {
+            head.insert(header::CONTENT_TYPE, first);
+            typed(head);
+        }
+        return;
+    };
+    let text = value.to_str().unwrap_or_default();
+    let is_other = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let value = value.trim().trim_matches('"').to_ascii_lowercase();
+        name.trim().to_ascii_lowercase().starts_with("charset")
+            && !matches!(value.as_str(), "utf-8" | "utf8" | "us-ascii")
+    };
+    if text.is_empty() {
+        head.remove(header::CONTENT_TYPE);
+    } else if text.split(';').skip(1).any(is_other) {
+        let essence = text.split(';').next().unwrap_or_default().trim();
+        if let Ok(said) = HeaderValue::from_str(&format!("{essence}; charset=utf-8")) {
+            head.insert(header::CONTENT_TYPE, said);
+        }
+    }
+}
+
 fn unreadable() -> Failure {
     Failure::new(Class::Encoding, "the upstream's answer is encoded in a way that cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_was_read_as_utf_8_is_called_nothing_else() {
+        let said = |all: &[&[u8]]| {
+            let mut head = HeaderMap::new();
+            for value in all {
+                head.append(header::CONTENT_TYPE, HeaderValue::from_bytes(value).unwrap());
+            }
+            typed(&mut head);
+            head.get_all(header::CONTENT_TYPE)
+                .iter()
+                .map(|value| value.to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        for same in
+            ["text/event-stream", "text/event-stream; charset=UTF-8", "application/json;charset=\"utf-8\""]
+        {
+            assert_eq!(said(&[same.as_bytes()]), [same]);
+        }
+        let plain = ["text/event-stream; charset=utf-8"];
+        for other in [
+            "text/event-stream; charset=utf-7",
+            "text/event-stream; x=\"; charset=utf-8\"; CharSet=\"utf-7\"",
+            "text/event-stream; charset*=utf-8''utf-7",
+            "text/event-stream; charset*0=utf; charset*1=-7",
+        ] {
+            assert_eq!(said(&[other.as_bytes()]), plain, "{other}");
+        }
+        assert_eq!(said(&[b"text/event-stream", b"application/json"]), ["text/event-stream"]);
+        assert_eq!(said(&[b"text/event-stream; charset=utf-7", b"a/b"]), plain);
+        assert!(said(&[b"text/event-stream; x=\xe9; charset=utf-7"]).is_empty());
+        assert!(said(&[]).is_empty());
+    }
 }

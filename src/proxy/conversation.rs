@@ -192,8 +192,8 @@ impl Conversation {
         let broken = {
             let mut guarding = lock(&shared.guarding);
             let mut broken = guarding.guard.message(text, &mut messages).err();
-            let held = guarding.guard.held();
-            if guarding.reserved.set(held).is_err() {
+            let kept = guarding.guard.kept_bytes();
+            if guarding.reserved.set(kept).is_err() {
                 broken = guarding.guard.exhausted(&mut messages).err();
             }
             let mut record = lock(&shared.record);

@@ -334,7 +334,14 @@ fn endpoint(
     let service = service(parts, &path, origin, inspection.provider());
     record.asks(service);
     let asked = Asked { method: &parts.method, path: &path, service };
-    let ruling = inspection.request(&asked);
+    let mut ruling = inspection.request(&asked);
+    let surface = provider::spoken_at(origin.host.name(), inspection.provider());
+    if service.is_some_and(|service| service.dialect.is_none())
+        && surface.is_some_and(|surface| surface.is_disguised(&parts.method, &path))
+    {
+        let reason = "This path is not that of an inference endpoint, and could be taken for it";
+        ruling = inspection.refused(reason);
+    }
     if ruling.denies() {
         let is_responses = service.is_some_and(|service| service.api == Api::Responses);
         // Codex falls back to plain requests at a 426 alone; at anything else it tries again and again.

@@ -29,6 +29,9 @@ const REQUEST_IDS: [&str; 5] =
 const LABEL: usize = 128;
 /// How many tool definitions an event has.
 const TOOLS: usize = 128;
+
+/// The longest name or id of an agent's or provider's choice that an event has, in characters.
+const SHOWN: usize = 256;
 /// Where agents say which session a request belongs to.
 const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
 
@@ -131,17 +134,17 @@ impl Record {
     /// What the request asks for, once it was read.
     pub(crate) fn understood(&mut self, facts: &RequestFacts) {
         if let (false, Some(session)) = (self.is_labelled, &facts.session) {
-            self.label = session.as_str().into();
+            self.label = short(session).into();
         }
         let Some(provider) = &mut self.provider else { return };
-        provider.model = facts.model.as_deref().map(Arc::from);
+        provider.model = facts.model.as_deref().map(|model| short(model).into());
         provider.stream = Some(facts.stream);
         if facts.models.len() > 1 {
-            provider.models.clone_from(&facts.models);
+            provider.models = facts.models.iter().map(|model| short(model)).collect();
         }
         let tools = facts.tools.iter().take(TOOLS);
         provider.tools = tools
-            .map(|tool| event::ToolDefinition { name: tool.name.clone(), sha256: tool.sha256.clone() })
+            .map(|tool| event::ToolDefinition { name: short(&tool.name), sha256: tool.sha256.clone() })
             .collect();
     }
 
@@ -219,9 +222,9 @@ impl Record {
     pub(crate) fn read(&mut self, facts: &AnswerFacts, normalization: Normalization) {
         self.usage = facts.usage;
         let Some(provider) = &mut self.provider else { return };
-        provider.response_model.clone_from(&facts.model);
+        provider.response_model = facts.model.as_deref().map(short);
         if provider.request_id.is_none() {
-            provider.request_id.clone_from(&facts.id);
+            provider.request_id = facts.id.as_deref().map(short);
         }
         provider.normalization = Some(normalization.as_str());
     }
@@ -431,4 +434,8 @@ fn trace_of(value: &http::HeaderValue) -> Option<String> {
         && id.bytes().all(|byte| byte.is_ascii_hexdigit())
         && id.bytes().any(|byte| byte != b'0');
     fit.then(|| id.to_ascii_lowercase())
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
 }

@@ -192,7 +192,7 @@ impl Rewriting {
             None => self.chunks.push(plain),
             Some(Guarding { guard, reserved }) => {
                 self.broken = guard.write(plain, &mut self.chunks).err();
-                if reserved.set(guard.held()).is_err() {
+                if reserved.set(guard.kept_bytes()).is_err() {
                     self.broken = guard.exhausted(&mut self.chunks).err();
                 }
             }

@@ -73,11 +73,12 @@ impl Call {
     }
 
     /// Takes the next piece of the input.
-    pub fn push(&mut self, piece: &str, gate: &Gate) {
+    pub fn push(&mut self, piece: &str, gate: &mut Gate) {
         self.bytes += piece.len();
         let room = gate.tool_input_bytes().saturating_sub(self.input.len());
         let cut = piece.floor_char_boundary(room.min(piece.len()));
         self.input.push_str(&piece[..cut]);
+        gate.keep(cut);
     }
 
     /// Whether more came than the bound lets be kept.

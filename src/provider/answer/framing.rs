@@ -169,17 +169,18 @@ fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result
         let reason = format!("event stream frame is longer than {event_bytes} bytes (limits.sseEventBytes)");
         return Err(Broken::bound(reason));
     }
-    let name = frame_name(&frame).map(|name| Bytes::copy_from_slice(name.as_bytes()));
+    let name = frame_name(&frame)?.map(|name| Bytes::copy_from_slice(name.as_bytes()));
     let (data, raw) = (frame.payload, frame.raw);
     Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical: true })))
 }
 
-fn frame_name(frame: &Frame) -> Option<&str> {
-    match frame.string(":message-type")? {
-        "event" => frame.string(":event-type"),
-        "exception" => frame.string(":exception-type"),
-        "error" => frame.string(":error-code"),
-        _ => None,
+/// What a frame is. There are clients that take every frame for an event which does not say that it is an error.
+fn frame_name(frame: &Frame) -> Result<Option<&str>, Broken> {
+    match frame.string(":message-type") {
+        Some("event") => Ok(frame.string(":event-type")),
+        Some("exception") => Ok(frame.string(":exception-type")),
+        Some("error") => Ok(frame.string(":error-code")),
+        Some(_) | None => Err(Broken::ambiguous("a frame does not say what it is")),
     }
 }
 

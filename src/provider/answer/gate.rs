@@ -14,6 +14,8 @@ pub struct Gate {
     observes: bool,
     /// The answer broke off, or cannot go on: no call becomes complete any more.
     given_up: bool,
+    /// How many bytes the inputs of calls that are under way have.
+    kept_bytes: usize,
     /// What the answer says of itself: the transcript fills it.
     pub facts: AnswerFacts,
     notes: Vec<CallNote>,
@@ -27,6 +29,7 @@ impl Gate {
             settings,
             observes,
             given_up: false,
+            kept_bytes: 0,
             facts: AnswerFacts::default(),
             notes: Vec::new(),
             blocked: Vec::new(),
@@ -47,6 +50,16 @@ impl Gate {
         self.settings.limits.tool_input_bytes
     }
 
+    /// How many bytes the inputs of calls that are under way have.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// More of a call's input is kept.
+    pub(super) fn keep(&mut self, bytes: usize) {
+        self.kept_bytes += bytes;
+    }
+
     /// From now on every call that is under way stays incomplete.
     pub(super) fn give_up(&mut self) {
         self.given_up = true;
@@ -60,6 +73,7 @@ impl Gate {
 
     /// A call is complete.
     pub fn finish(&mut self, call: Call) -> Fate {
+        self.kept_bytes = self.kept_bytes.saturating_sub(call.input.len());
         let how = How { incomplete: self.given_up, has_input: !self.given_up };
         if call.noted {
             return match call.phase {
@@ -89,6 +103,7 @@ impl Gate {
 
     /// The answer ended before the call did: it is noted, and whatever was kept of it is lost.
     pub fn abandon(&mut self, call: Call) {
+        self.kept_bytes = self.kept_bytes.saturating_sub(call.input.len());
         if call.noted {
             return;
         }

@@ -134,6 +134,13 @@ fn a_call_in_a_list_of_calls_is_judged_as_any_other() {
         "batch",
         r#"{"tool_calls": [{"tool": "bash", "parameters": {"command": "rm"}}]}"#
     ));
+    for two in [
+        r#"{"tool_uses": [], "tool_calls": [{"tool": "bash", "parameters": {"command": "rm"}}]}"#,
+        r#"{"tool_calls": [{"recipient_name": "Read", "tool": "bash", "parameters": {"command": "rm"}}]}"#,
+        r#"{"tool_calls": [{"recipient_name": null, "tool": "bash", "parameters": {"command": "rm"}}]}"#,
+    ] {
+        assert!(is_denied(OWN, "batch", two), "agents read different ones: {two}");
+    }
     assert!(is_denied(OWN, "parallel", r#"{"tool_uses": [{"parameters": {}}]}"#));
     assert!(!is_denied(OWN, "parallel", r#"{"anything": 1}"#));
     let mut nested = uses("ls");

@@ -202,6 +202,12 @@ impl Guard {
         self.transcript.held() + self.observed.len()
     }
 
+    /// How many bytes are kept: what is held, and inputs of calls that have gone on and are judged or noted once they
+    /// are complete.
+    pub fn kept_bytes(&self) -> usize {
+        self.transcript.held() + self.gate.kept_bytes()
+    }
+
     /// Whether nothing is ever denied or held here.
     pub fn observes(&self) -> bool {
         self.gate.observes()
@@ -280,7 +286,8 @@ impl Guard {
         match self.take(&mut received) {
             Ok(()) => self.emit(sink),
             Err(broken) => {
-                if self.opens(&broken) {
+                // Where it only observes, all of it went on already.
+                if !self.observes() && self.opens(&broken) {
                     sink.received(&received.before);
                 }
                 self.fail(broken, &received.raw, sink)
@@ -304,7 +311,7 @@ impl Guard {
         self.given += 1;
         self.normalization = Normalization::StreamReconstructed;
         let most = self.gate.settings().limits.body_bytes;
-        if self.transcript.held() > most {
+        if self.kept_bytes() > most {
             return Err(Broken::bound(format!(
                 "more than {most} bytes wait for a verdict (limits.decodedBodyBytes)"
             )));

@@ -60,14 +60,23 @@ pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
 }
 
 fn wrapped(json: &Value) -> Nested {
-    let Some(uses) = json.get("tool_uses").or_else(|| json.get("tool_calls")) else { return Nested::None };
+    let uses = match (json.get("tool_uses"), json.get("tool_calls")) {
+        (Some(uses), None) | (None, Some(uses)) => uses,
+        (None, None) => return Nested::None,
+        // Every agent reads the one that it knows.
+        (Some(_), Some(_)) => return Nested::Unknown("A call has two lists of calls in it"),
+    };
     let calls = uses.as_array().and_then(|uses| uses.iter().map(inner).collect::<Option<Vec<_>>>());
     calls.map_or(Nested::Unknown("The list of calls cannot be understood"), Nested::Calls)
 }
 
 fn inner(one: &Value) -> Option<Inner> {
     let text = |key| one.get(key).and_then(Value::as_str);
-    let name = text("recipient_name").or_else(|| text("tool"))?;
+    let name = match (one.get("recipient_name"), one.get("tool")) {
+        (Some(_), None) => text("recipient_name")?,
+        (None, Some(_)) => text("tool")?,
+        (None, None) | (Some(_), Some(_)) => return None,
+    };
     let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
     let input = match one.get("parameters") {
         Some(input @ (Value::Object(_) | Value::String(_))) => input.clone(),

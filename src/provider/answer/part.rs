@@ -6,6 +6,9 @@ use bytes::Bytes;
 
 use crate::wire::json::Value;
 
+/// What a part that is kept takes beside its bytes: the smallest have three of them.
+const BESIDE: usize = 160;
+
 /// One part of a stream, parsed.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
@@ -52,6 +55,11 @@ impl Received {
         &self.data
     }
 
+    /// How many bytes of memory it takes while it is kept.
+    pub fn kept_bytes(&self) -> usize {
+        self.raw.len().max(self.data.len()) + BESIDE
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.data.trim_ascii() == b"[DONE]"
     }
@@ -69,16 +77,12 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its bytes as they are kept.
-    pub fn len(&self) -> usize {
+    /// How many bytes of memory it takes while it is kept.
+    pub fn kept_bytes(&self) -> usize {
         match self {
-            Self::Received(received) => received.raw.len(),
-            Self::New { json, .. } => json.len(),
+            Self::Received(received) => received.kept_bytes(),
+            Self::New { json, .. } => json.len() + BESIDE,
         }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

@@ -77,7 +77,7 @@ impl Transcript for Small {
     }
 
     fn held(&self) -> usize {
-        self.kept.iter().map(Part::len).sum()
+        self.kept.iter().map(Part::kept_bytes).sum()
     }
 
     fn keep_alive(&self) -> KeepAlive {

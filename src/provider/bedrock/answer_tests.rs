@@ -5,6 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::testing::{Turns, frame, frames, guard, lines, streamed, whole};
 use crate::provider::answer::testing::Names;
+use crate::wire::event_stream::{self, Header, Value};
 
 const CONVERSE: &str = "amazon.nova-pro-v1%3A0/converse-stream";
 const CLAUDE: &str = "anthropic.claude-v2/invoke-with-response-stream";
@@ -373,10 +374,28 @@ fn nothing_keeps_the_watchdog_and_a_call_that_never_ends_is_given_up() {
     let mut out = Vec::new();
     let start = frames(&[&call(0, "Held", "{}", "")[0]]);
     guard.write(start.clone().into(), &mut out).unwrap();
-    assert_eq!((guard.held(), guard.keep_alive()), (start.len(), None));
+    assert!(guard.held() >= start.len() && guard.keep_alive().is_none());
     out.clear();
     guard.broken_off(&mut out);
     let notes = guard.take_notes();
     assert!(notes.len() == 1 && notes[0].incomplete && guard.held() == 0);
     assert!(lines(&out.concat())[0].starts_with("validationException"));
+}
+
+#[test]
+fn a_frame_that_clients_take_for_different_things_does_not_go_on() {
+    let denied = r#"{"type":"message_start","message":{"content":[{"type":"tool_use","id":"t","name":"Denied","input":{}}]}}"#;
+    let payload = format!(r#"{{"bytes":"{}"}}"#, BASE64_STANDARD.encode(denied));
+    let chunk = Header::string(":event-type", "chunk");
+    for headers in [
+        vec![chunk.clone()],
+        vec![chunk.clone(), Header::string(":message-type", "Event")],
+        vec![chunk, Header { name: ":message-type".to_owned(), value: Value::Bytes("event".into()) }],
+    ] {
+        let mut stream = Vec::new();
+        event_stream::encode(&headers, payload.as_bytes(), &mut stream).unwrap();
+        let (out, ended) = streamed(CLAUDE, Names::default(), &stream, 1 << 20);
+        assert!(ended.is_err_and(|broken| !broken.forgivable), "{headers:?}");
+        assert!(lines(&out).iter().all(|line| !line.contains("bytes")));
+    }
 }

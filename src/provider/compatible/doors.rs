@@ -123,4 +123,6 @@ pub(super) const KEYS: &[&str] = &[
     "prompt",
     "background",
     "disable_search",
+    "mcp_servers",
+    "container",
 ];

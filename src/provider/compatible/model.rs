@@ -5,6 +5,9 @@ use crate::call::{Denial, Vendor};
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 
+/// How many models one request may name.
+pub(super) const MOST: usize = 256;
+
 /// Reads `model` and `models`, and says them as facts after those that are known from elsewhere (a deployment in the
 /// path). Asks about models that search and about presets, and takes off endings that stand for a plugin.
 ///
@@ -21,6 +24,9 @@ pub(in crate::provider) fn models(draft: &mut Draft<'_>, vendor: Vendor) -> Resu
         }
     };
     for value in one.into_iter().chain(several) {
+        if draft.facts.models.len() >= MOST {
+            return Err(Denial::builtin("bound", format!("the request names more than {MOST} models")));
+        }
         read(draft, vendor, value)?;
     }
     draft.facts.model = draft.facts.models.first().cloned();

@@ -2,7 +2,8 @@
 
 use super::testing::{Policy, STRICT, drafted, outcome};
 use super::*;
-use crate::call::HostedAction;
+use crate::call::{Api, Dialect, HostedAction, Service};
+use crate::provider::adapter::Asked;
 
 fn read(vendor: Vendor, body: &str, policy: &Policy) -> String {
     let read = drafted(body, policy, |draft| {
@@ -213,4 +214,40 @@ fn rows_of_the_tables_are_in_lower_case_and_each_stands_once() {
         assert_eq!(door.key, door.key.to_ascii_lowercase());
         assert!(seen.insert(door.key), "{}", door.key);
     }
+}
+
+#[test]
+fn the_doors_of_a_vendor_are_closed_in_the_messages_that_it_takes_too() {
+    let read = |vendor: Vendor, body: &str| {
+        let service = Service { vendor, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
+        let headers = http::HeaderMap::new();
+        let asked = Asked { service, path: "/api/v1/messages", query: None, headers: &headers };
+        let read = drafted(body, &STRICT, |draft| {
+            crate::provider::adapter(Dialect::Anthropic).request(&asked, draft)
+        });
+        outcome(body, read)
+    };
+    let plain = r#"{"model":"m","messages":[]}"#;
+    for (body, expected) in [
+        (plain, plain),
+        (r#"{"model":"m","messages":[],"plugins":[{"id":"web"}]}"#, plain),
+        (r#"{"model":"m:online","messages":[]}"#, plain),
+        (r#"{"model":"m","messages":[],"preset":"p"}"#, "!preset"),
+    ] {
+        assert_eq!(read(Vendor::OpenRouter, body), expected);
+    }
+    let other_case = r#"{"model":"m","messages":[],"Tools":[{"type":"web_search_20250305"}]}"#;
+    assert!(read(Vendor::Ollama, other_case).starts_with('!'));
+    assert_eq!(read(Vendor::Anthropic, plain), plain);
+}
+
+#[test]
+fn nobody_names_more_models_or_hosted_tools_than_are_looked_at() {
+    let many = |count: usize, one: fn(usize) -> String| (0..count).map(one).collect::<Vec<_>>().join(",");
+    let models = |count| format!(r#"{{"models":[{}]}}"#, many(count, |number| format!("\"m{number}\"")));
+    assert_eq!(read(Vendor::OpenRouter, &models(256), &STRICT), models(256));
+    assert!(read(Vendor::OpenRouter, &models(257), &STRICT).contains("more than 256 models"));
+    let plugins = |count| format!(r#"{{"plugins":[{}]}}"#, many(count, |_| r#"{"id":"web"}"#.to_owned()));
+    assert_eq!(read(Vendor::OpenRouter, &plugins(4096), &STRICT), "{}");
+    assert!(read(Vendor::OpenRouter, &plugins(4097), &STRICT).contains("more than 4096 tools"));
 }

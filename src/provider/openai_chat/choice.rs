@@ -124,6 +124,11 @@ impl Choice {
         self.calls[call].is_undecided()
     }
 
+    /// How many calls wait for nothing: they never become fewer.
+    pub(super) fn decided(&self) -> usize {
+        self.calls.iter().filter(|call| !call.is_undecided()).count()
+    }
+
     /// Whether it had calls, and none of them goes on.
     pub(super) fn lost_all(&self) -> bool {
         !self.calls.is_empty() && self.calls.iter().all(Tracked::is_out)

@@ -164,6 +164,13 @@ fn content_overtakes_a_call_that_waits_and_calls_do_not() {
 }
 
 #[test]
+fn calls_that_wait_are_decided_one_by_one_in_one_chunk() {
+    let next = r#"{"tool_calls":[{"index":1,"id":"b","function":{"name":"Held","arguments":"{"}}]}"#;
+    unchanged(&[start(0, "Held"), input(0, "{}"), chunk(0, next, ""), input(1, "}"), finish("tool_calls")]);
+    unchanged(&[start(0, "Held"), input(0, "{}"), chunk(0, next, ""), input(1, "}")]);
+}
+
+#[test]
 fn text_that_came_with_a_call_that_waits_is_not_overtaken_by_later_text() {
     let mixed = chunk(
         0,
@@ -331,6 +338,12 @@ fn an_error_of_groq_does_not_say_what_a_denied_call_was() {
     assert!(out(&[error(quoted)]).contains("this use of it is not"));
     unchanged(&[error("<function=Free>{\"a\":1}</function>")]);
     unchanged(&[error("nonsense")]);
+    let both = error("<function=Denied>{}</function>").replacen(
+        '{',
+        r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Denied","arguments":"{}"}}]}}],"#,
+        1,
+    );
+    refused(&[both], "error");
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(super) struct Transcript {
     choices: BTreeMap<u64, Choice>,
     kept: VecDeque<Chunk>,
     kept_bytes: usize,
+    /// Whether a call was decided since chunks were let go on last.
+    decided: bool,
     /// The provider said that there is no more.
     done: bool,
 }
@@ -56,6 +58,7 @@ impl answer::Transcript for Transcript {
         if event.is_done() {
             self.done = true;
             self.choices.values_mut().for_each(|choice| choice.finish(gate));
+            self.decided = true;
             self.flush(out)?;
             out.pass(event);
             return Ok(());
@@ -66,9 +69,12 @@ impl answer::Transcript for Transcript {
         let chunk = self.read(event, gate)?;
         self.flush(out)?;
         if let Some(edited) = failed(event, gate)? {
+            if !chunk.pieces.is_empty() {
+                return Err(Broken::ambiguous("a chunk is an error and has tool calls"));
+            }
             out.say(None, edited);
         } else if self.waits(&chunk) {
-            self.kept_bytes += chunk.received.data().len();
+            self.kept_bytes += chunk.received.kept_bytes();
             self.kept.push_back(chunk);
         } else {
             self.emit(&chunk, out)?;
@@ -80,6 +86,7 @@ impl answer::Transcript for Transcript {
         for choice in self.choices.values_mut() {
             if self.done { choice.finish(gate) } else { choice.break_off(gate) }
         }
+        self.decided = true;
         self.flush(out)
     }
 
@@ -120,6 +127,7 @@ impl Transcript {
             }
             no_message(own.value)?;
             let choice = self.choices.entry(number).or_default();
+            let decided = choice.decided();
             let mut cut = false;
             if let Some(delta) = own.said {
                 for piece in chunk::pieces(delta)? {
@@ -133,10 +141,12 @@ impl Transcript {
                 Some("error") => choice.abandon(gate),
                 Some(_) => choice.finish(gate),
             }
+            self.decided |= choice.decided() != decided;
             chunk.said.push(said(own, cut)?);
         }
         if hosted::failed(root)?.is_some() {
             self.choices.values_mut().for_each(|choice| choice.abandon(gate));
+            self.decided = true;
         }
         Ok(chunk)
     }
@@ -152,9 +162,9 @@ impl Transcript {
         self.is_undecided(chunk) || self.kept.iter().any(|kept| chunk.is_behind(kept))
     }
 
-    /// Lets go on what waits for nothing any more.
+    /// Lets go on what waits for nothing any more: nothing, as long as no call is decided.
     fn flush(&mut self, out: &mut Out) -> Result<(), Broken> {
-        if self.kept.is_empty() {
+        if !std::mem::take(&mut self.decided) || self.kept.is_empty() {
             return Ok(());
         }
         let mut blocked = BTreeSet::new();
@@ -164,7 +174,7 @@ impl Transcript {
                 blocked.extend(chunk.said.iter().map(|said| said.choice));
                 self.kept.push_back(chunk);
             } else {
-                self.kept_bytes -= chunk.received.data().len();
+                self.kept_bytes -= chunk.received.kept_bytes();
                 self.emit(&chunk, out)?;
             }
         }

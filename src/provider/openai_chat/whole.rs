@@ -17,6 +17,11 @@ pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8
     let choices = chunk::choices(root, "message")?;
     usage::read(root, &choices, &mut gate.facts)?;
     if let Some(edited) = hosted::failed_generation(body, gate)? {
+        for said in choices.iter().filter_map(|choice| choice.said) {
+            if !chunk::pieces(said)?.is_empty() {
+                return Err(Broken::ambiguous("the answer is an error and has tool calls"));
+            }
+        }
         return Ok(Some(edited));
     }
     let mut edits = Edits::new(body);

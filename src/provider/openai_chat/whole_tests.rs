@@ -90,6 +90,9 @@ fn a_message_with_two_readings_is_refused() {
     let twice = r#"{"tool_calls":[],"tool_calls":[{"function":{"name":"Denied"}}]}"#;
     assert!(!read(&message(twice, "stop")).unwrap_err().forgivable);
     assert!(read(&message(r#"{"tool_calls":{}}"#, "stop")).is_err());
+    let call = r#"{"tool_calls":[{"id":"i","function":{"name":"Denied","arguments":"{}"}}]}"#;
+    let failed = r#"{"error":{"failed_generation":"<function=Denied>{}</function>"},"#;
+    assert!(!read(&message(call, "stop").replacen('{', failed, 1)).unwrap_err().forgivable);
 }
 
 #[test]

@@ -9,6 +9,9 @@ use crate::wire::json::{Document, EditError, Edits, Value};
 
 pub(in crate::provider) use tool::{definition, may_write};
 
+/// How many hosted tools one request may ask for: each is asked about, and recorded.
+const MOST_HOSTED: usize = 4096;
+
 /// Reads one request's document and gathers what is to be changed in it.
 pub struct Draft<'d> {
     document: &'d Document<'d>,
@@ -19,6 +22,8 @@ pub struct Draft<'d> {
     pub facts: RequestFacts,
     changes: Vec<Change>,
     recorded: Vec<Decision>,
+    /// How many hosted tools were asked about.
+    hosted: usize,
 }
 
 /// What a request comes to.
@@ -37,7 +42,7 @@ impl<'d> Draft<'d> {
     pub fn new(document: &'d Document<'d>, terms: &'d dyn Terms) -> Self {
         let edits = Edits::new(document);
         let (facts, changes, recorded) = (RequestFacts::default(), Vec::new(), Vec::new());
-        Self { document, terms, blocked: None, edits, facts, changes, recorded }
+        Self { document, terms, blocked: None, edits, facts, changes, recorded, hosted: 0 }
     }
 
     /// Gives it the calls that were blocked in conversations which the provider keeps.
@@ -72,6 +77,11 @@ impl<'d> Draft<'d> {
     /// # Errors
     /// Where the request is to be refused for it.
     pub fn strips(&mut self, tool_type: &str) -> Result<bool, Denial> {
+        self.hosted += 1;
+        if self.hosted > MOST_HOSTED {
+            let reason = format!("the request asks for more than {MOST_HOSTED} tools that the provider runs");
+            return Err(Denial::builtin("bound", reason));
+        }
         let hosted = self.terms.hosted_tool(tool_type);
         self.recorded.extend(hosted.audited);
         match hosted.action {
@@ -130,14 +140,16 @@ impl<'d> Draft<'d> {
     }
 
     fn judged(&mut self, judgement: Judgement, what: &str) -> Result<(), Denial> {
-        self.recorded.extend(judgement.audited);
+        // Said of one place, it is said of all.
+        let audited = judgement.audited.filter(|audited| !self.recorded.contains(audited));
+        self.recorded.extend(audited);
         let mut decision = judgement.decision;
         if decision.denies() {
             let reason = decision.reason.take().unwrap_or_default();
             decision.reason = Some(format!("{reason} ({what})").into());
             return Err(decision.into());
         }
-        if decision.would_deny() {
+        if decision.would_deny() && !self.recorded.contains(&decision) {
             self.recorded.push(decision);
         }
         Ok(())

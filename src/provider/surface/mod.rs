@@ -20,6 +20,7 @@ use http::Method;
 use super::bedrock;
 use super::endpoint::{Call, Mount};
 use crate::call::{Api, Dialect, Service, Vendor};
+use crate::credential::percent;
 use crate::policy::name::DnsName;
 use crate::policy::path::{NormalPath, PathPattern};
 
@@ -92,6 +93,8 @@ pub struct Surface {
 struct Endpoint {
     call: Call,
     path: PathPattern,
+    /// The same in lower case.
+    lower: PathPattern,
     api: Api,
     dialect: Option<Dialect>,
 }
@@ -108,6 +111,38 @@ impl Surface {
         let (api, dialect) = endpoint.map_or((Api::Other, None), |endpoint| (endpoint.api, endpoint.dialect));
         Service { vendor: self.vendor, api, dialect }
     }
+
+    /// Whether a server that is not strict about paths could take this one, of a request that is no endpoint's, for
+    /// that of an endpoint whose requests are read.
+    pub fn is_disguised(&self, method: &Method, path: &NormalPath) -> bool {
+        let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE);
+        let plain = plain(path.as_str());
+        // An ARN has slashes of its own.
+        let in_arn = |(_, operation): (&str, &str)| format!("/model/arn/{operation}");
+        let model = plain.strip_prefix("/model/").filter(|_| self.has_arns);
+        let of_arn = model.and_then(|rest| rest.rsplit_once('/')).map(in_arn);
+        let plain = NormalPath::parse(&of_arn.unwrap_or(plain));
+        let mut guarded = self.endpoints.iter().filter(|endpoint| endpoint.dialect.is_some());
+        !reads && guarded.any(|endpoint| endpoint.call == Call::Post && endpoint.lower.matches(&plain))
+    }
+}
+
+/// A path as the most lenient server reads it: in lower case, escapes undone, without parameters, empty and dot segments.
+fn plain(path: &str) -> String {
+    let mut text = path.to_owned();
+    for _ in 0..2 {
+        text = String::from_utf8_lossy(&percent::decode(text.as_bytes())).into_owned();
+    }
+    let text = text.to_lowercase().replace('\\', "/");
+    let mut segments = Vec::new();
+    for segment in text.split('/') {
+        match segment.split([';', '?', '#']).next().unwrap_or_default().trim() {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            other => segments.push(other),
+        }
+    }
+    format!("/{}", segments.join("/"))
 }
 
 impl Endpoint {
@@ -162,8 +197,10 @@ impl Family {
             let based = mount.at.iter().flat_map(|base| mount.of.rows.iter().map(move |row| (base, row)));
             based.filter_map(|(base, (call, path, api))| {
                 // A row that is no pattern opens nothing; a test finds it.
-                let path = PathPattern::parse(&format!("{base}{path}")).ok()?;
-                Some(Endpoint { call: *call, path, api: *api, dialect: mount.of.dialect })
+                let text = format!("{base}{path}");
+                let path = PathPattern::parse(&text).ok()?;
+                let lower = PathPattern::parse(&text.to_lowercase()).ok()?;
+                Some(Endpoint { call: *call, path, lower, api: *api, dialect: mount.of.dialect })
             })
         })
     }

@@ -484,3 +484,34 @@ fn what_a_rule_says_is_spoken_is_open_at_the_bases_that_vendors_use() {
         assert!(!of(shut).is_inference(), "{shut}");
     }
 }
+
+#[test]
+fn what_a_lenient_server_takes_for_an_endpoint_is_disguised() {
+    let is_disguised = |host: &str, method: Method, path: &str| {
+        let surface = surface(&DnsName::parse(host).unwrap()).unwrap();
+        surface.is_disguised(&method, &NormalPath::parse(path))
+    };
+    let arn = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprompt%2FABCDEFGHIJ%3A1";
+    for (host, path) in [
+        ("api.anthropic.com", "//v1/messages"),
+        ("api.anthropic.com", "/v1/./messages"),
+        ("api.anthropic.com", "/v1/files/../messages"),
+        ("api.anthropic.com", "/v1%2Fmessages"),
+        ("api.anthropic.com", "/v1%252fmessages"),
+        ("api.anthropic.com", "/v1\\messages"),
+        ("api.anthropic.com", "/v1/messages;beta=true"),
+        ("api.anthropic.com", "/v1/messages%3Fbeta"),
+        ("api.anthropic.com", "/v1/messages%20"),
+        ("api.anthropic.com", "/V1/Messages"),
+        ("acme.openai.azure.com", "/OpenAI/Deployments/d/Chat/Completions"),
+        ("generativelanguage.googleapis.com", "/v1beta//models/g:GenerateContent"),
+        ("bedrock-runtime.us-east-1.amazonaws.com", &format!("/model/{arn}/converse")),
+    ] {
+        assert!(is_disguised(host, Method::POST, path), "{path}");
+    }
+    assert!(is_disguised("api.anthropic.com", Method::PUT, "/v1/messages"));
+    for path in ["/v1/messages/batches", "/v1//files", "/v1/models", "/"] {
+        assert!(!is_disguised("api.anthropic.com", Method::POST, path), "{path}");
+    }
+    assert!(!is_disguised("api.openai.com", Method::GET, "/v1/chat/completions"));
+}

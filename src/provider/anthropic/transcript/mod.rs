@@ -60,6 +60,10 @@ impl Transcript for Messages {
         }
         block::distinct(json)?;
         let kind = block::text(json, "type")?.unwrap_or_default();
+        if kind.is_empty() && event.name.is_some() {
+            // There are clients that take the name for the type.
+            return Err(Broken::ambiguous("an event does not say its type in its JSON"));
+        }
         match &*kind {
             "message_start" => self.message_start(event, gate, out),
             "content_block_start" => self.block_start(event, gate, out),

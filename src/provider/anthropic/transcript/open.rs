@@ -121,7 +121,7 @@ impl Open {
             Content::Other => kind != "input_json_delta",
         };
         if !fits {
-            return Err(Broken::ambiguous(format!("block {} takes no {kind}", self.index)));
+            return Err(Broken::ambiguous(format!("block {} takes no piece of this type", self.index)));
         }
         if let Content::Call(calling) = &mut self.content {
             let piece = block::text(delta, "partial_json")?;
@@ -199,14 +199,14 @@ impl Calling {
             // More came than may be kept: it will be denied, and need not wait.
             Phase::Held if self.is_over() => {
                 self.kept.retain(|kept| !kept.of_call);
-                self.kept_bytes = self.kept.iter().map(|kept| kept.part.len()).sum();
+                self.kept_bytes = self.kept.iter().map(|kept| kept.part.kept_bytes()).sum();
             }
             Phase::Held => self.keep(part, true),
         }
     }
 
     fn keep(&mut self, part: Part, of_call: bool) {
-        self.kept_bytes += part.len();
+        self.kept_bytes += part.kept_bytes();
         self.kept.push(Kept { part, of_call });
     }
 
@@ -254,7 +254,7 @@ impl Calling {
     }
 
     /// Clients take what came in pieces, and else what stood in the start. Both must be the same.
-    fn join_seed(&mut self, gate: &Gate) -> Result<(), Broken> {
+    fn join_seed(&mut self, gate: &mut Gate) -> Result<(), Broken> {
         let Some(seed) = self.seed.take() else { return Ok(()) };
         if self.came == 0 {
             self.came = seed.len();

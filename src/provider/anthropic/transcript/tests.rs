@@ -517,3 +517,30 @@ fn where_nothing_can_be_denied_bytes_pass_whatever_they_are() {
         assert_eq!(fed(observing(), body.as_bytes(), 5), (body.into_bytes(), Ok(())));
     }
 }
+
+#[test]
+fn an_event_that_says_only_by_its_name_what_it_is_does_not_go_on() {
+    let call = json!({"type":"tool_use","id":"t","name":"Held","input":{}});
+    let piece = |text: &str| delta(0, &json!({"type":"input_json_delta","partial_json":text}));
+    let begun = stream(&[start(), block(0, &call), piece("{\"a\":\"")]);
+    let hidden = stream(&[piece("forbidden")]).replacen("\"type\":\"content_block_delta\"", "\"x\":0", 1);
+    assert!(hidden.contains("event: content_block_delta") && hidden.contains("\"x\":0"), "{hidden}");
+    let rest = stream(&[piece("\"}"), stop(0)]);
+    let (out, result) = passed(&format!("{begun}{hidden}{rest}"));
+    assert!(result.is_err_and(|broken| !broken.forgivable));
+    assert!(!out.contains("tool_use"), "{out}");
+}
+
+#[test]
+fn the_input_of_a_call_that_flows_is_counted_until_it_ends() {
+    let call = json!({"type":"tool_use","id":"t","name":"Free","input":{}});
+    let piece = delta(0, &json!({"type":"input_json_delta","partial_json":"{}"}));
+    let mut guard = guard();
+    let mut write = |events: &[Value]| {
+        guard.write(stream(events).into(), &mut Vec::new()).unwrap();
+        (guard.held(), guard.kept_bytes())
+    };
+    assert_eq!(write(&[start(), block(0, &call)]), (0, 0));
+    assert_eq!(write(&[piece.clone(), piece]), (0, 4));
+    assert_eq!(write(&[stop(0)]), (0, 0));
+}

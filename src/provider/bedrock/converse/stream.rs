@@ -14,6 +14,8 @@ use crate::wire::json::Value;
 pub(super) struct Stream {
     shape: Shape,
     open: Option<Block>,
+    /// How many bytes are kept of it.
+    kept_bytes: usize,
     /// The greatest number of a block so far.
     last: Option<u64>,
     /// How many blocks went without one in their place: those after them count that much less.
@@ -47,15 +49,12 @@ enum Content {
 impl Stream {
     pub(super) fn new(shape: Shape) -> Self {
         let results = BTreeSet::new();
-        Self { shape, open: None, last: None, gone: 0, calls: false, denied: false, results }
+        Self { shape, open: None, kept_bytes: 0, last: None, gone: 0, calls: false, denied: false, results }
     }
 
     /// How many bytes are kept.
     pub(super) fn held(&self) -> usize {
-        match self.open.as_ref().map(|block| &block.content) {
-            Some(Content::Call { kept, .. }) => kept.iter().map(Part::len).sum(),
-            Some(Content::Plain | Content::Replaced | Content::Gone) | None => 0,
-        }
+        self.kept_bytes
     }
 
     pub(super) fn start(
@@ -112,7 +111,10 @@ impl Stream {
                 out.release([part]);
                 Vec::new()
             }
-            Phase::Held => vec![part],
+            Phase::Held => {
+                self.kept_bytes = part.kept_bytes();
+                vec![part]
+            }
             Phase::Denied(text) => {
                 self.replace(body, text, out)?;
                 self.results.extend(hosted.then(|| id.into_owned()));
@@ -158,7 +160,12 @@ impl Stream {
             Content::Replaced | Content::Gone => {}
             Content::Call { call, kept, .. } => {
                 call.push(&piece, gate);
-                if call.is_held() { kept.push(part) } else { out.release([part]) }
+                if call.is_held() {
+                    self.kept_bytes += part.kept_bytes();
+                    kept.push(part);
+                } else {
+                    out.release([part]);
+                }
             }
         }
         Ok(())
@@ -172,6 +179,7 @@ impl Stream {
         out: &mut Out,
     ) -> Result<(), Broken> {
         let part = self.part(event, body)?;
+        self.kept_bytes = 0;
         let Some(block) = self.open.take() else {
             // Of a block in which nothing came; one that has ended cannot end again.
             self.begin(body)?;
@@ -224,6 +232,7 @@ impl Stream {
 
     /// The stream ended inside a block: what was kept of it is lost.
     pub(super) fn give_up(&mut self, gate: &mut Gate) {
+        self.kept_bytes = 0;
         if let Some(Block { content: Content::Call { call, .. }, .. }) = self.open.take() {
             gate.abandon(*call);
         }

@@ -180,7 +180,7 @@ impl State {
 }
 
 impl Open {
-    fn take(&mut self, pieces: Value<'_>, gate: &Gate) -> Result<(), Broken> {
+    fn take(&mut self, pieces: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
         if self.is_over {
             return Ok(());
         }

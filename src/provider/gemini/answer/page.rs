@@ -69,11 +69,14 @@ pub(super) struct Pages {
     queue: VecDeque<Page>,
     /// How many have gone on.
     gone: u64,
+    /// How many bytes are kept.
+    bytes: usize,
 }
 
 impl Pages {
     /// Adds a chunk, and answers its number.
     pub(super) fn add(&mut self, received: Option<Received>) -> u64 {
+        self.bytes += received.as_ref().map_or(0, Received::kept_bytes);
         self.queue.push_back(Page { received, changes: Changes::default(), calls: Vec::new() });
         self.gone + self.queue.len() as u64 - 1
     }
@@ -82,6 +85,7 @@ impl Pages {
     pub(super) fn next(&mut self) -> Option<Page> {
         let page = self.queue.pop_front()?;
         self.gone += 1;
+        self.bytes -= page.received.as_ref().map_or(0, Received::kept_bytes);
         Some(page)
     }
 
@@ -99,10 +103,6 @@ impl Pages {
 
     /// How many bytes are kept.
     pub(super) fn bytes(&self) -> usize {
-        self.queue
-            .iter()
-            .filter_map(|page| page.received.as_ref())
-            .map(|received| received.data().len())
-            .sum()
+        self.bytes
     }
 }

@@ -386,3 +386,13 @@ fn nothing_rides_outside_of_the_grammar_of_events() {
         assert!(!out.contains(r#""Denied""#), "{stream} became {out}");
     }
 }
+
+#[test]
+fn what_cannot_be_read_passes_as_it_came_where_nothing_is_denied() {
+    let stream = b"[{\"candidates\":[]},{\"\xb9\":1},\r\n{\"candidates\":[]}]";
+    for piece in [1, 20, stream.len()] {
+        let guard = guard(Names { observes: true }, Framing::Array);
+        let (out, ended) = crate::provider::answer::testing::fed(guard, stream, piece);
+        assert_eq!((out, ended), (stream.to_vec(), Ok(())), "in pieces of {piece}");
+    }
+}

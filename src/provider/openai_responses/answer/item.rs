@@ -113,7 +113,7 @@ impl Item {
     ///
     /// # Errors
     /// As for [`Copies::piece`].
-    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str, gate: &Gate) -> Result<(), Broken> {
+    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str, gate: &mut Gate) -> Result<(), Broken> {
         let is_input = matches!(self.kind.as_str(), "function_call" | "custom_tool_call");
         if let Progress::Flows(call) | Progress::Held(call) = &mut self.progress
             && is_input
@@ -154,13 +154,13 @@ impl Item {
         self.input = Some(sha256(input));
         let fate = match std::mem::replace(&mut self.progress, Progress::Passed) {
             Progress::Flows(call) => {
-                return match gate.finish(filled(call, called, gate)) {
+                return match finished(call, called, gate) {
                     Fate::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text)),
                     // Its beginning went on already, and it has run.
                     Fate::Passes | Fate::Denied(_) => Ok(()),
                 };
             }
-            Progress::Held(call) => gate.finish(filled(call, called, gate)),
+            Progress::Held(call) => finished(call, called, gate),
             same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
                 self.progress = same;
                 return Ok(());
@@ -261,14 +261,14 @@ impl Item {
     }
 }
 
-/// A call with all of its input, where it did not come in pieces.
-fn filled(mut call: Call, called: &Called<'_>, gate: &Gate) -> Call {
+/// Decides about a call with all of its input, where it did not come in pieces.
+fn finished(mut call: Call, called: &Called<'_>, gate: &mut Gate) -> Fate {
     if call.input().is_empty()
         && let Some(input) = &called.input
     {
         call.push(input, gate);
     }
-    call
+    gate.finish(call)
 }
 
 fn other(what: &str) -> Broken {

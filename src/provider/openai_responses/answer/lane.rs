@@ -200,7 +200,7 @@ impl Lane {
     }
 
     /// A piece of an item's input, or all of it.
-    fn piece(&mut self, kind: &str, index: u64, json: Value<'_>, gate: &Gate) -> Result<(), Broken> {
+    fn piece(&mut self, kind: &str, index: u64, json: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
         let Some((field, is_whole)) = input_field(kind) else { return Ok(()) };
         let Some(item) = self.items.get_mut(&index) else {
             return Err(Broken::ambiguous("the input of a tool call that did not begin"));

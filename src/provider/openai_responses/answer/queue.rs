@@ -37,7 +37,7 @@ impl Queue {
     pub(super) fn push(&mut self, event: &Event<'_>, index: Option<u64>, cuts: Cuts) {
         let number = event.json.get("sequence_number").ok().flatten();
         let number = number.and_then(|value| Some((value.number_text()?.parse().ok()?, value.span())));
-        self.bytes += event.received.data().len();
+        self.bytes += event.received.kept_bytes();
         self.kept.push_back(Kept { received: event.received.clone(), index, number, cuts });
     }
 
@@ -65,7 +65,7 @@ impl Queue {
                 return;
             }
             let Some(kept) = self.kept.pop_front() else { return };
-            self.bytes -= kept.received.data().len();
+            self.bytes -= kept.received.kept_bytes();
             match standing {
                 Standing::Waits => {}
                 Standing::Goes => self.pass(kept, out),
