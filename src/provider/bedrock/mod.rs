@@ -11,7 +11,6 @@ mod converse;
 mod count_tokens;
 mod error;
 mod invoke;
-mod member;
 mod operation;
 mod plain;
 #[cfg(test)]
