@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::answer::Hearing;
-use super::body::HUNGRY;
+use super::silence::HUNGRY;
 use super::question::{Question, Reader};
 use super::record::Record;
 use super::rewriting::Guarding;

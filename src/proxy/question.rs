@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
-use super::body::RequestBody;
+use super::request_body::RequestBody;
 use super::budget::Reserved;
 use super::error::{Refusal, Stop};
 use super::intake::{self, Unfit};
