@@ -122,4 +122,6 @@ pub struct CallNote {
     pub hosted: bool,
     /// The answer ended before the call did.
     pub incomplete: bool,
+    /// It stands inside another call, which has a note of its own and goes on, or does not, as a whole.
+    pub inside: bool,
 }

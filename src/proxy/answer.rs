@@ -144,8 +144,8 @@ impl Hearing<'_> {
         let mut came =
             intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
         if let Some(decoder) = decoder {
-            came =
-                intake::decode(&came, decoder, &mut guarding.reserved).map_err(|unfit| self.unfit(unfit))?;
+            let decoded = intake::decode(&came, decoder, most, &mut guarding.reserved);
+            came = decoded.map_err(|unfit| self.unfit(unfit))?;
             head.headers.remove(header::CONTENT_ENCODING);
         }
         let heard = guarding.guard.whole(came.clone());

@@ -24,6 +24,8 @@ pub(crate) struct Body {
     ready: VecDeque<Frame<Bytes>>,
     /// How it ends once what is ready has gone.
     failing: Option<Failure>,
+    /// What tells the agent of it has been handed out, and may not have been sent.
+    is_telling: bool,
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
@@ -61,6 +63,7 @@ impl Body {
             rewriting: None,
             ready: VecDeque::new(),
             failing: None,
+            is_telling: false,
             record: None,
             silence: Silence::new(idle),
             watchdog: Watchdog::new(HUNGRY),
@@ -181,7 +184,7 @@ impl Body {
             return Err(failure);
         }
         self.source = Source::Ended;
-        self.failing = Some(failure);
+        (self.failing, self.is_telling) = (Some(failure), true);
         Ok(())
     }
 
@@ -222,6 +225,12 @@ impl http_body::Body for Body {
                 return this.hand_out(frame);
             }
             if let Some(failure) = this.failing.take() {
+                if std::mem::take(&mut this.is_telling) {
+                    // Hyper sends what it was given when it has to wait, and forgets it where the body fails at once.
+                    this.failing = Some(failure);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 return this.fail(failure);
             }
             if let Some(rewriting) = this.rewriting.as_mut().filter(|rewriting| rewriting.has_more()) {

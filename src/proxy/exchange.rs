@@ -22,7 +22,7 @@ use super::snapshot::Snapshot;
 use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{credentials, head, question, reply};
-use crate::call::{Api, Service, Terms};
+use crate::call::{Api, Dialect, Service, Terms};
 use crate::credential::placement::Plan;
 use crate::event::Verdict;
 use crate::filter::scrub::{self, Needles};
@@ -117,6 +117,10 @@ impl Exchange<'_> {
     /// Everything that can deny a request, in the order of the contract (design 5.10).
     fn decide(&self, parts: &mut Parts, record: &mut Record) -> Result<Decided, Stop> {
         if let Some(doomed) = &self.session.doomed {
+            // A provider that is denied by its name is so in its own words, which its clients show once.
+            if let Naming::Fixed(origin) = &self.session.naming {
+                record.asks(service(parts, &NormalPath::parse(parts.uri.path()), origin, None));
+            }
             return Err(doomed.clone());
         }
         self.bound(parts)?;
@@ -328,8 +332,7 @@ fn endpoint(
     record: &mut Record,
 ) -> Result<(Ruling, Option<Service>), Stop> {
     let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
-    let surface = provider::spoken_at(origin.host.name(), inspection.provider());
-    let service = surface.map(|surface| surface.service(&parts.method, &path, websocket));
+    let service = service(parts, &path, origin, inspection.provider());
     record.asks(service);
     let asked = Asked { method: &parts.method, path: &path, service };
     let ruling = inspection.request(&asked);
@@ -346,6 +349,12 @@ fn endpoint(
         record.audited(&audited);
     }
     Ok((ruling, service))
+}
+
+/// What a request asks of an LLM provider; `said` is what a rule says is spoken there.
+fn service(parts: &Parts, path: &NormalPath, origin: &Origin, said: Option<Dialect>) -> Option<Service> {
+    let surface = provider::spoken_at(origin.host.name(), said)?;
+    Some(surface.service(&parts.method, path, upgrade::is_websocket(parts)))
 }
 
 fn switches<B>(response: &Response<B>) -> bool {

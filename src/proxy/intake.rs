@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 
 use super::budget::{Exhausted, Reserved};
 use super::error::Failure;
-use crate::wire::coding::{CodingError, Decoder, Wrote};
+use crate::wire::coding::{self, CodingError, Decoder, Wrote};
 
 /// Why a body was not taken in.
 #[derive(Debug)]
@@ -48,9 +48,10 @@ where
         if length > most {
             return Err(Unfit::TooLarge(most));
         }
-        if whole.is_empty() {
-            // Nobody can announce memory that then is not filled.
-            whole.reserve(announced.unwrap_or(0).clamp(data.len(), FIRST.max(data.len())));
+        if whole.capacity() - whole.len() < data.len() {
+            // What was announced is in the budget already, and costs no memory before it comes.
+            let room = announced.filter(|_| whole.is_empty()).unwrap_or_else(|| room(whole.len(), most));
+            whole.reserve(room.max(data.len()));
         }
         whole.extend_from_slice(&data);
         reserved.set(reserved.bytes().max(whole.len()))?;
@@ -58,14 +59,30 @@ where
     Ok(whole.freeze())
 }
 
-/// The most that is allocated for a body before its bytes have come.
-const FIRST: usize = 256 << 10;
+/// How much is to be allocated for a body of which so much is there. It grows fourfold, and to its bound where that is
+/// near: what a body outgrows is not given back at once.
+fn room(length: usize, most: usize) -> usize {
+    let (grown, bound) = (4 * length, most.saturating_add(FIRST));
+    let target = if grown > bound / 2 { bound } else { grown };
+    target.saturating_sub(length).max(FIRST)
+}
 
-/// Undoes a content coding, at most to the bound that the decoder was made with.
-pub(crate) fn decode(coded: &Bytes, mut decoder: Decoder, reserved: &mut Reserved) -> Result<Bytes, Unfit> {
+/// The least that is allocated for a body whose length is not known.
+const FIRST: usize = 64 << 10;
+
+/// Undoes a content coding, at most to the bound that the decoder was made with, which is `most`.
+pub(crate) fn decode(
+    coded: &Bytes,
+    mut decoder: Decoder,
+    most: usize,
+    reserved: &mut Reserved,
+) -> Result<Bytes, Unfit> {
     let held = reserved.bytes();
     let (mut rest, mut plain) = (&coded[..], Vec::new());
     loop {
+        if plain.capacity() - plain.len() < coding::Limits::default().chunk_bytes {
+            plain.reserve_exact(room(plain.len(), most));
+        }
         let wrote = decoder.write(&mut rest, &mut plain).map_err(Unfit::Coded)?;
         reserved.set(held + plain.len())?;
         if wrote == Wrote::All {

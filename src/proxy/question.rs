@@ -148,7 +148,8 @@ impl Reader<'_> {
         })?;
         let (sent, mut reserved) = take_whole(self.session, self.snapshot, incoming).await?;
         let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
-        let decoded = intake::decode(&sent, decoder, &mut reserved);
+        let most = self.snapshot.settings.limits.decoded_body_bytes;
+        let decoded = intake::decode(&sent, decoder, most, &mut reserved);
         let decoded = decoded.map_err(|reason| unfit(self.session, self.snapshot, reason))?;
         Ok((sent, Some(decoded), reserved))
     }

@@ -16,6 +16,7 @@ use crate::call::{
 };
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
 use crate::ledger::fresh_id;
+use crate::policy::Policy;
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::provider::answer::Broken;
@@ -169,11 +170,9 @@ impl Record {
         for mut note in notes {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
-            let allowances = &self.session.gateway.allowances;
-            if decision.denies() {
-                allowances.denied(policy.policy(), self.credential.as_deref());
-            } else {
-                allowances.allowed(self.credential.as_deref());
+            // What was allowed inside a call that is denied as a whole did not reach the agent.
+            if !note.inside {
+                self.count_call(policy.policy(), decision.denies());
             }
             self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
             let call = event::ToolCall::from(note);
@@ -185,6 +184,15 @@ impl Record {
                 event.tool_call = Some(call.clone());
                 self.session.gateway.ledger.emit(event);
             }
+        }
+    }
+
+    fn count_call(&self, policy: &Policy, denied: bool) {
+        let allowances = &self.session.gateway.allowances;
+        if denied {
+            allowances.denied(policy, self.credential.as_deref());
+        } else {
+            allowances.allowed(self.credential.as_deref());
         }
     }
 

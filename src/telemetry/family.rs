@@ -1,5 +1,6 @@
 //! Metric families with bounded labels, whose handles are found without a lock.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -103,6 +104,19 @@ pub(super) struct Named {
 /// The values of the closed labels in front of the open one and behind it, where there are such labels.
 type Around = (Option<&'static str>, Option<&'static str>);
 
+/// The longest value of an open label, in characters.
+const LONGEST: usize = 128;
+
+/// A value that shows what it is: whoever reads it at a terminal gets no escape sequence, and no line that another
+/// one wrote.
+fn shown(value: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c == ' ' || c.is_ascii_graphic();
+    if value.len() <= LONGEST && value.chars().all(is_plain) {
+        return Cow::Borrowed(value);
+    }
+    value.chars().take(LONGEST).map(|c| if is_plain(c) { c } else { '?' }).collect()
+}
+
 /// How many values of an open label are told apart.
 const BOUND: usize = 100;
 
@@ -115,6 +129,8 @@ impl Named {
     }
 
     pub(super) fn add(&self, around: Around, value: &str, n: u64) {
+        let value = shown(value);
+        let value = value.as_ref();
         let known = self.known.load();
         let found = known.get(value).and_then(|counters| counters.iter().find(|(key, _)| *key == around));
         match found {
@@ -160,6 +176,18 @@ mod tests {
         assert_eq!(registry.gather()[0].get_metric().len(), BOUND + 1);
         let count = |value: &str| named.known.load().get(value).unwrap()[0].1.get();
         assert_eq!((count(OTHER), count("0")), (7, 3));
+    }
+
+    #[test]
+    fn an_open_label_is_short_and_visible() {
+        let long = "n".repeat(10_000);
+        for (value, expected) in [
+            ("mcp__srv__do it", "mcp__srv__do it"),
+            ("\u{1b}[31mred\n\u{202e}", "?[31mred??"),
+            (long.as_str(), &long[..LONGEST]),
+        ] {
+            assert_eq!(shown(value), expected);
+        }
     }
 
     #[test]

@@ -114,3 +114,16 @@ fn a_reload_changes_what_is_open_on_an_open_connection() {
 
     assert_eq!(connection.read_answer().status, 200);
 }
+
+#[test]
+fn a_provider_that_is_denied_by_its_name_is_so_in_its_own_words() {
+    for (host, path, status) in
+        [("api.openai.com", "/v1/responses", 400), ("api.anthropic.com", "/v1/messages", 403)]
+    {
+        let test = providers(&[host], &[&format!("{{name: closed, hosts: [{host}], action: Deny}}")]);
+        let answer = test.ask(&format!("POST {host}{path}"));
+        assert_eq!(answer.status, status);
+        answer.assert_refused_by_provider("agents/test/closed");
+        assert!(test.upstream.requests().is_empty());
+    }
+}

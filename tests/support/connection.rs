@@ -276,11 +276,9 @@ impl Connection {
 
     fn read_chunks(&mut self, answer: &mut Answer) {
         loop {
-            while memchr::memmem::find(&self.unread, b"\r\n").is_none() {
-                if !self.fill().is_ok_and(|got| got > 0) {
-                    answer.complete = false;
-                    return;
-                }
+            if !self.has_chunk() {
+                answer.complete = false;
+                return;
             }
             let chunk = self.read_chunk();
             if chunk.is_empty() {
@@ -294,6 +292,21 @@ impl Connection {
             let (name, value) = text.trim().split_once(':').unwrap();
             answer.trailers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
             line = self.read_until(b"\r\n");
+        }
+    }
+
+    /// Waits for a whole chunk; false where the connection ends before.
+    fn has_chunk(&mut self) -> bool {
+        loop {
+            let line = memchr::memmem::find(&self.unread, b"\r\n");
+            let size = line.map(|end| String::from_utf8_lossy(&self.unread[..end]).into_owned());
+            let size = size.map(|line| line.split(';').next().unwrap_or_default().trim().to_owned());
+            let size = size.and_then(|size| usize::from_str_radix(&size, 16).ok());
+            let is_whole =
+                line.zip(size).is_some_and(|(end, size)| size == 0 || self.unread.len() >= end + size + 4);
+            if is_whole || !self.fill().is_ok_and(|got| got > 0) {
+                return is_whole;
+            }
         }
     }
 

@@ -185,7 +185,7 @@ fn a_name_in_another_dress_is_denied_by_the_same_rule_and_allowed_by_none() {
         assert!(deny.hear(&Anthropic, Streamed, stream(&id, name)).calls.is_empty(), "{name:?}");
         deny.assert_verdict(&id, Some("no-shell"));
         assert!(allow.hear(&Anthropic, Streamed, stream(&id, name)).calls.is_empty(), "{name:?}");
-        allow.assert_verdict(&id, Some("postern/builtin/tool-default"));
+        allow.assert_verdict(&id, Some("toolDefault"));
     }
 
     for name in ["bashful", "mcp__bash__run", "b4sh"] {
@@ -363,7 +363,8 @@ fn a_name_forges_nothing_in_a_refusal_or_an_event() {
             !shown.chars().any(|c| c.is_control() || "\u{202e}\u{2066}\u{2028}".contains(c)),
             "{shown:?}"
         );
-        assert_eq!(lines[2], "Rule: postern/builtin/tool-default");
+        let rule = if name.len() > 256 { BOUND } else { "agents/test/toolDefault" };
+        assert_eq!(lines[2], format!("Rule: {rule}"), "{name:?}");
         let event = model.event(&id);
         assert!(event["toolCall"]["name"].as_str().unwrap().chars().count() <= 256, "{event}");
     }

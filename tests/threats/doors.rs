@@ -1,8 +1,8 @@
 //! Other doors than `tools` to what a provider would run or fetch, and what has to follow where one is closed.
 
 use super::models::{
-    CHAT, CONVERSE, GEMINI, INVOKE, MESSAGES, RESPONSES, Row, becomes, models, offering, own_tool, refused,
-    said, untouched,
+    CHAT, CONVERSE, GEMINI, INVOKE, MESSAGES, RESPONSES, Row, becomes, hosted_tool, models, offering,
+    own_tool, refused, said, untouched,
 };
 
 const HOSTED: &str = "hosted-tools";
@@ -10,6 +10,7 @@ const URLS: &str = "url-sources";
 const UNPARSEABLE: &str = "unparseable";
 
 const OPENROUTER: &str = "openrouter.ai/api/v1/chat/completions";
+const OPENROUTER_MESSAGES: &str = "openrouter.ai/api/v1/messages";
 const XAI: &str = "api.x.ai/v1/chat/completions";
 const GROQ: &str = "api.groq.com/openai/v1/chat/completions";
 const PERPLEXITY: &str = "api.perplexity.ai/chat/completions";
@@ -66,6 +67,12 @@ fn no_parameter_and_no_model_searches_by_itself() {
         ),
         refused(OPENROUTER, r#"{"model":"a","models":["b","perplexity/sonar"],"messages":[]}"#, HOSTED),
         untouched(OPENROUTER, for_model("openai/gpt-5:free")),
+        becomes(OPENROUTER_MESSAGES, said(CHAT, r#""plugins":[{"id":"web"}],"#), said(CHAT, "")),
+        becomes(OPENROUTER_MESSAGES, for_model("anthropic/claude:online"), for_model("anthropic/claude")),
+        refused(OPENROUTER_MESSAGES, said(CHAT, r#""preset":"p","#), HOSTED),
+        refused(OPENROUTER_MESSAGES, r#"{"model":"a","models":["perplexity/sonar"],"messages":[]}"#, HOSTED),
+        untouched(OPENROUTER_MESSAGES, for_model("anthropic/claude")),
+        becomes("api.x.ai/v1/messages", said(CHAT, r#""search_parameters":{"mode":"on"},"#), said(CHAT, "")),
         untouched(CHAT, for_model("gpt-5-search-engine-of-ours")),
         untouched(PERPLEXITY, r#"{"model":"sonar","disable_search":true,"messages":[]}"#),
     ]);
@@ -132,77 +139,79 @@ fn nothing_is_fetched_by_the_provider() {
     allowing.assert_rows(&allowed);
 }
 
+/// A door, the key of a choice, the choice, and what is left of it beside a tool of the agent's own and alone.
+type Choice = (&'static str, &'static str, &'static str, Option<&'static str>, Option<&'static str>);
+
+const CHOICES: &[Choice] = &[
+    (MESSAGES, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#), None),
+    (
+        MESSAGES,
+        "tool_choice",
+        r#"{"type":"tool","name":"web_search","disable_parallel_tool_use":true}"#,
+        Some(r#"{"type":"auto","disable_parallel_tool_use":true}"#),
+        None,
+    ),
+    (MESSAGES, "tool_choice", r#"{"type":"any"}"#, Some(r#"{"type":"any"}"#), None),
+    (
+        MESSAGES,
+        "tool_choice",
+        r#"{"type":"tool","name":"look_up"}"#,
+        Some(r#"{"type":"tool","name":"look_up"}"#),
+        None,
+    ),
+    (INVOKE, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#), None),
+    (CHAT, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#), None),
+    (CHAT, "tool_choice", r#""required""#, Some(r#""required""#), None),
+    (CHAT, "parallel_tool_calls", "true", Some("true"), None),
+    (
+        CHAT,
+        "tool_choice",
+        r#"{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"web_search"},{"type":"function","function":{"name":"look_up"}}]}}"#,
+        Some(
+            r#"{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"look_up"}}]}}"#,
+        ),
+        None,
+    ),
+    (RESPONSES, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#), None),
+    (RESPONSES, "tool_choice", r#""required""#, Some(r#""required""#), None),
+    (RESPONSES, "tool_choice", r#""auto""#, Some(r#""auto""#), Some(r#""auto""#)),
+    (
+        RESPONSES,
+        "tool_choice",
+        r#"{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"look_up"},{"type":"web_search"}]}"#,
+        Some(r#"{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"look_up"}]}"#),
+        None,
+    ),
+    (
+        RESPONSES,
+        "include",
+        r#"["web_search_call.action.sources","reasoning.encrypted_content"]"#,
+        Some(r#"["reasoning.encrypted_content"]"#),
+        Some(r#"["reasoning.encrypted_content"]"#),
+    ),
+    (
+        GEMINI,
+        "toolConfig",
+        r#"{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look_up"]},"includeServerSideToolInvocations":true}"#,
+        Some(r#"{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look_up"]}}"#),
+        None,
+    ),
+    (
+        GEMINI,
+        "tool_config",
+        r#"{"function_calling_config":{"mode":"ANY"}}"#,
+        Some(r#"{"function_calling_config":{"mode":"ANY"}}"#),
+        None,
+    ),
+];
+
 /// E15: a choice of a tool that is gone becomes the model's own, and where no tool is left nothing is chosen.
 #[test]
 fn a_choice_follows_the_tools_that_are_left() {
     let test = models("");
     let mut rows = Vec::new();
-    // A door, the key of a choice, the choice, and what is left of it beside an own tool and alone.
-    for (door, key, choice, beside, alone) in [
-        (MESSAGES, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#), None),
-        (
-            MESSAGES,
-            "tool_choice",
-            r#"{"type":"tool","name":"web_search","disable_parallel_tool_use":true}"#,
-            Some(r#"{"type":"auto","disable_parallel_tool_use":true}"#),
-            None,
-        ),
-        (MESSAGES, "tool_choice", r#"{"type":"any"}"#, Some(r#"{"type":"any"}"#), None),
-        (
-            MESSAGES,
-            "tool_choice",
-            r#"{"type":"tool","name":"look_up"}"#,
-            Some(r#"{"type":"tool","name":"look_up"}"#),
-            None,
-        ),
-        (INVOKE, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#), None),
-        (CHAT, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#), None),
-        (CHAT, "tool_choice", r#""required""#, Some(r#""required""#), None),
-        (CHAT, "parallel_tool_calls", "true", Some("true"), None),
-        (
-            CHAT,
-            "tool_choice",
-            r#"{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"web_search"},{"type":"function","function":{"name":"look_up"}}]}}"#,
-            Some(
-                r#"{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"look_up"}}]}}"#,
-            ),
-            None,
-        ),
-        (RESPONSES, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#), None),
-        (RESPONSES, "tool_choice", r#""required""#, Some(r#""required""#), None),
-        (RESPONSES, "tool_choice", r#""auto""#, Some(r#""auto""#), Some(r#""auto""#)),
-        (
-            RESPONSES,
-            "tool_choice",
-            r#"{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"look_up"},{"type":"web_search"}]}"#,
-            Some(
-                r#"{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"look_up"}]}"#,
-            ),
-            None,
-        ),
-        (
-            RESPONSES,
-            "include",
-            r#"["web_search_call.action.sources","reasoning.encrypted_content"]"#,
-            Some(r#"["reasoning.encrypted_content"]"#),
-            Some(r#"["reasoning.encrypted_content"]"#),
-        ),
-        (
-            GEMINI,
-            "toolConfig",
-            r#"{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look_up"]},"includeServerSideToolInvocations":true}"#,
-            Some(r#"{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look_up"]}}"#),
-            None,
-        ),
-        (
-            GEMINI,
-            "tool_config",
-            r#"{"function_calling_config":{"mode":"ANY"}}"#,
-            Some(r#"{"function_calling_config":{"mode":"ANY"}}"#),
-            None,
-        ),
-    ] {
-        let hosted = super::models::hosted_tool(door);
+    for &(door, key, choice, beside, alone) in CHOICES {
+        let hosted = hosted_tool(door);
         let with = |tools: &str, choice: Option<&str>| {
             let choice = choice.map_or_else(String::new, |choice| format!(r#""{key}":{choice},"#));
             said(door, &format!("{tools}{choice}"))
@@ -215,7 +224,7 @@ fn a_choice_follows_the_tools_that_are_left() {
         ));
         rows.push(becomes(door, with(&list(hosted), Some(choice)), with("", alone)));
     }
-    let grounding = super::models::hosted_tool(CONVERSE);
+    let grounding = hosted_tool(CONVERSE);
     let config = |tools: &str, choice: &str| {
         said(CONVERSE, &format!(r#""toolConfig":{{"tools":[{tools}],"toolChoice":{choice}}},"#))
     };
@@ -270,6 +279,12 @@ fn a_routing_marker_in_a_conversation_is_text() {
     assert!(seen.headers.iter().all(|(name, _)| !name.starts_with("x-postern-")), "{:?}", seen.headers);
 }
 
+/// The same endpoint, with answers asked for in a form that is not JSON.
+const IN_PROTOBUF: [&str; 2] = [
+    "generativelanguage.googleapis.com/v1beta/models/gemini-3-pro:generateContent?alt=proto",
+    "generativelanguage.googleapis.com/v1beta/models/gemini-3-pro:generateContent?%24alt=proto",
+];
+
 /// E18: a field is the same field in both of its spellings, and stands in one of them.
 #[test]
 fn both_spellings_of_a_field_are_one_field() {
@@ -316,6 +331,7 @@ fn both_spellings_of_a_field_are_one_field() {
         ),
         untouched(CODE_ASSIST, request(&format!("{{{contents}}}"))),
     ];
+    rows.extend(IN_PROTOBUF.map(|door| refused(door, said(GEMINI, ""), UNPARSEABLE)));
     for other in ["tool_config", "ToolConfig", "toolconfig", "TOOL_CONFIG"] {
         rows.push(refused(
             CONVERSE,
@@ -420,6 +436,16 @@ fn responses_carriers() -> Vec<Row> {
     ] {
         rows.push(becomes(RESPONSES, input(&[item, message]), input(&[message])));
     }
+    let alone = format!(
+        r#"{{"model":"m","store":false,"input":{{"type":"additional_tools","tools":[{}]}}}}"#,
+        hosted_tool(RESPONSES)
+    );
+    rows.push(refused(RESPONSES, alone, UNPARSEABLE));
+    let compact = "api.openai.com/v1/responses/compact";
+    let offered = offering(RESPONSES, &[hosted_tool(RESPONSES), own_tool(RESPONSES)]);
+    rows.push(becomes(compact, offered, offering(RESPONSES, &[own_tool(RESPONSES)])));
+    rows.push(refused(compact, said(RESPONSES, r#""previous_response_id":"resp_0","#), "provider-state"));
+    rows.push(untouched(compact, r#"{"model":"m","input":"go"}"#));
     rows.push(becomes(RESPONSES, said(RESPONSES, r#""multi_agent":{"enabled":true},"#), said(RESPONSES, "")));
     rows.push(untouched(RESPONSES, said(RESPONSES, r#""multi_agent":{"enabled":false},"#)));
     rows
@@ -433,7 +459,7 @@ fn amazon_carriers() -> Vec<Row> {
     let nested = |body: &str| format!(r#"{{"input":{{"converse":{body}}}}}"#);
     let changed =
         |block: &str| format!(r#"{{"messages":[{{"role":"user","content":[{block},{{"text":"go"}}]}}]}}"#);
-    let search = super::models::hosted_tool(INVOKE);
+    let search = hosted_tool(INVOKE);
     let removed = r#"{"text":"[postern] A change of tools was removed by policy."}"#;
     vec![
         becomes(CONVERSE, fields(&format!(r#"{{"top_k":5,"tools":[{search}]}}"#)), fields(r#"{"top_k":5}"#)),
@@ -447,11 +473,7 @@ fn amazon_carriers() -> Vec<Row> {
         ),
         becomes(COUNT, counted(&offering(INVOKE, &[search])), counted(&said(INVOKE, ""))),
         untouched(COUNT, counted(&offering(INVOKE, &[own_tool(INVOKE)]))),
-        becomes(
-            COUNT,
-            nested(&offering(CONVERSE, &[super::models::hosted_tool(CONVERSE)])),
-            nested(&said(CONVERSE, "")),
-        ),
+        becomes(COUNT, nested(&offering(CONVERSE, &[hosted_tool(CONVERSE)])), nested(&said(CONVERSE, ""))),
         refused(INVOKE, said(INVOKE, r#""toolConfig":{"tools":[]},"#), UNPARSEABLE),
         refused(INVOKE, said(INVOKE, r#""connectors":[{"id":"web-search"}],"#), UNPARSEABLE),
     ]

@@ -138,12 +138,12 @@ fn whatever_form_a_stream_has_its_client_reads_what_was_judged() {
             let denied =
                 model.ask(dialect, Streamed, (form.write)(&stream(dialect, "call_no", "delete_file")));
             assert_canonical(&denied, &what);
-            assert_without(&denied, &["call_no"]);
+            assert_without(&denied, &["\"call_no\""]);
 
             let allowed =
                 model.ask(dialect, Streamed, (form.write)(&stream(dialect, "call_ok", "get_weather")));
             let canonical = assert_canonical(&allowed, &what);
-            let passes = canonical.contains("call_ok");
+            let passes = canonical.contains("\"call_ok\"");
             match form.keeps {
                 Keeps::Call => {
                     let body = canonical.replace('\n', line_end);
@@ -274,8 +274,14 @@ fn an_encoded_answer_is_decoded_and_judged() {
 
             let mut short = encode(coding, &body("delete_file"));
             short.truncate(short.len() / 2);
-            let answer = coded(&model, (&Anthropic, whole), coding, short);
-            assert_without(&answer, &["call_1"]);
+            let said = if whole {
+                coded(&model, (&Anthropic, whole), coding, short).text()
+            } else {
+                let headers = [("content-type", "text/event-stream"), ("content-encoding", coding)];
+                model.says(&headers, vec![Step::Data(short.into()), Step::Abort]);
+                model.overhear(&Anthropic)
+            };
+            assert!(!said.contains("call_1"), "{said}");
         }
     }
     let asked = model.upstream.requests();

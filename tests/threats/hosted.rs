@@ -258,6 +258,53 @@ fn no_connector_of_the_provider_goes_on() {
     );
 }
 
+/// E7: over h2 the same tools go, and the length upstream is that of what is left.
+#[test]
+fn over_h2_the_same_tools_go() {
+    let test = models("");
+    for door in DIALECTS {
+        let connection = test.gateway.agent().h2(door.split_once('/').unwrap().0);
+        for tools in [vec![own_tool(door)], vec![hosted_tool(door), own_tool(door)]] {
+            let body = offering(door, &tools);
+            let answer =
+                connection.request("POST", &format!("https://{door}"), &[], body.as_bytes()).unwrap();
+            let seen = test.upstream.requests().pop().unwrap();
+            assert_eq!((answer.status, seen.version), (200, "HTTP/2"), "{door}");
+            assert_eq!(String::from_utf8_lossy(&seen.body), offering(door, &[own_tool(door)]), "{door}");
+            let length = seen.header("content-length");
+            assert!(length.is_none_or(|length| length == seen.body.len().to_string()), "{door}: {length:?}");
+        }
+    }
+}
+
+/// E7: whichever way a request comes in, in clear or by the reverse listener, it is the same request.
+#[test]
+fn by_every_way_in_the_same_tools_go() {
+    let script = |seen: &crate::support::upstream::Seen| reply(seen.path());
+    let test = models_with("", script, |setup| setup.reverse("https://api.anthropic.com"));
+    let (own, hosted) = (own_tool(MESSAGES), hosted_tool(MESSAGES));
+    let mut connection = test.gateway.reverse();
+    for tools in [vec![own], vec![hosted, own]] {
+        let body = offering(MESSAGES, &tools);
+        connection.send(format!(
+            "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        assert_eq!(connection.read_answer().status, 200);
+        let seen = test.upstream.requests().pop().unwrap();
+        assert_eq!(String::from_utf8_lossy(&seen.body), offering(MESSAGES, &[own]));
+    }
+
+    // No server here speaks in clear: what is refused is refused before it is asked, and what is not meets nobody.
+    let denying = models("hostedTools: {action: Deny}");
+    let ask = |tools: &[&str]| {
+        let url = "http://api.anthropic.com/v1/messages";
+        denying.gateway.agent().request("POST", url, &[], offering(MESSAGES, tools).as_bytes())
+    };
+    ask(&[hosted, own]).assert_refused_by_provider("agents/test/hostedTools");
+    assert_eq!(ask(&[own]).status, 502);
+}
+
 /// E7: where policy denies hosted tools, a request that offers one is refused rather than edited.
 #[test]
 fn a_hosted_tool_is_refused_where_policy_denies_it() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::parity::dialect::{Dialect, Heard, Mode};
 use crate::support::upstream::{Reply, Step};
-use crate::support::{Answer, Connection, Gateway, Pki, Setup, Upstream};
+use crate::support::{Answer, Connection, Ending, Gateway, Pki, Setup, Upstream};
 
 pub(super) const HOSTS: [&str; 4] = [
     "api.anthropic.com",
@@ -103,6 +103,16 @@ impl Model {
         let head = connection.read_head();
         assert_eq!(head.status, 200, "{head:?}");
         connection
+    }
+
+    /// Asks for an answer that ends its connection: all that comes, head and framing included.
+    #[track_caller]
+    pub(super) fn overhear(&self, dialect: &dyn Dialect) -> String {
+        let (host, path) = dialect.place(Mode::Streamed).unwrap();
+        let mut connection = self.gateway.agent().tls(host);
+        connection.send(request(host, path, &question(dialect, Mode::Streamed)));
+        let (Ending::Closed(all) | Ending::Cut(all)) = connection.ending();
+        String::from_utf8_lossy(&all).into_owned()
     }
 
     /// The event of a call.

@@ -19,11 +19,14 @@ pub(super) const CONVERSE: &str =
 pub(super) const INVOKE: &str =
     "bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-sonnet-5-v1:0/invoke";
 
+/// A rule that looks at every shell command, so that answers are read.
+pub(super) const NO_RM: &str = "tools: [{name: no-rm, tools: [Bash, run], action: Deny, when: {param: command, operator: Contains, values: [rm]}}]";
+
 /// Every dialect, by one of its doors.
 pub(super) const DIALECTS: [&str; 6] = [MESSAGES, CHAT, RESPONSES, GEMINI, CONVERSE, INVOKE];
 
 /// What the server stands for.
-const HOSTS: [&str; 14] = [
+const HOSTS: [&str; 15] = [
     "api.anthropic.com",
     "api.openai.com",
     "generativelanguage.googleapis.com",
@@ -38,6 +41,7 @@ const HOSTS: [&str; 14] = [
     "api.cohere.com",
     "api.deepseek.com",
     "team.openai.azure.com",
+    "ollama.com",
 ];
 
 /// The gateway, and the server behind it.
@@ -167,7 +171,7 @@ pub(super) fn reply(path: &str) -> Reply {
         r#"{"inputTokens":7}"#
     } else if path.ends_with("/chat/completions") {
         r#"{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-5","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":9,"total_tokens":16}}"#
-    } else if path.ends_with("/responses") {
+    } else if path.ends_with("/responses") || path.ends_with("/compact") {
         r#"{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"ok","annotations":[]}]}],"usage":{"input_tokens":7,"output_tokens":9,"total_tokens":16}}"#
     } else if path.contains("v1internal") {
         r#"{"response":{"candidates":[{"content":{"role":"model","parts":[{"text":"ok"}]},"finishReason":"STOP"}]}}"#

@@ -1,14 +1,9 @@
 //! What agents send again and again: betas, counts, retries, and conversations that grow, edited alike on every turn.
 
-use crate::support::upstream::{Reply, Seen};
-
 use super::models::{
-    CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, RESPONSES, becomes, hosted_tool, models, models_with,
-    offering, own_tool, reply, said, untouched,
+    CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, NO_RM, RESPONSES, becomes, hosted_tool, models,
+    models_with, offering, own_tool, reply, said, untouched,
 };
-
-/// A rule that looks at every shell command, so that answers are read.
-const NO_RM: &str = "tools: [{name: no-rm, tools: [Bash, run], action: Deny, when: {param: command, operator: Contains, values: [rm]}}]";
 
 const BETAS: [(&str, &str); 4] = [
     (
@@ -50,125 +45,6 @@ fn betas_are_preserved_and_enable_nothing() {
             said(INVOKE, body),
         ),
     ]);
-}
-
-/// A model's answer with one call of a shell, whole and as a stream, for each dialect that has streams of events.
-fn answers(command: &str) -> [(&'static str, String, String); 4] {
-    let quoted = format!(r#"{{\"command\":\"{command}\"}}"#);
-    let anthropic = format!(
-        r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"{command}"}}}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{{"input_tokens":7,"output_tokens":9}}}}"#
-    );
-    let chat = |key: &str| {
-        format!(
-            r#"{{"id":"c1","object":"chat.completion","model":"m","choices":[{{"index":0,"{key}":{{"role":"assistant","content":null,"tool_calls":[{{"index":0,"id":"t1","type":"function","function":{{"name":"Bash","arguments":"{quoted}"}}}}]}},"finish_reason":"tool_calls"}}]}}"#
-        )
-    };
-    let item = format!(
-        r#"{{"id":"fc_1","type":"function_call","status":"completed","call_id":"t1","name":"Bash","arguments":"{quoted}"}}"#
-    );
-    let response = format!(
-        r#"{{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{item}],"usage":{{"input_tokens":7,"output_tokens":9,"total_tokens":16}}}}"#
-    );
-    let gemini = format!(
-        r#"{{"candidates":[{{"content":{{"role":"model","parts":[{{"functionCall":{{"id":"t1","name":"Bash","args":{{"command":"{command}"}}}}}}]}},"finishReason":"STOP","index":0}}]}}"#
-    );
-    let streamed = |events: &[String]| {
-        let event = |data: &String| {
-            let name =
-                serde_json::from_str::<serde_json::Value>(data).unwrap()["type"].as_str().unwrap().to_owned();
-            format!("event: {name}\ndata: {data}\n\n")
-        };
-        events.iter().map(event).collect::<String>()
-    };
-    let anthropic_events = streamed(&[
-        r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":1}}}"#.to_owned(),
-        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"Bash","input":{}}}"#.to_owned(),
-        format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"input_json_delta","partial_json":"{quoted}"}}}}"#),
-        r#"{"type":"content_block_stop","index":0}"#.to_owned(),
-        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":9}}"#.to_owned(),
-        r#"{"type":"message_stop"}"#.to_owned(),
-    ]);
-    let responses_events = streamed(&[
-        r#"{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress","model":"m","output":[]},"sequence_number":0}"#.to_owned(),
-        format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{},"sequence_number":1}}"#, item.replace(&quoted, "").replace("completed", "in_progress")),
-        format!(r#"{{"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":0,"delta":"{quoted}","sequence_number":2}}"#),
-        format!(r#"{{"type":"response.function_call_arguments.done","item_id":"fc_1","output_index":0,"name":"Bash","arguments":"{quoted}","sequence_number":3}}"#),
-        format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item},"sequence_number":4}}"#),
-        format!(r#"{{"type":"response.completed","response":{response},"sequence_number":5}}"#),
-    ]);
-    let chat_events = format!(
-        "data: {}\n\ndata: [DONE]\n\n",
-        chat("delta").replace("chat.completion", "chat.completion.chunk")
-    );
-    [
-        (MESSAGES, anthropic, anthropic_events),
-        (CHAT, chat("message"), chat_events),
-        (RESPONSES, response, responses_events),
-        (GEMINI, gemini.clone(), format!("data: {gemini}\n\n")),
-    ]
-}
-
-/// E13: whole or streamed, asked for or not, and whatever an answer calls itself, a denied call never reaches the agent.
-#[test]
-fn no_way_of_asking_or_answering_hides_a_call() {
-    let script = |seen: &Seen| {
-        let field = |name: &str| seen.header(name).unwrap_or_default().to_owned();
-        let found = answers(if field("x-command") == "rm" { "rm -rf /" } else { "ls -l" }).into_iter();
-        let same_api = |door: &str| {
-            door.split_once('/').unwrap().1.split(':').next() == seen.path()[1..].split(':').next()
-        };
-        let (_, whole, streamed) = found.into_iter().find(|(door, ..)| same_api(door)).unwrap();
-        let reply = Reply::of(200, if field("x-streamed") == "yes" { streamed } else { whole });
-        match field("x-type") {
-            none if none.is_empty() => reply,
-            content_type => reply.header("content-type", content_type),
-        }
-    };
-    let test = models_with(NO_RM, script, |setup| setup);
-    for (door, whole, streamed) in answers("ls -l") {
-        for asks in [true, false] {
-            let (door, entry) = asking(door, asks);
-            for content_type in
-                ["text/event-stream", "application/json", "text/plain", "application/octet-stream", ""]
-            {
-                for answer in ["yes", "no"] {
-                    let ask = |command: &str| {
-                        let fields = [
-                            ("accept", if asks { "application/json" } else { "text/event-stream" }),
-                            ("x-type", content_type),
-                            ("x-streamed", answer),
-                            ("x-command", command),
-                        ];
-                        test.post_with(
-                            &door,
-                            &fields,
-                            said(door.as_str().split('?').next().unwrap_or_default(), entry),
-                        )
-                        .answer
-                    };
-                    let place = format!("{door}, asked {asks}, streamed {answer}, as {content_type:?}");
-                    let denied = ask("rm").text();
-                    assert!(!denied.contains("rm -rf"), "{place}: {denied}");
-                    let honest = (asks, answer, content_type) == (true, "yes", "text/event-stream")
-                        || (asks, answer, content_type) == (false, "no", "application/json");
-                    if honest {
-                        let sent = if asks { &streamed } else { &whole };
-                        assert_eq!(ask("ls").text(), *sent, "{place}");
-                        assert!(denied.contains("no-rm"), "{place}: {denied}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The door, and the entry of a body, by which a stream is asked for.
-fn asking(door: &str, stream: bool) -> (String, &'static str) {
-    match (door, stream) {
-        (GEMINI, true) => (GEMINI.replace(":generateContent", ":streamGenerateContent?alt=sse"), ""),
-        (door, true) => (door.to_owned(), r#""stream":true,"#),
-        (door, false) => (door.to_owned(), ""),
-    }
 }
 
 /// E14: a conversation stays valid after an edit: both blocks of a hosted call become text, references to what is gone too.
@@ -219,30 +95,6 @@ fn converse_keeps_a_configuration_where_its_conversation_has_calls() {
     assert_eq!(config["tools"].as_array().unwrap().len(), 1, "{config}");
     test.event_of(&asked, "Transform", "Allow");
     test.assert_rows(&[untouched(CONVERSE, with(&format!(r#"{{"tools":[{}]}}"#, own_tool(CONVERSE))))]);
-}
-
-/// K6: what a stream says of usage at its beginning reaches the agent as it was said, also where a call is replaced.
-#[test]
-fn usage_at_the_beginning_of_a_stream_is_preserved() {
-    let script = |seen: &Seen| {
-        let command = if seen.header("x-command") == Some("rm") { "rm -rf /" } else { "ls -l" };
-        let [(_, _, streamed), ..] = answers(command);
-        Reply::of(200, streamed).header("content-type", "text/event-stream")
-    };
-    let test = models_with(NO_RM, script, |setup| setup);
-    let [(_, _, sent), ..] = answers("rm -rf /");
-    let start = &sent[..sent.find("\n\n").unwrap() + 2];
-    assert!(start.contains(r#""usage":{"input_tokens":7,"output_tokens":1}"#));
-
-    for command in ["rm", "ls"] {
-        let asked = test.post_with(MESSAGES, &[("x-command", command)], said(MESSAGES, r#""stream":true,"#));
-        let text = asked.answer.text();
-        assert!(text.starts_with(start), "{text}");
-        assert!(text.contains(r#""usage":{"output_tokens":9}"#), "{text}");
-        assert_eq!(text.contains("[postern]"), command == "rm");
-        let usage = &test.event_of(&asked, "Response", "Allow")["usage"];
-        assert_eq!((&usage["inputTokens"], &usage["outputTokens"]), (&7.into(), &9.into()), "{usage}");
-    }
 }
 
 /// K10: counts of tokens and retries without a stream pass, and are edited as the request is that they stand for.

@@ -198,7 +198,7 @@ fn a_call_over_a_websocket_is_judged_in_whatever_frames_it_comes() {
         connection.send(create(json!({"instructions": "delete"})));
         let denied = answer(&mut connection);
         let text = Value::from(denied.clone()).to_string();
-        assert!(!text.contains("call_1") && text.contains("Rule: agents/test/no-delete"), "{text}");
+        assert!(!text.contains("\"call_1\"") && text.contains("Rule: agents/test/no-delete"), "{text}");
         assert!(responses::hear_events(&denied).calls.is_empty());
 
         connection.send(create(json!({})));
@@ -213,9 +213,8 @@ fn a_call_over_a_websocket_is_judged_in_whatever_frames_it_comes() {
 fn a_question_in_fragments_is_read_whole() {
     let room = Room::new(NO_DELETE, whole);
     let mut connection = room.open();
-    let question = create(json!({"tools": [{"type": "web_search"}, {"type": "function", "name": "f"}]}));
-    let payload = &question[8..];
-    for (number, piece) in payload.chunks(9).enumerate() {
+    let question = r#"{"type":"response.create","input":"go","tools":[{"type":"web_search"},{"type":"function","name":"f"}]}"#;
+    for (number, piece) in question.as_bytes().chunks(9).enumerate() {
         let first = if number == 0 { TEXT } else { 0 };
         connection.send(frame(first, piece, true));
         connection.send(frame(LAST | PING, b"", true));
@@ -330,7 +329,7 @@ fn a_changed_policy_decides_the_next_message_of_an_open_websocket() {
     assert_eq!(answer(&mut connection).pop().unwrap()["type"], "response.failed");
     connection.send(create(json!({})));
     let text = Value::from(answer(&mut connection)).to_string();
-    assert!(!text.contains("call_1") && text.contains("Rule: agents/test/no-weather"), "{text}");
+    assert!(!text.contains("\"call_1\"") && text.contains("Rule: agents/test/no-weather"), "{text}");
 
     room.gateway.reload_policy(&serving(NO_DELETE), "success");
     connection.send(create(json!({})));

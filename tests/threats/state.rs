@@ -9,6 +9,7 @@ use super::models::{
 
 const STATE: &str = "postern/builtin/provider-state";
 const PROMPT: &str = "bedrock-runtime.us-east-1.amazonaws.com/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprompt%2FP1/converse";
+const PROFILE: &str = "bedrock-runtime.us-east-1.amazonaws.com/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2FP1/converse";
 
 /// Requests that go on from what the provider keeps, or leave something there that no edit could spare.
 fn kept() -> Vec<(&'static str, String)> {
@@ -27,7 +28,6 @@ fn kept() -> Vec<(&'static str, String)> {
         (GEMINI, said(GEMINI, r#""cachedContent":"cachedContents/c1","#)),
         (GEMINI, said(GEMINI, r#""cached_content":"cachedContents/c1","#)),
         (CONVERSE, said(CONVERSE, r#""promptVariables":{"a":{"text":"b"}},"#)),
-        (PROMPT, said(CONVERSE, "")),
     ]
 }
 
@@ -141,6 +141,8 @@ fn no_configuration_that_is_kept_at_the_provider_is_used() {
     let mistral = "api.mistral.ai/v1/chat/completions";
     let mut rows = vec![
         refused(RESPONSES, said(RESPONSES, r#""prompt":{"id":"pmpt_1"},"#), STATE),
+        refused(PROMPT, said(CONVERSE, ""), "endpoint"),
+        untouched(PROFILE, said(CONVERSE, "")),
         refused(openrouter, said(CHAT, r#""preset":"p","#), "hosted-tools"),
         refused(openrouter, r#"{"model":"@preset/p","messages":[]}"#, "hosted-tools"),
         refused(openrouter, r#"{"model":"openai/gpt-5@preset/p","messages":[]}"#, "hosted-tools"),

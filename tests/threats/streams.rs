@@ -103,7 +103,7 @@ fn every_copy_of_a_call_goes_with_it() {
     let stream = |events: &[Value]| named(events);
     let denied = responses::events(&said(&[("call_1", "Bash", r#"{"command":"rm -rf /"}"#)]));
     let answer = model.ask(&Responses, Streamed, stream(&denied));
-    assert_without(&answer, &["call_1", "rm -rf", "function_call"]);
+    assert_without(&answer, &["\"call_1\"", "rm -rf", "function_call"]);
     assert!(Responses.hear(&answer.body, Streamed).text.contains("Rule: agents/test/no-force"));
 
     let allowed = responses::events(&said(&[("call_2", "Bash", r#"{"command":"ls"}"#)]));
@@ -163,7 +163,7 @@ fn a_call_that_comes_in_one_copy_alone_is_judged() {
 
     for stream in [only_done("rm -rf /"), only_last("rm -rf /")] {
         let answer = model.ask(&Responses, Streamed, stream);
-        assert_without(&answer, &["call_1", "rm -rf"]);
+        assert_without(&answer, &["\"call_1\"", "rm -rf"]);
         assert!(answer.text().contains("Rule: agents/test/no-force"), "{}", answer.text());
     }
     model.assert_passes(&Responses, Streamed, only_done("ls"));

@@ -32,6 +32,7 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> Ca
         verdict,
         hosted: call.hosted,
         incomplete: how.incomplete,
+        inside: false,
     }
 }
 
@@ -48,6 +49,7 @@ pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> Call
         verdict: ruled.verdict,
         hosted: call.hosted,
         incomplete: how.incomplete,
+        inside: true,
     }
 }
 

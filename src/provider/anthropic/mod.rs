@@ -13,10 +13,11 @@ pub(super) use transcript::Messages;
 
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
+use super::compatible;
 use super::endpoint::Call::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::Draft;
-use crate::call::{Api, Denial, Dialect, RequestFacts};
+use crate::call::{Api, Denial, Dialect, RequestFacts, Vendor};
 use crate::wire::sse;
 
 pub(super) const MESSAGES: Endpoints = Endpoints {
@@ -57,8 +58,14 @@ impl Adapter for Anthropic {
     }
 
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
-        let body = draft.root();
-        messages_request(draft, body, &Door::of(asked))
+        let (body, vendor) = (draft.root(), asked.service.vendor);
+        // Others that speak Messages have in it what they add to their own APIs.
+        let is_anthropics = vendor == Vendor::Anthropic;
+        if !is_anthropics {
+            compatible::close_doors(draft, vendor)?;
+        }
+        messages_request(draft, body, &Door::of(asked))?;
+        if is_anthropics { Ok(()) } else { compatible::models(draft, vendor) }
     }
 
     fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {

@@ -22,6 +22,7 @@ pub(in crate::provider) use door::Door;
 
 use super::catalogue;
 use crate::call::Denial;
+use crate::provider::compatible::is_other_case;
 use crate::provider::request::Draft;
 use crate::wire::json::{Kind, Value};
 
@@ -41,6 +42,7 @@ pub(in crate::provider) fn messages_request<'d>(
         return Err(Denial::unparseable("the body", "it is no JSON object"));
     }
     distinct(body, "the body")?;
+    spelled(body, &KEYS)?;
     facts::read(draft, body, door)?;
     let continues = thread::read(draft, body, door)?;
     let mut offer = Offer::default();
@@ -50,6 +52,31 @@ pub(in crate::provider) fn messages_request<'d>(
     corrections::make(draft, body, &offer)?;
     history::correct(draft, body, (&mut offer, &found))?;
     door.permits_edits(draft, body)
+}
+
+/// The keys of a body by which anything is decided here.
+const KEYS: [&str; 10] = [
+    "container",
+    "fallbacks",
+    "mcp_servers",
+    "messages",
+    "model",
+    "stream",
+    "system",
+    "thread",
+    "tool_choice",
+    "tools",
+];
+
+/// Refuses an object with one of these keys in another case. Anthropic knows no such key, but vendors with servers in Go
+/// that speak Messages read it all the same.
+fn spelled(object: Value<'_>, names: &[&str]) -> Result<(), Denial> {
+    for key in object.entries().into_iter().flatten().filter_map(|entry| entry.key.text()) {
+        if let Some(name) = names.iter().find(|name| is_other_case(&key, name)) {
+            return Err(Denial::unparseable(name, "the key is written in another case"));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses an object in which any key stands twice: its readers may see different objects.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{catalogue, distinct};
+use super::{catalogue, distinct, spelled};
 use crate::call::Denial;
 use crate::provider::request::Draft;
 use crate::wire::json::{Kind, Value};
@@ -57,6 +57,7 @@ pub(super) fn described<'d>(draft: &Draft<'d>, value: Value<'d>, place: &str) ->
         return Err(Denial::unparseable(place, "it is no object"));
     }
     distinct(value, place)?;
+    spelled(value, &["type"])?;
     let kind = match draft.get(value, "type")?.filter(|kind| !kind.is_null()) {
         None => Cow::Borrowed("custom"),
         Some(kind) => kind.text().ok_or_else(|| Denial::unparseable(place, "its type is no string"))?,

@@ -12,8 +12,11 @@ use crate::wire::json::{Kind, Value};
 /// Where it must not go on, or cannot be read.
 pub(super) fn read<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &mut Offered) -> Result<(), Denial> {
     for place in ["input", "instructions"] {
-        let items = present(draft, root, place)?.and_then(Value::items);
-        for item in items.into_iter().flatten() {
+        let said = present(draft, root, place)?;
+        if said.is_some_and(|said| said.kind() == Kind::Object) {
+            return Err(Denial::unparseable(place, "it is neither a text nor a list"));
+        }
+        for item in said.and_then(Value::items).into_iter().flatten() {
             read_item(draft, item, offered)?;
         }
     }
