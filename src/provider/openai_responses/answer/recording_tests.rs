@@ -1,15 +1,39 @@
 //! Recorded answers of every vendor: byte by byte where nothing is denied, without a call where all are.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::super::EVENTS;
 use super::Responses;
+use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::Guard;
-use crate::provider::answer::testing::{Every, fed, recorded, settings};
+use crate::provider::answer::testing::{fed, recorded, settings};
+
+/// Denies every call of which the number, counted from one, is a multiple of this; none, where it is zero.
+struct Nth {
+    denied: usize,
+    calls: AtomicUsize,
+}
+
+impl Judge for Nth {
+    fn denies(&self, _: bool) -> bool {
+        true
+    }
+
+    fn start(&self, _: &Tool<'_>) -> Start {
+        Start::NeedsInput
+    }
+
+    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_denied = number.checked_rem(self.denied) == Some(0);
+        if is_denied { Verdict::builtin("test", "a test says so") } else { Verdict::allowed() }
+    }
+}
 
 /// Recorded streams with their files' names.
 fn recordings() -> Vec<(String, String)> {
@@ -51,7 +75,7 @@ fn events(stream: &str) -> Option<Vec<Value>> {
 }
 
 fn guard(denied: usize) -> Guard {
-    let mut settings = settings(Every::new(denied, true));
+    let mut settings = settings(Nth { denied, calls: AtomicUsize::new(0) });
     settings.limits.event_bytes = 8 << 20;
     Guard::new(Box::new(Responses::default()), Framing::Events(EVENTS), settings)
 }
