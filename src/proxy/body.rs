@@ -1,6 +1,7 @@
 //! The answer's body: streams to the agent, counted, bounded in silence, rewritten if need be.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::time::Sleep;
 
 use super::error::{Class, Failure};
 use super::head::without_forbidden_trailers;
@@ -24,8 +26,8 @@ pub(crate) struct Body {
     ready: VecDeque<Frame<Bytes>>,
     /// How it ends once what is ready has gone.
     failing: Option<Failure>,
-    /// What tells the agent of it has been handed out, and may not have been sent.
-    is_telling: bool,
+    /// How long what tells the agent of it has to be sent.
+    telling: Option<Pin<Box<Sleep>>>,
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
@@ -63,7 +65,7 @@ impl Body {
             rewriting: None,
             ready: VecDeque::new(),
             failing: None,
-            is_telling: false,
+            telling: None,
             record: None,
             silence: Silence::new(idle),
             watchdog: Watchdog::new(HUNGRY),
@@ -184,7 +186,8 @@ impl Body {
             return Err(failure);
         }
         self.source = Source::Ended;
-        (self.failing, self.is_telling) = (Some(failure), true);
+        self.failing = Some(failure);
+        self.telling = Some(Box::pin(tokio::time::sleep(TELLING)));
         Ok(())
     }
 
@@ -225,10 +228,8 @@ impl http_body::Body for Body {
                 return this.hand_out(frame);
             }
             if let Some(failure) = this.failing.take() {
-                if std::mem::take(&mut this.is_telling) {
-                    // Hyper sends what it was given when it has to wait, and forgets it where the body fails at once.
+                if this.telling.as_mut().is_some_and(|telling| telling.as_mut().poll(cx).is_pending()) {
                     this.failing = Some(failure);
-                    cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
                 return this.fail(failure);
@@ -289,6 +290,10 @@ impl Drop for Body {
         }
     }
 }
+
+/// How long a body waits before it fails, where something was said of that: hyper forgets what it was given and has
+/// not sent.
+const TELLING: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use crate::support::coding::{encode, zstd_bomb};
 use crate::support::upstream::Reply;
 
-use super::models::{
+use super::requests::{
     CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, RESPONSES, Row, becomes, hosted_tool, models,
     models_with, offering, own_tool, refused, reply, said, untouched,
 };

@@ -3,7 +3,7 @@
 use crate::support::upstream::{Reply, Seen};
 use crate::support::{Answer, Ending};
 
-use super::models::{
+use super::requests::{
     Asked, CHAT, GEMINI, MESSAGES, Models, RESPONSES, hosted_tool, models, models_with, offering, own_tool,
     reply, said,
 };
@@ -175,7 +175,7 @@ fn requests_beyond_the_limit_of_a_minute_are_refused() {
         let headers = [("session-id", "another"), ("x-claude-code-session-id", "another")];
         assert_limited(&test, door, &test.post_with(door, &headers, said(door, "")), "3 requests a minute");
     }
-    test.gateway.reload_policy(&super::models::policy("limits: {requestsPerMinute: 4}"), "success");
+    test.gateway.reload_policy(&super::requests::policy("limits: {requestsPerMinute: 4}"), "success");
     assert_eq!(
         test.post(MESSAGES, said(MESSAGES, "")).answer.status,
         200,

@@ -409,6 +409,7 @@ fn a_call_inside_a_namespace_or_a_wrapper_is_judged() {
 
 /// A whole response with one item.
 fn item(item: Value) -> String {
-    json!({"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "error": null, "model": "gpt-5", "output": [item], "tools": []})
-        .to_string()
+    let mut response = json!({"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "error": null, "model": "gpt-5", "output": [], "tools": []});
+    response["output"] = vec![item].into();
+    response.to_string()
 }

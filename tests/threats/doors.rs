@@ -1,6 +1,6 @@
 //! Other doors than `tools` to what a provider would run or fetch, and what has to follow where one is closed.
 
-use super::models::{
+use super::requests::{
     CHAT, CONVERSE, GEMINI, INVOKE, MESSAGES, RESPONSES, Row, becomes, hosted_tool, models, offering,
     own_tool, refused, said, untouched,
 };

@@ -1,6 +1,6 @@
 //! Tools that would run at the provider: every type that is known, those that nobody knows yet, and what policy says of them.
 
-use super::models::{
+use super::requests::{
     CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, Models, RESPONSES, Row, becomes, hosted_tool, models,
     models_with, offering, own_tool, policy, refused, reply, said, untouched,
 };

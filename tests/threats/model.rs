@@ -197,7 +197,9 @@ pub(super) fn chunks(choices: &[Value]) -> String {
 
 /// What one choice says in one chunk.
 pub(super) fn choice(index: u64, delta: Value, finish: Option<&str>) -> Value {
-    json!({"index": index, "delta": delta, "logprobs": null, "finish_reason": finish})
+    let mut choice = json!({"index": index, "delta": {}, "logprobs": null, "finish_reason": finish});
+    choice["delta"] = delta;
+    choice
 }
 
 /// A message of Anthropic with these events between its start and its end.
@@ -228,7 +230,9 @@ pub(super) fn call(index: u64, id: &str, name: &str, pieces: &[&str]) -> Vec<Val
 
 /// A block that starts so, and whose input comes in these pieces.
 pub(super) fn call_with(index: u64, block: Value, pieces: &[&str]) -> Vec<Value> {
-    let mut events = vec![json!({"type": "content_block_start", "index": index, "content_block": block})];
+    let mut start = json!({"type": "content_block_start", "index": index, "content_block": {}});
+    start["content_block"] = block;
+    let mut events = vec![start];
     events.extend(pieces.iter().map(|piece| {
         let delta = json!({"type": "input_json_delta", "partial_json": piece});
         json!({"type": "content_block_delta", "index": index, "delta": delta})

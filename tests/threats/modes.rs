@@ -3,7 +3,7 @@
 use crate::support::Answer;
 use crate::support::upstream::{Reply, Seen};
 
-use super::models::{CHAT, GEMINI, MESSAGES, Models, NO_RM, RESPONSES, models_with, said};
+use super::requests::{CHAT, GEMINI, MESSAGES, Models, NO_RM, RESPONSES, models_with, said};
 
 /// A model's answer with one call of a shell, whole and as a stream, for each dialect that has streams of events.
 fn answers(command: &str) -> [(&'static str, String, String); 4] {

@@ -1,6 +1,6 @@
 //! What agents send again and again: betas, counts, retries, and conversations that grow, edited alike on every turn.
 
-use super::models::{
+use super::requests::{
     CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, NO_RM, RESPONSES, becomes, hosted_tool, models,
     models_with, offering, own_tool, reply, said, untouched,
 };

@@ -120,7 +120,9 @@ fn read(connection: &mut Connection) -> Option<(u8, Vec<u8>)> {
 /// A question, in one frame.
 fn create(more: Value) -> Vec<u8> {
     let mut question = json!({"type": "response.create", "model": "gpt-5", "input": "go"});
-    question.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    if let Value::Object(more) = more {
+        question.as_object_mut().unwrap().extend(more);
+    }
     frame(LAST | TEXT, question.to_string().as_bytes(), true)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::providers::inspected;
 
-use super::models::{
+use super::requests::{
     CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, RESPONSES, Row, becomes, models, offering, own_tool,
     refused, said, untouched,
 };

@@ -12,6 +12,8 @@ use crate::parity::dialect::Mode::{Streamed, Whole};
 use crate::parity::dialect::{Called, Dialect, Said};
 use crate::parity::responses::{self, Responses};
 use crate::parity::{frames, gemini};
+use crate::support::body::whole;
+use crate::support::h2;
 use crate::support::upstream::{Gate, Step};
 
 const EVERY: [&dyn Dialect; 7] =
@@ -370,4 +372,33 @@ fn a_call_that_breaks_off_is_given_up_and_said() {
     let whole = named(&message(&[call(0, "toolu_4", "Bash", &[half, "\"}"])], "tool_use"));
     model.assert_passes(&Anthropic, Streamed, whole);
     assert!(model.event("toolu_4")["toolCall"].get("incomplete").is_none());
+}
+
+/// F21: over h2 the error comes before the reset, too.
+#[test]
+fn over_h2_the_error_comes_before_the_reset() {
+    let model = Model::under(NO_FORCE);
+    let mut events =
+        message(&[text(0, "so"), call(1, "toolu_1", "Bash", &[r#"{"command":"ls"#])], "tool_use");
+    events.truncate(events.len() - 3);
+    let gate = Gate::new();
+    let steps = vec![Step::Data(named(&events).into()), Step::Wait(gate.clone()), Step::Abort];
+    model.says(&[("content-type", "text/event-stream")], steps);
+    let (host, path) = Anthropic.place(Streamed).unwrap();
+    let connection = model.gateway.agent().h2(host);
+    let question = Anthropic.request(&["Bash".to_owned()], Streamed).to_string();
+    let headers = [("content-type", "application/json")];
+    let body = whole(question.into(), None);
+    let request = h2::request("POST", &format!("https://{host}{path}"), &headers, body);
+
+    let mut answer = connection.send(request).head().unwrap();
+    let mut came = String::new();
+    while !came.contains("\"so\"") {
+        came.push_str(std::str::from_utf8(&answer.chunk().unwrap()).unwrap());
+    }
+    gate.open();
+    let rest = answer.rest();
+
+    assert!(rest.text().contains("event: error\n"), "{came}{}", rest.text());
+    assert!(!rest.complete && !came.contains("toolu_1") && !rest.text().contains("toolu_1"));
 }
