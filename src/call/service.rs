@@ -3,20 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The wire format of an API, and the words of a rule's `provider`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Dialect {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAIChat,
-    OpenAIResponses,
-    /// Gemini's `generateContent` and `streamGenerateContent`.
-    Gemini,
-    /// Bedrock's Converse and InvokeModel.
-    Bedrock,
-}
-
 /// What a request to the host of an LLM provider is, as far as host, method and path tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Service {
@@ -43,7 +29,7 @@ macro_rules! words {
             /// Every value, in order.
             pub const ALL: &'static [Self] = &[$(Self::$value,)+];
 
-            /// The word in events and metrics.
+            /// The word in events, metrics and policies.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$value => $word,)+ }
             }
@@ -52,6 +38,20 @@ macro_rules! words {
 }
 
 words! {
+    /// The wire format of an API, and the words of a rule's `provider`.
+    #[derive(Serialize, Deserialize)]
+    Dialect {
+        /// Anthropic Messages.
+        Anthropic = "Anthropic",
+        /// OpenAI Chat Completions.
+        OpenAIChat = "OpenAIChat",
+        OpenAIResponses = "OpenAIResponses",
+        /// Gemini's `generateContent` and `streamGenerateContent`.
+        Gemini = "Gemini",
+        /// Bedrock's Converse and InvokeModel.
+        Bedrock = "Bedrock",
+    }
+
     /// Who serves a host. The words are those of OpenTelemetry's `gen_ai.provider.name` where it has one.
     Vendor {
         Anthropic = "anthropic",

@@ -3,6 +3,7 @@
 use http::HeaderMap;
 
 use super::answer::Transcript;
+use super::endpoint::Mount;
 use super::request::Draft;
 use crate::call::{Denial, RequestFacts, Service};
 use crate::wire::json::Document;
@@ -10,6 +11,10 @@ use crate::wire::sse;
 
 /// A dialect.
 pub trait Adapter: Sync {
+    /// What is spoken at a host of which only a rule's `provider` says that it is this dialect: its endpoints, at each
+    /// base where a vendor has them.
+    fn mounts(&self) -> &'static [Mount];
+
     /// Reads a request's body: says what it is ([`Draft::facts`]), asks policy about all that would act at the
     /// provider, and takes out or corrects what may not go on.
     ///

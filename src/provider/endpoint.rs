@@ -4,7 +4,7 @@ use crate::call::{Api, Dialect};
 
 /// How an endpoint is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
+pub enum Call {
     /// GET, and HEAD with it.
     Get,
     Post,
@@ -15,16 +15,16 @@ pub(super) enum Call {
 /// The inference endpoints of one API: how each is called, its path below a base in the language of a rule's
 /// `endpoints`, and what it is.
 #[derive(Debug)]
-pub(super) struct Endpoints {
-    pub(super) dialect: Option<Dialect>,
-    pub(super) rows: &'static [(Call, &'static str, Api)],
+pub struct Endpoints {
+    pub dialect: Option<Dialect>,
+    pub rows: &'static [(Call, &'static str, Api)],
 }
 
 /// An API, and the bases (beginnings of paths) at which a vendor has it.
 #[derive(Debug)]
-pub(super) struct Mount {
-    pub(super) at: &'static [&'static str],
-    pub(super) of: &'static Endpoints,
+pub struct Mount {
+    pub at: &'static [&'static str],
+    pub of: &'static Endpoints,
 }
 
 /// The list of models, which vendors spell alike.

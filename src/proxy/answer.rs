@@ -150,12 +150,7 @@ impl Hearing<'_> {
             head.headers.remove(header::CONTENT_ENCODING);
         }
         let heard = guarding.guard.whole(came.clone());
-        record.calls(guarding.guard.take_notes());
-        record.blocked(guarding.guard.take_blocked());
-        record.read(guarding.guard.facts(), guarding.guard.normalization());
-        if let Some(warning) = guarding.guard.warning() {
-            record.passed(warning);
-        }
+        guarding.tell_all(record);
         let goes_on = heard.map_err(|broken| refused(&broken))?;
         typed(&mut head.headers);
         if goes_on != came {

@@ -1,154 +1,22 @@
-//! The one place that meets `http_body`: bodies stream through here, counted, bounded in silence, rewritten if need be.
+//! The answer's body: streams to the agent, counted, bounded in silence, rewritten if need be.
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderName;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 
-use super::budget::Reserved;
 use super::error::{Class, Failure};
-use super::head;
+use super::head::without_forbidden_trailers;
 use super::record::Record;
 use super::rewriting::Rewriting;
-use super::session::Activity;
+use super::silence::{HUNGRY, Silence, Watchdog};
 use super::upstream::H1Body;
-use crate::wire::http1::fit_for_trailers;
-
-/// The agent's body on its way upstream.
-pub(crate) struct RequestBody {
-    incoming: Option<Incoming>,
-    /// A body that was taken in whole, and the room that it has.
-    whole: Option<Bytes>,
-    reserved: Option<Reserved>,
-    progress: Progress,
-    silence: Silence,
-    activity: Option<Arc<Activity>>,
-}
-
-/// When the whole of a request's body had gone on, if it has; clones share it.
-#[derive(Clone, Default)]
-pub(crate) struct Progress(Arc<OnceLock<Instant>>);
-
-impl Progress {
-    pub(crate) fn is_finished(&self) -> bool {
-        self.0.get().is_some()
-    }
-
-    /// Resolves this long after the last byte.
-    pub(crate) async fn finished_for(&self, limit: Duration) {
-        loop {
-            match self.0.get() {
-                Some(finished) => return tokio::time::sleep_until(*finished + limit).await,
-                None => tokio::time::sleep(limit).await,
-            }
-        }
-    }
-
-    fn finish(&self) {
-        self.0.get_or_init(Instant::now);
-    }
-}
-
-impl RequestBody {
-    /// `idle` is how long the agent may say nothing; `activity` hears of what it says.
-    pub(crate) fn new(incoming: Incoming, idle: Duration, activity: &Arc<Activity>) -> Self {
-        Self {
-            incoming: Some(incoming),
-            whole: None,
-            reserved: None,
-            progress: Progress::default(),
-            silence: Silence::new(idle),
-            activity: Some(Arc::clone(activity)),
-        }
-    }
-
-    /// A body without a byte.
-    pub(crate) fn empty() -> Self {
-        Self::whole(Bytes::new(), None)
-    }
-
-    /// A body that was taken in whole, and the room that it has until it was sent.
-    pub(crate) fn whole(bytes: Bytes, reserved: Option<Reserved>) -> Self {
-        let progress = Progress::default();
-        if bytes.is_empty() {
-            progress.finish();
-        }
-        let whole = (!bytes.is_empty()).then_some(bytes);
-        let silence = Silence::new(Duration::MAX);
-        Self { incoming: None, whole, reserved, progress, silence, activity: None }
-    }
-
-    /// The body, where it was taken in whole.
-    pub(crate) fn bytes(&self) -> Option<&Bytes> {
-        self.whole.as_ref()
-    }
-
-    pub(crate) fn progress(&self) -> Progress {
-        self.progress.clone()
-    }
-
-    /// Whether nobody has said how long the body is.
-    pub(crate) fn is_unmeasured(&self) -> bool {
-        self.size_hint().exact().is_none()
-    }
-}
-
-impl http_body::Body for RequestBody {
-    type Data = Bytes;
-    type Error = Failure;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let Some(incoming) = &mut self.incoming else {
-            let whole = self.whole.take();
-            self.reserved = None;
-            self.progress.finish();
-            return Poll::Ready(whole.map(|whole| Ok(Frame::data(whole))));
-        };
-        match Pin::new(incoming).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => {
-                self.silence.broken();
-                if let Some(activity) = &self.activity {
-                    activity.moved();
-                }
-                if self.is_end_stream() {
-                    self.progress.finish();
-                }
-                Poll::Ready(Some(Ok(without_forbidden_trailers(frame))))
-            }
-            Poll::Ready(Some(Err(_))) => {
-                Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body broke off"))))
-            }
-            Poll::Ready(None) => {
-                self.progress.finish();
-                Poll::Ready(None)
-            }
-            Poll::Pending if self.silence.poll_too_long(cx) => {
-                Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body stalled"))))
-            }
-            Poll::Pending => Poll::Pending,
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.whole.is_none() && self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let whole = self.whole.as_ref().map_or(0, Bytes::len) as u64;
-        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(whole), http_body::Body::size_hint)
-    }
-}
 
 /// What the agent is given back.
 pub(crate) struct Body {
@@ -423,82 +291,14 @@ impl Drop for Body {
     }
 }
 
-/// Trailers are fields that nobody decided on: those that frame, route or authenticate are dropped
-/// (RFC 9110, section 6.5.1).
-fn without_forbidden_trailers(mut frame: Frame<Bytes>) -> Frame<Bytes> {
-    if let Some(trailers) = frame.trailers_mut() {
-        let unfit =
-            |name: &HeaderName| !fit_for_trailers(name.as_str().as_bytes()) || head::is_left_behind(name);
-        let forbidden: Vec<_> = trailers.keys().filter(|name| unfit(name)).cloned().collect();
-        for name in forbidden {
-            trailers.remove(name);
-        }
-    }
-    frame
-}
-
-/// How long a stream may say nothing. Costs a clock reading a chunk, and a timer only while something is waited for.
-struct Silence {
-    limit: Duration,
-    since: Instant,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Silence {
-    fn new(limit: Duration) -> Self {
-        Self { limit, since: Instant::now(), timer: None }
-    }
-
-    fn broken(&mut self) {
-        self.since = Instant::now();
-    }
-
-    fn poll_too_long(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.limit == Duration::MAX {
-            return false;
-        }
-        let due = self.since + self.limit;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
-        while timer.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= due {
-                return true;
-            }
-            timer.as_mut().reset(due);
-        }
-        false
-    }
-}
-
 /// How long a body waits before it fails, where something was said of that: hyper forgets what it was given and has
 /// not sent.
 const TELLING: Duration = Duration::from_millis(20);
 
-/// How long an agent hears nothing while something is held (design section 6.4).
-pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
-
-/// When the agent last heard something. Costs nothing while nothing is held.
-struct Watchdog {
-    patience: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Watchdog {
-    fn new(patience: Duration) -> Self {
-        Self { patience, timer: None }
-    }
-
-    fn fed(&mut self) {
-        self.timer = None;
-    }
-
-    fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
-        timer.as_mut().poll(cx).is_ready()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use http::Request;
     use http_body_util::BodyExt;
     use hyper::service::service_fn;

@@ -8,11 +8,11 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::answer::Hearing;
-use super::body::HUNGRY;
 use super::question::{Question, Reader};
 use super::record::Record;
 use super::rewriting::Guarding;
 use super::session::Session;
+use super::silence::HUNGRY;
 use super::snapshot::Snapshot;
 use crate::call::Denial;
 use crate::filter::Rewrite;
@@ -197,9 +197,7 @@ impl Conversation {
                 broken = guarding.guard.exhausted(&mut messages).err();
             }
             let mut record = lock(&shared.record);
-            record.calls(guarding.guard.take_notes());
-            record.blocked(guarding.guard.take_blocked());
-            record.read(guarding.guard.facts(), guarding.guard.normalization());
+            guarding.tell_facts(&mut record);
             if let Some(broken) = &broken {
                 record.broke(broken);
             }

@@ -9,13 +9,14 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use super::answer::Hearing;
-use super::body::{Body, RequestBody};
+use super::body::Body;
 use super::conversation::Conversation;
 use super::credentials::Leaving;
 use super::error::{Class, Failure, Refusal, Stop};
 use super::names;
 use super::question::{Question, Reader};
 use super::record::Record;
+use super::request_body::RequestBody;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upgrade::{self, Carries, Socket, Upgrade};

@@ -1,11 +1,14 @@
 //! Makes heads fit to go on: what belongs to one hop, or speaks for the gateway, stays behind.
 
+use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{Request, Version};
+use http_body::Frame;
 
-use super::body::RequestBody;
+use super::request_body::RequestBody;
 use super::upstream::{Origin, Speaks};
+use crate::wire::http1::fit_for_trailers;
 
 /// Fields of one hop (RFC 9110, section 7.6.1), in either direction.
 const HOP: [HeaderName; 6] = [
@@ -19,6 +22,7 @@ const HOP: [HeaderName; 6] = [
 const HOP_BY_NAME: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
 /// Fields by which a request names another method than its own.
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
 /// Whether a field is dropped whichever way it goes: of one hop, ours, or one that two servers read differently.
 pub(crate) fn is_left_behind(name: &HeaderName) -> bool {
     let text = name.as_str();
@@ -81,6 +85,19 @@ pub(crate) fn strip(head: &mut HeaderMap) {
     if wants_trailers {
         head.insert(header::TE, HeaderValue::from_static("trailers"));
     }
+}
+
+/// Trailers are fields that nobody decided on: those that frame, route or authenticate are dropped
+/// (RFC 9110, section 6.5.1).
+pub(crate) fn without_forbidden_trailers(mut frame: Frame<Bytes>) -> Frame<Bytes> {
+    if let Some(trailers) = frame.trailers_mut() {
+        let unfit = |name: &HeaderName| !fit_for_trailers(name.as_str().as_bytes()) || is_left_behind(name);
+        let forbidden: Vec<_> = trailers.keys().filter(|name| unfit(name)).cloned().collect();
+        for name in forbidden {
+            trailers.remove(name);
+        }
+    }
+    frame
 }
 
 #[cfg(test)]

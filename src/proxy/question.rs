@@ -7,11 +7,11 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
-use super::body::RequestBody;
 use super::budget::Reserved;
 use super::error::{Refusal, Stop};
 use super::intake::{self, Unfit};
 use super::record::Record;
+use super::request_body::RequestBody;
 use super::session::Session;
 use super::snapshot::Snapshot;
 use crate::call::{Answer, Change, Denial, Dialect, RequestFacts, Service};
@@ -84,16 +84,16 @@ impl Reader<'_> {
         question.facts = drafted.facts;
         let Some(edited) = drafted.body else {
             drop(decoded);
-            let _ = reserved.set(sent.len());
+            self.hold(&mut reserved, sent.len())?;
             return Ok((question, RequestBody::whole(sent, Some(reserved))));
         };
         let edited = Bytes::from(edited);
+        self.hold(&mut reserved, edited.len())?;
         let transforms = self.transforms(&drafted.changes, decoded.as_ref().unwrap_or(&sent), &edited);
         drop((sent, decoded));
         record.edited(transforms);
         question.is_edited = true;
         describe(&mut parts.headers, edited.len());
-        let _ = reserved.set(edited.len());
         Ok((question, RequestBody::whole(edited, Some(reserved))))
     }
 
@@ -152,6 +152,11 @@ impl Reader<'_> {
         let decoded = intake::decode(&sent, decoder, most, &mut reserved);
         let decoded = decoded.map_err(|reason| unfit(self.session, self.snapshot, reason))?;
         Ok((sent, Some(decoded), reserved))
+    }
+
+    /// Makes the room that of the body which goes on.
+    fn hold(&self, reserved: &mut Reserved, bytes: usize) -> Result<(), Stop> {
+        reserved.set(bytes).map_err(|_| exhausted(self.session))
     }
 
     fn draft(&self, asked: &Asked<'_>, body: &Bytes) -> Result<Drafted, Denial> {

@@ -35,6 +35,28 @@ pub(crate) struct Guarding {
     pub(crate) reserved: Reserved,
 }
 
+impl Guarding {
+    /// Tells what the guard has decided since this was called last.
+    pub(crate) fn tell(&mut self, record: &mut Record) {
+        record.calls(self.guard.take_notes());
+        record.blocked(self.guard.take_blocked());
+    }
+
+    /// Tells also what the answer said of itself so far.
+    pub(crate) fn tell_facts(&mut self, record: &mut Record) {
+        self.tell(record);
+        record.read(self.guard.facts(), self.guard.normalization());
+    }
+
+    /// Tells everything, once the answer has ended or was given up.
+    pub(crate) fn tell_all(&mut self, record: &mut Record) {
+        self.tell_facts(record);
+        if let Some(warning) = self.guard.warning() {
+            record.passed(warning);
+        }
+    }
+}
+
 struct Scrubbing {
     scrubber: Scrubber,
     needles: Arc<Needles>,
@@ -168,19 +190,14 @@ impl Rewriting {
     /// Tells what the guard has decided since this was called last.
     pub(crate) fn tell(&mut self, record: &mut Record) {
         if let Some(guarding) = &mut self.guarding {
-            record.calls(guarding.guard.take_notes());
-            record.blocked(guarding.guard.take_blocked());
+            guarding.tell(record);
         }
     }
 
     /// Tells what the answer said of itself, once it has ended or was given up.
     pub(crate) fn tell_all(&mut self, record: &mut Record) {
-        self.tell(record);
-        if let Some(guarding) = &self.guarding {
-            record.read(guarding.guard.facts(), guarding.guard.normalization());
-            if let Some(warning) = guarding.guard.warning() {
-                record.passed(warning);
-            }
+        if let Some(guarding) = &mut self.guarding {
+            guarding.tell_all(record);
         }
     }
 

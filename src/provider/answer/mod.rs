@@ -13,6 +13,7 @@ mod gate;
 mod gate_tests;
 mod guard;
 mod literal;
+pub(in crate::provider) mod member;
 mod nested;
 mod note;
 mod part;

@@ -1,6 +1,9 @@
-//! What tests of transcripts need: a judge that goes by names and commands, and a guard that is fed in pieces.
+//! What tests of transcripts need: judges, a guard that is fed in pieces, and recorded answers.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
@@ -47,6 +50,57 @@ impl Judge for Names {
 /// A denial as [`Names`] says it.
 fn denial(advice: Advice) -> Verdict {
     Verdict { advice, ..Verdict::builtin("test", "a test says so") }
+}
+
+/// Denies calls by their number: of so many each first, none at 0. Each is held until its input is there if `holds`.
+#[derive(Debug)]
+pub struct Every {
+    step: usize,
+    holds: bool,
+    asked: AtomicUsize,
+}
+
+impl Every {
+    pub fn new(step: usize, holds: bool) -> Self {
+        Self { step, holds, asked: AtomicUsize::new(0) }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let is_denied = number.checked_rem(self.step) == Some(0);
+        if is_denied { denial(Advice::NotThisUse) } else { Verdict::allowed() }
+    }
+}
+
+impl Judge for Every {
+    fn denies(&self, _: bool) -> bool {
+        true
+    }
+
+    fn start(&self, _: &Tool<'_>) -> Start {
+        if self.holds {
+            return Start::NeedsInput;
+        }
+        let verdict = self.verdict();
+        if verdict.decision.denies() { Start::Deny(verdict) } else { Start::Allow(verdict) }
+    }
+
+    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+        self.verdict()
+    }
+}
+
+/// The recordings below a folder, in the order of their paths; they are beside the repository, none where they are not.
+pub fn recorded(folder: &str) -> Vec<PathBuf> {
+    let mut found = below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures").join(folder));
+    found.sort();
+    found
+}
+
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { below(&path) } else { vec![path] }).collect()
 }
 
 /// Settings with this judge.

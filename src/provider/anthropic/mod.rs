@@ -15,7 +15,7 @@ use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::compatible;
 use super::endpoint::Call::Post;
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::Draft;
 use crate::call::{Api, Denial, Dialect, RequestFacts, Vendor};
 use crate::wire::sse;
@@ -42,10 +42,21 @@ const EVENTS: sse::Form = sse::Form {
     end: sse::End::Name(&["message_stop", "error"]),
 };
 
+/// At a host of which only a rule says that it speaks this.
+const MOUNTS: &[Mount] = &[
+    Mount { at: &["/v1", "/anthropic/v1", "/api/v1"], of: &MESSAGES },
+    Mount { at: &["/v1", "/anthropic/v1", "/api/v1"], of: &MODELS },
+    Mount { at: &["/v1/projects/*/locations/*/publishers/anthropic"], of: &RAW_PREDICT },
+];
+
 /// The dialect.
 pub(super) struct Anthropic;
 
 impl Adapter for Anthropic {
+    fn mounts(&self) -> &'static [Mount] {
+        MOUNTS
+    }
+
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
         let (body, vendor) = (draft.root(), asked.service.vendor);
         // Others that speak Messages have in it what they add to their own APIs.

@@ -11,7 +11,6 @@ mod converse;
 mod count_tokens;
 mod error;
 mod invoke;
-mod member;
 mod operation;
 mod plain;
 #[cfg(test)]
@@ -26,7 +25,7 @@ pub(super) use arn::without_arn;
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::{Get, Post};
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, Mount};
 use super::openai_chat::OpenAiChat;
 use super::request::Draft;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
@@ -55,10 +54,17 @@ pub(super) const CATALOGUE: Endpoints = Endpoints {
     ],
 };
 
+/// At a host of which only a rule says that it speaks this.
+const MOUNTS: &[Mount] = &[Mount { at: &[""], of: &RUNTIME }];
+
 /// The dialect.
 pub(super) struct Bedrock;
 
 impl Adapter for Bedrock {
+    fn mounts(&self) -> &'static [Mount] {
+        MOUNTS
+    }
+
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
         let target = Target::of(asked);
         let body = draft.root();

@@ -7,16 +7,12 @@ use std::sync::Mutex;
 use serde_json::Value as Json;
 
 use super::testing::{KEEP, STRIP, Turns, drafted, guard, lines, streamed, whole};
+use crate::provider::answer::testing::recorded;
 
-/// The recordings with this ending; none where they are not.
+/// The recordings with this ending.
 fn recordings(ending: &str) -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/bedrock");
-    let folders = [directory.join("live"), directory.join("vercel")];
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
-    let found = entries.map(|entry| entry.unwrap().path());
-    let mut found: Vec<PathBuf> = found.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
-    found.sort();
-    found
+    let found = ["bedrock/live", "bedrock/vercel"].into_iter().flat_map(recorded);
+    found.filter(|path| path.to_string_lossy().ends_with(ending)).collect()
 }
 
 /// `MODEL/OPERATION`, as the recording's request had it.

@@ -9,7 +9,7 @@ mod target;
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::Post;
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::Draft;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::wire::sse;
@@ -62,10 +62,30 @@ pub(super) const CODE_ASSIST: Endpoints = Endpoints {
     ],
 };
 
+/// The bases at which Google has its models.
+const BASES: &[&str] = &[
+    "/v1",
+    "/v1beta",
+    "/v1alpha",
+    "/v1/projects/*/locations/*/publishers/google",
+    "/v1beta1/projects/*/locations/*/publishers/google",
+];
+
+/// At a host of which only a rule says that it speaks this.
+const MOUNTS: &[Mount] = &[
+    Mount { at: BASES, of: &GENERATE_CONTENT },
+    Mount { at: BASES, of: &EMBED_CONTENT },
+    Mount { at: BASES, of: &MODELS },
+];
+
 /// The dialect.
 pub(super) struct Gemini;
 
 impl Adapter for Gemini {
+    fn mounts(&self) -> &'static [Mount] {
+        MOUNTS
+    }
+
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
         request::read(asked, draft)
     }

@@ -28,7 +28,7 @@ mod whole_tests;
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::Post;
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::Draft;
 use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
 use crate::wire::sse;
@@ -41,6 +41,18 @@ pub(super) const CHAT: Endpoints = Endpoints {
 pub(super) const EMBEDDINGS: Endpoints =
     Endpoints { dialect: None, rows: &[(Post, "/embeddings", Api::Embeddings)] };
 
+/// The bases at which vendors have OpenAI's APIs.
+pub(super) const BASES: &[&str] = &["", "/v1", "/openai/v1", "/api/v1"];
+
+/// At a host of which only a rule says that it speaks this.
+const MOUNTS: &[Mount] = &[
+    Mount { at: BASES, of: &CHAT },
+    Mount { at: BASES, of: &EMBEDDINGS },
+    Mount { at: BASES, of: &MODELS },
+    Mount { at: &["/openai/deployments/*"], of: &CHAT },
+    Mount { at: &["/openai/deployments/*"], of: &EMBEDDINGS },
+];
+
 /// The dialect.
 pub(super) struct OpenAiChat;
 
@@ -49,6 +61,10 @@ const FORM: sse::Form =
     sse::Form { name: sse::NameLine::Absent, comments: true, end: sse::End::Data("[DONE]") };
 
 impl Adapter for OpenAiChat {
+    fn mounts(&self) -> &'static [Mount] {
+        MOUNTS
+    }
+
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
         request::read(asked, draft)
     }

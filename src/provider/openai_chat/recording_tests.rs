@@ -1,9 +1,9 @@
 //! Recorded streams of many vendors: unchanged where nothing is denied, and sound where something is.
 
 use std::fs;
-use std::path::Path;
 
-use super::testing::{Called, Choice, Numbered, judged, read, stream};
+use super::testing::{Called, Choice, judged, read, stream};
+use crate::provider::answer::testing::{Every, recorded};
 
 const VENDORS: &[&str] = &[
     "openai-chat",
@@ -17,21 +17,10 @@ const VENDORS: &[&str] = &[
     "sse-corner-cases",
 ];
 
-/// Recorded streams of chunks with their files' names, from beside the repository; none where they are not.
+/// Recorded streams of chunks with their files' names.
 fn recordings() -> Vec<(String, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
     let mut found = Vec::new();
-    VENDORS.iter().for_each(|vendor| collect(&directory.join(vendor), &mut found));
-    found
-}
-
-fn collect(directory: &Path, found: &mut Vec<(String, String)>) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for path in entries.map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            collect(&path, found);
-            continue;
-        }
+    for path in VENDORS.iter().flat_map(|vendor| recorded(vendor)) {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let name = path.display().to_string();
         if !text.contains("chat.completion.chunk") {
@@ -43,6 +32,7 @@ fn collect(directory: &Path, found: &mut Vec<(String, String)>) {
             found.push((name, stream(&text.lines().collect::<Vec<_>>())));
         }
     }
+    found
 }
 
 /// What a client has of each choice, where it has it without a denial and with one.
@@ -68,7 +58,7 @@ fn a_recording_of_which_nothing_is_denied_passes_byte_for_byte() {
                 continue;
             }
             for piece in [7, 1 << 20] {
-                let (out, result) = judged(&recording, Numbered::new(holds, |_| false), piece);
+                let (out, result) = judged(&recording, Every::new(0, holds), piece);
                 assert_eq!(result, Ok(()), "{name}");
                 // One ends without the blank line, which is added.
                 assert_eq!(
@@ -85,7 +75,7 @@ fn a_recording_of_which_nothing_is_denied_passes_byte_for_byte() {
 fn a_recording_of_which_everything_is_denied_has_text_instead_of_calls() {
     for (name, recording) in recordings() {
         for holds in [false, true] {
-            let (out, result) = judged(&recording, Numbered::new(holds, |_| true), 1 << 20);
+            let (out, result) = judged(&recording, Every::new(1, holds), 1 << 20);
             assert_eq!(result, Ok(()), "{name}");
             for (before, after) in pairs(&recording, &out) {
                 assert_eq!(after.contiguous(), [], "{name}");
@@ -106,7 +96,7 @@ fn a_recording_of_which_every_other_call_is_denied_keeps_the_rest() {
     let recordings = recordings();
     for (name, recording) in recordings.iter().filter(|(_, recording)| is_readable(recording)) {
         for holds in [false, true] {
-            let (out, result) = judged(recording, Numbered::new(holds, |number| number % 2 == 0), 1 << 20);
+            let (out, result) = judged(recording, Every::new(2, holds), 1 << 20);
             assert_eq!(result, Ok(()), "{name}");
             let mut number = 0;
             for (before, after) in pairs(recording, &out) {
@@ -127,7 +117,7 @@ fn a_recording_of_which_every_other_call_is_denied_keeps_the_rest() {
 fn any_split_of_a_recording_gives_the_same_output() {
     for (name, recording) in recordings().into_iter().filter(|(_, recording)| recording.len() < 20_000) {
         for holds in [false, true] {
-            let judge = || Numbered::new(holds, |number| number % 2 == 0);
+            let judge = || Every::new(2, holds);
             let whole = judged(&recording, judge(), 1 << 20);
             for piece in [1, 2, 61, 997] {
                 assert_eq!(judged(&recording, judge(), piece), whole, "{name}, in pieces of {piece}");

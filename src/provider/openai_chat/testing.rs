@@ -6,46 +6,10 @@ use serde_json::Value;
 
 use super::FORM;
 use super::transcript::Transcript;
-use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
+use crate::call::Judge;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
-
-/// Denies calls by their number: `start` at the beginning, `input` when the input is complete.
-pub(super) struct Numbered {
-    pub(super) denied: fn(usize) -> bool,
-    pub(super) holds: bool,
-    seen: std::sync::atomic::AtomicUsize,
-}
-
-impl Numbered {
-    pub(super) fn new(holds: bool, denied: fn(usize) -> bool) -> Self {
-        Self { denied, holds, seen: std::sync::atomic::AtomicUsize::new(0) }
-    }
-
-    fn verdict(&self) -> Verdict {
-        let number = self.seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if (self.denied)(number) { Verdict::builtin("test", "a test says so") } else { Verdict::allowed() }
-    }
-}
-
-impl Judge for Numbered {
-    fn denies(&self, _: bool) -> bool {
-        true
-    }
-
-    fn start(&self, _: &Tool<'_>) -> Start {
-        if self.holds {
-            return Start::NeedsInput;
-        }
-        let verdict = self.verdict();
-        if verdict.decision.denies() { Start::Deny(verdict) } else { Start::Allow(verdict) }
-    }
-
-    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
-        self.verdict()
-    }
-}
 
 /// A stream of these chunks, with the marker at its end.
 pub(super) fn stream(chunks: &[impl AsRef<str>]) -> String {

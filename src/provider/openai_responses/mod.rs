@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
 use super::answer::Transcript;
 use super::endpoint::Call::{Post, WebSocket};
-use super::endpoint::Endpoints;
+use super::endpoint::{Endpoints, MODELS, Mount};
+use super::openai_chat::{BASES, EMBEDDINGS};
 use super::request::Draft;
 use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
 use crate::wire::json::{self, Document};
@@ -24,6 +25,14 @@ pub(super) const RESPONSES: Endpoints = Endpoints {
     ],
 };
 
+/// At a host of which only a rule says that it speaks this.
+const MOUNTS: &[Mount] = &[
+    Mount { at: BASES, of: &RESPONSES },
+    Mount { at: BASES, of: &EMBEDDINGS },
+    Mount { at: BASES, of: &MODELS },
+    Mount { at: &["/openai"], of: &RESPONSES },
+];
+
 /// The dialect.
 pub(super) struct OpenAiResponses;
 
@@ -31,6 +40,10 @@ pub(super) struct OpenAiResponses;
 const EVENTS: Form = Form { name: NameLine::Required, comments: true, end: End::Name(&answer::ENDS) };
 
 impl Adapter for OpenAiResponses {
+    fn mounts(&self) -> &'static [Mount] {
+        MOUNTS
+    }
+
     fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
         request::read(asked, draft)
     }

@@ -8,7 +8,6 @@ mod anthropic;
 mod azure;
 mod compatible;
 mod copilot;
-mod custom;
 mod google;
 mod openai;
 
@@ -17,8 +16,8 @@ use std::sync::LazyLock;
 
 use http::Method;
 
-use super::bedrock;
 use super::endpoint::{Call, Mount};
+use super::{adapter, bedrock};
 use crate::call::{Api, Dialect, Service, Vendor};
 use crate::credential::percent;
 use crate::policy::name::DnsName;
@@ -179,12 +178,18 @@ impl Catalogue {
         }
         // The longer a pattern, the more it says of a host.
         patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
-        let custom = custom::CUSTOM.iter().map(|(dialect, family)| (*dialect, family.compiled())).collect();
+        let custom = Dialect::ALL.iter().map(|dialect| (*dialect, Family::custom(*dialect).compiled()));
+        let custom = custom.collect();
         Self { surfaces: FAMILIES.iter().map(Family::compiled).collect(), exact, patterns, custom }
     }
 }
 
 impl Family {
+    /// What is spoken at hosts of which a rule's `provider` alone says that it is this dialect.
+    fn custom(dialect: Dialect) -> Self {
+        Self { vendor: Vendor::Custom, hosts: &[], mounts: adapter(dialect).mounts() }
+    }
+
     fn compiled(&self) -> Surface {
         let has_arns = self.mounts.iter().any(|mount| mount.of.dialect == Some(Dialect::Bedrock));
         let mut rows = self.mounts.iter().flat_map(|mount| mount.of.rows);

@@ -30,10 +30,10 @@ pub(crate) use through_proxy::CorporateProxy;
 
 use h1::Unsent;
 
-use super::body::RequestBody;
 use super::error::{Class, Failure, Stop};
 use super::head;
 use super::readahead::ReadAhead;
+use super::request_body::RequestBody;
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;

@@ -1,19 +1,16 @@
 //! Recorded requests to Anthropic: what policy allows passes as it came, and of what it takes out nothing is left.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
 use super::testing::{FETCHING, Rules, sent};
 use crate::call::HostedAction;
+use crate::provider::answer::testing::recorded;
 
-/// From beside the repository; none where they are not.
 fn recordings() -> Vec<(String, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
     let folders = ["anthropic/live", "agentgateway/requests/messages", "tool-choice-matrix"];
-    let files = folders.iter().filter_map(|folder| fs::read_dir(directory.join(folder)).ok()).flatten();
-    let paths = files.map(|file| file.unwrap().path());
+    let paths = folders.into_iter().flat_map(recorded);
     let is_request = |name: &str| {
         let is_ours = !name.contains("tool-choice-matrix") || name.contains("/anthropic-");
         is_ours && (name.ends_with(".request.json") || name.contains("/requests/messages/"))

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::provider::answer::Broken;
+use crate::provider::answer::member::{get, text};
 use crate::wire::json::{Kind, Value};
 
 /// A block, or the start of one.
@@ -52,9 +53,7 @@ pub(super) fn read<'d>(block: Value<'d>) -> Result<Block<'d>, Broken> {
         "mcp_tool_use" => Block::Hosted(named(block, "server_name")?),
         "text" => Block::Text,
         "thinking" => Block::Thinking,
-        "fallback" => {
-            Block::Fallback { model: value(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? }
-        }
+        "fallback" => Block::Fallback { model: get(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? },
         other if other.ends_with("_tool_result") => {
             Block::Result { id: text(block, "tool_use_id")?.unwrap_or_default() }
         }
@@ -89,33 +88,11 @@ fn named<'d>(block: Value<'d>, namespace: &str) -> Result<Named<'d>, Broken> {
         id: text(block, "id")?.unwrap_or_default(),
         name,
         namespace: text(block, namespace)?,
-        input: value(block, "input")?.filter(says_more).map(Value::raw),
+        input: get(block, "input")?.filter(says_more).map(Value::raw),
     })
 }
 
-/// The value of a key.
-///
-/// # Errors
-/// Where the key stands twice.
-pub(super) fn value<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
-    object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}")))
-}
-
-/// The text of a key; none where it is null, or not there.
-///
-/// # Errors
-/// Where it is something else, or stands twice.
-pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
-    match value(object, key)?.filter(|value| !value.is_null()) {
-        None => Ok(None),
-        Some(value) => {
-            let text = value.text();
-            text.map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no string")))
-        }
-    }
-}
-
-/// The same, to be kept.
+/// The text of a member, to be kept.
 ///
 /// # Errors
 /// As for [`text`].

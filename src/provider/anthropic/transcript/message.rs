@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::block::{self, Block, Named};
-use crate::provider::answer::{Broken, Fate, Form, Gate};
+use crate::provider::answer::{Broken, Fate, Form, Gate, member};
 use crate::wire::json::{EditError, Edits, Value};
 
 /// What is decided about the content of a message.
@@ -44,7 +44,7 @@ impl Calls {
 /// Where it cannot be understood, or can in two ways.
 pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<Decided, Broken> {
     let mut decided = Decided::default();
-    let Some(content) = block::value(message, "content")?.filter(|content| !content.is_null()) else {
+    let Some(content) = member::present(message, "content")? else {
         return Ok(decided);
     };
     let content = content.items().ok_or_else(|| Broken::malformed("the answer's content is no array"))?;

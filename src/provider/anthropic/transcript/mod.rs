@@ -18,7 +18,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript};
+use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript, member};
 use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
 
 use block::Block;
@@ -59,7 +59,7 @@ impl Transcript for Messages {
             return Err(Broken::malformed("an event of the answer is no JSON object"));
         }
         block::distinct(json)?;
-        let kind = block::text(json, "type")?.unwrap_or_default();
+        let kind = member::text(json, "type")?.unwrap_or_default();
         if kind.is_empty() && event.name.is_some() {
             // There are clients that take the name for the type.
             return Err(Broken::ambiguous("an event does not say its type in its JSON"));
@@ -108,7 +108,7 @@ impl Transcript for Messages {
             return Err(Broken::malformed("the answer is no JSON object"));
         }
         block::distinct(message)?;
-        if block::value(message, "content")?.is_none() {
+        if member::get(message, "content")?.is_none() {
             // An error, or a count of tokens.
             let holds_call = block::holds_call(message);
             let unclear = || Broken::ambiguous("the answer is no message, and holds a tool call");
@@ -141,7 +141,7 @@ impl Messages {
             return Err(Broken::ambiguous("the answer starts twice"));
         }
         self.stage = Stage::Running;
-        let message = block::value(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
+        let message = member::get(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
         let message = message.ok_or_else(|| Broken::malformed("message_start has no message"))?;
         block::distinct(message)?;
         self.describe(message, gate)?;
@@ -167,7 +167,7 @@ impl Messages {
         if index != self.next {
             return Err(Broken::ambiguous(format!("block {index} starts where {} is expected", self.next)));
         }
-        let started = block::value(event.json, "content_block")?;
+        let started = member::get(event.json, "content_block")?;
         let started = started.ok_or_else(|| Broken::malformed("content_block_start has no block"))?;
         let block = block::read(started)?;
         self.next += 1;
@@ -187,7 +187,7 @@ impl Messages {
 
     fn block_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let part = self.renumbered(event, "content_block_delta")?;
-        let delta = block::value(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
+        let delta = member::get(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
         let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
         block::distinct(delta)?;
         let open = self.opened(event.json)?;
@@ -217,12 +217,12 @@ impl Messages {
 
     fn message_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         self.between_blocks("message_delta")?;
-        if let Some(usage) = block::value(event.json, "usage")? {
+        if let Some(usage) = member::get(event.json, "usage")? {
             self.tokens.take(usage);
             gate.facts.usage = self.tokens.usage();
         }
-        let delta = block::value(event.json, "delta")?;
-        let reason = delta.map_or(Ok(None), |delta| block::value(delta, "stop_reason"))?;
+        let delta = member::get(event.json, "delta")?;
+        let reason = delta.map_or(Ok(None), |delta| member::get(delta, "stop_reason"))?;
         if !self.calls.are_gone() || !reason.is_some_and(|reason| reason.says("tool_use")) {
             out.pass(event);
             return Ok(());
@@ -239,7 +239,7 @@ impl Messages {
     fn describe(&mut self, message: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
         gate.facts.model = block::owned(message, "model")?;
         gate.facts.id = block::owned(message, "id")?;
-        if let Some(usage) = block::value(message, "usage")? {
+        if let Some(usage) = member::get(message, "usage")? {
             self.tokens.take(usage);
             gate.facts.usage = self.tokens.usage();
         }
@@ -283,7 +283,7 @@ impl Messages {
 
 /// The number of a block. Whole numbers have one spelling.
 fn index(event: Value<'_>) -> Result<u64, Broken> {
-    let number = block::value(event, "index")?.and_then(Value::number_text);
+    let number = member::get(event, "index")?.and_then(Value::number_text);
     number
         .and_then(|number| number.parse().ok())
         .ok_or_else(|| Broken::ambiguous("an event of a block does not say its number"))

@@ -1,7 +1,7 @@
 //! The one block of a stream that is open, and what becomes of it.
 
-use super::block::{self, Block, Named};
-use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Out, Part, Phase};
+use super::block::{Block, Named};
+use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Out, Part, Phase, member};
 use crate::wire::json::{Document, Limits, Value};
 
 /// A block that has started.
@@ -112,7 +112,7 @@ impl Open {
         part: Part,
         (gate, out): (&mut Gate, &mut Out),
     ) -> Result<(), Broken> {
-        let kind = block::text(delta, "type")?.unwrap_or_default();
+        let kind = member::text(delta, "type")?.unwrap_or_default();
         let fits = match &self.content {
             Content::Swallowed => true,
             Content::Call(_) => kind == "input_json_delta",
@@ -124,7 +124,7 @@ impl Open {
             return Err(Broken::ambiguous(format!("block {} takes no piece of this type", self.index)));
         }
         if let Content::Call(calling) = &mut self.content {
-            let piece = block::text(delta, "partial_json")?;
+            let piece = member::text(delta, "partial_json")?;
             let piece = piece.ok_or_else(|| Broken::ambiguous("a piece of a tool's input is no string"))?;
             calling.came += piece.len();
             calling.call.push(&piece, gate);

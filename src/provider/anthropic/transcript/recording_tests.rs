@@ -1,15 +1,13 @@
 //! Recorded answers of Anthropic: nothing denied, everything denied, and every other call denied.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 
 use super::super::EVENTS;
 use super::Messages;
 use super::tests::{events, seen};
-use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
 use crate::provider::adapter::Framing;
-use crate::provider::answer::testing::{fed, settings};
+use crate::provider::answer::testing::{Every, fed, recorded, settings};
 use crate::provider::answer::{Broken, Guard};
 
 /// Recordings of what no answer may look like.
@@ -19,48 +17,9 @@ const STRAY: [&str; 1] = ["unknown_events.sse"];
 /// Several answers one after the other: what stands behind the end of the first is read by some clients alone.
 const SEVERAL: [&str; 2] = ["anthropic-programmatic-tool-calling.1.sse", "anthropic-tool-search-regex.1.sse"];
 
-/// Denies no call, all, or the first and every other one after it: only once the input is there, or by name.
-#[derive(Debug)]
-struct Every {
-    step: Option<usize>,
-    by_name: bool,
-    asked: AtomicUsize,
-}
-
-impl Every {
-    fn verdict(&self) -> Verdict {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        match self.step {
-            Some(step) if asked.is_multiple_of(step) => Verdict::builtin("test", "a test says so"),
-            _ => Verdict::allowed(),
-        }
-    }
-}
-
-impl Judge for Every {
-    fn denies(&self, _: bool) -> bool {
-        true
-    }
-
-    fn start(&self, _: &Tool<'_>) -> Start {
-        if !self.by_name {
-            return Start::NeedsInput;
-        }
-        let verdict = self.verdict();
-        if verdict.decision.denies() { Start::Deny(verdict) } else { Start::Allow(verdict) }
-    }
-
-    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
-        self.verdict()
-    }
-}
-
-/// From beside the repository; none where they are not.
 fn recordings() -> Vec<(PathBuf, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/anthropic");
-    let folders = ["live", "sdk", "vercel"].map(|folder| directory.join(folder));
-    let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
-    let paths = files.map(|file| file.unwrap().path());
+    let folders = ["anthropic/live", "anthropic/sdk", "anthropic/vercel"];
+    let paths = folders.into_iter().flat_map(recorded);
     let streams = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sse"));
     let is_one = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -70,7 +29,7 @@ fn recordings() -> Vec<(PathBuf, String)> {
 }
 
 fn judged(stream: &str, step: Option<usize>, by_name: bool, piece: usize) -> (String, Result<(), Broken>) {
-    let judge = Every { step, by_name, asked: AtomicUsize::new(0) };
+    let judge = Every::new(step.unwrap_or(0), !by_name);
     let guard = Guard::new(Box::new(Messages::default()), Framing::Events(EVENTS), settings(judge));
     let (out, result) = fed(guard, stream.as_bytes(), piece);
     (String::from_utf8(out).unwrap(), result)
@@ -139,12 +98,12 @@ fn any_pieces_of_a_recording_come_to_the_same() {
     }
 }
 
-/// Of those beside the recordings above; none where they are not.
+/// Of those beside the recordings above.
 fn others(names: &[&'static str]) -> Vec<(&'static str, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/anthropic");
+    let paths: Vec<_> = ["anthropic/sdk", "anthropic/vercel"].into_iter().flat_map(recorded).collect();
     let read = |name: &&'static str| {
-        let mut folders = ["sdk", "vercel"].iter();
-        folders.find_map(|folder| Some((*name, fs::read_to_string(directory.join(folder).join(name)).ok()?)))
+        let path = paths.iter().find(|path| path.ends_with(name))?;
+        Some((*name, fs::read_to_string(path).unwrap()))
     };
     names.iter().filter_map(read).collect()
 }

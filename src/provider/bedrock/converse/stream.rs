@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::transcript::Shape;
+use crate::provider::answer::member::{count, present, text};
 use crate::provider::answer::{Broken, Call, Event, Fate, Form, Gate, Out, Part, Phase};
-use crate::provider::bedrock::member::{get, text};
 use crate::wire::json::Value;
 
 /// Where a stream stands.
@@ -65,11 +65,11 @@ impl Stream {
         out: &mut Out,
     ) -> Result<(), Broken> {
         let number = self.begin(body)?;
-        let start = get(body, "start")?;
+        let start = present(body, "start")?;
         let members =
             start.and_then(Value::entries).into_iter().flatten().filter(|it| !it.value.is_null()).count();
-        let call = start.map_or(Ok(None), |start| get(start, "toolUse"))?;
-        let result = start.map_or(Ok(None), |start| get(start, "toolResult"))?;
+        let call = start.map_or(Ok(None), |start| present(start, "toolUse"))?;
+        let result = start.map_or(Ok(None), |start| present(start, "toolResult"))?;
         let content = match (call, result) {
             (Some(_), _) if members > 1 => {
                 return Err(Broken::ambiguous("a call of a tool is something else too"));
@@ -96,7 +96,7 @@ impl Stream {
         let (gate, out) = to;
         let name = text(call, "name")?.ok_or_else(|| Broken::ambiguous("a call of a tool has no name"))?;
         let id = text(call, "toolUseId")?.unwrap_or_default();
-        if get(call, "input")?.is_some_and(|input| !is_empty(input)) {
+        if present(call, "input")?.is_some_and(|input| !is_empty(input)) {
             return Err(Broken::ambiguous("a call of a tool has its input twice"));
         }
         let part = self.part(event, body)?;
@@ -133,8 +133,8 @@ impl Stream {
     ) -> Result<(), Broken> {
         let number = number(body)?;
         let part = self.part(event, body)?;
-        let delta = get(body, "delta")?;
-        let call = delta.map_or(Ok(None), |delta| get(delta, "toolUse"))?;
+        let delta = present(body, "delta")?;
+        let call = delta.map_or(Ok(None), |delta| present(delta, "toolUse"))?;
         let members =
             delta.and_then(Value::entries).into_iter().flatten().filter(|it| !it.value.is_null()).count();
         let Some(block) = &mut self.open else {
@@ -221,7 +221,7 @@ impl Stream {
         if self.open.is_some() {
             return Err(Broken::ambiguous("the message ends before its last block does"));
         }
-        match get(body, "stopReason")? {
+        match present(body, "stopReason")? {
             Some(reason) if reason.says("tool_use") && self.denied && !self.calls => {
                 out.release([self.spliced(event, reason, "\"end_turn\"")]);
             }
@@ -268,7 +268,7 @@ impl Stream {
     /// A part of a block as it goes on, with the number that the block has then.
     fn part(&self, event: &Event<'_>, body: Value<'_>) -> Result<Part, Broken> {
         let number = number(body)?;
-        match get(body, "contentBlockIndex")? {
+        match present(body, "contentBlockIndex")? {
             Some(value) if self.gone > 0 => {
                 Ok(self.spliced(event, value, &number.saturating_sub(self.gone).to_string()))
             }
@@ -288,7 +288,7 @@ impl Stream {
 
 /// The number of the block that an event is about.
 fn number(body: Value<'_>) -> Result<u64, Broken> {
-    crate::provider::bedrock::member::count(body, "contentBlockIndex")?
+    count(body, "contentBlockIndex")?
         .ok_or_else(|| Broken::malformed("an event of a block does not say which"))
 }
 

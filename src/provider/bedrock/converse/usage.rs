@@ -2,12 +2,12 @@
 
 use crate::call::Usage;
 use crate::provider::answer::Broken;
-use crate::provider::bedrock::member::{count, get};
+use crate::provider::answer::member::{count, present};
 use crate::wire::json::Value;
 
 /// Reads `usage`: AWS counts what comes from a cache, and what goes into one, beside `inputTokens`.
 pub(super) fn read(body: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
-    let Some(said) = get(body, "usage")? else { return Ok(()) };
+    let Some(said) = present(body, "usage")? else { return Ok(()) };
     let (read, write) = (count(said, "cacheReadInputTokens")?, count(said, "cacheWriteInputTokens")?);
     if let Some(fresh) = count(said, "inputTokens")? {
         usage.input = Some(fresh.saturating_add(read.unwrap_or(0)).saturating_add(write.unwrap_or(0)));
@@ -20,7 +20,7 @@ pub(super) fn read(body: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
 
 /// The model that a prompt router chose.
 pub(super) fn routed_model(body: Value<'_>) -> Result<Option<String>, Broken> {
-    let Some(trace) = get(body, "trace")? else { return Ok(None) };
-    let Some(router) = get(trace, "promptRouter")? else { return Ok(None) };
-    Ok(get(router, "invokedModelId")?.and_then(Value::text).map(std::borrow::Cow::into_owned))
+    let Some(trace) = present(body, "trace")? else { return Ok(None) };
+    let Some(router) = present(trace, "promptRouter")? else { return Ok(None) };
+    Ok(present(router, "invokedModelId")?.and_then(Value::text).map(std::borrow::Cow::into_owned))
 }

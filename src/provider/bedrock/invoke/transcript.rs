@@ -5,11 +5,11 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 
 use crate::call::Usage;
+use crate::provider::answer::member::{count, present, text};
 use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript};
 use crate::provider::anthropic::Messages;
 use crate::provider::bedrock::converse;
 use crate::provider::bedrock::error::break_off;
-use crate::provider::bedrock::member::{count, get, text};
 use crate::provider::bedrock::plain;
 use crate::wire::json::{Document, Kind, Limits, Value};
 
@@ -159,7 +159,7 @@ fn streamed(json: Value<'_>) -> Result<Option<Api>, Broken> {
     };
     let is_messages = text(json, "type")?.is_some_and(|kind| is_event(&kind));
     let is_nova = converse::KNOWN.iter().any(|event| matches!(json.get(event), Ok(Some(_))));
-    let is_chat = get(json, "choices")?.is_some();
+    let is_chat = present(json, "choices")?.is_some();
     match (is_messages, is_nova, is_chat) {
         (true, false, false) => Ok(Some(Api::Messages)),
         (false, true, false) => Ok(Some(Api::Nova)),
@@ -177,10 +177,10 @@ fn answered(root: Value<'_>) -> Result<Option<Api>, Broken> {
     if let Some(duplicate) = root.duplicate() {
         return Err(Broken::ambiguous(format!("the answer: {duplicate}")));
     }
-    let output = get(root, "output")?.filter(|output| output.kind() == Kind::Object);
-    let is_nova = output.map_or(Ok(None), |output| get(output, "message"))?.is_some();
-    let is_messages = get(root, "content")?.is_some();
-    let is_chat = get(root, "choices")?.is_some();
+    let output = present(root, "output")?.filter(|output| output.kind() == Kind::Object);
+    let is_nova = output.map_or(Ok(None), |output| present(output, "message"))?.is_some();
+    let is_messages = present(root, "content")?.is_some();
+    let is_chat = present(root, "choices")?.is_some();
     match (is_messages, is_nova, is_chat) {
         (true, false, false) => Ok(Some(Api::Messages)),
         (false, true, false) => Ok(Some(Api::Nova)),
@@ -195,7 +195,7 @@ fn metrics(json: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
     if json.kind() != Kind::Object {
         return Ok(());
     }
-    let Some(said) = get(json, METRICS)? else { return Ok(()) };
+    let Some(said) = present(json, METRICS)? else { return Ok(()) };
     let (read, write) = (count(said, "cacheReadInputTokenCount")?, count(said, "cacheWriteInputTokenCount")?);
     if let (None, Some(fresh)) = (usage.input, count(said, "inputTokenCount")?) {
         usage.input = Some(fresh.saturating_add(read.unwrap_or(0)).saturating_add(write.unwrap_or(0)));

@@ -2,28 +2,25 @@
 //! call is denied.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use super::testing::{Counted, array, calls, chunks, events, guard, guarded};
-use crate::provider::adapter::Framing;
 use bytes::Bytes;
+
+use super::testing::{array, calls, chunks, events, guard, guarded};
+use crate::provider::adapter::Framing;
+use crate::provider::answer::testing::{Every, recorded};
 
 /// Recorded because they are broken.
 const BROKEN: &[&str] = &["streaming-failure-invalid-json.sse", "streaming-failure-malformed-content.sse"];
 
-/// Files below the recordings of this dialect with their names; none where there are none.
+/// The recordings of this dialect with their names.
 fn files() -> Vec<(String, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/gemini");
-    let mut found = Vec::new();
-    for part in ["firebase-googleai", "firebase-vertexai", "live", "louter-sse", "vercel"] {
-        let Ok(entries) = fs::read_dir(directory.join(part)) else { continue };
-        let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        found.extend(paths.into_iter().map(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read_to_string(path).unwrap())
-        }));
-    }
-    found
+    let parts = ["firebase-googleai", "firebase-vertexai", "live", "louter-sse", "vercel"];
+    let paths = parts.iter().flat_map(|part| recorded(&format!("gemini/{part}")));
+    let named = paths.map(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read_to_string(path).unwrap())
+    });
+    named.collect()
 }
 
 /// The recorded streams, each as events and as an array.
@@ -58,20 +55,20 @@ fn answers() -> Vec<(String, String)> {
 fn where_nothing_is_denied_no_byte_changes() {
     for (name, text) in files() {
         if name.ends_with(".sse") && !BROKEN.contains(&name.as_str()) && !name.contains("failure") {
-            let (out, result) = guarded(Counted::new(0, true), &text, 1000);
+            let (out, result) = guarded(Every::new(0, true), &text, 1000);
             assert_eq!((out.len(), result), (text.len(), Ok(())), "{name}");
             assert_eq!(out, text, "{name}");
         }
     }
     for (name, stream) in streams() {
         for holds in [false, true] {
-            let (out, result) = guarded(Counted::new(0, holds), &stream, 1000);
+            let (out, result) = guarded(Every::new(0, holds), &stream, 1000);
             assert_eq!(result, Ok(()), "{name}");
             assert_eq!(out, stream, "{name}");
         }
     }
     for (name, body) in answers() {
-        let out = guard(Counted::new(0, true), Framing::Whole).whole(Bytes::from(body.clone())).unwrap();
+        let out = guard(Every::new(0, true), Framing::Whole).whole(Bytes::from(body.clone())).unwrap();
         assert_eq!(out, body.as_bytes(), "{name}");
     }
 }
@@ -81,7 +78,7 @@ fn where_everything_is_denied_no_call_is_left() {
     for (name, stream) in streams() {
         let before = chunks(&stream);
         for holds in [false, true] {
-            let (out, result) = guarded(Counted::new(1, holds), &stream, 1000);
+            let (out, result) = guarded(Every::new(1, holds), &stream, 1000);
             assert_eq!(result, Ok(()), "{name}");
             let after = chunks(&out);
             assert_eq!(calls(&after), Vec::<String>::new(), "{name}");
@@ -92,7 +89,7 @@ fn where_everything_is_denied_no_call_is_left() {
         }
     }
     for (name, body) in answers() {
-        let out = guard(Counted::new(1, true), Framing::Whole).whole(Bytes::from(body)).unwrap();
+        let out = guard(Every::new(1, true), Framing::Whole).whole(Bytes::from(body)).unwrap();
         assert_eq!(calls(&[serde_json::from_slice(&out).unwrap()]), Vec::<String>::new(), "{name}");
     }
 }
@@ -105,7 +102,7 @@ fn where_every_other_call_is_denied_the_others_stay_whole() {
         }
         let before = calls(&chunks(&stream));
         for holds in [false, true] {
-            let (out, result) = guarded(Counted::new(2, holds), &stream, 1000);
+            let (out, result) = guarded(Every::new(2, holds), &stream, 1000);
             assert_eq!(result, Ok(()), "{name}");
             let left: Vec<String> = before.iter().skip(1).step_by(2).cloned().collect();
             assert_eq!(calls(&chunks(&out)), left, "{name}");
@@ -117,9 +114,9 @@ fn where_every_other_call_is_denied_the_others_stay_whole() {
 fn any_split_gives_the_same() {
     for (name, stream) in streams() {
         for (every, holds) in [(0, true), (1, false), (2, true)] {
-            let whole = guarded(Counted::new(every, holds), &stream, stream.len());
+            let whole = guarded(Every::new(every, holds), &stream, stream.len());
             for piece in [1, 13, 500] {
-                assert_eq!(guarded(Counted::new(every, holds), &stream, piece), whole, "{name}");
+                assert_eq!(guarded(Every::new(every, holds), &stream, piece), whole, "{name}");
             }
         }
     }

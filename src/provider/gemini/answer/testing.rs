@@ -1,52 +1,13 @@
-//! What tests of answers need: streams in both framings, judges that count, and what a client makes of a stream.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! What tests of answers need: streams in both framings, and what a client makes of a stream.
 
 use serde_json::Value;
 
 use super::Answer;
-use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
+use crate::call::Judge;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
 use crate::provider::gemini::EVENTS;
-
-/// Denies calls by their number, and holds each until it is complete if `holds`.
-pub(super) struct Counted {
-    /// Of so many calls each first is denied; none at 0.
-    pub(super) every: usize,
-    pub(super) holds: bool,
-    seen: AtomicUsize,
-}
-
-impl Counted {
-    pub(super) fn new(every: usize, holds: bool) -> Self {
-        Self { every, holds, seen: AtomicUsize::new(0) }
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        let number = self.seen.fetch_add(1, Ordering::Relaxed);
-        let denied = number.checked_rem(self.every) == Some(0);
-        denied.then(|| Verdict::builtin("test", "it is counted"))
-    }
-}
-
-impl Judge for Counted {
-    fn denies(&self, _: bool) -> bool {
-        true
-    }
-
-    fn start(&self, _: &Tool<'_>) -> Start {
-        if self.holds {
-            return Start::NeedsInput;
-        }
-        self.verdict().map_or_else(|| Start::Allow(Verdict::allowed()), Start::Deny)
-    }
-
-    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
-        self.verdict().unwrap_or_else(Verdict::allowed)
-    }
-}
 
 pub(super) fn guard(judge: impl Judge + 'static, framing: Framing) -> Guard {
     Guard::new(Box::new(Answer::default()), framing, settings(judge))

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::testing::{Counted, array, events, guard, guarded};
+use super::testing::{array, events, guard, guarded};
 use crate::call::{CallNote, Usage};
 use crate::provider::adapter::Framing;
-use crate::provider::answer::testing::Names;
+use crate::provider::answer::testing::{Every, Names};
 
 const TEXTS: &[(&str, &str)] = &[
     (
@@ -234,7 +234,7 @@ fn what_ran_at_the_provider_is_noted_and_goes_with_its_result() {
 
     let out = |every: usize| {
         let body = Bytes::from(last(&parts));
-        let out = guard(Counted::new(every, false), Framing::Whole).whole(body).unwrap();
+        let out = guard(Every::new(every, false), Framing::Whole).whole(body).unwrap();
         let out: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let parts = out.pointer("/candidates/0/content/parts").unwrap().as_array().unwrap().clone();
         parts.iter().map(|part| part.as_object().unwrap().keys().next().unwrap().clone()).collect::<Vec<_>>()
@@ -246,12 +246,12 @@ fn what_ran_at_the_provider_is_noted_and_goes_with_its_result() {
 #[test]
 fn a_result_in_a_chunk_of_its_own_leaves_an_empty_text() {
     let stream = events(&[chunk(CODE), chunk(OUTPUT), chunk(r#"{"text":"x"}"#)]);
-    let (out, _) = guarded(Counted::new(1, false), &stream, stream.len());
+    let (out, _) = guarded(Every::new(1, false), &stream, stream.len());
     let expected = events(&[chunk(r#"{"text":""}"#), chunk(r#"{"text":"x"}"#)]);
     assert!(out.ends_with(&expected), "{out}");
     // A result whose call nobody saw stands for it.
     let stream = events(&[chunk(OUTPUT)]);
-    let (out, _) = guarded(Counted::new(1, false), &stream, stream.len());
+    let (out, _) = guarded(Every::new(1, false), &stream, stream.len());
     assert!(out.contains("Tool: codeExecution") && !out.contains("OUTCOME_OK"), "{out}");
 }
 
@@ -265,7 +265,7 @@ fn grounding_is_a_search_that_has_run() {
     assert_eq!((note[0].name.as_str(), note[0].hosted), ("googleSearch", true));
     assert_eq!(note[0].input.as_deref(), Some(r#"{"webSearchQueries":["q"]}"#));
     let again = grounded.replace(metadata, "");
-    let (out, _) = guarded(Counted::new(1, false), &events(&[grounded, grounded]), usize::MAX);
+    let (out, _) = guarded(Every::new(1, false), &events(&[grounded, grounded]), usize::MAX);
     assert!(out.contains("Tool: googleSearch") && !out.contains("webSearchQueries"), "{out}");
     assert!(out.ends_with(&events(&[again])), "{out}");
     for alone in [
@@ -273,7 +273,7 @@ fn grounding_is_a_search_that_has_run() {
         r#"{"candidates":[{"content":{"role":"model"},"urlContextMetadata":{"urlMetadata":[]}}]}"#,
     ] {
         let body = Bytes::from_static(alone.as_bytes());
-        let out = guard(Counted::new(1, false), Framing::Whole).whole(body).unwrap();
+        let out = guard(Every::new(1, false), Framing::Whole).whole(body).unwrap();
         let out: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert!(out.pointer("/candidates/0/content/parts/0/text").is_some(), "{out}");
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::provider::answer::member::{get, present};
 use crate::provider::answer::{Broken, Form};
 use crate::wire::json::{Kind, Value};
 
@@ -138,7 +139,7 @@ fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &Shape) -> Result<Call
     };
     let (input, object) = match shape.input {
         Source::Key(key) => {
-            let value = get(item, key)?.filter(|value| !value.is_null());
+            let value = present(item, key)?;
             let input = value.map(|value| value.text().unwrap_or(Cow::Borrowed(value.raw())));
             (input, value.filter(|value| value.kind() == Kind::Object))
         }
@@ -173,7 +174,7 @@ fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<Called<'d>, Broken
 fn gathered(item: Value<'_>, keys: &[&str]) -> Result<String, Broken> {
     let mut found = Vec::new();
     for key in keys {
-        if let Some(value) = get(item, key)?.filter(|value| !value.is_null()) {
+        if let Some(value) = present(item, key)? {
             found.push((*key, value));
         }
     }
@@ -206,14 +207,6 @@ impl<'d> Called<'d> {
     }
 }
 
-/// The value of an entry.
-///
-/// # Errors
-/// Where the key stands twice: the client may take the other value.
-pub(super) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
-    object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}")))
-}
-
 /// An entry's text; none where it is empty or something else.
 pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
     Ok(get(object, key)?.and_then(Value::text).filter(|text| !text.is_empty()))
@@ -221,7 +214,7 @@ pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, st
 
 /// An entry's whole number.
 pub(super) fn number(object: Value<'_>, key: &str) -> Result<Option<u64>, Broken> {
-    let Some(value) = get(object, key)?.filter(|value| !value.is_null()) else { return Ok(None) };
+    let Some(value) = present(object, key)? else { return Ok(None) };
     let number = value.number_text().and_then(|text| text.parse().ok());
     number.map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no whole number")))
 }

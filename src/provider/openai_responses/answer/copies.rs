@@ -7,6 +7,7 @@ use aws_lc_rs::digest::{Context, SHA256, digest};
 
 use super::called::Called;
 use crate::provider::answer::Broken;
+use crate::provider::answer::member::get;
 use crate::wire::json::{Kind, Value};
 
 /// SHA-256.
@@ -101,7 +102,7 @@ impl Copies {
             return Ok(());
         }
         for (key, before) in &self.entries {
-            let now = called.object.map(|object| super::called::get(object, key)).transpose()?.flatten();
+            let now = called.object.map(|object| get(object, key)).transpose()?.flatten();
             if now.is_none_or(|now| sha256(now.raw()) != *before) {
                 return Err(disagree());
             }

@@ -1,8 +1,9 @@
 //! What a response says of itself: who answered, under which id, at what cost.
 
-use super::called::{get, number, text};
+use super::called::{number, text};
 use crate::call::AnswerFacts;
 use crate::provider::answer::Broken;
+use crate::provider::answer::member::get;
 use crate::wire::json::{Kind, Value};
 
 /// Reads a response object.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::called::{self, Called, get, number, text};
+use super::called::{self, Called, number, text};
 use super::item::Item;
 use super::queue::{Cuts, Queue};
 use super::say::{Replacement, Told};
 use super::{ENDS, facts};
 use crate::call::{AnswerFacts, BlockedCall};
+use crate::provider::answer::member::get;
 use crate::provider::answer::{Broken, Event, Fate, Gate, Out};
 use crate::wire::json::{Kind, Value};
 

@@ -15,6 +15,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::super::answer::member::get;
 use super::super::answer::{Broken, Event, Gate, KeepAlive, Out, Transcript};
 use crate::wire::json::{Document, Kind};
 use lane::Lane;
@@ -66,7 +67,7 @@ impl Transcript for Responses {
             return Ok(None);
         }
         // Some servers send the event that would have ended the stream.
-        let response = called::get(root, "response")?.filter(|value| value.kind() == Kind::Object);
+        let response = get(root, "response")?.filter(|value| value.kind() == Kind::Object);
         let mut lane = Lane::new(None);
         let mut cuts = queue::Cuts::new();
         for response in [Some(root), response].into_iter().flatten() {

@@ -1,7 +1,6 @@
 //! Recorded answers of every vendor: byte by byte where nothing is denied, without a call where all are.
 
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -12,7 +11,7 @@ use super::Responses;
 use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::Guard;
-use crate::provider::answer::testing::{fed, settings};
+use crate::provider::answer::testing::{fed, recorded, settings};
 
 /// Denies every call of which the number, counted from one, is a multiple of this; none, where it is zero.
 struct Nth {
@@ -36,23 +35,11 @@ impl Judge for Nth {
     }
 }
 
-/// Recorded streams with their files' names, from beside the repository; none where they are not.
+/// Recorded streams with their files' names.
 fn recordings() -> Vec<(String, String)> {
+    let vendors = ["openai-responses", "azure-openai", "xai", "groq", "openrouter", "deepseek"];
     let mut found = Vec::new();
-    for vendor in ["openai-responses", "azure-openai", "xai", "groq", "openrouter", "deepseek"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures").join(vendor);
-        collect(&path, &mut found);
-    }
-    found
-}
-
-fn collect(directory: &Path, found: &mut Vec<(String, String)>) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for path in entries.map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            collect(&path, found);
-            continue;
-        }
+    for path in vendors.into_iter().flat_map(recorded) {
         let name = path.display().to_string();
         let stream = match () {
             () if name.ends_with(".sse") => fs::read_to_string(&path).unwrap(),
@@ -65,6 +52,7 @@ fn collect(directory: &Path, found: &mut Vec<(String, String)>) {
             found.push((name, stream));
         }
     }
+    found
 }
 
 /// One event a line, as a stream. What follows the end belongs to another answer.
@@ -87,8 +75,7 @@ fn events(stream: &str) -> Option<Vec<Value>> {
 }
 
 fn guard(denied: usize) -> Guard {
-    let judge = Nth { denied, calls: AtomicUsize::new(0) };
-    let mut settings = settings(judge);
+    let mut settings = settings(Nth { denied, calls: AtomicUsize::new(0) });
     settings.limits.event_bytes = 8 << 20;
     Guard::new(Box::new(Responses::default()), Framing::Events(EVENTS), settings)
 }
@@ -152,19 +139,15 @@ fn recorded_answers_that_are_whole_meet_the_same_verdicts() {
 
 /// Recorded answers that came whole.
 fn whole_recordings() -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/openai-responses");
     let mut found = Vec::new();
-    for directory in [path.join("live"), path.join("vercel")] {
-        let Ok(entries) = fs::read_dir(directory) else { continue };
-        for path in entries.map(|entry| entry.unwrap().path()) {
-            let name = path.display().to_string();
-            let is_answer =
-                name.ends_with(".response.json") || (name.contains("vercel") && name.ends_with(".json"));
-            if is_answer && fs::metadata(&path).unwrap().len() < 1 << 20 {
-                let body = fs::read_to_string(&path).unwrap();
-                if serde_json::from_str::<Value>(&body).is_ok_and(|body| body["output"].is_array()) {
-                    found.push((name, body));
-                }
+    for path in ["openai-responses/live", "openai-responses/vercel"].into_iter().flat_map(recorded) {
+        let name = path.display().to_string();
+        let is_answer =
+            name.ends_with(".response.json") || (name.contains("vercel") && name.ends_with(".json"));
+        if is_answer && fs::metadata(&path).unwrap().len() < 1 << 20 {
+            let body = fs::read_to_string(&path).unwrap();
+            if serde_json::from_str::<Value>(&body).is_ok_and(|body| body["output"].is_array()) {
+                found.push((name, body));
             }
         }
     }
