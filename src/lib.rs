@@ -1,6 +1,6 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`call`], [`event`], [`policy`],
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, `sha256`, [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
@@ -13,6 +13,7 @@ pub mod call;
 pub mod event;
 mod fold;
 pub mod problem;
+mod sha256;
 mod yaml;
 
 pub mod filter;

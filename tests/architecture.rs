@@ -22,6 +22,7 @@ struct Rule {
 const PURE: &[&str] = &[
     "yaml",
     "fold",
+    "sha256",
     "call",
     "policy",
     "provider",

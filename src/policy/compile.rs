@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::problem::Problem;
+use crate::sha256::hex;
 
 use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
@@ -224,8 +225,7 @@ fn revision(documents: &[Document]) -> String {
         documents.iter().map(|document| serde_json::to_string(document).unwrap_or_default()).collect();
     texts.sort();
     let digest = digest(&SHA256, texts.join("\n").as_bytes());
-    let hex: String = digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hex(&digest.as_ref()[..8]))
 }
 
 /// What documents must not share.

@@ -19,6 +19,7 @@ use crate::event::{Extent, Transform};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::{Adapter, Asked};
 use crate::provider::request::{Draft, Drafted};
+use crate::sha256::hex_digest;
 use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder};
 use crate::wire::json::Document;
@@ -232,7 +233,5 @@ fn describe(head: &mut HeaderMap, length: usize) {
 }
 
 fn extent(body: &Bytes) -> Extent {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
-    let hex = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
-    Extent { sha256: hex.collect(), bytes: body.len() as u64 }
+    Extent { sha256: hex_digest(body), bytes: body.len() as u64 }
 }

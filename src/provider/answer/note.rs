@@ -1,11 +1,11 @@
 //! Writes down what an event may tell of a call.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::call::{Call, Form};
 use super::decide::Ruled;
 use crate::call::{CallNote, Inputs, Verdict};
+use crate::sha256::hex_digest;
 
 /// How a call came to its verdict.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,8 +53,7 @@ pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> Call
 
 /// SHA-256 in hex and text of an input, as far as they may be told.
 fn told(input: &str, is_json: bool, inputs: Inputs) -> (Option<String>, Option<String>) {
-    let sha256 =
-        || digest(&SHA256, input.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = || hex_digest(input.as_bytes());
     match inputs {
         Inputs::None => (None, None),
         Inputs::Hash => (Some(sha256()), None),

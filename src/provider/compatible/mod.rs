@@ -11,6 +11,7 @@ mod tests;
 use crate::call::{Denial, Kind, ToolDefinition, Vendor};
 use crate::provider::kind;
 use crate::provider::request::Draft;
+use crate::sha256::hex_digest;
 use crate::wire::json::Value;
 use doors::{Closed, DOORS, Door, KEYS};
 
@@ -46,9 +47,7 @@ pub(in crate::provider) fn may_write(name: &str) -> bool {
 
 /// What a tool is called, and the digest of its definition as it stands in the request.
 pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> ToolDefinition {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, definition.raw().as_bytes());
-    let sha256 = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    ToolDefinition { name: name.to_owned(), sha256 }
+    ToolDefinition { name: name.to_owned(), sha256: hex_digest(definition.raw().as_bytes()) }
 }
 
 fn close<'d>(draft: &mut Draft<'d>, door: &Door, value: Value<'d>) -> Result<(), Denial> {

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use super::offer::{Offer, Tool};
 use super::{Door, catalogue};
 use crate::call::{Denial, Kind, ToolDefinition};
 use crate::provider::kind;
 use crate::provider::request::Draft;
+use crate::sha256::hex_digest;
 use crate::wire::json::{Document, Limits, Value};
 
 /// The longest label of a session, in characters.
@@ -44,7 +43,10 @@ pub(super) fn tools<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>, elsewhere: boo
             let model = draft.get(tool.value, "model")?.and_then(Value::text).map(Cow::into_owned);
             draft.facts.models.extend(model);
         }
-        tools.push(ToolDefinition { name: name(tool).to_owned(), sha256: sha256(tool.value.raw()) });
+        tools.push(ToolDefinition {
+            name: name(tool).to_owned(),
+            sha256: hex_digest(tool.value.raw().as_bytes()),
+        });
     }
     draft.facts.writes = elsewhere || offer.kept().any(|tool| kind::kinds(name(tool)).contains(&Kind::Write));
     draft.facts.tools = tools;
@@ -74,9 +76,4 @@ fn session<'d>(draft: &Draft<'d>, body: Value<'d>) -> Result<Option<String>, Den
         visible && !session.is_empty() && session.len() <= LONGEST_SESSION
     };
     Ok(session.filter(is_label))
-}
-
-/// SHA-256 in hex.
-fn sha256(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
