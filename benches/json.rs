@@ -1,9 +1,17 @@
 //! Reading and editing a request body beside what any pass over it costs (a copy), and beside serde_json's `Value`.
 //!
-//! What a body with a hosted tool costs on the data path is `remove_a_tool`; one without, `read`.
+//! What a body costs on the data path is `request`: it is read, policy is asked, what is hosted is taken out, and every
+//! tool's definition gets its digest.
+#![expect(clippy::expect_used, reason = "a bench that cannot be set up must not measure")]
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
+use http::HeaderMap;
+use postern::call::{Api, Dialect, Service, Vendor};
+use postern::policy::{Labels, Policy, document};
+use postern::provider::adapter;
+use postern::provider::adapter::Asked;
+use postern::provider::request::Draft;
 use postern::wire::json::{Document, Edits, Limits, Value};
 use serde_json::json;
 
@@ -109,6 +117,24 @@ fn read_by_serde_json(bencher: Bencher<'_, '_>, body: Body) {
 fn remove_a_tool(bencher: Bencher<'_, '_>, body: Body) {
     let body = body.bytes();
     bencher.counter(BytesCount::new(body.len())).bench_local(|| without_hosted_tool(black_box(&body)));
+}
+
+#[divan::bench(args = BODIES)]
+fn request(bencher: Bencher<'_, '_>, body: Body) {
+    const POLICY: &str = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: p}\nspec:\n  tools:\n    - {name: r, tools: [rm], action: Deny}\n";
+    let documents = document::parse("bench.yaml", POLICY).expect("a policy");
+    let policy = Policy::compile(&documents, &Labels::new()).expect("a policy");
+    let headers = HeaderMap::new();
+    let service =
+        Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
+    let asked = Asked { service, path: "/v1/messages", query: None, headers: &headers };
+    let body = body.bytes();
+    bencher.counter(BytesCount::new(body.len())).bench_local(|| {
+        let document = Document::parse(black_box(&body), Limits::default()).expect("a body");
+        let mut draft = Draft::new(&document, &policy);
+        adapter(Dialect::Anthropic).request(&asked, &mut draft).expect("a request that goes on");
+        draft.finish().body.map(|edited| edited.len())
+    });
 }
 
 fn without_hosted_tool(body: &[u8]) -> Option<Vec<u8>> {

@@ -1,8 +1,32 @@
-//! The one form in which digests are told.
+//! SHA-256 and bytes in hex, as events name what they do not repeat.
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// SHA-256 in hex.
+/// SHA-256 of these bytes: 64 lower-case hex digits.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+/// Two lower-case hex digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 0xf] {
+            text.push(char::from(DIGITS[usize::from(digit)]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_written_in_lower_case_hex() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(sha256_hex(b""), empty);
+        assert_eq!(hex(&[0x00, 0x0f, 0xa5, 0xff]), "000fa5ff");
+    }
 }

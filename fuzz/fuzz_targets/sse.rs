@@ -25,7 +25,7 @@ fuzz_target!(|input: (u8, u8, Vec<u8>, Vec<u16>)| {
     for item in &items {
         assert!(item.raw().len() <= bound, "more than the bound");
         let Item::Event(event) = item else { continue };
-        let Ok(data) = std::str::from_utf8(&event.data) else { continue };
+        let Ok(data) = std::str::from_utf8(event.data()) else { continue };
         let line_end = if event.raw.ends_with(b"\r\n") { LineEnd::CrLf } else { LineEnd::Lf };
         let mut written = Vec::new();
         encode(event.name(), data, line_end, &mut written);

@@ -14,6 +14,7 @@ use super::access_key::AccessKey;
 use super::carrier::Parameter;
 use super::percent;
 use super::placement::Unattachable;
+use crate::digest::hex;
 use crate::policy::credential::SigV4;
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -194,10 +195,6 @@ fn canonical_query(query: &str) -> String {
 
 fn plain(text: &str) -> Result<HeaderValue, Unattachable> {
     HeaderValue::from_str(text).map_err(|_| Unattachable::TooLong)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

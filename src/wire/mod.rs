@@ -3,6 +3,7 @@
 pub mod client_hello;
 pub mod coding;
 pub mod event_stream;
+pub mod excerpt;
 pub mod first_bytes;
 pub mod http1;
 mod inflow;

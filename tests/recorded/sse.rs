@@ -46,13 +46,13 @@ fn items(recording: &Recording, form: Form) -> Vec<Item> {
         .collect();
     let read: Vec<(String, String)> = events
         .iter()
-        .map(|event| (event.name().unwrap_or_default().to_owned(), text(&event.data)))
+        .map(|event| (event.name().unwrap_or_default().to_owned(), text(event.data())))
         .filter(|event| *event != Default::default())
         .collect();
     assert_eq!(read, split(&recording.bytes), "{path}: read otherwise");
     for event in events.iter().filter(|event| event.is_canonical()) {
         let mut written = Vec::new();
-        encode(event.name(), &text(&event.data), line_end, &mut written);
+        encode(event.name(), &text(event.data()), line_end, &mut written);
         assert_eq!(written, event.raw, "{path}: written otherwise");
     }
     items

@@ -72,7 +72,7 @@ impl Encoder {
             (Part::Received(received), Framing::Array) => self.element(received, sink),
             (Part::Received(received), _) if received.canonical => sink.received(&received.raw),
             (Part::Received(received), Framing::Events(form)) => {
-                let data = std::str::from_utf8(&received.data)
+                let data = std::str::from_utf8(received.data())
                     .map_err(|_| Broken::malformed("an event is not UTF-8"))?;
                 sink.own(event(form.name, received.name(), data, line_end));
             }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{Broken, Limits, Received};
 use crate::provider::adapter::Framing;
 use crate::wire::event_stream::{self, EventStreamError, Frame};
+use crate::wire::excerpt::Excerpt;
 use crate::wire::json::{Kind, Value};
 use crate::wire::json_array::{self, JsonArrayError};
 use crate::wire::sse::{self, Departure, End, Form, LineEnd, NameLine};
@@ -108,15 +109,16 @@ impl Reader {
             let said = json
                 .get("type")
                 .map_err(|error| Broken::ambiguous(format!("`type` of an event: {error}")))?;
-            if let Some(said) = said.filter(|said| received.name().is_none_or(|name| !said.says(name))) {
+            let name = received.name();
+            if let Some(said) = said.filter(|said| name.is_none_or(|name| !said.says(name))) {
                 renamed = Some(word(said)?);
             }
         }
         *over |= match form.end {
             End::Data(_) => received.is_done(),
             End::Name(names) => {
-                let name = renamed.as_ref().or(received.name.as_ref());
-                name.is_some_and(|name| names.iter().any(|end| name == end.as_bytes()))
+                let renamed = renamed.as_ref().and_then(|name| std::str::from_utf8(name).ok());
+                renamed.or(received.name()).is_some_and(|name| names.contains(&name))
             }
             End::Body => false,
         };
@@ -143,7 +145,7 @@ fn next_event(decoder: &mut sse::Decoder, over: bool) -> Result<Option<Unit>, Br
             }
             sse::Item::Event(event) if !over && says_something(&event) => {
                 let canonical = event.is_canonical();
-                let name = event.name.filter(|name| std::str::from_utf8(name).is_ok());
+                let name = event.name.map(Excerpt::Of);
                 let (data, raw) = (event.data, event.raw);
                 return Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical })));
             }
@@ -155,7 +157,7 @@ fn next_event(decoder: &mut sse::Decoder, over: bool) -> Result<Option<Unit>, Br
 
 /// Clients disagree about what stands behind the end, and about events without data; neither is needed.
 fn says_something(event: &sse::Event) -> bool {
-    event.departure != Some(Departure::AfterEnd) && !event.data.trim_ascii().is_empty()
+    event.departure != Some(Departure::AfterEnd) && !event.data().trim_ascii().is_empty()
 }
 
 fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result<Option<Unit>, Broken> {
@@ -169,8 +171,8 @@ fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result
         let reason = format!("event stream frame is longer than {event_bytes} bytes (limits.sseEventBytes)");
         return Err(Broken::bound(reason));
     }
-    let name = frame_name(&frame)?.map(|name| Bytes::copy_from_slice(name.as_bytes()));
-    let (data, raw) = (frame.payload, frame.raw);
+    let name = frame_name(&frame)?.map(|name| Excerpt::Own(Bytes::copy_from_slice(name.as_bytes())));
+    let (data, raw) = (Excerpt::Own(frame.payload), frame.raw);
     Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical: true })))
 }
 
@@ -193,7 +195,7 @@ fn next_element(decoder: &mut json_array::Decoder) -> Result<Option<Unit>, Broke
     };
     Ok(Some(match item {
         json_array::Item::Element { before, json } => {
-            let data = json.clone();
+            let data = Excerpt::Of(0..json.len());
             Unit::Part(Received { name: None, data, before, raw: json, canonical: true })
         }
         json_array::Item::Close(tail) | json_array::Item::Space(tail) => Unit::Tail(tail),

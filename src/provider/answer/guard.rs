@@ -7,6 +7,7 @@ use super::framing::{Reader, Unit};
 use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
+use crate::wire::excerpt::Excerpt;
 use crate::wire::json::{Document, JsonError, Reason, Scratch};
 use crate::wire::sse;
 
@@ -173,8 +174,8 @@ impl Guard {
             let reason = format!("a message is longer than {most} bytes (limits.sseEventBytes)");
             return self.fail(Broken::bound(reason), &message, &mut sink);
         }
-        let (data, raw) = (message.clone(), message);
-        let received = Received { name: None, data, before: Bytes::new(), raw, canonical: true };
+        let data = Excerpt::Of(0..message.len());
+        let received = Received { name: None, data, before: Bytes::new(), raw: message, canonical: true };
         self.part(received, &mut sink)
     }
 
@@ -297,12 +298,12 @@ impl Guard {
 
     /// Gives one part to the transcript.
     fn take(&mut self, received: &mut Received) -> Result<(), Broken> {
-        let is_empty = received.data.is_empty() || received.is_done();
-        let json: &[u8] = if is_empty { b"null" } else { &received.data };
+        let data = received.data.of(&received.raw);
+        let json = if data.is_empty() || received.is_done() { b"null" } else { data };
         let document = Document::parse_with(json, self.gate.settings().limits.json, &mut self.scratch)
             .map_err(|error| unread("an event", error))?;
         if let Some(name) = self.reader.rename(received, document.root())? {
-            received.name = Some(name);
+            received.name = Some(Excerpt::Own(name));
             received.canonical = false;
         }
         let event = Event { name: received.name(), json: document.root(), received };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
+use crate::wire::excerpt::Excerpt;
 use crate::wire::json::Value;
 
 /// What a part that is kept takes beside its bytes: the smallest have three of them.
@@ -28,10 +29,10 @@ impl Event<'_> {
 /// One part as it was received. Cloning it copies no bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// What the framing calls it; UTF-8.
-    pub(super) name: Option<Bytes>,
+    /// What the framing calls it.
+    pub(super) name: Option<Excerpt>,
     /// Its JSON, or what stands in the place of JSON (`[DONE]`).
-    pub(super) data: Bytes,
+    pub(super) data: Excerpt,
     /// Of an array's element, what stands between it and the one before.
     pub(super) before: Bytes,
     /// All of it, framing included.
@@ -41,27 +42,28 @@ pub struct Received {
 }
 
 impl Received {
+    /// What the framing calls it; none also where that is not UTF-8.
     pub fn name(&self) -> Option<&str> {
-        std::str::from_utf8(self.name.as_deref()?).ok()
+        std::str::from_utf8(self.name.as_ref()?.of(&self.raw)).ok()
     }
 
     /// The same part, read by what its JSON carries (base64 in Bedrock's InvokeModel). It goes on as it came.
     pub fn carrying(&self, data: Bytes) -> Self {
-        Self { data, ..self.clone() }
+        Self { data: Excerpt::Own(data), ..self.clone() }
     }
 
     /// Its JSON, or what stands in the place of JSON.
-    pub fn data(&self) -> &Bytes {
-        &self.data
+    pub fn data(&self) -> &[u8] {
+        self.data.of(&self.raw)
     }
 
     /// How many bytes of memory it takes while it is kept.
     pub fn kept_bytes(&self) -> usize {
-        self.raw.len().max(self.data.len()) + BESIDE
+        self.raw.len().max(self.data().len()) + BESIDE
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.data.trim_ascii() == b"[DONE]"
+        self.data().trim_ascii() == b"[DONE]"
     }
 }
 

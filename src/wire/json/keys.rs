@@ -14,8 +14,14 @@ const FEW: usize = 12;
 pub(super) fn find_duplicate(text: &str, nodes: &[Node], keys: &[u32]) -> Option<Duplicate> {
     let inside = |key: u32| inside(text, &nodes[key as usize]);
     let (first, again) = if keys.len() <= FEW {
+        // Most keys differ in their lengths already.
+        let may_be_same = |one: u32, other: u32| {
+            let (one, other) = (&nodes[one as usize], &nodes[other as usize]);
+            one.length() == other.length() || one.escaped || other.escaped
+        };
+        let is_same = |one: u32, other: u32| may_be_same(one, other) && inside(one) == inside(other);
         keys.iter().enumerate().find_map(|(count, &again)| {
-            let first = keys[..count].iter().find(|first| inside(**first) == inside(again));
+            let first = keys[..count].iter().find(|&&first| is_same(first, again));
             first.map(|&first| (first, again))
         })?
     } else {

@@ -100,6 +100,16 @@ struct Node {
     escaped: bool,
 }
 
+/// How much longer a string is than what is between its quotes, in bytes.
+const QUOTES: usize = 2;
+
+impl Node {
+    /// In bytes; of a string, with its quotes.
+    fn length(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
 /// Where a node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {

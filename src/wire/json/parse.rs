@@ -166,7 +166,9 @@ impl Parser<'_> {
             node.end = self.at as u32;
             node.next = next;
             let duplicate = find_duplicate(self.text, &self.nodes, &self.keys[open.keys..]);
-            self.duplicates.extend(duplicate.map(|duplicate| (open.node, duplicate)));
+            if let Some(duplicate) = duplicate {
+                self.duplicates.insert(open.node, duplicate);
+            }
             self.keys.truncate(open.keys);
         }
         Step::After

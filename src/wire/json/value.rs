@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::error::Duplicate;
-use super::{Document, Kind, Node};
+use super::{Document, Kind, Node, QUOTES};
 
 /// A value, or an entry's key, of a document. Copying it copies a reference and a number.
 #[derive(Clone, Copy)]
@@ -52,12 +52,12 @@ impl<'d> Value<'d> {
     ///
     /// Where the key stands twice: whoever reads the document next may take the other value.
     pub fn get(self, key: &str) -> Result<Option<Self>, Duplicate> {
-        let mut found = self.entries().into_iter().flatten().filter(|entry| entry.key.says(key));
-        let Some(entry) = found.next() else { return Ok(None) };
+        let Some(mut entries) = self.entries() else { return Ok(None) };
+        let Some(entry) = entries.find(|entry| entry.key.says(key)) else { return Ok(None) };
         if !self.document.duplicates.contains_key(&self.number) {
             return Ok(Some(entry.value));
         }
-        match found.next() {
+        match entries.find(|entry| entry.key.says(key)) {
             None => Ok(Some(entry.value)),
             Some(other) => Err(Duplicate { first: entry.key.span().start, again: other.key.span().start }),
         }
@@ -99,7 +99,9 @@ impl<'d> Value<'d> {
 
     /// Whether it is a string that says just this, however it is escaped. Nothing is allocated.
     pub fn says(self, text: &str) -> bool {
-        self.kind() == Kind::String && self.document.inside(self.number).says(text)
+        let node = self.node();
+        let fits = node.escaped || node.length() == text.len() + QUOTES;
+        node.kind == Kind::String && fits && self.document.inside(self.number).says(text)
     }
 
     /// A number as it is written: it may be larger or more exact than any type of Rust's.

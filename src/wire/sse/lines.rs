@@ -5,6 +5,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use memchr::{memchr, memchr2};
 
+use crate::wire::excerpt::Excerpt;
+
 use super::{Departure, End, Event, Filler, Form, Item, LineEnd, NameLine};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -29,7 +31,7 @@ impl Stream {
 
     fn ends_with(&self, event: &Event) -> bool {
         match self.form.end {
-            End::Data(data) => event.data == data.as_bytes(),
+            End::Data(data) => event.data() == data.as_bytes(),
             End::Name(names) => event.name().is_some_and(|name| names.contains(&name)),
             End::Body => false,
         }
@@ -76,7 +78,7 @@ fn is_text(raw: &[u8]) -> bool {
     let control = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
     // Without an early exit the compiler looks at many bytes at once.
     let controls = raw.iter().fold(false, |found, &byte| found | control(byte));
-    !controls && std::str::from_utf8(raw).is_ok()
+    !controls && (raw.is_ascii() || std::str::from_utf8(raw).is_ok())
 }
 
 /// The line that begins at `at`, without its end, and where the next one begins.
@@ -193,11 +195,11 @@ impl Block {
 
     fn event(self, raw: Bytes) -> Event {
         let data = match self.data {
-            Data::None => Bytes::new(),
-            Data::One(data) => raw.slice(data),
-            Data::Joined(joined) => Bytes::from(joined),
+            Data::None => Excerpt::Of(0..0),
+            Data::One(data) => Excerpt::Of(data),
+            Data::Joined(joined) => Excerpt::Own(Bytes::from(joined)),
         };
-        let name = self.name.filter(|name| !name.is_empty()).map(|name| raw.slice(name));
+        let name = self.name.filter(|name| !name.is_empty());
         Event { name, data, id: self.id, retry: self.retry, raw, departure: self.departure }
     }
 }

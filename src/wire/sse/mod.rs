@@ -14,7 +14,11 @@ mod tests;
 pub use decoder::Decoder;
 pub use encode::{encode, encode_comment};
 
+use std::ops::Range;
+
 use bytes::Bytes;
+
+use super::excerpt::Excerpt;
 
 /// What an event of a stream looks like where it is in canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +77,10 @@ impl Item {
 /// Lines with at least one field, known or not, up to the blank line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The value of the last `event:` line, where there is one that is not empty.
-    pub name: Option<Bytes>,
-    /// The values of the `data:` lines, joined by LF; empty where there are none. A slice of `raw` where it is one
-    /// line. UTF-8, unless `departure` is [`Departure::Text`].
-    pub data: Bytes,
+    /// Where in `raw` the value of the last `event:` line stands, if there is one that is not empty.
+    pub name: Option<Range<usize>>,
+    /// The values of the `data:` lines, joined by LF; empty where there are none. Of `raw` where it is one line.
+    pub data: Excerpt,
     /// There is an `id` line.
     pub id: bool,
     /// There is a `retry` line.
@@ -96,7 +99,12 @@ impl Event {
 
     /// The name as text; `None` also where it is not UTF-8.
     pub fn name(&self) -> Option<&str> {
-        std::str::from_utf8(self.name.as_deref()?).ok()
+        std::str::from_utf8(self.raw.get(self.name.clone()?)?).ok()
+    }
+
+    /// The values of the `data:` lines. UTF-8, unless `departure` is [`Departure::Text`].
+    pub fn data(&self) -> &[u8] {
+        self.data.of(&self.raw)
     }
 }
 

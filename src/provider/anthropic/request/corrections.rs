@@ -15,11 +15,13 @@ pub(super) fn make<'d>(draft: &mut Draft<'d>, body: Value<'d>, offer: &Offer<'d>
     take_out(draft, body, offer)?;
     tool_choice(draft, body, offer)?;
     breakpoints(draft, offer)?;
+    // Both look at every tool.
+    let (loses_search, loses_code) = (loses_search(offer), offer.lost(catalogue::CODE_EXECUTION));
     for tool in offer.kept() {
-        if loses_search(offer) {
+        if loses_search {
             load(draft, tool)?;
         }
-        if offer.lost(catalogue::CODE_EXECUTION) {
+        if loses_code {
             call_directly(draft, tool)?;
         }
         if catalogue::is_of(&tool.kind, catalogue::WEB_FETCH) {
@@ -65,10 +67,11 @@ fn tool_choice<'d>(draft: &mut Draft<'d>, body: Value<'d>, offer: &Offer<'d>) ->
 /// Moves the cache breakpoint of a tool that goes to the one before it that stays. There are never more than before.
 fn breakpoints<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>) -> Result<(), Denial> {
     let mut before: Option<Value<'d>> = None;
+    let loses_search = loses_search(offer);
     for tool in offer.declared() {
         if tool.kept {
             // A tool whose loading is deferred can have none.
-            let takes_one = loses_search(offer) || !is_deferred(draft, tool.value)?;
+            let takes_one = loses_search || !is_deferred(draft, tool.value)?;
             before = if takes_one { Some(tool.value) } else { before };
             continue;
         }

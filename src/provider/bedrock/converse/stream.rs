@@ -278,7 +278,7 @@ impl Stream {
 
     /// An event with one value changed, and every other byte as it was.
     fn spliced(&self, event: &Event<'_>, value: Value<'_>, json: &str) -> Part {
-        let (data, span) = (&event.received.data(), value.span());
+        let (data, span) = (event.received.data(), value.span());
         let text = |range: &[u8]| String::from_utf8_lossy(range).into_owned();
         let json = format!("{}{json}{}", text(&data[..span.start]), text(&data[span.end..]));
         let name = event.name.filter(|_| self.shape == Shape::Named);
