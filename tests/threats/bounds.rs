@@ -120,7 +120,8 @@ fn a_large_request_is_held_once() {
     let edited = test.post(MESSAGES, body.replacen(r#""messages""#, &tools, 1));
     assert!(edited.seen().body == body.as_bytes());
     let grown = test.gateway.peak_memory() - before;
-    assert!(grown < 75 << 20, "{} MiB for 30 that are edited", grown >> 20);
+    // What came and what goes on are 60 MiB: at most half as much again.
+    assert!(grown < 90 << 20, "{} MiB for 30 that are edited", grown >> 20);
     assert_eq!(test.gateway.metric("postern_buffered_bytes", &[]), 0.0);
 }
 
