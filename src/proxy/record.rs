@@ -341,7 +341,8 @@ impl Record {
     /// What the connection became has ended, after so many bytes for the agent; well, or for this reason.
     pub(crate) fn socket_ended(mut self: Box<Self>, received: u64, reason: Option<&'static str>) {
         self.received = received;
-        self.failure = reason.map(Cow::Borrowed);
+        // What policy ended, ended for that.
+        self.failure = self.failure.take().or(reason.map(Cow::Borrowed));
         self.end();
     }
 

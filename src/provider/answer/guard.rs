@@ -113,12 +113,18 @@ impl Guard {
         Ok(())
     }
 
-    /// The upstream broke off: calls that were under way are given up, and the client is told.
+    /// The upstream broke off: calls that were under way are given up. The client is told where one of them was held
+    /// back; else its answer ends as the upstream's did, and it tries again where it does so by itself.
     pub fn broken_off(&mut self, out: &mut Vec<Bytes>) {
-        if matches!(self.state, State::Reading) {
-            self.normalization = Normalization::Failed;
+        if !matches!(self.state, State::Reading) {
+            return;
+        }
+        self.normalization = Normalization::Failed;
+        self.state = State::Ended(None);
+        if self.transcript.held() > 0 {
             self.stop("The provider's answer broke off.", &mut Sink::new(Bytes::new(), out));
-            self.state = State::Ended(None);
+        } else {
+            self.give_up();
         }
     }
 
@@ -375,10 +381,7 @@ impl Guard {
 
     /// Gives up what is under way, and tells the client.
     fn stop(&mut self, message: &str, sink: &mut Sink<'_>) {
-        self.gate.give_up();
-        // What it fails at, or would say of an end, is of no more interest.
-        let _ = self.transcript.end(&mut self.gate, &mut self.out);
-        self.out.drain();
+        self.give_up();
         if self.observes() {
             return;
         }
@@ -386,6 +389,13 @@ impl Guard {
         let _ = self.emit(sink);
         self.tail.clear();
         self.close(sink);
+    }
+
+    fn give_up(&mut self) {
+        self.gate.give_up();
+        // What it fails at, or would say of an end, is of no more interest.
+        let _ = self.transcript.end(&mut self.gate, &mut self.out);
+        self.out.drain();
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {

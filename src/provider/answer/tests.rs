@@ -267,6 +267,16 @@ fn a_stream_that_breaks_off_gives_up_its_call() {
 }
 
 #[test]
+fn a_stream_that_breaks_off_while_nothing_is_held_ends_as_it_came() {
+    let mut guard = guard(NAMED);
+    let mut out = Vec::new();
+    let text = named(&[("text", r#"{"type":"text"}"#)]);
+    guard.write(text.clone().into(), &mut out).unwrap();
+    guard.broken_off(&mut out);
+    assert_eq!((out.concat(), guard.normalization()), (text.into_bytes(), Normalization::Failed));
+}
+
+#[test]
 fn messages_stay_messages() {
     let mut guard = guard(Framing::Whole);
     let mut out = Vec::new();
