@@ -4,6 +4,8 @@
 //! [`provider`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
+//! What operates Postern in a cluster, behind the feature `operator`: `api`, `operator`; [`pod`] is what it and the
+//! gateway of a pod agree on.
 //! [`command`] is where parts are joined, one file a subcommand.
 
 pub mod cli;
@@ -13,6 +15,7 @@ pub mod call;
 mod digest;
 pub mod event;
 mod fold;
+pub mod pod;
 pub mod problem;
 mod yaml;
 
@@ -35,3 +38,8 @@ pub mod drain;
 pub mod ledger;
 mod route;
 pub mod telemetry;
+
+#[cfg(feature = "operator")]
+pub mod api;
+#[cfg(feature = "operator")]
+pub mod operator;

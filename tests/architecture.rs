@@ -21,6 +21,7 @@ struct Rule {
 
 const PURE: &[&str] = &[
     "yaml",
+    "pod",
     "fold",
     "digest",
     "call",
@@ -49,6 +50,7 @@ const PURE: &[&str] = &[
     "redirect/netlink/ruleset",
     "redirect/netlink/comparison",
     "redirect/netlink/foreign",
+    "operator/injector",
 ];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.
@@ -156,6 +158,12 @@ const RULES: &[Rule] = &[
         forbidden: &["crate::command", "crate::cli", "kube", "k8s_openapi"],
         permitted: &[],
         reason: "parts are joined in command/, and no Kubernetes client is in the agent's pod",
+    },
+    Rule {
+        modules: &["api", "operator"],
+        forbidden: &["crate::proxy", "crate::dns", "crate::redirect", "crate::command", "anyhow"],
+        permitted: &[],
+        reason: "what operates gateways moves no bytes, and parts are joined in command/",
     },
     Rule {
         modules: BESIDE_PROXY,

@@ -11,6 +11,8 @@ mod demo;
 pub mod directories;
 mod doctor;
 mod gateway;
+#[cfg(feature = "operator")]
+pub mod operator;
 pub mod output;
 mod policy;
 mod private_directory;

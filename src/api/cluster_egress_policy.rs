@@ -1,0 +1,25 @@
+//! `ClusterEgressPolicy`, a policy of the whole cluster, for the namespaces that it selects.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::ClusterResourceScope;
+use serde::{Deserialize, Serialize};
+
+use super::status::Status;
+use crate::policy::document::Spec;
+
+/// As the API server holds it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterEgressPolicy {
+    pub metadata: ObjectMeta,
+    pub spec: Spec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+}
+
+super::crd::resource!(
+    ClusterEgressPolicy,
+    ClusterResourceScope,
+    "ClusterEgressPolicy",
+    "clusteregresspolicies"
+);

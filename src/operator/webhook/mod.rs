@@ -1,0 +1,1 @@
+//! Where the API server asks: `/pods/mutate`, `/pods/validate`, `/policies/validate`, over TLS.

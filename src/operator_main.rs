@@ -1,0 +1,32 @@
+//! The `postern-operator` executable.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use postern::command;
+use postern::operator::cli::Cli;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // Before any client is made: kube would install a provider of its own choice.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            let _ = usage.print();
+            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(2));
+        }
+    };
+    match command::operator::run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            if !command::output::is_closed_pipe(&error) {
+                let _ = writeln!(io::stderr(), "postern-operator: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

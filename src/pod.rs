@@ -1,0 +1,83 @@
+//! What the operator and the gateway of a pod agree on: names of containers, objects, files, labels and annotations.
+
+/// The label of a namespace whose pods are all injected; its value is [`ENABLED`].
+pub const INJECTION_LABEL: &str = "postern.dev/injection";
+pub const ENABLED: &str = "enabled";
+
+/// The label or annotation by which a single pod asks to be injected, with the value `true`.
+pub const INJECT: &str = "postern.dev/inject";
+
+/// The label of every injected pod, with the value `true`: what the operator watches.
+pub const INJECTED_LABEL: &str = "postern.dev/injected";
+
+/// Further ports that others may connect to, comma-separated.
+pub const INBOUND_PORTS: &str = "postern.dev/inbound-ports";
+/// Asks for the service account's token to be mounted, with the value `true`.
+pub const SERVICE_ACCOUNT_TOKEN: &str = "postern.dev/service-account-token";
+/// Variables that hold placeholders: `ANTHROPIC_API_KEY=anthropic,OPENAI_API_KEY=openai`, each the name of a credential
+/// or a placeholder as a policy writes it.
+pub const PLACEHOLDERS: &str = "postern.dev/placeholders";
+
+/// The revision of the policy, stamped on each pod by the operator so that kubelet refreshes its volumes at once.
+pub const POLICY_REVISION: &str = "postern.dev/policy-revision";
+/// A digest of `postern-ca` and `postern-credentials`, stamped for the same reason.
+pub const SECRETS_REVISION: &str = "postern.dev/secrets-revision";
+
+/// The first init container, which programs the redirect and exits.
+pub const REDIRECT_CONTAINER: &str = "postern-redirect";
+/// The gateway, a native sidecar, the second init container.
+pub const GATEWAY_CONTAINER: &str = "postern-gateway";
+/// No container of anybody else's has a name that begins so.
+pub const CONTAINER_PREFIX: &str = "postern-";
+
+/// The objects that the operator keeps in each namespace. Nobody else may write them.
+pub const POLICY_CONFIG_MAP: &str = "postern-policy";
+pub const CA_SECRET: &str = "postern-ca";
+pub const CREDENTIALS_SECRET: &str = "postern-credentials";
+
+/// Keys of `postern-policy`, and so files of [`POLICY_DIRECTORY`]. Policies stand beside them, one a key:
+/// `namespace-NAME.yaml` and `cluster-NAME.yaml`, or all of them in [`COMPRESSED_KEY`].
+pub const REVISION_KEY: &str = "revision";
+/// RFC 3339.
+pub const SYNCED_AT_KEY: &str = "syncedAt";
+/// The gateway's settings file.
+pub const SETTINGS_KEY: &str = "settings";
+/// All policies as one file of YAML documents, gzip, in `binaryData`: where they would not fit as they are.
+pub const COMPRESSED_KEY: &str = "policies.yaml.gz";
+
+/// Keys of `postern-ca`: the intermediate and the root after it; the intermediate's key (PKCS#8); the roots that agents
+/// are to trust, two of them while the root rotates.
+pub const CA_CERTIFICATE_KEY: &str = "ca-cert.pem";
+pub const CA_KEY_KEY: &str = "ca-key.pem";
+pub const ROOTS_KEY: &str = "roots.pem";
+
+/// Where the gateway's container has them.
+pub const POLICY_DIRECTORY: &str = "/etc/postern/policy";
+pub const CA_DIRECTORY: &str = "/etc/postern/ca";
+pub const CREDENTIALS_DIRECTORY: &str = "/etc/postern/credentials";
+/// Files of CAs that agent containers bring along: `CONTAINER/FILE`, each appended to that container's bundle.
+pub const OWN_ROOTS_DIRECTORY: &str = "/etc/postern/own-roots";
+/// The downward API: `labels` and `annotations`.
+pub const POD_INFO_DIRECTORY: &str = "/etc/podinfo";
+/// An emptyDir with the status socket.
+pub const RUN_DIRECTORY: &str = "/run/postern";
+
+/// An emptyDir that the gateway writes and agents read: `ca-bundle.pem`, `ca.pem` and `java.p12`, and the same below
+/// `CONTAINER/` for a container with roots of its own.
+pub const TRUST_DIRECTORY: &str = "/run/postern-trust";
+/// The system's roots, those of the container, and Postern's.
+pub const BUNDLE_FILE: &str = "ca-bundle.pem";
+/// The container's own and Postern's roots, for clients that add to what they have.
+pub const ADDED_FILE: &str = "ca.pem";
+/// The bundle as a PKCS#12 trust store with the password [`JAVA_PASSWORD`].
+pub const JAVA_FILE: &str = "java.p12";
+/// No secret: the store holds certificates alone.
+pub const JAVA_PASSWORD: &str = "changeit";
+
+/// Variables of the gateway's container, from the downward API.
+pub const POD_NAME_VARIABLE: &str = "POSTERN_POD";
+pub const POD_NAMESPACE_VARIABLE: &str = "POSTERN_NAMESPACE";
+pub const SERVICE_ACCOUNT_VARIABLE: &str = "POSTERN_SERVICE_ACCOUNT";
+pub const NODE_VARIABLE: &str = "POSTERN_NODE";
+/// The node's addresses, comma-separated: `status.hostIPs`.
+pub const NODE_ADDRESSES_VARIABLE: &str = "POSTERN_NODE_ADDRESSES";
