@@ -36,7 +36,7 @@ pub const CA_SECRET: &str = "postern-ca";
 pub const CREDENTIALS_SECRET: &str = "postern-credentials";
 
 /// Keys of `postern-policy`, and so files of [`POLICY_DIRECTORY`]. Policies stand beside them, one a key:
-/// `namespace-NAME.yaml` and `cluster-NAME.yaml`, or all of them in [`COMPRESSED_KEY`].
+/// `namespace-NAME.json` and `cluster-NAME.json`, or all of them in [`COMPRESSED_KEY`].
 pub const REVISION_KEY: &str = "revision";
 /// RFC 3339.
 pub const SYNCED_AT_KEY: &str = "syncedAt";
@@ -62,15 +62,15 @@ pub const POD_INFO_DIRECTORY: &str = "/etc/podinfo";
 /// An emptyDir with the status socket.
 pub const RUN_DIRECTORY: &str = "/run/postern";
 
-/// An emptyDir that the gateway writes and agents read: `ca-bundle.pem`, `ca.pem` and `java.p12`, and the same below
-/// `CONTAINER/` for a container with roots of its own.
+/// An emptyDir that the gateway writes and agents read: [`BUNDLE_FILE`], [`ADDED_FILE`] and [`JAVA_FILE`], and the same
+/// below `CONTAINER/` for a container with roots of its own.
 pub const TRUST_DIRECTORY: &str = "/run/postern-trust";
 /// The system's roots, those of the container, and Postern's.
 pub const BUNDLE_FILE: &str = "ca-bundle.pem";
 /// The container's own and Postern's roots, for clients that add to what they have.
 pub const ADDED_FILE: &str = "ca.pem";
-/// The bundle as a PKCS#12 trust store with the password [`JAVA_PASSWORD`].
-pub const JAVA_FILE: &str = "java.p12";
+/// The bundle as a trust store of Java (JKS) with the password [`JAVA_PASSWORD`].
+pub const JAVA_FILE: &str = "java.jks";
 /// No secret: the store holds certificates alone.
 pub const JAVA_PASSWORD: &str = "changeit";
 

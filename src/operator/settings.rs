@@ -63,7 +63,7 @@ pub struct Admin {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Root {
-    /// The Secret (`kubernetes.io/tls`) in Postern's namespace; `previous.crt` in it is a root that agents still trust.
+    /// The Secret in Postern's namespace: `tls.crt`, `tls.key` and what `authority::Root` keeps there.
     pub secret: String,
     pub source: RootSource,
 }

@@ -218,7 +218,7 @@ impl Policy {
 
 /// A digest over the documents as they were understood, so that whoever holds the same documents in another
 /// form (the operator, from the cluster) comes to the same revision.
-fn revision(documents: &[Document]) -> String {
+pub fn revision(documents: &[Document]) -> String {
     let mut texts: Vec<String> =
         documents.iter().map(|document| serde_json::to_string(document).unwrap_or_default()).collect();
     texts.sort();

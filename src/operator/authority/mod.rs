@@ -43,7 +43,8 @@ impl Constraints {
 }
 
 impl Root {
-    /// Reads the Secret of the root: `tls.crt` (with the chain above it, if any), `tls.key`, and `previous.crt`.
+    /// Reads the Secret of the root: `tls.crt` and `tls.key`; while it rotates also `next.crt` and `next.key`, which
+    /// agents trust already and nothing is issued by yet; `previous.crt`, which they still trust.
     pub fn load(_data: &BTreeMap<String, Vec<u8>>, _now: SystemTime) -> Result<Self, AuthorityError> {
         Ok(Self {})
     }
@@ -63,11 +64,22 @@ impl Root {
         None
     }
 
-    /// Issues the CA of a namespace: the data of `postern-ca`.
+    /// The data of the root's Secret where its rotation goes on now: a next root is made, or becomes the root.
+    pub fn advanced(
+        &self,
+        _asked: bool,
+        _now: SystemTime,
+    ) -> Result<Option<BTreeMap<String, Vec<u8>>>, AuthorityError> {
+        Ok(None)
+    }
+
+    /// Issues the CA of a namespace: the data of `postern-ca`. Roots that `issued` told agents to trust, and that are
+    /// still valid, stay among those that they are to trust.
     pub fn issue(
         &self,
         _namespace: &str,
         _wanted: &Constraints,
+        _issued: Option<&BTreeMap<String, Vec<u8>>>,
         _now: SystemTime,
     ) -> Result<BTreeMap<String, Vec<u8>>, AuthorityError> {
         Ok(BTreeMap::new())
