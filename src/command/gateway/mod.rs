@@ -2,10 +2,12 @@
 
 mod addresses;
 mod condition;
+mod look;
 mod proving;
 pub(crate) mod running;
 mod search;
 mod sockets;
+mod trusting;
 
 use std::path::Path;
 use std::process::ExitCode;
