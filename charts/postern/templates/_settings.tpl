@@ -14,6 +14,7 @@
 {{- range $key := list "allowAddresses" "proxy" "hosts" -}}
 {{- with index $gateway.upstream $key }}{{ $_ := set $upstream $key . }}{{ end -}}
 {{- end -}}
+{{- with $gateway.upstream.roots }}{{ $_ := set $upstream "roots" (list "/etc/postern/policy/upstream-roots.pem") }}{{ end -}}
 {{- $workload := dict
     "namespace" (dict "fromEnv" "POSTERN_NAMESPACE")
     "pod" (dict "fromEnv" "POSTERN_POD")
@@ -39,6 +40,10 @@
 {{- end }}
 
 {{- define "postern.operatorSettings" -}}
+{{- $gateway := dict
+    "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
+    "resources" .Values.gateway.resources "settings" (include "postern.gatewaySettings" .) -}}
+{{- with .Values.gateway.upstream.roots }}{{ $_ := set $gateway "upstreamRoots" . }}{{ end -}}
 {{- $root := ternary "Generated" "Given" (eq .Values.ca.source "Generated") -}}
 {{- dict
     "namespace" .Release.Namespace
@@ -49,9 +54,7 @@
       "source" .Values.webhook.certificate.source "mutating" "postern" "validating" "postern")
     "admin" (dict "port" 8080)
     "root" (dict "secret" .Values.ca.secret "source" $root)
-    "gateway" (dict
-      "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
-      "resources" .Values.gateway.resources "settings" (include "postern.gatewaySettings" .))
+    "gateway" $gateway
     "redirect" (dict "resources" .Values.redirect.resources)
     "injection" (dict "hostPaths" .Values.injection.hostPaths)
   | toYaml -}}

@@ -61,10 +61,10 @@ namespaceSelector:
     !variables.guarded || {{ $list }}.all(c,
     c.?securityContext.?capabilities.?drop.orValue([]).exists(a, a == 'ALL') &&
     c.?securityContext.?capabilities.?add.orValue([]).all(a,
-    a in ['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE', 'SYS_CHROOT']))
+    a in ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE']))
   message: >-
-    containers beside the gateway drop ALL capabilities and add back AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL,
-    NET_BIND_SERVICE and SYS_CHROOT at most: remove the others from securityContext.capabilities.add
+    containers beside the gateway drop ALL capabilities and add back CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL and
+    NET_BIND_SERVICE at most: remove the others from securityContext.capabilities.add
 - expression: >-
     !variables.guarded || {{ $list }}.all(c, c.?securityContext.?seccompProfile.?type.orValue(
     object.spec.?securityContext.?seccompProfile.?type.orValue('Unconfined')) in ['RuntimeDefault', 'Localhost'])
