@@ -92,6 +92,10 @@ pub struct Gateway {
     pub env: Vec<EnvVar>,
     /// The text of the settings file of every gateway.
     pub settings: String,
+    /// Roots in PEM that gateways verify upstreams by besides the system's; where there are any, `settings` names them as
+    /// `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
+    #[serde(default)]
+    pub upstream_roots: String,
 }
 
 /// The first init container.
