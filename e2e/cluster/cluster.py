@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import certificates
@@ -76,6 +77,11 @@ class Cluster:
     def ctr(self, *arguments):
         """containerd's own client, in the node's namespace."""
         return run(*within(NODE, "ctr", "-a", CONTAINERD, "-n", "k8s.io", *arguments))
+
+    def inside_container(self, identifier, *command):
+        """A command in a container, with its user, variables and capabilities, that needs no API server."""
+        execution = ["tasks", "exec", "--exec-id", uuid.uuid4().hex, identifier]
+        return within(NODE, "ctr", "-a", CONTAINERD, "-n", "k8s.io", *execution, *command)
 
     def load(self, archive):
         """Makes an image known to the node."""

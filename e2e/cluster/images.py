@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 import sys
 import tarfile
@@ -21,6 +20,9 @@ PAUSE, AGENT = "localhost/pause:3", "localhost/agent:e2e"
 # Debian's, for whichever client an agent brings.
 PACKAGES = "python3,curl,nodejs,iptables,nftables,iproute2,ca-certificates"
 SDK = ["anthropic==2.12.0"]
+GATEWAY, OPERATOR, TAG = "ghcr.io/postern-dev/postern-gateway", "ghcr.io/postern-dev/postern-operator", "e2e"
+# Apart from what others build with other flags.
+BUILT = ROOT / "target/e2e-cluster"
 TARGET = "x86_64-unknown-linux-gnu"
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PAUSE_SOURCE = """
@@ -62,16 +64,39 @@ def agent():
     return cached(AGENT, recipe, lambda: [system(), layer_of(sdk)], {"Env": [PATH, "PYTHONPATH=/opt/sdk"]})
 
 
-def variant(name, **settings):
-    """The agent's image under another name and with other settings: `User`, for one."""
-    layers = [layer_of(lambda root: (root / "variant").write_text(name))]
-    return write(IMAGES / f"{re.sub('[^a-z0-9]+', '-', name)}.tar", name, layers, {"Env": [PATH]} | settings)
+def postern():
+    """The archives of the gateway's and the operator's images, of static executables built from this checkout."""
+    build = ["cargo", "build", "--locked", "--quiet", "--target", TARGET, "--features", "operator", "--bins"]
+    flags = {"RUSTFLAGS": "-C target-feature=+crt-static", "CARGO_TARGET_DIR": str(BUILT), "CARGO_PROFILE_DEV_DEBUG": "0"}
+    run(*build, cwd=ROOT, env=os.environ | flags)
+    return [of_executable(*each) for each in ((GATEWAY, "postern"), (OPERATOR, "postern-operator"))]
+
+
+def of_executable(name, executable):
+    def fill(root):
+        run("strip", "-o", root / executable, BUILT / TARGET / "debug" / executable)
+
+    return write(IMAGES / f"{executable}.tar", f"{name}:{TAG}", [layer_of(fill)], {"Entrypoint": [f"/{executable}"], "User": "65532:65532"})
+
+
+def agent_as(name, user):
+    """The archive of the agent's image under another name, whose `USER` is another one."""
+    with tarfile.open(agent()) as archive:
+        (manifest,) = json.load(archive.extractfile("manifest.json"))
+        settings = json.load(archive.extractfile(manifest["Config"]))["config"]
+        layers = [archive.extractfile(layer).read() for layer in manifest["Layers"]]
+    return write(IMAGES / f"{label(name)}.tar", name, layers, settings | {"User": user})
+
+
+def label(name):
+    """`localhost/agent:e2e` without its registry and tag."""
+    return name.split("/")[-1].split(":")[0]
 
 
 def cached(name, recipe, layers, settings):
     """The archive of an image that is made again where its recipe is another one."""
     IMAGES.mkdir(parents=True, exist_ok=True)
-    archive = IMAGES / f"{name.split('/')[1].split(':')[0]}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.tar"
+    archive = IMAGES / f"{label(name)}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}.tar"
     if not archive.exists():
         write(archive, name, layers(), settings)
     return archive
