@@ -9,7 +9,12 @@ EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
 AUTHORITY = ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign"]
 LEAF = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature"]
 API_NAMES = [
-    *("DNS:kubernetes", "DNS:kubernetes.default", "DNS:kubernetes.default.svc", "DNS:kubernetes.default.svc.cluster.local"),
+    *(
+        "DNS:kubernetes",
+        "DNS:kubernetes.default",
+        "DNS:kubernetes.default.svc",
+        "DNS:kubernetes.default.svc.cluster.local",
+    ),
     *("DNS:localhost", "IP:127.0.0.1", "IP:10.96.0.1"),
 ]
 
@@ -20,7 +25,19 @@ class Authority:
     def __init__(self, directory, name, subject):
         self.directory, self.certificate, self.key = directory, directory / f"{name}.crt", directory / f"{name}.key"
         if not self.certificate.exists():
-            run("openssl", "req", "-x509", "-out", self.certificate, "-keyout", self.key, "-subj", f"/CN={subject}", *EC, *AUTHORITY)
+            run(
+                "openssl",
+                "req",
+                "-x509",
+                "-out",
+                self.certificate,
+                "-keyout",
+                self.key,
+                "-subj",
+                f"/CN={subject}",
+                *EC,
+                *AUTHORITY,
+            )
 
     def issue(self, name, subject, names=(), usage="serverAuth,clientAuth"):
         """A leaf for `subject`; `names` are alternative ones as OpenSSL writes them."""
@@ -28,7 +45,21 @@ class Authority:
         if not certificate.exists():
             more = ["-addext", f"subjectAltName={','.join(names)}"] if names else []
             signed = ["-CA", self.certificate, "-CAkey", self.key, "-addext", f"extendedKeyUsage={usage}"]
-            run("openssl", "req", "-x509", "-out", certificate, "-keyout", key, "-subj", subject, *EC, *LEAF, *signed, *more)
+            run(
+                "openssl",
+                "req",
+                "-x509",
+                "-out",
+                certificate,
+                "-keyout",
+                key,
+                "-subj",
+                subject,
+                *EC,
+                *LEAF,
+                *signed,
+                *more,
+            )
         return certificate, key
 
 
@@ -52,12 +83,18 @@ def prepare(directory, address, node):
 
 
 def kubeconfig(directory, name, server):
-    ca, certificate, key = (base64.b64encode((directory / file).read_bytes()).decode() for file in ("ca.crt", f"{name}.crt", f"{name}.key"))
-    (directory / f"{name}.kubeconfig").write_text(json.dumps({  # JSON is YAML.
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "e2e", "cluster": {"server": server, "certificate-authority-data": ca}}],
-        "users": [{"name": name, "user": {"client-certificate-data": certificate, "client-key-data": key}}],
-        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": name}}],
-        "current-context": "e2e",
-    }))
+    ca, certificate, key = (
+        base64.b64encode((directory / file).read_bytes()).decode() for file in ("ca.crt", f"{name}.crt", f"{name}.key")
+    )
+    (directory / f"{name}.kubeconfig").write_text(
+        json.dumps(
+            {  # JSON is YAML.
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "e2e", "cluster": {"server": server, "certificate-authority-data": ca}}],
+                "users": [{"name": name, "user": {"client-certificate-data": certificate, "client-key-data": key}}],
+                "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": name}}],
+                "current-context": "e2e",
+            }
+        )
+    )

@@ -53,7 +53,9 @@ def unfollowed(stage, step):
     }
     pod, before = stage.pod(CODER), stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
     for words, (name, spec, named) in wrong.items():
-        document = manifests.policy(name) | {"spec": {"podSelector": {}, "destinations": [manifests.inspect("later", LATER)]} | spec}
+        document = manifests.policy(name) | {
+            "spec": {"podSelector": {}, "destinations": [manifests.inspect("later", LATER)]} | spec
+        }
         status, said = stage.apply(document)
         if status == 0:
             stage.measured(lambda name=name: "status" in stage.policy(name), PATIENCE)
@@ -63,20 +65,33 @@ def unfollowed(stage, step):
     step.check("what was allowed still is", is_ours(said), said)
     after = stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
     step.check("the credential that was there still is", before["anthropic"] == after.get("anthropic"), sorted(after))
-    stage.kubectl("delete", "egresspolicies", "-n", AGENTS, "--ignore-not-found", *(name for name, *_ in wrong.values()))
+    stage.kubectl(
+        "delete", "egresspolicies", "-n", AGENTS, "--ignore-not-found", *(name for name, *_ in wrong.values())
+    )
 
 
 def key_rotated(stage, step):
     pod, mark = stage.pod(CODER), stage.mark()
-    question = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]})
+    question = json.dumps(
+        {"model": "claude-sonnet-4-5", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]}
+    )
     headers = {"x-api-key": PLACEHOLDER, "content-type": "application/json", "anthropic-version": "2023-06-01"}
-    asked = {"kind": "https", "host": LLM, "method": "POST", "path": "/v1/messages", "headers": headers, "body": question}
+    asked = {
+        "kind": "https",
+        "host": LLM,
+        "method": "POST",
+        "path": "/v1/messages",
+        "headers": headers,
+        "body": question,
+    }
     restarts = pod.status_of("postern-gateway")["restartCount"]
     stage.create(manifests.secret(NEXT_KEY))
     with pod.talk("probe.py") as talk:
         taken = stage.measured(lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys(stage, mark), PATIENCE)
     stage.times.record(step, "a rotated key, until the provider sees it", taken, BAR)
-    step.check("without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts)
+    step.check(
+        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
+    )
 
 
 def reissued(stage, step):
@@ -94,19 +109,30 @@ def reissued(stage, step):
         after = talk.ask(fresh)
         step.check("new connections have the new issuer", issuer_key(after) == authority_key(stage), issuer_key(after))
         said = talk.ask(kept)
-        step.check("the connection of before goes on", is_ours(said) and said["leaf"] == first["leaf"], said.get("status") or said)
-    step.check("without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts)
+        step.check(
+            "the connection of before goes on",
+            is_ours(said) and said["leaf"] == first["leaf"],
+            said.get("status") or said,
+        )
+    step.check(
+        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
+    )
     text = run("openssl", "x509", "-noout", "-text", input=intermediate(stage))
     constraints = text[text.find("Name Constraints") :].split("Signature Algorithm")[0]
     permitted = re.findall(r"DNS:(\S+)", constraints)
-    step.check("it is constrained to the names that are inspected or denied", {ALLOWED, LLM} <= set(permitted), constraints)
+    step.check(
+        "it is constrained to the names that are inspected or denied", {ALLOWED, LLM} <= set(permitted), constraints
+    )
 
 
 def programmed(stage, step, words):
     """Until the status says that every selected pod enforces the newest generation."""
+
     def holds():
         status = stage.policy().get("status", {})
-        return stage.condition("Programmed").get("status") == "True" and status.get("selectedPods") == status.get("enforcingPods")
+        return stage.condition("Programmed").get("status") == "True" and status.get("selectedPods") == status.get(
+            "enforcingPods"
+        )
 
     stage.times.record(step, words, stage.measured(holds, PATIENCE), 2 * BAR)
 
@@ -135,7 +161,9 @@ def issuer_key(said):
         return None
     pem = f"-----BEGIN CERTIFICATE-----\n{said['leaf']}\n-----END CERTIFICATE-----\n"
     folded = re.sub(r"(.{64})", r"\1\n", pem.splitlines()[1])
-    return identifier(run("openssl", "x509", "-noout", "-ext", "authorityKeyIdentifier", input=pem.replace(said["leaf"], folded)))
+    return identifier(
+        run("openssl", "x509", "-noout", "-ext", "authorityKeyIdentifier", input=pem.replace(said["leaf"], folded))
+    )
 
 
 def identifier(text):

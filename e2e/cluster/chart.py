@@ -21,16 +21,38 @@ class Chart:
         image = {"tag": images.TAG, "pullPolicy": "Never"}
         return {
             "operator": {"image": image | {"repository": images.OPERATOR}},
-            "gateway": {"image": image | {"repository": images.GATEWAY}, "upstream": {"roots": self.stage.upstream_root()}},
+            "gateway": {
+                "image": image | {"repository": images.GATEWAY},
+                "upstream": {"roots": self.stage.upstream_root()},
+            },
         } | more
 
     def install(self, **more):
         """Status and output of `helm upgrade --install`, which waits for the operator to be available."""
-        return self.helm("upgrade", "--install", RELEASE, CHART, "--create-namespace", "--wait", "--timeout", PATIENCE, "--values", "-", input=json.dumps(self.values(**more)))
+        return self.helm(
+            "upgrade",
+            "--install",
+            RELEASE,
+            CHART,
+            "--create-namespace",
+            "--wait",
+            "--timeout",
+            PATIENCE,
+            "--values",
+            "-",
+            input=json.dumps(self.values(**more)),
+        )
 
     def uninstall(self):
         return self.helm("uninstall", RELEASE, "--wait", "--timeout", PATIENCE)
 
     def helm(self, *arguments, **options):
-        command = [executable("helm"), "--kubeconfig", self.stage.cluster.kubeconfig, "--namespace", NAMESPACE, *arguments]
+        command = [
+            executable("helm"),
+            "--kubeconfig",
+            self.stage.cluster.kubeconfig,
+            "--namespace",
+            NAMESPACE,
+            *arguments,
+        ]
         return tried(*within(NODE, *command), timeout=180, **options)

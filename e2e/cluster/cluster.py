@@ -54,7 +54,10 @@ class Cluster:
         self._start_containerd()
         self._start_controllers()
         self._start_kubelet()
-        self._demand("kubelet", lambda: self._node_is_ready() and self.api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
+        self._demand(
+            "kubelet",
+            lambda: self._node_is_ready() and self.api.exists("/api/v1/namespaces/default/serviceaccounts/default"),
+        )
 
     def down(self):
         """Ends what an `up` of this or an earlier run started, by the processes it recorded."""
@@ -125,9 +128,20 @@ class Cluster:
         addresses = [[{"subnet": "10.244.0.0/24"}], [{"subnet": "fd00:244::/64"}]]
         routes = [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
         ipam = {"type": "host-local", "dataDir": f"{RUN}/cni-addresses", "ranges": addresses, "routes": routes}
-        bridge = {"type": "bridge", "bridge": network.BRIDGE, "isGateway": True, "ipMasq": True, "hairpinMode": True, "ipam": ipam}
+        bridge = {
+            "type": "bridge",
+            "bridge": network.BRIDGE,
+            "isGateway": True,
+            "ipMasq": True,
+            "hairpinMode": True,
+            "ipam": ipam,
+        }
         (RUN / "cni").mkdir(exist_ok=True)
-        plugins = {"cniVersion": "0.4.0", "name": "e2e", "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}]}
+        plugins = {
+            "cniVersion": "0.4.0",
+            "name": "e2e",
+            "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}],
+        }
         (RUN / "cni/10-e2e.conflist").write_text(json.dumps(plugins))
         (RUN / "containerd.toml").write_text(CONTAINERD_SETTINGS)
         self._start("containerd", "containerd", "--config", RUN / "containerd.toml")
@@ -138,7 +152,9 @@ class Cluster:
         for name in ("kube-controller-manager", "kube-scheduler"):
             own = f"{self.pki}/{name}.kubeconfig"
             settings = [f"--{each}kubeconfig={own}" for each in ("", "authentication-", "authorization-")]
-            self._start(name, executable(name), *settings, "--bind-address=127.0.0.1", "--leader-elect=false", *self._more(name))
+            self._start(
+                name, executable(name), *settings, "--bind-address=127.0.0.1", "--leader-elect=false", *self._more(name)
+            )
 
     def _more(self, name):
         if name == "kube-scheduler":
@@ -152,25 +168,41 @@ class Cluster:
     def _start_kubelet(self):
         self._save_machine()
         (RUN / "resolv.conf").write_text("")
-        (RUN / "kubelet.json").write_text(json.dumps({
-            "apiVersion": "kubelet.config.k8s.io/v1beta1",
-            "kind": "KubeletConfiguration",
-            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}, "x509": {"clientCAFile": f"{self.pki}/ca.crt"}},
-            "authorization": {"mode": "Webhook"},
-            "tlsCertFile": f"{self.pki}/kubelet.crt",
-            "tlsPrivateKeyFile": f"{self.pki}/kubelet.key",
-            "cgroupDriver": "cgroupfs",
-            "clusterDNS": [RESOLVER],
-            "clusterDomain": "cluster.local",
-            "resolvConf": f"{RUN}/resolv.conf",
-            "failSwapOn": False,
-            "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
-            "imageGCHighThresholdPercent": 100,
-            # From 1.35 on kubelet refuses cgroup v1 otherwise.
-            "failCgroupV1": False,
-        }))
-        settings = [f"--config={RUN}/kubelet.json", f"--kubeconfig={self.pki}/kubelet.kubeconfig", f"--root-dir={RUN}/kubelet"]
-        node = [f"--hostname-override={NODE_NAME}", f"--node-ip={NODE_ADDRESS[4]}", f"--container-runtime-endpoint=unix://{CONTAINERD}"]
+        (RUN / "kubelet.json").write_text(
+            json.dumps(
+                {
+                    "apiVersion": "kubelet.config.k8s.io/v1beta1",
+                    "kind": "KubeletConfiguration",
+                    "authentication": {
+                        "anonymous": {"enabled": False},
+                        "webhook": {"enabled": True},
+                        "x509": {"clientCAFile": f"{self.pki}/ca.crt"},
+                    },
+                    "authorization": {"mode": "Webhook"},
+                    "tlsCertFile": f"{self.pki}/kubelet.crt",
+                    "tlsPrivateKeyFile": f"{self.pki}/kubelet.key",
+                    "cgroupDriver": "cgroupfs",
+                    "clusterDNS": [RESOLVER],
+                    "clusterDomain": "cluster.local",
+                    "resolvConf": f"{RUN}/resolv.conf",
+                    "failSwapOn": False,
+                    "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+                    "imageGCHighThresholdPercent": 100,
+                    # From 1.35 on kubelet refuses cgroup v1 otherwise.
+                    "failCgroupV1": False,
+                }
+            )
+        )
+        settings = [
+            f"--config={RUN}/kubelet.json",
+            f"--kubeconfig={self.pki}/kubelet.kubeconfig",
+            f"--root-dir={RUN}/kubelet",
+        ]
+        node = [
+            f"--hostname-override={NODE_NAME}",
+            f"--node-ip={NODE_ADDRESS[4]}",
+            f"--container-runtime-endpoint=unix://{CONTAINERD}",
+        ]
         # Without CAP_SYS_RESOURCE nobody lowers it, neither kubelet nor runc.
         self._start("kubelet", executable("kubelet"), *settings, *node, "--oom-score-adj=0")
         tracking = ["max-per-core=0", "min=0", "tcp-timeout-established=0", "tcp-timeout-close-wait=0"]

@@ -9,9 +9,8 @@ from api import becomes
 from changes import PATIENCE, POLICY, programmed
 from chart import NAMESPACE as SYSTEM
 from install import CODER
-from manifests import ALLOWED, LATER, UNNAMED
+from manifests import ALLOWED, LATER, OTHER, UNNAMED
 from manifests import NAMESPACE as AGENTS
-from manifests import OTHER
 from network import RESOLVER, UPSTREAM
 from pods import GATEWAY
 from report import Step
@@ -47,13 +46,23 @@ def gateway_killed(stage, step):
     recovered = again["time"] - killed if again else None
     stage.times.record(step, "a killed gateway, until agents are served again", recovered, PATIENCE)
     foreign = [said for said in heard if "issuer" in said and not said["issuer"].startswith("Postern")]
-    step.check("whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served")
+    step.check(
+        "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
+    )
     requests = [line for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
-    step.check("the upstream saw the requests that were served, and no other", len(requests) == sum(map(served, heard)), len(requests))
+    step.check(
+        "the upstream saw the requests that were served, and no other",
+        len(requests) == sum(map(served, heard)),
+        len(requests),
+    )
     opened = stage.wire.opened(*pod.addresses())
     allowed = (*UPSTREAM.values(), RESOLVER)
     step.check("no flow left for anywhere else", all(flow.split()[1] in allowed for flow in opened), opened)
-    step.check("kubelet has started it again, once", pod.status_of(GATEWAY)["restartCount"] == 1, pod.status_of(GATEWAY)["restartCount"])
+    step.check(
+        "kubelet has started it again, once",
+        pod.status_of(GATEWAY)["restartCount"] == 1,
+        pod.status_of(GATEWAY)["restartCount"],
+    )
     pod.demand_ready()
 
 
@@ -71,7 +80,9 @@ def redirect_deleted(stage, step):
         found = stage.api.found(doomed.path)
         return not found or found["metadata"].get("deletionTimestamp") or found["metadata"]["uid"] != before
 
-    stage.times.record(step, "a pod without its redirect, until the operator deletes it", stage.measured(gone, 120), 120)
+    stage.times.record(
+        step, "a pod without its redirect, until the operator deletes it", stage.measured(gone, 120), 120
+    )
     events = [said for said in stage.events_of(AGENTS) if "ntercept" in said]
     step.check("an Event says why", events, events)
 
@@ -84,7 +95,11 @@ def operator_rolled(stage, step):
         status, said = stage.kubectl("rollout", "status", "deployment/postern-operator", "-n", SYSTEM, "--timeout=90s")
         heard = load.end()
     step.check("the rollout ends", status == 0, said)
-    step.check("no request failed meanwhile", heard and all(map(served, heard)), [said for said in heard if not served(said)] or f"{len(heard)} served")
+    step.check(
+        "no request failed meanwhile",
+        heard and all(map(served, heard)),
+        [said for said in heard if not served(said)] or f"{len(heard)} served",
+    )
     made = stage.start(manifests.idle("after-rollout"))
     step.check("pods are injected as before", GATEWAY in str(made.object()["spec"]["initContainers"]), "Ready")
     stage.delete("pod", made.name, AGENTS, wait=False)
@@ -111,7 +126,11 @@ def api_away(stage, step):
             said = talk.ask({"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
             step.check("what is not is refused", "error" in said, said)
         stage.cluster.start_api()
-    step.check("the operator is available again", becomes(lambda: stage.api.take(DEPLOYMENT)["status"].get("availableReplicas") == 2, PATIENCE), "2 replicas")
+    step.check(
+        "the operator is available again",
+        becomes(lambda: stage.api.take(DEPLOYMENT)["status"].get("availableReplicas") == 2, PATIENCE),
+        "2 replicas",
+    )
     edit(stage, step, "after the API server's return, an edit until its status says so")
 
 
@@ -129,7 +148,11 @@ def webhook_unreachable(stage, step):
     finally:
         scale(stage, 2)
     held = becomes(lambda: [pod for pod in stage.pods_of(AGENTS, "app=held") if pod.is_ready()], PATIENCE)
-    step.check("with the operator back, they start and are injected", held and GATEWAY in str(held[0].object()["spec"]["initContainers"]), [pod.name for pod in held])
+    step.check(
+        "with the operator back, they start and are injected",
+        held and GATEWAY in str(held[0].object()["spec"]["initContainers"]),
+        [pod.name for pod in held],
+    )
     stage.delete("deployment", "free", OTHER, wait=False)
 
 
@@ -148,8 +171,17 @@ def without_webhooks(stage, step):
 
 def scale(stage, replicas):
     stage.api.merge(DEPLOYMENT, {"spec": {"replicas": replicas}})
-    selector = ",".join(f"{name}={value}" for name, value in stage.api.take(DEPLOYMENT)["spec"]["selector"]["matchLabels"].items())
-    if not becomes(lambda: sum(pod.is_ready() for pod in stage.pods_of(SYSTEM, selector)) == replicas == len(stage.pods_of(SYSTEM, selector)), PATIENCE):
+    selector = ",".join(
+        f"{name}={value}" for name, value in stage.api.take(DEPLOYMENT)["spec"]["selector"]["matchLabels"].items()
+    )
+    if not becomes(
+        lambda: (
+            sum(pod.is_ready() for pod in stage.pods_of(SYSTEM, selector))
+            == replicas
+            == len(stage.pods_of(SYSTEM, selector))
+        ),
+        PATIENCE,
+    ):
         raise RuntimeError(f"the operator does not come to {replicas} replicas: {stage.events_of(SYSTEM)[-5:]}")
 
 
@@ -168,5 +200,3 @@ def leader(stage):
 
 def served(said):
     return said.get("status") == 200 and said["issuer"].startswith("Postern")
-
-

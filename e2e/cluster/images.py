@@ -36,6 +36,7 @@ int main(void) { signal(SIGINT, end); signal(SIGTERM, end); signal(SIGCHLD, SIG_
 
 def pause():
     """What holds a pod's namespaces."""
+
     def fill(root):
         (root / "pause.c").write_text(PAUSE_SOURCE)
         run("cc", "-Os", "-static", "-s", "-o", root / "pause", root / "pause.c")
@@ -46,10 +47,19 @@ def pause():
 
 def agent():
     """Debian with curl, Python, Node, an SDK and the tools of an attacker."""
+
     def system():
         directory = Path(tempfile.mkdtemp(dir=IMAGES))
         exclude = "--dpkgopt=path-exclude=/usr/share/{doc,locale,man,info}/*"
-        run("mmdebstrap", "--quiet", "--variant=essential", f"--include={PACKAGES}", exclude, "bookworm", directory / "system.tar")
+        run(
+            "mmdebstrap",
+            "--quiet",
+            "--variant=essential",
+            f"--include={PACKAGES}",
+            exclude,
+            "bookworm",
+            directory / "system.tar",
+        )
         layer = (directory / "system.tar").read_bytes()
         shutil.rmtree(directory)
         return layer
@@ -58,7 +68,17 @@ def agent():
         libraries = root / "opt/sdk"
         # The interpreter is the image's, not the one that runs this.
         fitting = ["--python-version", "3.11", "--only-binary=:all:", "--target", libraries]
-        run(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore", *fitting, *SDK)
+        run(
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--root-user-action=ignore",
+            *fitting,
+            *SDK,
+        )
 
     recipe = f"{PACKAGES} {SDK}"
     return cached(AGENT, recipe, lambda: [system(), layer_of(sdk)], {"Env": [PATH, "PYTHONPATH=/opt/sdk"]})
@@ -67,7 +87,11 @@ def agent():
 def postern():
     """The archives of the gateway's and the operator's images, of static executables built from this checkout."""
     build = ["cargo", "build", "--locked", "--quiet", "--target", TARGET, "--features", "operator", "--bins"]
-    flags = {"RUSTFLAGS": "-C target-feature=+crt-static", "CARGO_TARGET_DIR": str(BUILT), "CARGO_PROFILE_DEV_DEBUG": "0"}
+    flags = {
+        "RUSTFLAGS": "-C target-feature=+crt-static",
+        "CARGO_TARGET_DIR": str(BUILT),
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+    }
     run(*build, cwd=ROOT, env=os.environ | flags)
     return [of_executable(*each) for each in ((GATEWAY, "postern"), (OPERATOR, "postern-operator"))]
 
@@ -76,7 +100,12 @@ def of_executable(name, executable):
     def fill(root):
         run("strip", "-o", root / executable, BUILT / TARGET / "debug" / executable)
 
-    return write(IMAGES / f"{executable}.tar", f"{name}:{TAG}", [layer_of(fill)], {"Entrypoint": [f"/{executable}"], "User": "65532:65532"})
+    return write(
+        IMAGES / f"{executable}.tar",
+        f"{name}:{TAG}",
+        [layer_of(fill)],
+        {"Entrypoint": [f"/{executable}"], "User": "65532:65532"},
+    )
 
 
 def agent_as(name, user):

@@ -24,9 +24,15 @@ def installed(stage, step):
     step.check("two replicas of the operator are available", replicas.get("availableReplicas") == 2, replicas)
     for kind in ("mutating", "validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
-        bundles = lambda path=path: all(each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"])
+        bundles = lambda path=path: all(
+            each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"]
+        )
         seen = [(each["name"], each["failurePolicy"]) for each in stage.api.take(path)["webhooks"]]
-        step.check(f"the {kind} webhooks have a caBundle, and fail closed", becomes(bundles, 30) and all(each[1] == "Fail" for each in seen), seen)
+        step.check(
+            f"the {kind} webhooks have a caBundle, and fail closed",
+            becomes(bundles, 30) and all(each[1] == "Fail" for each in seen),
+            seen,
+        )
     status, said = stage.chart.helm("test", RELEASE, "--timeout", "60s")
     step.check(f"helm test of {CHART.name}", status == 0, said)
 
@@ -47,13 +53,36 @@ def refused(stage, step):
     wrong = {
         "the schema": ({"enforcement": "Perhaps"}, "Unsupported value"),
         "an unknown field": ({"destination": []}, "unknown field"),
-        "CEL": ({"destinations": [{"name": "both", "hosts": ["a.example.com"], "cidrs": ["10.0.0.0/8"], "action": "Tunnel"}]}, "spec.destinations[0]"),
-        "the webhook": ({"tools": [{"name": "open", "tools": ["Bash"], "action": "Deny", "when": {"any": [{"param": "command", "operator": "Matches", "values": ["("]}]}}]}, "denied the request"),
+        "CEL": (
+            {
+                "destinations": [
+                    {"name": "both", "hosts": ["a.example.com"], "cidrs": ["10.0.0.0/8"], "action": "Tunnel"}
+                ]
+            },
+            "spec.destinations[0]",
+        ),
+        "the webhook": (
+            {
+                "tools": [
+                    {
+                        "name": "open",
+                        "tools": ["Bash"],
+                        "action": "Deny",
+                        "when": {"any": [{"param": "command", "operator": "Matches", "values": ["("]}]},
+                    }
+                ]
+            },
+            "denied the request",
+        ),
     }
     for who, (spec, words) in wrong.items():
         status, said = stage.apply(manifests.policy("wrong", **spec))
         step.check(f"{who} refuses, and says what", status != 0 and words in said, said)
-    step.check("none of them is there", not stage.api.exists(f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/wrong"), "not found")
+    step.check(
+        "none of them is there",
+        not stage.api.exists(f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/wrong"),
+        "not found",
+    )
 
 
 def injected(stage, step):
@@ -64,19 +93,32 @@ def injected(stage, step):
     names = [each["name"] for each in spec["initContainers"]]
     step.check("the redirect comes first, the gateway second", names[:2] == [REDIRECT, GATEWAY], names)
     gateway, redirect = pod.init_container(GATEWAY), pod.init_container(REDIRECT)
-    step.check("the gateway is a native sidecar", gateway.get("restartPolicy") == "Always", gateway.get("restartPolicy"))
-    step.check("the gateway has a UID of its own and no capability", gateway["securityContext"]["runAsUser"] == pod.uid() and gateway["securityContext"]["capabilities"] == {"drop": ["ALL"]}, gateway["securityContext"])
+    step.check(
+        "the gateway is a native sidecar", gateway.get("restartPolicy") == "Always", gateway.get("restartPolicy")
+    )
+    step.check(
+        "the gateway has a UID of its own and no capability",
+        gateway["securityContext"]["runAsUser"] == pod.uid()
+        and gateway["securityContext"]["capabilities"] == {"drop": ["ALL"]},
+        gateway["securityContext"],
+    )
     added = redirect["securityContext"]["capabilities"].get("add")
     step.check("the redirect alone adds NET_ADMIN", set(added) <= {"NET_ADMIN", "NET_RAW"}, redirect["securityContext"])
     for container in spec["containers"]:
         context = container["securityContext"]
         bounded = context["capabilities"]["drop"] == ["ALL"] and context["allowPrivilegeEscalation"] is False
         step.check(f"container {container['name']} drops ALL and gains nothing", bounded, context)
-    step.check("no token of the service account is mounted", spec.get("automountServiceAccountToken") is False, spec.get("automountServiceAccountToken"))
+    step.check(
+        "no token of the service account is mounted",
+        spec.get("automountServiceAccountToken") is False,
+        spec.get("automountServiceAccountToken"),
+    )
     proven = pod.metric("postern_interception_proven")
     step.check("the gateway has proven interception", proven == 1, pod.ask("/readyz"))
     said = pod.logs("prepare").strip()
-    step.check("A13 an init container of the agent's is guarded already", "got out" not in said and "Postern" in said, said)
+    step.check(
+        "A13 an init container of the agent's is guarded already", "got out" not in said and "Postern" in said, said
+    )
 
 
 def coder():

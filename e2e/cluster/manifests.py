@@ -6,7 +6,13 @@ NAMESPACE, OTHER = "agents", "elsewhere"
 # What the provider must see and no agent may.
 KEY, NEXT_KEY = "sk-ant-real-3f9e2a", "sk-ant-next-8c41d7"
 PLACEHOLDER = "sk-ant-postern-anthropic"
-ALLOWED, FORBIDDEN, UNNAMED, LATER, LLM = "api.example.com", "forbidden.example.com", "unnamed.example.net", "later.example.com", "api.anthropic.com"
+ALLOWED, FORBIDDEN, UNNAMED, LATER, LLM = (
+    "api.example.com",
+    "forbidden.example.com",
+    "unnamed.example.net",
+    "later.example.com",
+    "api.anthropic.com",
+)
 DECLARED, UNDECLARED = 8080, 8081
 # Serves the declared port for kubelet's probe, and an undeclared one that nobody may reach.
 SERVE = f"trap 'exit 0' TERM; python3 -m http.server {DECLARED} >/dev/null 2>&1 & python3 -m http.server {UNDECLARED} >/dev/null 2>&1 & wait"
@@ -27,11 +33,21 @@ def injected_namespace(name=NAMESPACE):
 
 
 def policy(name="coding-agents", namespace=NAMESPACE, **spec):
-    return {"apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": {"name": name, "namespace": namespace}, "spec": SPEC | spec}
+    return {
+        "apiVersion": "postern.dev/v1alpha1",
+        "kind": "EgressPolicy",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": SPEC | spec,
+    }
 
 
 def cluster_policy(name, **spec):
-    return {"apiVersion": "postern.dev/v1alpha1", "kind": "ClusterEgressPolicy", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "postern.dev/v1alpha1",
+        "kind": "ClusterEgressPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def inspect(name, *hosts):
@@ -63,7 +79,12 @@ SPEC = {
 
 
 def secret(key=KEY, namespace=NAMESPACE):
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "anthropic", "namespace": namespace}, "stringData": {"api-key": key}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "anthropic", "namespace": namespace},
+        "stringData": {"api-key": key},
+    }
 
 
 def container(name, command, **more):
@@ -72,13 +93,21 @@ def container(name, command, **more):
 
 def agent(name, namespace=NAMESPACE, annotations=None, labels=None, containers=None, **spec):
     """An agent's pod: one container as root, with a port that is declared and probed, and one of an ordinary user."""
-    served = {"ports": [{"containerPort": DECLARED}], "readinessProbe": {"httpGet": {"path": "/", "port": DECLARED}, "periodSeconds": 1}}
+    served = {
+        "ports": [{"containerPort": DECLARED}],
+        "readinessProbe": {"httpGet": {"path": "/", "port": DECLARED}, "periodSeconds": 1},
+    }
     both = [container("agent", SERVE, **served), container("user", IDLE, securityContext={"runAsUser": 1000})]
     placeholders = {"postern.dev/placeholders": "ANTHROPIC_API_KEY=anthropic"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name} | (labels or {}), "annotations": placeholders | (annotations or {})},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"app": name} | (labels or {}),
+            "annotations": placeholders | (annotations or {}),
+        },
         "spec": {"terminationGracePeriodSeconds": 2, "containers": containers or both} | spec,
     }
 
@@ -89,12 +118,31 @@ def idle(name, namespace=NAMESPACE, **more):
 
 
 def job(name, command, namespace=NAMESPACE):
-    template = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 2, "containers": [container("agent", command)]}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": namespace}, "spec": {"backoffLimit": 0, "template": template}}
+    template = {
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 2,
+            "containers": [container("agent", command)],
+        }
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"backoffLimit": 0, "template": template},
+    }
 
 
 def deployment(name, namespace, replicas=1):
     labels = {"app": name}
-    pod = {"metadata": {"labels": labels}, "spec": {"terminationGracePeriodSeconds": 2, "containers": [container("agent", IDLE)]}}
+    pod = {
+        "metadata": {"labels": labels},
+        "spec": {"terminationGracePeriodSeconds": 2, "containers": [container("agent", IDLE)]},
+    }
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }

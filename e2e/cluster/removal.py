@@ -37,9 +37,17 @@ def drained(stage, step):
     chosen = ["--pod-selector=postern.dev/injected=true", "--force", "--delete-emptydir-data", "--timeout=90s"]
     taken = stage.measured(lambda: stage.kubectl("drain", NODE, *chosen)[0] == 0, PATIENCE)
     stage.times.record(step, "a drained node", taken, PATIENCE)
-    step.check("no injected pod is left on it", not any(pod.is_ready() for pod in stage.pods_of(AGENTS)), [pod.name for pod in stage.pods_of(AGENTS)])
+    step.check(
+        "no injected pod is left on it",
+        not any(pod.is_ready() for pod in stage.pods_of(AGENTS)),
+        [pod.name for pod in stage.pods_of(AGENTS)],
+    )
     stage.kubectl("uncordon", NODE)
-    step.check("elsewhere (here: again) its Deployment's pods start", becomes(lambda: [pod for pod in ready() if pod.name not in before], PATIENCE), [pod.name for pod in ready()])
+    step.check(
+        "elsewhere (here: again) its Deployment's pods start",
+        becomes(lambda: [pod for pod in ready() if pod.name not in before], PATIENCE),
+        [pod.name for pod in ready()],
+    )
 
 
 def deleted(stage, step):
@@ -51,7 +59,9 @@ def deleted(stage, step):
 def uninstalled(stage, step):
     status, said = stage.chart.uninstall()
     step.check("helm uninstall ends", status == 0, said)
-    left = stage.kubectl("get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies", "-o", "name")[1]
+    left = stage.kubectl(
+        "get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies", "-o", "name"
+    )[1]
     step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
     stage.create(manifests.injected_namespace("afterwards"))
     becomes(lambda: stage.api.exists("/api/v1/namespaces/afterwards/serviceaccounts/default"), PATIENCE)

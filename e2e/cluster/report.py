@@ -20,7 +20,10 @@ class Step:
     def check(self, expected, holds, saw):
         """`expected` in words; `saw` is the evidence."""
         self.checks.append(bool(holds))
-        print(f"{'ok  ' if holds else 'FAIL'}  {expected}\n        saw: {shortened(saw, 300 if holds else 1500)}", flush=True)
+        print(
+            f"{'ok  ' if holds else 'FAIL'}  {expected}\n        saw: {shortened(saw, 300 if holds else 1500)}",
+            flush=True,
+        )
         return holds
 
 

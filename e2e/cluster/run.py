@@ -22,9 +22,26 @@ from stage import Stage
 SUITES = [install, traffic, changes, attacks, failures, removal]
 # Where each is found, by the Debian package that has it.
 NEEDED = {
-    **{"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "openssl": "openssl", "cc": "gcc", "strip": "binutils"},
-    **{"containerd": "containerd", "ctr": "containerd", "runc": "runc", "iptables": "iptables", "conntrack": "conntrack"},
-    **{"/usr/lib/cni/bridge": "containernetworking-plugins", "mmdebstrap": "mmdebstrap", "go": "golang-go (1.24 or later)"},
+    **{
+        "ip": "iproute2",
+        "nft": "nftables",
+        "nsenter": "util-linux",
+        "openssl": "openssl",
+        "cc": "gcc",
+        "strip": "binutils",
+    },
+    **{
+        "containerd": "containerd",
+        "ctr": "containerd",
+        "runc": "runc",
+        "iptables": "iptables",
+        "conntrack": "conntrack",
+    },
+    **{
+        "/usr/lib/cni/bridge": "containernetworking-plugins",
+        "mmdebstrap": "mmdebstrap",
+        "go": "golang-go (1.24 or later)",
+    },
 }
 
 
@@ -51,14 +68,24 @@ def main():
 
 def chosen(words):
     every = [step for suite in SUITES for step in suite.steps()]
-    return [step for step in every if step.needed or not words or any(word.lower() in step.name.lower() for word in words)]
+    return [
+        step for step in every if step.needed or not words or any(word.lower() in step.name.lower() for word in words)
+    ]
 
 
 def examine(stage, step):
     step.begin()
     try:
         step.examine(stage, step)
-    except (OSError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, subprocess.SubprocessError) as error:
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        subprocess.SubprocessError,
+    ) as error:
         step.check("the checks come to their end", False, repr(error))
     step.end()
 
@@ -73,8 +100,17 @@ def refuse_what_cannot_work():
 
 def parse():
     parser = argparse.ArgumentParser(description="Installs Postern on a real Kubernetes of one node.")
-    parser.add_argument("--only", action="append", metavar="WORD", help="the steps alone whose name has this word, and those that they need")
-    parser.add_argument("--keep", action="store_true", help="use a cluster that is there, and leave it there: `cluster.py down` removes it")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="WORD",
+        help="the steps alone whose name has this word, and those that they need",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="use a cluster that is there, and leave it there: `cluster.py down` removes it",
+    )
     return parser.parse_args()
 
 

@@ -67,7 +67,13 @@ def kubernetes(servers):
 def stamp(package):
     """What Kubernetes' own build writes into its executables, without which a server is of no version."""
     minor = VERSION.split(".")[1]
-    values = {"gitVersion": f"v{VERSION}", "gitMajor": "1", "gitMinor": minor, "gitTreeState": "archive", "buildDate": "2026-01-01T00:00:00Z"}
+    values = {
+        "gitVersion": f"v{VERSION}",
+        "gitMajor": "1",
+        "gitMinor": minor,
+        "gitTreeState": "archive",
+        "buildDate": "2026-01-01T00:00:00Z",
+    }
     return " ".join(f"-X {package}.{name}={value}" for name, value in values.items())
 
 

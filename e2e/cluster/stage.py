@@ -8,7 +8,6 @@ from pathlib import Path
 import certificates
 import images
 import manifests
-import network
 import servers
 from api import becomes
 from chart import Chart
@@ -50,7 +49,9 @@ class Stage:
 
     def kubectl(self, *arguments, **options):
         """Status and output of kubectl as the cluster's administrator."""
-        return tried(*within(NODE, executable("kubectl"), "--kubeconfig", self.cluster.kubeconfig, *arguments), **options)
+        return tried(
+            *within(NODE, executable("kubectl"), "--kubeconfig", self.cluster.kubeconfig, *arguments), **options
+        )
 
     def apply(self, *objects):
         """Status and output of `kubectl apply`."""
@@ -65,7 +66,9 @@ class Stage:
 
     def delete(self, kind, name, namespace=None, wait=True):
         where = ["-n", namespace] if namespace else []
-        return self.kubectl("delete", kind, name, *where, f"--wait={json.dumps(wait)}", "--ignore-not-found", "--timeout=60s")
+        return self.kubectl(
+            "delete", kind, name, *where, f"--wait={json.dumps(wait)}", "--ignore-not-found", "--timeout=60s"
+        )
 
     def pod(self, name, namespace=manifests.NAMESPACE):
         return Pod(self, name, namespace)
@@ -76,11 +79,17 @@ class Stage:
         return self.pod(pod["metadata"]["name"], pod["metadata"]["namespace"]).demand_ready()
 
     def pods_of(self, namespace, labels=""):
-        return [self.pod(each["metadata"]["name"], namespace) for each in self.api.items(f"/api/v1/namespaces/{namespace}/pods", labels)]
+        return [
+            self.pod(each["metadata"]["name"], namespace)
+            for each in self.api.items(f"/api/v1/namespaces/{namespace}/pods", labels)
+        ]
 
     def events_of(self, namespace):
         """The messages of a namespace's Events."""
-        return [f"{each['reason']}: {each.get('message', '')}" for each in self.api.items(f"/api/v1/namespaces/{namespace}/events")]
+        return [
+            f"{each['reason']}: {each.get('message', '')}"
+            for each in self.api.items(f"/api/v1/namespaces/{namespace}/events")
+        ]
 
     def policy(self, name="coding-agents", namespace=manifests.NAMESPACE):
         return self.api.take(f"/apis/postern.dev/v1alpha1/namespaces/{namespace}/egresspolicies/{name}")
@@ -90,7 +99,10 @@ class Stage:
         policy = self.policy(name, namespace)
         conditions = policy.get("status", {}).get("conditions", [])
         newest = policy["metadata"]["generation"]
-        return next((each for each in conditions if each["type"] == kind and each.get("observedGeneration", newest) == newest), {})
+        return next(
+            (each for each in conditions if each["type"] == kind and each.get("observedGeneration", newest) == newest),
+            {},
+        )
 
     def mark(self):
         """A place in the log of what stands outside, for `seen_since`."""

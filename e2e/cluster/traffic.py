@@ -27,16 +27,31 @@ def steps():
 def inspected(stage, step):
     pod, mark = stage.pod(CODER), stage.mark()
     for container in CONTAINERS:
-        for family, address in {"as resolved": None, **{f"over IPv{each}": at for each, at in UPSTREAM.items()}}.items():
+        for family, address in {
+            "as resolved": None,
+            **{f"over IPv{each}": at for each, at in UPSTREAM.items()},
+        }.items():
             said = pod.probe({"kind": "https", "host": ALLOWED, "address": address}, container=container)
-            step.check(f"{container}: {family}: the issuer is Postern's of this namespace", is_ours(said) and said["body"] == INTACT, said)
+            step.check(
+                f"{container}: {family}: the issuer is Postern's of this namespace",
+                is_ours(said) and said["body"] == INTACT,
+                said,
+            )
     status, said = pod.execute("curl", "-sv", f"https://{ALLOWED}/")
-    step.check("curl: the issuer is Postern's", status == 0 and POSTERN in line_of(said, "issuer:") and INTACT in said, line_of(said, "issuer:"))
+    step.check(
+        "curl: the issuer is Postern's",
+        status == 0 and POSTERN in line_of(said, "issuer:") and INTACT in said,
+        line_of(said, "issuer:"),
+    )
     said = pod.program("node.mjs", f"https://{ALLOWED}/")
     step.check("Node trusts the gateway", said.get("body") == INTACT, said)
     requests = stage.seen_since(mark, kind="request")
     peers = {request["peer"] for request in requests}
-    step.check("the upstream saw each request, from this node alone", len(requests) == 8 and len(peers) <= 2, (len(requests), peers))
+    step.check(
+        "the upstream saw each request, from this node alone",
+        len(requests) == 8 and len(peers) <= 2,
+        (len(requests), peers),
+    )
     bundle = pod.execute("sh", "-c", "grep -c BEGIN $SSL_CERT_FILE")[1].strip()
     step.check("the bundle has the system's roots and Postern's", int(bundle) > 100, f"{bundle} certificates")
 
@@ -54,7 +69,11 @@ def guarded(stage, step):
     step.check("the upstream saw the key", keys == [KEY], keys)
     mark = stage.mark()
     said = pod.program("sdk.py", '{"api_key": "sk-ant-another-key"}')
-    step.check("another key is refused before it leaves", said.get("status") == 403 and not stage.seen_since(mark, kind="request"), said)
+    step.check(
+        "another key is refused before it leaves",
+        said.get("status") == 403 and not stage.seen_since(mark, kind="request"),
+        said,
+    )
     said = pod.execute("sh", "-c", "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'")[1]
     step.check("the key is in no variable", KEY not in said and PLACEHOLDER in said, line_of(said, "ANTHROPIC"))
 
@@ -66,13 +85,23 @@ def denied(stage, step):
     step.check("a host that a rule denies: 403 with the rule", said.get("status") == 403 and rule in said["body"], said)
     event = said.get("headers", {}).get("x-postern-event")
     found = [each["decision"] for each in pod.events() if each["id"] == event]
-    step.check("the event that it names is on the gateway's standard output", found and found[0]["verdict"] == "Deny", found)
+    step.check(
+        "the event that it names is on the gateway's standard output", found and found[0]["verdict"] == "Deny", found
+    )
     said = pod.probe({"kind": "name", "name": UNNAMED}, {"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
     step.check("a name that no rule names does not exist", "error" in said[0], said[0])
     step.check("dialled at an address, it is reset", "error" in said[1], said[1])
     said = stage.seen_since(mark)
-    asked = [line["said"] for line in said if line["kind"] == "question" and (UNNAMED in line["said"] or FORBIDDEN in line["said"])]
-    step.check("nobody outside was asked for either, or saw a request", not asked and not [line for line in said if line["kind"] == "request"], said)
+    asked = [
+        line["said"]
+        for line in said
+        if line["kind"] == "question" and (UNNAMED in line["said"] or FORBIDDEN in line["said"])
+    ]
+    step.check(
+        "nobody outside was asked for either, or saw a request",
+        not asked and not [line for line in said if line["kind"] == "request"],
+        said,
+    )
 
 
 def without_name(stage, step):
@@ -81,7 +110,9 @@ def without_name(stage, step):
     for container in CONTAINERS:
         for address in (*ELSEWHERE.values(), UPSTREAM[4]):
             said = pod.probe({"kind": "udp", "address": address, "port": 443}, container=container)
-            step.check(f"{container}: UDP to {address} is refused at once", refused(said) and said["seconds"] < FAST, said)
+            step.check(
+                f"{container}: UDP to {address} is refused at once", refused(said) and said["seconds"] < FAST, said
+            )
         for address in ELSEWHERE.values():
             for port in (80, 443):
                 said = pod.probe({"kind": "tcp", "address": address, "port": port}, container=container)
@@ -138,9 +169,15 @@ def recorded(stage, step):
     pod = stage.pod(CODER)
     events = pod.events()
     numbers = [event["sequence"] for event in events]
-    step.check("events are JSON lines without gaps", numbers == list(range(numbers[0], numbers[0] + len(numbers))), f"{len(numbers)} events from {numbers[0]}")
+    step.check(
+        "events are JSON lines without gaps",
+        numbers == list(range(numbers[0], numbers[0] + len(numbers))),
+        f"{len(numbers)} events from {numbers[0]}",
+    )
     workload = events[-1].get("workload")
-    step.check("they name the pod", workload and workload["pod"] == CODER and workload["serviceAccount"] == "agent", workload)
+    step.check(
+        "they name the pod", workload and workload["pod"] == CODER and workload["serviceAccount"] == "agent", workload
+    )
     step.check("no key is in them", KEY not in pod.logs("postern-gateway"), "not found")
 
 

@@ -29,7 +29,13 @@ def https(probe):
     answer = connection.getresponse()
     body = answer.read().decode(errors="replace")
     told = {name.lower(): value for name, value in answer.getheaders() if name.lower().startswith("x-postern")}
-    return {"issuer": connection.issuer, "leaf": connection.leaf, "status": answer.status, "body": body[:3000], "headers": told}
+    return {
+        "issuer": connection.issuer,
+        "leaf": connection.leaf,
+        "status": answer.status,
+        "body": body[:3000],
+        "headers": told,
+    }
 
 
 def connected(probe):
