@@ -14,7 +14,7 @@ pub mod compile;
 mod conflict;
 mod index;
 mod rule;
-mod selector;
+pub mod selector;
 
 mod condition;
 pub mod tool;
