@@ -1,7 +1,11 @@
 //! The operator's settings: one YAML file, written by the chart.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::config::quantity;
 
 /// What the operator runs with.
 #[derive(Debug, Clone, Deserialize)]
@@ -66,6 +70,10 @@ pub struct Root {
     /// The Secret in Postern's namespace: `tls.crt`, `tls.key` and what `authority::Root` keeps there.
     pub secret: String,
     pub source: RootSource,
+    /// For how long agents are given the next root beside the present one before anything is issued by it, like `168h`
+    /// or `7d`: longer than agents run, since a process reads its roots when it starts.
+    #[serde(deserialize_with = "duration")]
+    pub distribution: Duration,
 }
 
 /// Who makes the root.
@@ -134,7 +142,11 @@ impl Default for Admin {
 
 impl Default for Root {
     fn default() -> Self {
-        Self { secret: "postern-root-ca".to_owned(), source: RootSource::Generated }
+        Self {
+            secret: "postern-root-ca".to_owned(),
+            source: RootSource::Generated,
+            distribution: Duration::from_secs(7 * 24 * 60 * 60),
+        }
     }
 }
 
@@ -144,4 +156,8 @@ fn lease() -> String {
 
 fn pull_policy() -> String {
     "IfNotPresent".to_owned()
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    quantity::duration(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }
