@@ -37,6 +37,10 @@ check-generated:
     cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory "$directory"
     diff --recursive --unified charts/postern/crds "$directory" || { echo "run \`just generate\`" >&2; exit 1; }
 
+# Both images, each as an archive in target/images (needs buildah); `--debug` compiles faster.
+images *arguments:
+    scripts/images.sh {{ arguments }}
+
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
     command -v cargo-deny >/dev/null || cargo install --locked cargo-deny

@@ -137,7 +137,7 @@ fn words(node: &Value) -> Option<(Vec<Value>, String)> {
         }
         let word = one.get("const")?.as_str()?;
         values.push(word.into());
-        about.extend(text(one, "description").map(|meaning| format!("{word}: {meaning}")));
+        about.extend(text(one, "description").map(|meaning| format!("`{word}`: {meaning}")));
     }
     Some((values, about.join(" ")))
 }
@@ -200,7 +200,7 @@ mod tests {
             action["enum"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         words.sort_unstable();
         assert_eq!(words, ["Go", "Stay"]);
-        assert_eq!(action["description"], "What it does. Go: It goes.");
+        assert_eq!(action["description"], "What it does. `Go`: It goes.");
         assert_eq!(schema["properties"]["count"], json!({"type": "integer", "format": "int64"}));
     }
 

@@ -86,7 +86,7 @@ pub struct Metadata {
     pub finalizers: Ignored,
 }
 
-/// What both kinds share; `namespaceSelector` belongs to the cluster's alone.
+/// What a policy says. All policies that select a pod apply together; `namespaceSelector` is a cluster policy's alone.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a policy's spec, a mapping")]
