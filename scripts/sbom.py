@@ -97,7 +97,7 @@ def entry(package, sums):
         "filesAnalyzed": False,
         "licenseConcluded": "NOASSERTION",
         # Some crates still write a slash for OR.
-        "licenseDeclared": (package["license"] or "NOASSERTION").replace("/", " OR "),
+        "licenseDeclared": " OR ".join(part.strip() for part in (package["license"] or "NOASSERTION").split("/")),
         "copyrightText": "NOASSERTION",
         "externalRefs": [
             {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": f"pkg:cargo/{name}@{version}"}
