@@ -59,20 +59,20 @@ fn a_pod_without_a_gateway_is_left_as_it_is() {
 
 #[test]
 fn the_profiles_of_kubectl_debug_that_add_capabilities_are_refused() {
-    insta::assert_snapshot!(refused(json!({"capabilities": {"add": ["SYS_PTRACE"]}}), json!({})), @"");
-    insta::assert_snapshot!(refused(json!({"capabilities": {"add": ["NET_ADMIN", "NET_RAW"]}}), json!({})), @"");
-    insta::assert_snapshot!(refused(json!({"privileged": true}), json!({})), @"");
+    insta::assert_snapshot!(refused(json!({"capabilities": {"add": ["SYS_PTRACE"]}}), json!({})), @"spec.ephemeralContainers[0].securityContext.capabilities.add: SYS_PTRACE could undo the redirect or change the user: remove it (kubectl debug --profile=restricted adds none); there may be CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, NET_BIND_SERVICE");
+    insta::assert_snapshot!(refused(json!({"capabilities": {"add": ["NET_ADMIN", "NET_RAW"]}}), json!({})), @"spec.ephemeralContainers[0].securityContext.capabilities.add: NET_ADMIN, NET_RAW could undo the redirect or change the user: remove it (kubectl debug --profile=restricted adds none); there may be CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, NET_BIND_SERVICE");
+    insta::assert_snapshot!(refused(json!({"privileged": true}), json!({})), @"spec.ephemeralContainers[0].securityContext.privileged: the container could remove the redirect: leave it out");
 }
 
 #[test]
 fn one_that_reaches_for_the_gateway_is_refused() {
-    insta::assert_snapshot!(refused(json!({"runAsUser": UID}), json!({})), @"");
-    insta::assert_snapshot!(refused(json!({}), json!({"targetContainerName": "postern-gateway"})), @"");
-    insta::assert_snapshot!(refused(json!({}), json!({"name": "postern-debugger"})), @"");
+    insta::assert_snapshot!(refused(json!({"runAsUser": UID}), json!({})), @"spec.ephemeralContainers[0].securityContext.runAsUser is 61234, which is the gateway's: choose another");
+    insta::assert_snapshot!(refused(json!({}), json!({"targetContainerName": "postern-gateway"})), @"spec.ephemeralContainers[0].targetContainerName is Postern's, whose memory and files would be within reach: name another");
+    insta::assert_snapshot!(refused(json!({}), json!({"name": "postern-debugger"})), @r#"spec.ephemeralContainers[0].name begins with "postern-": rename the container"#);
     let mounts = json!({"volumeMounts": [{"name": "postern-credentials", "mountPath": "/credentials"}]});
-    insta::assert_snapshot!(refused(json!({}), mounts), @"");
+    insta::assert_snapshot!(refused(json!({}), mounts), @"spec.ephemeralContainers[0].volumeMounts[0] mounts a volume of Postern's, or over one: remove it, agents get what they need");
     let secrets = json!({"envFrom": [{"secretRef": {"name": "postern-ca"}}]});
-    insta::assert_snapshot!(refused(json!({}), secrets), @"");
+    insta::assert_snapshot!(refused(json!({}), secrets), @r#"spec.ephemeralContainers[0].envFrom[0].secretRef.name refers to "postern-ca", which is the gateway's alone: remove it"#);
 }
 
 #[test]
