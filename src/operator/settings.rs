@@ -119,6 +119,8 @@ pub struct Redirect {
 pub struct Injection {
     /// Paths of the node that pods may mount, they and what is below.
     pub host_paths: Vec<String>,
+    /// Drivers of inline CSI volumes that pods may have, besides those that hold certificates and secrets alone.
+    pub csi_drivers: Vec<String>,
 }
 
 impl Default for Webhook {
