@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rcgen::string::Ia5String;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
@@ -95,12 +93,7 @@ impl Authority {
     /// PEM of the root: what agents are to trust.
     pub fn root_pem(&self) -> String {
         let der = self.chain.certificates.last().map(|root| root.as_ref()).unwrap_or_default();
-        let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-        for line in STANDARD.encode(der).as_bytes().chunks(64) {
-            pem.extend(line.iter().map(|byte| char::from(*byte)));
-            pem.push('\n');
-        }
-        pem + "-----END CERTIFICATE-----\n"
+        super::pem(der)
     }
 
     /// When the first certificate of the chain becomes, and the first of it ceases to be, valid.
@@ -245,6 +238,8 @@ pub(super) fn serial_number() -> Result<SerialNumber, rcgen::Error> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints, RsaKeySize};
     use x509_parser::prelude::*;
 
