@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use serde::Deserialize;
 
 use crate::config::source;
@@ -97,8 +97,15 @@ pub struct Gateway {
     pub image_pull_policy: String,
     #[serde(default)]
     pub resources: ResourceRequirements,
+    /// Further variables of the gateway's container, those of OpenTelemetry among them.
+    #[serde(default)]
+    pub env: Vec<EnvVar>,
     /// The text of the settings file of every gateway.
     pub settings: String,
+    /// Roots in PEM that gateways verify upstreams by besides the system's; where there are any, `settings` names them as
+    /// `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
+    #[serde(default)]
+    pub upstream_roots: String,
 }
 
 /// The first init container.
