@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::condition::{Condition, Facts};
 use super::look::Look;
+use super::outlets::Outlets;
 use super::sockets::{Bound, BoundDns, bind};
 use super::trusting::Trusting;
 use super::{addresses, search};
@@ -24,7 +25,7 @@ use crate::credential::Store;
 use crate::dns::{self, Resolver};
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
-use crate::ledger::{Ledger, Sink, fresh_id};
+use crate::ledger::{Ledger, fresh_id};
 use crate::policy::age::{Age, Freshness};
 use crate::policy::name::DnsName;
 use crate::problem::Problem;
@@ -58,11 +59,12 @@ impl Running {
         config: &Path,
         checked: Checked,
         watched: Watched,
-        sinks: Vec<Box<dyn Sink>>,
+        outlets: Outlets,
     ) -> Result<Self, Vec<Problem>> {
         hide_memory();
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
+        let sinks = outlets.start(workload, &metrics);
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
