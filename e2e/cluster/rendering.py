@@ -6,11 +6,11 @@ No cluster is needed. Every object is validated strictly; the objects of others 
 schema there and are looked at by hand below. Exit status 1 where a check fails.
 """
 
+import importlib
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import venv
 from pathlib import Path
 
@@ -90,9 +90,10 @@ class Checks:
 
 
 def main():
-    checks = Checks()
     prepare()
+    checks = Checks()
     lint(checks)
+    checks.expect(problems({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"prots": []}}, OLDEST), "a misspelt field is found")
     for name, values in MATRIX.items():
         rendered = {version: template(values, version) for version in (OLDEST, NEWEST)}
         for version, (status, text) in rendered.items():
@@ -107,10 +108,13 @@ def main():
 
 
 def prepare():
-    """An environment of Python's own with what validates and reads YAML."""
+    """Goes on under a Python of its own that has what validates and reads YAML."""
+    python = CACHE / "bin" / "python"
     if not (CACHE / "bin" / "kubernetes-validate").exists():
         venv.create(CACHE, with_pip=True)
-        subprocess.run([CACHE / "bin" / "pip", "install", "--quiet", VALIDATE], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", VALIDATE], check=True)
+    if Path(sys.prefix).resolve() != CACHE.resolve():
+        os.execv(python, [python, *sys.argv])
 
 
 def lint(checks):
@@ -131,15 +135,14 @@ def helm(*arguments, **more):
 
 def objects(text):
     """The objects of a stream of YAML documents."""
-    code = "import json, sys, yaml; print(json.dumps([each for each in yaml.safe_load_all(sys.stdin) if each]))"
-    return json.loads(subprocess.run([CACHE / "bin" / "python", "-c", code], input=text, check=True, capture_output=True, text=True).stdout)
+    return [each for each in importlib.import_module("yaml").safe_load_all(text) if each]
 
 
 def look(checks, name, values, rendered):
     for version, everything in rendered.items():
         known = [each for each in everything if not each["apiVersion"].startswith(FOREIGN)]
-        problems = validated(known, version)
-        checks.expect(not problems, f"{name}: {len(known)} objects are valid for {version}", problems)
+        wrong = list(filter(None, (problems(each, version) for each in known)))
+        checks.expect(not wrong, f"{name}: {len(known)} objects are valid for {version}", wrong)
     everything = rendered[NEWEST]
     checks.expect("caBundle" not in json.dumps([each for each in everything if each["kind"].endswith("WebhookConfiguration")]), f"{name}: no caBundle is rendered")
     duplicates = {key for key in map(identity, everything) if [identity(each) for each in everything].count(key) > 1}
@@ -182,14 +185,14 @@ def follow(checks, name, values, everything, settings):
         checks.expect(f"postern-webhook.{NAMESPACE}.svc" in made[settings["webhook"]["certificate"]]["dnsNames"], f"{name}: cert-manager makes the webhook's certificate")
 
 
-def validated(known, version):
-    """What is wrong with objects by the schemas of a version of Kubernetes, strictly."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "objects.yaml")
-        file.write_text("---\n".join(json.dumps(each) + "\n" for each in known))
-        result = subprocess.run([CACHE / "bin" / "kubernetes-validate", "-k", version, "--strict", file], capture_output=True, text=True)
-    said = [line for line in (result.stdout + result.stderr).splitlines() if " passed " not in line]
-    return said if result.returncode or said else []
+def problems(each, version):
+    """What is wrong with an object by the schemas of a version of Kubernetes, strictly."""
+    kubernetes = importlib.import_module("kubernetes_validate")
+    try:
+        kubernetes.validate(each, version, strict=True)
+    except (kubernetes.ValidationError, kubernetes.SchemaNotFoundError) as error:
+        return f"{identity(each)}: {error}"
+    return None
 
 
 def identity(each):
