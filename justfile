@@ -14,15 +14,19 @@ check-fmt:
 
 # Clippy over the library, the executable, tests and benches; a warning is an error.
 lint:
-    cargo clippy --locked --all-targets -- -D warnings
+    cargo clippy --locked --all-features --all-targets -- -D warnings
 
 # The API documentation; a warning is an error.
 docs:
-    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --all-features --no-deps
 
 # Unit tests, the architecture's rules and the black-box tests of the built executable.
 test *arguments:
-    cargo test --locked {{ arguments }}
+    cargo test --locked --all-features {{ arguments }}
+
+# No Kubernetes client is in the gateway, which is what is built without features.
+check-gateway:
+    ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
@@ -35,17 +39,17 @@ demo:
 
 # Real clients (curl, Python, Node, Go, Java, git, coding agents) by the proxy, and unconfigured in a namespace (as root).
 clients *arguments:
-    cargo build --locked
+    cargo build --locked --all-features
     python3 e2e/clients/run.py --way both {{ arguments }}
 
 # The official SDKs as judges of recorded answers that went through the gateway, with and without denied calls.
 sdks *arguments:
-    cargo build --locked
+    cargo build --locked --all-features
     python3 e2e/sdks/run.py {{ arguments }}
 
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
 e2e-netns *arguments:
-    cargo build --locked
+    cargo build --locked --all-features
     python3 e2e/netns/run.py {{ arguments }}
 
 # The same for whoever runs everything: left out, and said so, where that is not root.
@@ -74,4 +78,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: everything that takes minutes; the tests come last.
-ci: check-fmt lint docs _e2e-netns-as-root sdks test
+ci: check-fmt check-gateway lint docs _e2e-netns-as-root sdks test

@@ -17,6 +17,7 @@ pub mod output;
 mod policy;
 mod private_directory;
 mod redirect;
+mod roots;
 mod run;
 mod status;
 mod surroundings;

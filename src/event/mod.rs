@@ -2,6 +2,7 @@
 
 mod id;
 mod inference;
+mod trace;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::policy::RuleId;
 
 pub use id::{Id, Timestamp};
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
+pub use trace::TraceParent;
 
 /// The version of the envelope's shape, its `apiVersion`.
 pub const API_VERSION: &str = "postern.dev/event/v1";
@@ -35,7 +37,7 @@ pub struct Event {
     pub session: Option<Arc<str>>,
     /// The agent's W3C trace id, 32 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
+    pub trace: Option<TraceParent>,
     /// The ledger's writer sets it where it is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<Arc<Workload>>,
@@ -312,7 +314,7 @@ mod tests {
     fn denied() -> Event {
         Event {
             session: Some("s-1".into()),
-            trace: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+            trace: TraceParent::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
             workload: Some(Arc::new(Workload {
                 namespace: "agents".to_owned(),
                 pod: "coder-0".to_owned(),

@@ -2,6 +2,7 @@
 
 mod stamp;
 pub mod stdout;
+pub mod traces;
 mod writer;
 
 use std::io;
@@ -26,6 +27,11 @@ pub trait Sink: Send {
 
     /// Lets go of all that was held back.
     fn flush(&mut self) -> io::Result<()>;
+
+    /// No event comes any more: ends within seconds.
+    fn close(&mut self) -> io::Result<()> {
+        self.flush()
+    }
 }
 
 /// How many events wait for the writer at most: over two for each of the 10,000 connections a gateway may hold.

@@ -64,6 +64,9 @@ impl Writer {
             }
         }
         self.flush();
+        for outlet in &mut self.outlets {
+            outlet.close(&self.shared);
+        }
     }
 
     fn write(&mut self, mut event: Event) {
@@ -131,6 +134,12 @@ impl Outlet {
                 self.lost = 0;
             }
             Err(error) => self.failed(&error, shared),
+        }
+    }
+
+    fn close(&mut self, shared: &Shared) {
+        if let Err(error) = self.sink.close() {
+            self.failed(&error, shared);
         }
     }
 

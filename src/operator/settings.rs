@@ -1,6 +1,6 @@
 //! The operator's settings: one YAML file, written by the chart.
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use serde::Deserialize;
 
 /// What the operator runs with.
@@ -87,6 +87,9 @@ pub struct Gateway {
     pub image_pull_policy: String,
     #[serde(default)]
     pub resources: ResourceRequirements,
+    /// Further variables of the gateway's container, those of OpenTelemetry among them.
+    #[serde(default)]
+    pub env: Vec<EnvVar>,
     /// The text of the settings file of every gateway.
     pub settings: String,
     /// Roots in PEM that gateways verify upstreams by besides the system's; where there are any, `settings` names them as

@@ -14,7 +14,7 @@ use super::upstream::Origin;
 use crate::call::{
     self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service,
 };
-use crate::event::{self, Action, Event, Http, Id, Kind, Payload, Transform, Verdict};
+use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::Policy;
 use crate::policy::credential::Credential;
@@ -43,7 +43,7 @@ pub(crate) struct Record {
     label: Arc<str>,
     /// Whether the head says which session it is.
     is_labelled: bool,
-    trace: Option<String>,
+    trace: Option<TraceParent>,
     destination: Arc<event::Destination>,
     http: Http,
     service: Option<Service>,
@@ -399,7 +399,7 @@ impl Record {
     fn event(&self, id: Id, kind: Kind, decision: Decision) -> Event {
         let mut event = Event::new(id, kind, decision);
         event.session = Some(Arc::clone(&self.label));
-        event.trace.clone_from(&self.trace);
+        event.trace = self.trace;
         event.destination = Some(Arc::clone(&self.destination));
         event.http = Some(self.http.clone());
         event.provider.clone_from(&self.provider);
@@ -428,13 +428,8 @@ fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
     fit.then(|| text.into())
 }
 
-/// The trace id of a `traceparent` (W3C Trace Context, section 3.2).
-fn trace_of(value: &http::HeaderValue) -> Option<String> {
-    let id = value.to_str().ok()?.split('-').nth(1)?;
-    let fit = id.len() == 32
-        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && id.bytes().any(|byte| byte != b'0');
-    fit.then(|| id.to_ascii_lowercase())
+fn trace_of(value: &http::HeaderValue) -> Option<TraceParent> {
+    TraceParent::parse(value.to_str().ok()?)
 }
 
 fn short(text: &str) -> String {

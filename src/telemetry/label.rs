@@ -152,6 +152,12 @@ labels! {
         Failure = "failure",
     }
 
+    /// What came of exporting spans.
+    Export {
+        Success = "success",
+        Failure = "failure",
+    }
+
     /// What is done with destinations that say Inspect.
     Interception {
         /// TLS is ended here.

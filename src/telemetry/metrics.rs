@@ -10,7 +10,9 @@ use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, 
 
 use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
 use super::inference::Inference;
-use super::label::{Closed, DnsAnswer, Dropped, Interception, Label, Limit, Mode, Reload, UpstreamError};
+use super::label::{
+    Closed, DnsAnswer, Dropped, Export, Interception, Label, Limit, Mode, Reload, UpstreamError,
+};
 use super::requests::Requests;
 use crate::call::{Service, Usage, Vendor};
 use crate::event::{Action, Verdict};
@@ -37,6 +39,7 @@ pub struct Metrics {
     buffered: IntGauge,
     events: IntCounter,
     events_dropped: Counters<Dropped>,
+    spans: Counters<Export>,
 }
 
 /// How long the parts of one exchange took. What did not happen is `None`.
@@ -108,6 +111,12 @@ impl Metrics {
                 "postern_ledger_dropped_total",
                 "Events not written.",
                 "reason",
+            )?,
+            spans: Counters::new(
+                r,
+                "postern_spans_exported_total",
+                "Spans by whether they were exported.",
+                "result",
             )?,
             registry,
         })
@@ -191,6 +200,12 @@ impl Metrics {
         self.policy.enter(revision, synced_at);
     }
 
+    /// Whether the policy in force is the one that the operator stamped on the pod. Where it stamped none, nothing is
+    /// said.
+    pub fn policy_programmed(&self, programmed: bool) {
+        self.policy.programmed.with_label_values::<&str>(&[]).set(i64::from(programmed));
+    }
+
     /// Changed policy files were read.
     pub fn policy_reloaded(&self, result: Reload) {
         self.policy.reloads.add(result, 1);
@@ -233,6 +248,11 @@ impl Metrics {
     /// Events were not written.
     pub fn events_dropped(&self, reason: Dropped, n: u64) {
         self.events_dropped.add(reason, n);
+    }
+
+    /// Spans were exported, or given up.
+    pub fn spans(&self, result: Export, n: u64) {
+        self.spans.add(result, n);
     }
 
     /// How many events were given to the sinks, and how many were not written, since the start.
@@ -321,6 +341,7 @@ impl Dns {
 struct Policy {
     info: IntGaugeVec,
     age: IntGaugeVec,
+    programmed: IntGaugeVec,
     synced_at: ArcSwapOption<SystemTime>,
     reloads: Counters<Reload>,
 }
@@ -330,6 +351,12 @@ impl Policy {
         Ok(Self {
             info: gauges(r, "postern_policy_info", "The policy in force.", &["revision"])?,
             age: gauges(r, "postern_policy_age_seconds", "Since the policy was last synced.", &[])?,
+            programmed: gauges(
+                r,
+                "postern_policy_programmed",
+                "Whether the policy in force is the one stamped on the pod.",
+                &[],
+            )?,
             synced_at: ArcSwapOption::empty(),
             reloads: Counters::new(
                 r,

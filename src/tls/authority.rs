@@ -126,10 +126,7 @@ impl Authority {
     /// Mints a leaf for one host: ECDSA P-256, at most 24 hours, backdated by five minutes, within the validity of the
     /// whole chain; never a wildcard.
     pub fn mint(&self, host: &Host, now: SystemTime) -> Result<Leaf, MintError> {
-        if !self.permits(host) {
-            return Err(MintError::NotPermitted(host.clone()));
-        }
-        let (not_before, not_after) = self.leaf_validity(now.into())?;
+        let (not_before, not_after) = self.may_mint(host, now)?;
         let params = leaf_params(host, not_before, not_after).map_err(MintError::Signing)?;
         let leaf = self.signer.sign(&params, &self.leaf_key).map_err(MintError::Signing)?;
         let (_root, sent) = self.chain.certificates.split_last().unwrap_or((&leaf, &[]));
@@ -139,6 +136,21 @@ impl Authority {
             not_before: not_before.into(),
             not_after: not_after.into(),
         })
+    }
+
+    /// Whether a leaf for `host` could be minted now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn vouches(&self, host: &Host, now: SystemTime) -> Result<(), MintError> {
+        self.may_mint(host, now).map(|_validity| ())
+    }
+
+    fn may_mint(&self, host: &Host, now: SystemTime) -> Result<(OffsetDateTime, OffsetDateTime), MintError> {
+        if !self.permits(host) {
+            return Err(MintError::NotPermitted(host.clone()));
+        }
+        self.leaf_validity(now.into())
     }
 
     fn leaf_validity(&self, now: OffsetDateTime) -> Result<(OffsetDateTime, OffsetDateTime), MintError> {

@@ -4,6 +4,7 @@ pub mod authority;
 pub mod defect;
 pub mod gate;
 pub mod init;
+pub mod java;
 pub mod leaf;
 pub mod roots;
 

@@ -11,6 +11,7 @@ mod reload;
 mod reverse;
 mod streaming;
 mod tls;
+mod traces;
 mod upgrades;
 
 use crate::support::upstream::{Builder, Gate, Reply, Seen, Step};

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::agent::{Agent, Ask, Shown};
 use super::upstream::Upstream;
 use crate::command::check;
+use crate::command::gateway::outlets::Outlets;
 use crate::command::gateway::running::Running;
 use crate::command::private_directory::{PrivateDirectory, random_hex};
 use crate::drain::Drain;
@@ -82,7 +83,7 @@ impl Stage {
         let events = Recorder::default();
         let sinks: Vec<Box<dyn Sink>> = vec![Box::new(events.clone())];
         let checked = checked.map_err(|problems| as_error(&problems))?;
-        let running = Running::start(&settings, checked, watched, sinks)
+        let running = Running::start(&settings, checked, watched, Outlets { sinks, traces: None })
             .await
             .map_err(|problems| as_error(&problems))?;
         let own = std::fs::read_to_string(ca.join(init::CERTIFICATE))?;

@@ -2,10 +2,13 @@
 
 mod addresses;
 mod condition;
+mod look;
+pub(crate) mod outlets;
 mod proving;
 pub(crate) mod running;
 mod search;
 mod sockets;
+mod trusting;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,6 +22,7 @@ use crate::cli::{GatewayArgs, Output};
 use crate::ledger::Sink;
 use crate::ledger::stdout::JsonLines;
 use crate::telemetry::log;
+use outlets::Outlets;
 use running::Running;
 
 /// Runs until SIGTERM or SIGINT; what is under way then has `shutdown.grace` to end.
@@ -45,7 +49,7 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     };
     let sinks: Vec<Box<dyn Sink>> =
         if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
-    let running = match Running::start(config, checked, watched, sinks).await {
+    let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {
         Ok(running) => running,
         Err(problems) => {
             output::print_problems(output, &problems)?;

@@ -19,6 +19,7 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use tracing::Level;
 
+use super::gateway::outlets::Outlets;
 use super::gateway::running::Running;
 use super::private_directory::{PrivateDirectory, random_hex};
 use super::{check, directories, output, surroundings};
@@ -73,7 +74,10 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     let tally = Tally::default();
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines::new(events)), Box::new(tally.clone())];
     let started = match checked {
-        Ok(checked) => Running::start(&prepared.settings, checked, watched, sinks).await,
+        Ok(checked) => {
+            let outlets = Outlets::of_environment(sinks);
+            Running::start(&prepared.settings, checked, watched, outlets).await
+        }
         Err(problems) => Err(problems),
     };
     let running = match started {

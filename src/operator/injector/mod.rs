@@ -1,9 +1,34 @@
 //! What becomes of a pod: the containers, volumes and variables it gets, and what it must not be. Pure.
+//!
+//! A pod is JSON here, so that fields which only a newer Kubernetes knows stay as they are. [`mutate`] edits a copy step
+//! by step, and the patch is the difference. [`validate`] asks whether the same steps would still change something.
+
+mod containers;
+#[cfg(test)]
+mod corpus_tests;
+mod ephemeral;
+mod hardening;
+mod own_roots;
+mod placeholders;
+mod ports;
+mod references;
+mod refusals;
+mod shape;
+mod stored;
+mod trust;
+mod volumes;
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Pod;
+use serde::Deserialize;
+use serde_json::Value;
 
+use self::containers::Parts;
+use self::own_roots::OwnRoot;
+use self::placeholders::Placeholder;
+use self::ports::Ports;
 use super::settings::Settings;
+use crate::pod as names;
 
 /// What is known where a pod is judged.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +36,7 @@ pub struct Circumstances<'a> {
     pub settings: &'a Settings,
     /// The namespace of the request; the pod itself may not name it.
     pub namespace: &'a str,
-    /// The gateway's UID, drawn for this pod: 60000 to 65533.
+    /// The gateway's UID, drawn for this pod by [`draw`], anew each time that the pod is mutated.
     pub uid: u32,
 }
 
@@ -19,20 +44,123 @@ pub struct Circumstances<'a> {
 #[derive(Debug, Default)]
 pub struct Injected {
     pub patch: Patch,
-    /// Shown to whoever created the pod.
+    /// Shown to whoever created the pod; each at most 256 characters long, where the API server cuts them.
     pub warnings: Vec<String>,
 }
 
-/// Makes the pod one that the gateway guards. Injecting what is injected changes nothing.
+/// Makes the pod one that the gateway guards. Injecting what is injected changes nothing but the UID, where another was
+/// drawn: the one that is written in a pod may have been chosen by its author, for an image whose `USER` it is.
 ///
 /// # Errors
 /// Sentences that say what of the pod would let its agent past the gateway, and what to change.
-pub fn mutate(_pod: &Pod, _circumstances: &Circumstances<'_>) -> Result<Injected, Vec<String>> {
-    Ok(Injected::default())
+pub fn mutate(pod: &Value, circumstances: &Circumstances<'_>) -> Result<Injected, Vec<String>> {
+    let plan = Plan::of(pod, circumstances.settings, circumstances.uid)?;
+    Ok(Injected { patch: json_patch::diff(pod, &plan.carried_out(pod)), warnings: plan.warnings(pod) })
+}
+
+/// Makes the ephemeral containers that were added to a pod, `before` being how it is stored now, ones that its gateway
+/// guards. A pod without a gateway is left as it is.
+///
+/// # Errors
+/// Sentences that say what of them would get past the gateway, and what to change.
+pub fn mutate_ephemeral(pod: &Value, before: Option<&Value>) -> Result<Injected, Vec<String>> {
+    if shape::ours(pod, names::GATEWAY_CONTAINER).is_none() {
+        return Ok(Injected::default());
+    }
+    let problems = ephemeral::refuse(pod, before);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    // What could not be read was refused when the pod was created; its annotations may be others by now.
+    let placeholders = placeholders::read(pod).unwrap_or_default();
+    let mut edited = pod.clone();
+    ephemeral::edit(&mut edited, before, &placeholders);
+    let warnings = ephemeral::warnings(pod, before, &placeholders);
+    Ok(Injected { patch: json_patch::diff(pod, &edited), warnings })
 }
 
 /// Judges a pod as it will be stored, `before` being how it is stored now: ephemeral containers and updates are judged
 /// too. Answers sentences that say what to change; none for a pod that is guarded.
-pub fn validate(_pod: &Pod, _before: Option<&Pod>, _circumstances: &Circumstances<'_>) -> Vec<String> {
-    Vec::new()
+pub fn validate(pod: &Value, before: Option<&Value>, circumstances: &Circumstances<'_>) -> Vec<String> {
+    match before {
+        None => stored::created(pod, circumstances.settings),
+        Some(before) => stored::updated(pod, before),
+    }
+}
+
+/// A UID for the pod's gateway that nobody of the pod asks for: 60000 to 65533, `random` choosing among them.
+pub fn draw(pod: &Value, random: u32) -> u32 {
+    let taken: Vec<u64> = hardening::users(pod).map(|(_, user)| user).collect();
+    containers::draw(&taken, random)
+}
+
+/// All that is put into one pod.
+struct Plan<'a> {
+    settings: &'a Settings,
+    ports: Ports,
+    uid: u32,
+    inbound: Vec<u16>,
+    placeholders: Vec<Placeholder>,
+    own_roots: Vec<OwnRoot>,
+    /// The pod without what it is not to have, by which files of its own are found.
+    stripped: Value,
+}
+
+impl<'a> Plan<'a> {
+    fn of(pod: &Value, settings: &'a Settings, uid: u32) -> Result<Self, Vec<String>> {
+        Pod::deserialize(pod).map_err(|error| vec![format!("the pod cannot be read: {error}")])?;
+        let mut problems = refusals::refuse(pod, settings);
+        problems.extend(refusals::refuse_user(pod, uid));
+        let ports = Ports::read(&settings.gateway.settings);
+        let inbound = ports::inbound(pod, &ports).unwrap_or_else(|more| kept(&mut problems, more));
+        let placeholders = placeholders::read(pod).unwrap_or_else(|more| kept(&mut problems, more));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut stripped = pod.clone();
+        volumes::remove_tokens(&mut stripped);
+        let own_roots = own_roots::find(&stripped);
+        Ok(Self { settings, ports, uid, inbound, placeholders, own_roots, stripped })
+    }
+
+    fn carried_out(&self, pod: &Value) -> Value {
+        let own_roots: Vec<Value> = self.own_roots.iter().map(OwnRoot::mount).collect();
+        let parts = Parts {
+            settings: self.settings,
+            ports: &self.ports,
+            uid: self.uid,
+            inbound: &self.inbound,
+            own_roots: &own_roots,
+        };
+        let mut edited = pod.clone();
+        label(&mut edited);
+        volumes::remove_tokens(&mut edited);
+        volumes::place(&mut edited);
+        trust::set(&mut edited, &self.own_roots);
+        placeholders::set(&mut edited, &self.placeholders);
+        hardening::harden(&mut edited);
+        containers::place(&mut edited, &parts);
+        edited
+    }
+
+    fn warnings(&self, pod: &Value) -> Vec<String> {
+        let mut warnings = trust::warnings(&self.stripped, &self.own_roots);
+        warnings.extend(placeholders::warnings(pod, &self.placeholders));
+        warnings.extend(ports::warnings(pod));
+        warnings
+    }
+}
+
+/// Marks the pod as one that the operator watches.
+fn label(pod: &mut Value) {
+    shape::edit_object(pod, "metadata", |metadata| {
+        shape::edit_object(metadata, "labels", |labels| {
+            shape::put(labels, names::INJECTED_LABEL, Value::from("true"));
+        });
+    });
+}
+
+fn kept<T: Default>(problems: &mut Vec<String>, more: Vec<String>) -> T {
+    problems.extend(more);
+    T::default()
 }

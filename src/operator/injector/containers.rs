@@ -1,0 +1,197 @@
+//! Postern's own containers: the redirect, which starts before everything, and the gateway, which starts next.
+
+use k8s_openapi::api::core::v1::ResourceRequirements;
+use serde_json::{Value, json};
+
+use super::ports::Ports;
+use super::shape::{INIT_CONTAINERS, edit_list, is_true, list, ours, text};
+use crate::operator::settings::Settings;
+use crate::pod;
+
+/// The UIDs that gateways are given: those of nobody else, and within what a user namespace maps.
+const LEAST_UID: u32 = 60_000;
+const GREATEST_UID: u32 = 65_533;
+
+/// Where kubelet's token would be; the API server mounts it into every container of a pod that asks for it.
+const TOKEN_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+const TOKEN_VOLUME_PREFIX: &str = "kube-api-access-";
+
+/// What Postern's containers of one pod are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) ports: &'a Ports,
+    pub(super) uid: u32,
+    /// Declared ports of the pod, sorted.
+    pub(super) inbound: &'a [u16],
+    /// Mounts of CAs that the pod's containers bring along.
+    pub(super) own_roots: &'a [Value],
+}
+
+/// Puts the redirect first and the gateway second, before what the pod itself starts.
+pub(super) fn place(pod: &mut Value, parts: &Parts<'_>) {
+    let Some(spec) = pod.get_mut("spec") else { return };
+    edit_list(spec, INIT_CONTAINERS, |containers| {
+        let expected = [redirect(parts), gateway(parts)];
+        let placed = expected.map(|expected| {
+            let name = text(&expected, "name");
+            let found = containers.iter().find(|container| text(container, "name") == name);
+            // What the API server adds to it stays, or injecting twice would not be injecting once.
+            found.filter(|found| is_as_made(found, &expected)).cloned().unwrap_or(expected)
+        });
+        containers.retain(|container| !super::shape::is_ours(text(container, "name")));
+        containers.splice(0..0, placed);
+    });
+}
+
+/// The UID that the redirect of an injected pod names.
+pub(super) fn uid(pod: &Value) -> Option<u32> {
+    let arguments = list(ours(pod, pod::REDIRECT_CONTAINER)?, "args");
+    let at = arguments.iter().position(|argument| argument == "--uid")?;
+    let uid = arguments.get(at + 1)?.as_str()?.parse().ok()?;
+    (LEAST_UID..=GREATEST_UID).contains(&uid).then_some(uid)
+}
+
+/// A UID that nobody of the pod asks for, `random` choosing among them.
+pub(super) fn draw(taken: &[u64], random: u32) -> u32 {
+    let count = GREATEST_UID - LEAST_UID + 1;
+    let candidates = (0..count).map(|step| LEAST_UID + (random % count + step) % count);
+    let mut free = candidates.filter(|uid| !taken.contains(&u64::from(*uid)));
+    free.next().unwrap_or(LEAST_UID)
+}
+
+/// Whether a stored container is the one that was made, but for what the API server itself adds: resources and how they
+/// are resized, the pull policy `Always`, kubelet's token. What it is allowed to do and what it runs is compared whole.
+fn is_as_made(stored: &Value, made: &Value) -> bool {
+    let (Some(stored), Some(made)) = (stored.as_object(), made.as_object()) else { return false };
+    let keys = stored.keys().chain(made.keys());
+    keys.filter(|key| !["resources", "resizePolicy"].contains(&key.as_str())).all(|key| {
+        let (stored, made) = (stored.get(key), made.get(key));
+        match key.as_str() {
+            "imagePullPolicy" => stored == made || stored.is_some_and(|policy| policy == "Always"),
+            "volumeMounts" => {
+                let stored = stored.and_then(Value::as_array).into_iter().flatten();
+                let made = made.and_then(Value::as_array).into_iter().flatten();
+                stored.filter(|mount| !is_token(mount)).eq(made)
+            }
+            _ => stored == made,
+        }
+    })
+}
+
+fn is_token(mount: &Value) -> bool {
+    text(mount, "mountPath") == TOKEN_DIRECTORY
+        && text(mount, "name").starts_with(TOKEN_VOLUME_PREFIX)
+        && is_true(mount, "readOnly")
+}
+
+fn redirect(parts: &Parts<'_>) -> Value {
+    let mut arguments = vec![
+        "redirect".to_owned(),
+        "--uid".to_owned(),
+        parts.uid.to_string(),
+        "--config".to_owned(),
+        settings_file(),
+    ];
+    if !parts.inbound.is_empty() {
+        let ports: Vec<String> = parts.inbound.iter().map(u16::to_string).collect();
+        arguments.extend(["--inbound-ports".to_owned(), ports.join(",")]);
+    }
+    // Root for NET_ADMIN alone, which is why the pod's `runAsNonRoot` is not to hold here.
+    json!({
+        "name": pod::REDIRECT_CONTAINER,
+        "image": parts.settings.gateway.image,
+        "imagePullPolicy": parts.settings.gateway.image_pull_policy,
+        "args": arguments,
+        "resources": resources(&parts.settings.redirect.resources),
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]},
+            "privileged": false,
+            "readOnlyRootFilesystem": true,
+            "runAsGroup": 0,
+            "runAsNonRoot": false,
+            "runAsUser": 0,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [mount(pod::POLICY_CONFIG_MAP, pod::POLICY_DIRECTORY)],
+    })
+}
+
+fn gateway(parts: &Parts<'_>) -> Value {
+    let mut mounts = vec![
+        mount(pod::POLICY_CONFIG_MAP, pod::POLICY_DIRECTORY),
+        mount(pod::CA_SECRET, pod::CA_DIRECTORY),
+        mount(pod::CREDENTIALS_SECRET, pod::CREDENTIALS_DIRECTORY),
+        mount(super::volumes::POD_INFO, pod::POD_INFO_DIRECTORY),
+        json!({"name": super::volumes::RUN, "mountPath": pod::RUN_DIRECTORY}),
+        json!({"name": super::volumes::TRUST, "mountPath": pod::TRUST_DIRECTORY}),
+    ];
+    mounts.extend_from_slice(parts.own_roots);
+    json!({
+        "name": pod::GATEWAY_CONTAINER,
+        "image": parts.settings.gateway.image,
+        "imagePullPolicy": parts.settings.gateway.image_pull_policy,
+        "args": ["gateway", "--config", settings_file()],
+        "env": variables(),
+        "livenessProbe": probe("/healthz", parts.ports.admin, [20, 10, 6]),
+        "ports": [{"containerPort": parts.ports.admin, "name": super::ports::METRICS, "protocol": "TCP"}],
+        "readinessProbe": probe("/readyz", parts.ports.admin, [5, 2, 3]),
+        "resources": resources(&parts.settings.gateway.resources),
+        "restartPolicy": "Always",
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "capabilities": {"drop": ["ALL"]},
+            "privileged": false,
+            "readOnlyRootFilesystem": true,
+            "runAsGroup": parts.uid,
+            "runAsNonRoot": true,
+            "runAsUser": parts.uid,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        // It alone holds back what starts after it, so it asks often and waits long.
+        "startupProbe": probe("/readyz", parts.ports.admin, [1, 1, 120]),
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": mounts,
+    })
+}
+
+fn settings_file() -> String {
+    format!("{}/{}", pod::POLICY_DIRECTORY, pod::SETTINGS_KEY)
+}
+
+fn mount(volume: &str, path: &str) -> Value {
+    json!({"name": volume, "mountPath": path, "readOnly": true})
+}
+
+fn variables() -> Vec<Value> {
+    let fields = [
+        (pod::POD_NAME_VARIABLE, "metadata.name"),
+        (pod::POD_NAMESPACE_VARIABLE, "metadata.namespace"),
+        (pod::SERVICE_ACCOUNT_VARIABLE, "spec.serviceAccountName"),
+        (pod::NODE_VARIABLE, "spec.nodeName"),
+        (pod::NODE_ADDRESSES_VARIABLE, "status.hostIPs"),
+    ];
+    let read = |(name, path)| json!({"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}});
+    let intercept = json!({"name": "POSTERN_INTERCEPT", "value": "1"});
+    std::iter::once(intercept).chain(fields.map(read)).collect()
+}
+
+/// A probe of the admin port: every `period` seconds, given up on after `timeout`, failed after so many in a row. All
+/// that the API server would fill in is written out.
+fn probe(path: &str, port: u16, [period, timeout, failures]: [u32; 3]) -> Value {
+    json!({
+        "failureThreshold": failures,
+        "httpGet": {"path": path, "port": port, "scheme": "HTTP"},
+        "periodSeconds": period,
+        "successThreshold": 1,
+        "timeoutSeconds": timeout,
+    })
+}
+
+fn resources(resources: &ResourceRequirements) -> Value {
+    json!(resources)
+}

@@ -1,0 +1,85 @@
+//! Ephemeral containers: added to a running pod by `kubectl debug`, and agents like the others.
+
+use serde_json::Value;
+
+use super::placeholders::{self, Placeholder};
+use super::shape::{EPHEMERAL_CONTAINERS, Located, edit_object, is_ours, list, put, spec, text};
+use super::{containers, hardening, references, refusals, trust, volumes};
+
+/// Never a gateway's UID.
+const NOBODY: u32 = 65_534;
+
+/// Makes the ephemeral containers that are new ones that the gateway guards; those that run cannot change.
+pub(super) fn edit(pod: &mut Value, before: Option<&Value>, placeholders: &[Placeholder]) {
+    let known = names(before);
+    let context = pod["spec"]["securityContext"].clone();
+    let confined = hardening::is_confined(&context);
+    let added = pod.get_mut("spec").and_then(|spec| spec.get_mut(EPHEMERAL_CONTAINERS));
+    for container in added.and_then(Value::as_array_mut).into_iter().flatten() {
+        if !known.iter().any(|name| name == text(container, "name")) {
+            // The gateway runs already, so it cannot read roots of this one.
+            trust::set_in(container, false);
+            placeholders::set_in(container, placeholders);
+            hardening::harden_container(container, confined);
+            name_user(container, &context);
+        }
+    }
+}
+
+/// Says which user the container runs as, where neither it nor its pod does: the gateway's UID is known by now, so that
+/// an image could have it as its `USER`.
+fn name_user(container: &mut Value, pod_context: &Value) {
+    edit_object(container, "securityContext", |context| {
+        if context["runAsUser"].is_null() && pod_context["runAsUser"].is_null() {
+            let own = context["runAsNonRoot"].as_bool();
+            let not_root = own.or(pod_context["runAsNonRoot"].as_bool()).unwrap_or(false);
+            put(context, "runAsUser", Value::from(if not_root { NOBODY } else { 0 }));
+        }
+    });
+}
+
+/// What of the new ephemeral containers would get past the gateway.
+pub(super) fn refuse(pod: &Value, before: Option<&Value>) -> Vec<String> {
+    let uid = containers::uid(pod);
+    let mut problems = Vec::new();
+    for container in added(pod, before) {
+        let path = &container.path;
+        problems.extend(refusals::refuse_name(&container));
+        problems.extend(hardening::refuse_container(&container));
+        problems.extend(volumes::refuse_mounts(&container));
+        problems.extend(references::refuse_container(&container));
+        if is_ours(text(container.value, "targetContainerName")) {
+            problems.push(format!(
+                "{path}.targetContainerName is Postern's, whose memory and files would be within reach: name another"
+            ));
+        }
+        let user =
+            hardening::user(&container).filter(|(_, user)| uid.is_some_and(|uid| *user == u64::from(uid)));
+        problems.extend(
+            user.map(|(path, user)| format!("{path} is {user}, which is the gateway's: choose another")),
+        );
+    }
+    problems
+}
+
+/// What of their variables is not kept, in words.
+pub(super) fn warnings(pod: &Value, before: Option<&Value>, placeholders: &[Placeholder]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for container in added(pod, before) {
+        warnings.extend(trust::warnings_of(&container, &[]));
+        warnings.extend(placeholders::warnings_of(&container, placeholders));
+    }
+    warnings
+}
+
+fn added<'a>(pod: &'a Value, before: Option<&'a Value>) -> impl Iterator<Item = Located<'a>> {
+    let known = names(before);
+    spec(pod)
+        .items(EPHEMERAL_CONTAINERS)
+        .filter(move |container| !known.iter().any(|name| name == container.name()))
+}
+
+fn names(before: Option<&Value>) -> Vec<String> {
+    let containers = before.map_or(&[][..], |before| list(&before["spec"], EPHEMERAL_CONTAINERS));
+    containers.iter().map(|container| text(container, "name").to_owned()).collect()
+}

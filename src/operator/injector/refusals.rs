@@ -1,0 +1,123 @@
+//! What a pod must not be: in the host's namespaces, of another system, or behind another mesh's redirect.
+
+use serde_json::Value;
+
+use super::hardening;
+use super::shape::{CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, spec, text};
+use super::{references, volumes};
+use crate::operator::settings::Settings;
+use crate::pod;
+
+/// Containers that other meshes put in, and their annotations.
+const MESH_CONTAINERS: [&str; 6] = [
+    "istio-proxy",
+    "istio-init",
+    "istio-validation",
+    "linkerd-proxy",
+    "linkerd-init",
+    "linkerd-network-validator",
+];
+const MESH_ANNOTATIONS: [&str; 2] = ["sidecar.istio.io/status", "linkerd.io/proxy-version"];
+
+/// Everything of a pod that would let its agents past the gateway, whatever is put in.
+pub(super) fn refuse(pod: &Value, settings: &Settings) -> Vec<String> {
+    let mut problems = host_namespaces(pod);
+    problems.extend(system(pod));
+    problems.extend(meshes(pod));
+    problems.extend(names(pod));
+    problems.extend(hardening::refuse(pod));
+    problems.extend(volumes::refuse(pod, &settings.injection.host_paths));
+    problems.extend(references::refuse(pod));
+    problems.extend(agents(pod).flat_map(|agent| hosts_of_probes(&agent)));
+    problems.extend(apparmor(pod));
+    problems
+}
+
+/// A container that asks for the gateway's UID would pass as the gateway.
+pub(super) fn refuse_user(pod: &Value, uid: u32) -> Vec<String> {
+    let same = hardening::users(pod).filter(|(_, user)| *user == u64::from(uid));
+    same.map(|(path, _)| format!("{path} is {uid}, which is the gateway's: choose a UID below 60000"))
+        .collect()
+}
+
+fn host_namespaces(pod: &Value) -> Vec<String> {
+    let fields = [
+        ("hostNetwork", "the node's network has no redirect"),
+        ("hostPID", "the gateway's memory and files would be within reach"),
+        ("hostIPC", "the node's memory would be within reach"),
+        ("shareProcessNamespace", "the gateway's memory and files would be within reach"),
+    ];
+    let set = fields.into_iter().filter(|(field, _)| is_true(&pod["spec"], field));
+    set.map(|(field, reason)| format!("spec.{field}: {reason}: remove it")).collect()
+}
+
+fn system(pod: &Value) -> Vec<String> {
+    let spec = &pod["spec"];
+    let mut problems = Vec::new();
+    let selected = text(&spec["nodeSelector"], "kubernetes.io/os");
+    for (path, system) in
+        [("os.name", text(&spec["os"], "name")), ("nodeSelector[kubernetes.io/os]", selected)]
+    {
+        if !matches!(system, "" | "linux") {
+            problems.push(format!("spec.{path} is {system:?}: there is a gateway for Linux alone"));
+        }
+    }
+    if !pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
+        problems.push(
+            "the pod is a static one, which its node runs as it is: create it through the API, or keep it in a namespace \
+             that is not injected"
+                .to_owned(),
+        );
+    }
+    problems
+}
+
+fn meshes(pod: &Value) -> Vec<String> {
+    let remedy = "which redirects the pod's traffic past the gateway: keep the pod out of that mesh";
+    let spec = spec(pod);
+    let containers = spec.items(INIT_CONTAINERS).chain(spec.items(CONTAINERS));
+    let containers = containers.filter(|container| MESH_CONTAINERS.contains(&container.name()));
+    let mut problems: Vec<String> =
+        containers.map(|container| format!("{} is {}, {remedy}", container.path, container.name())).collect();
+    let annotated = MESH_ANNOTATIONS.into_iter().filter(|key| !annotation(pod, key).is_empty());
+    problems.extend(annotated.map(|key| format!("metadata.annotations[{key}] is of a mesh, {remedy}")));
+    let label = "istio.io/dataplane-mode";
+    if !matches!(text(&pod["metadata"]["labels"], label), "" | "none") {
+        problems.push(format!("metadata.labels[{label}] is of a mesh, {remedy}"));
+    }
+    problems
+}
+
+/// No container of anybody else's has a name that only Postern's have.
+fn names(pod: &Value) -> Vec<String> {
+    let spec = spec(pod);
+    let init = spec.items(INIT_CONTAINERS).filter(|container| !is_ours(container.name()));
+    init.chain(spec.items(CONTAINERS)).filter_map(|container| refuse_name(&container)).collect()
+}
+
+pub(super) fn refuse_name(container: &Located<'_>) -> Option<String> {
+    let reserved = container.name().starts_with(pod::CONTAINER_PREFIX);
+    reserved.then(|| format!("{}.name begins with \"postern-\": rename the container", container.path))
+}
+
+/// Kubelet asks a probe's host from the node, past the gateway.
+fn hosts_of_probes(container: &Located<'_>) -> Vec<String> {
+    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| container.field(probe));
+    let hooks = ["postStart", "preStop"].map(|hook| container.field("lifecycle").field(hook));
+    let actions =
+        probes.into_iter().chain(hooks).flat_map(|part| ["httpGet", "tcpSocket"].map(|key| part.field(key)));
+    let named = actions.filter(|action| !text(action.value, "host").is_empty());
+    named
+        .map(|action| {
+            format!("{}.host: the node would connect there, past the gateway: remove it", action.path)
+        })
+        .collect()
+}
+
+/// The older way to say `Unconfined`, which the API server still reads.
+fn apparmor(pod: &Value) -> Vec<String> {
+    let prefix = "container.apparmor.security.beta.kubernetes.io/";
+    let annotations = pod["metadata"]["annotations"].as_object().into_iter().flatten();
+    let unconfined = annotations.filter(|(key, value)| key.starts_with(prefix) && *value == "unconfined");
+    unconfined.map(|(key, _)| format!("metadata.annotations[{key}] is unconfined: remove it")).collect()
+}

@@ -1,0 +1,128 @@
+//! Judges a pod as it will be stored: after all other webhooks, and whatever its author wrote of Postern's parts.
+
+use std::collections::BTreeSet;
+
+use json_patch::PatchOperation;
+use serde_json::Value;
+
+use super::shape::{Located, list, ours, spec, text};
+use super::{Plan, containers, ephemeral, hardening, shape};
+use crate::operator::settings::Settings;
+use crate::pod;
+
+/// How many places are named of a pod that is not as it was made.
+const MOST_PLACES: usize = 8;
+
+/// What is wrong with a new pod: it is to be one that injecting again would not change.
+pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
+    let first =
+        list(&pod["spec"], shape::INIT_CONTAINERS).iter().map(|container| text(container, "name")).take(2);
+    let in_place = first.eq([pod::REDIRECT_CONTAINER, pod::GATEWAY_CONTAINER]);
+    let Some(uid) = containers::uid(pod).filter(|_| in_place) else {
+        return vec![
+            "the pod does not begin with postern-redirect and postern-gateway: see that the \
+             MutatingWebhookConfiguration postern is there, and that no other webhook changes spec.initContainers after it"
+                .to_owned(),
+        ];
+    };
+    match Plan::of(pod, settings, uid) {
+        Err(problems) => problems,
+        Ok(plan) => differences(pod, &plan.carried_out(pod)),
+    }
+}
+
+/// What is wrong with a change of a pod that has a gateway; of one that has none, nothing is judged: it was there before.
+pub(super) fn updated(pod: &Value, before: &Value) -> Vec<String> {
+    if ours(before, pod::GATEWAY_CONTAINER).is_none() {
+        return Vec::new();
+    }
+    let mut problems = images(pod, before);
+    if text(&pod["metadata"]["labels"], pod::INJECTED_LABEL) != "true" {
+        problems.push(format!(
+            "metadata.labels[{}] is to stay \"true\": Postern watches the pod by it",
+            pod::INJECTED_LABEL
+        ));
+    }
+    let refused = ephemeral::refuse(pod, Some(before));
+    if refused.is_empty() {
+        problems.extend(differences(pod, &ephemeral_as_made(pod, before)));
+    }
+    problems.extend(refused);
+    problems
+}
+
+/// The pod with its new ephemeral containers as they are made, but for placeholders: of those none is asked.
+fn ephemeral_as_made(pod: &Value, before: &Value) -> Value {
+    let mut made = pod.clone();
+    ephemeral::edit(&mut made, Some(before), &[]);
+    made
+}
+
+/// Images are all that may change of a container that runs. The gateway's UID is known by then, so that an image could
+/// have it as its `USER` where the pod says no user.
+fn images(pod: &Value, before: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    let pod_user = hardening::user(&spec(pod));
+    for key in [shape::INIT_CONTAINERS, shape::CONTAINERS] {
+        for container in spec(pod).items(key) {
+            let former =
+                list(&before["spec"], key).iter().find(|former| text(former, "name") == container.name());
+            if former.is_some_and(|former| former["image"] == container.value["image"]) {
+                continue;
+            }
+            problems.extend(refuse_image(&container, pod_user.is_some()));
+        }
+    }
+    problems
+}
+
+fn refuse_image(container: &Located<'_>, pod_has_user: bool) -> Option<String> {
+    let path = &container.path;
+    if container.name().starts_with(pod::CONTAINER_PREFIX) {
+        return Some(format!(
+            "{path}.image is Postern's and may not change in a pod that runs: create the pod anew"
+        ));
+    }
+    let has_user = pod_has_user || hardening::user(container).is_some();
+    (!has_user).then(|| {
+        format!(
+            "{path}.image may not change in a pod that runs unless securityContext.runAsUser is set: its USER could be \
+             the gateway's: create the pod anew"
+        )
+    })
+}
+
+/// Where a pod is not as it was made.
+fn differences(pod: &Value, made: &Value) -> Vec<String> {
+    let patch = json_patch::diff(pod, made);
+    let places: BTreeSet<String> = patch.0.iter().map(place).collect();
+    let problems = places.into_iter().take(MOST_PLACES);
+    problems
+        .map(|place| {
+            format!("{place} is not as Postern made it: see which webhook changes pods after Postern's, and exempt this one")
+        })
+        .collect()
+}
+
+/// The place of an operation as users write it, down to what a container or a volume has.
+fn place(operation: &PatchOperation) -> String {
+    let pointer = match operation {
+        PatchOperation::Add(add) => add.path.to_string(),
+        PatchOperation::Remove(remove) => remove.path.to_string(),
+        PatchOperation::Replace(replace) => replace.path.to_string(),
+        PatchOperation::Move(moved) => moved.path.to_string(),
+        PatchOperation::Copy(copied) => copied.path.to_string(),
+        PatchOperation::Test(test) => test.path.to_string(),
+    };
+    let mut place = String::new();
+    for token in pointer.split('/').skip(1).take(4) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        let part = match place.as_str() {
+            _ if token.contains('/') || token.parse::<usize>().is_ok() => format!("[{token}]"),
+            "" => token,
+            _ => format!(".{token}"),
+        };
+        place.push_str(&part);
+    }
+    place
+}

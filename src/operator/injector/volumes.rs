@@ -1,0 +1,240 @@
+//! Volumes: Postern's own, and which ones a pod may bring along.
+
+use serde_json::{Value, json};
+
+use super::shape::{Located, agents, annotation, edit_agents, edit_list, is_true, list, put, spec, text};
+use crate::pod;
+
+/// The volume with the pod's labels and annotations.
+pub(super) const POD_INFO: &str = "postern-podinfo";
+/// The volume with the gateway's status socket.
+pub(super) const RUN: &str = "postern-run";
+/// The volume with the certificates that agents trust, the one that they mount too.
+pub(super) const TRUST: &str = "postern-trust";
+
+/// Kinds of volumes that a pod may have. The others are mounted over the network by the node itself, past the gateway.
+const KINDS: [&str; 8] =
+    ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "secret"];
+
+/// Paths of the node from which everything of the node or of other pods is reached, whatever the settings list.
+const FORBIDDEN_PATHS: [&str; 9] = [
+    "/proc",
+    "/sys",
+    "/dev",
+    "/var/lib/kubelet",
+    "/var/lib/containerd",
+    "/run/containerd",
+    "/run/crio",
+    "/run/docker.sock",
+    "/run/netns",
+];
+
+/// Puts Postern's volumes in, in the place of any of the same name.
+pub(super) fn place(pod: &mut Value) {
+    let Some(spec) = pod.get_mut("spec") else { return };
+    edit_list(spec, "volumes", |volumes| {
+        for ours in made() {
+            let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
+            if let Some(found) = volumes.iter_mut().find(same_name) {
+                *found = ours;
+            } else {
+                volumes.push(ours);
+            }
+        }
+    });
+}
+
+/// Mounts what agents trust.
+pub(super) fn mount_trust(container: &mut Value) {
+    edit_list(container, "volumeMounts", |mounts| {
+        let ours = trust_mount();
+        if !mounts.contains(&ours) {
+            mounts.push(ours);
+        }
+    });
+}
+
+pub(super) fn trust_mount() -> Value {
+    json!({"name": TRUST, "mountPath": pod::TRUST_DIRECTORY, "readOnly": true})
+}
+
+/// Takes the service account's token away, which the API server has put in before any webhook is asked.
+pub(super) fn remove_tokens(pod: &mut Value) {
+    if keeps_token(pod) {
+        return;
+    }
+    let is_automatic = |volume: &Value| is_automatic_name(text(volume, "name")) && holds_token(volume);
+    let volumes = list(&pod["spec"], "volumes").iter().filter(|volume| is_automatic(volume));
+    let names: Vec<String> = volumes.map(|volume| text(volume, "name").to_owned()).collect();
+    if !names.is_empty() {
+        edit_agents(pod, |_, container| {
+            edit_list(container, "volumeMounts", |mounts| {
+                mounts.retain(|mount| !names.iter().any(|name| name == text(mount, "name")));
+            });
+        });
+    }
+    if let Some(spec) = pod.get_mut("spec") {
+        edit_list(spec, "volumes", |volumes| volumes.retain(|volume| !is_automatic(volume)));
+        put(spec, "automountServiceAccountToken", Value::Bool(false));
+    }
+}
+
+/// What is wrong with the pod's own volumes and what is mounted of them.
+pub(super) fn refuse(pod: &Value, host_paths: &[String]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let ours: Vec<Value> = made().to_vec();
+    for volume in spec(pod).items("volumes") {
+        if ours.iter().any(|ours| text(ours, "name") == volume.name()) {
+            continue;
+        }
+        if volume.name().starts_with(pod::CONTAINER_PREFIX) {
+            let path = &volume.path;
+            problems.push(format!(
+                "{path}.name begins with \"postern-\", which is Postern's own: rename the volume"
+            ));
+        }
+        problems.extend(refuse_kind(&volume, host_paths));
+        if holds_token(volume.value) && !is_automatic_name(volume.name()) && !keeps_token(pod) {
+            problems.push(format!(
+                "{} projects a token of the service account: remove it, or annotate the pod with {}: \"true\"",
+                volume.path,
+                pod::SERVICE_ACCOUNT_TOKEN
+            ));
+        }
+    }
+    problems.extend(agents(pod).flat_map(|agent| refuse_mounts(&agent)));
+    problems
+}
+
+/// What is wrong with what a container mounts: of Postern's volumes it has the one with certificates, there and so.
+pub(super) fn refuse_mounts(container: &Located<'_>) -> Vec<String> {
+    let mounts = container.items("volumeMounts").filter(|mount| {
+        let name = mount.name();
+        let trusted = text(mount.value, "mountPath").trim_end_matches('/') == pod::TRUST_DIRECTORY;
+        (trusted || name.starts_with(pod::CONTAINER_PREFIX)) && *mount.value != trust_mount()
+    });
+    let devices =
+        container.items("volumeDevices").filter(|device| device.name().starts_with(pod::CONTAINER_PREFIX));
+    let refuse = |part: Located<'_>| {
+        format!(
+            "{} mounts a volume of Postern's, or over one: remove it, agents get what they need",
+            part.path
+        )
+    };
+    mounts.chain(devices).map(refuse).collect()
+}
+
+/// The kind of a volume: the key beside its name. A volume without any is an emptyDir.
+pub(super) fn kind(volume: &Value) -> &str {
+    let keys = volume.as_object().into_iter().flat_map(|object| object.keys());
+    keys.map(String::as_str).find(|key| *key != "name").unwrap_or("emptyDir")
+}
+
+/// Postern's volumes, with all that the API server would fill in.
+fn made() -> [Value; 6] {
+    // In memory: what is no file of the node does not keep the cluster's autoscaler from moving the pod.
+    let memory = json!({"medium": "Memory", "sizeLimit": "32Mi"});
+    let field = |key: &str| json!({"path": key, "fieldRef": {"apiVersion": "v1", "fieldPath": format!("metadata.{key}")}});
+    [
+        json!({"name": pod::POLICY_CONFIG_MAP, "configMap": {"name": pod::POLICY_CONFIG_MAP, "defaultMode": 0o444}}),
+        json!({"name": pod::CA_SECRET, "secret": {"secretName": pod::CA_SECRET, "defaultMode": 0o444}}),
+        json!({
+            "name": pod::CREDENTIALS_SECRET,
+            "secret": {"secretName": pod::CREDENTIALS_SECRET, "defaultMode": 0o444},
+        }),
+        json!({
+            "name": POD_INFO,
+            "downwardAPI": {"defaultMode": 0o444, "items": [field("labels"), field("annotations")]},
+        }),
+        json!({"name": RUN, "emptyDir": memory}),
+        json!({"name": TRUST, "emptyDir": memory}),
+    ]
+}
+
+fn refuse_kind(volume: &Located<'_>, host_paths: &[String]) -> Option<String> {
+    let path = &volume.path;
+    match kind(volume.value) {
+        "hostPath" => refuse_host_path(volume, host_paths),
+        "projected" => None,
+        kind if KINDS.contains(&kind) => None,
+        kind => Some(format!(
+            "{path}.{kind} is mounted by the node, past the gateway: use a PersistentVolumeClaim, or what comes with the \
+             cluster"
+        )),
+    }
+}
+
+fn refuse_host_path(volume: &Located<'_>, host_paths: &[String]) -> Option<String> {
+    let field = volume.field("hostPath").field("path");
+    let written = field.value.as_str().unwrap_or_default();
+    let path = canonical(written);
+    let forbidden = FORBIDDEN_PATHS.iter().any(|other| is_within(&path, other) || is_within(other, &path));
+    if forbidden {
+        return Some(format!(
+            "{} {written:?} would reach the node or other containers: remove the volume",
+            field.path
+        ));
+    }
+    let listed = host_paths.iter().any(|listed| is_within(&path, &canonical(listed)));
+    (!listed).then(|| {
+        format!(
+            "{} {written:?} is not one that pods may mount: remove the volume, or have injection.hostPaths of \
+             Postern's settings list it",
+            field.path
+        )
+    })
+}
+
+/// A path without empty and dot segments; `/var/run` is a link to `/run`.
+fn canonical(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/').filter(|segment| !segment.is_empty() && *segment != ".") {
+        if segment == ".." {
+            segments.pop();
+        } else {
+            segments.push(segment);
+        }
+    }
+    if segments.starts_with(&["var", "run"]) {
+        segments.remove(0);
+    }
+    format!("/{}", segments.join("/"))
+}
+
+/// Whether a path is the other or below it.
+fn is_within(path: &str, other: &str) -> bool {
+    other == "/" || path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn keeps_token(pod: &Value) -> bool {
+    annotation(pod, pod::SERVICE_ACCOUNT_TOKEN) == "true"
+}
+
+fn is_automatic_name(name: &str) -> bool {
+    name.starts_with("kube-api-access-")
+}
+
+/// Whether a volume projects what proves the pod's identity to the API server.
+fn holds_token(volume: &Value) -> bool {
+    let sources = list(&volume["projected"], "sources");
+    sources
+        .iter()
+        .any(|source| !source["serviceAccountToken"].is_null() || !source["podCertificate"].is_null())
+}
+
+/// Whether nobody of the pod can write into a volume, so that the gateway may read a file of it.
+pub(super) fn is_read_only(pod: &Value, name: &str) -> bool {
+    let Some(volume) = list(&pod["spec"], "volumes").iter().find(|volume| text(volume, "name") == name)
+    else {
+        return false;
+    };
+    let everywhere = || {
+        let mounts = agents(pod).flat_map(|agent| list(agent.value, "volumeMounts"));
+        mounts.filter(|mount| text(mount, "name") == name).all(|mount| is_true(mount, "readOnly"))
+    };
+    match kind(volume) {
+        "configMap" | "secret" | "projected" | "downwardAPI" | "image" => true,
+        "persistentVolumeClaim" | "hostPath" | "csi" => everywhere(),
+        _ => false,
+    }
+}
