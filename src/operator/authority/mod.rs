@@ -24,7 +24,6 @@ mod testing;
 use std::collections::BTreeMap;
 
 pub use constraints::Constraints;
-pub use intermediate::not_after;
 pub use root::Root;
 
 use crate::tls::authority::{AuthorityError as Defect, MintError};
