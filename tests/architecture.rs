@@ -51,6 +51,8 @@ const PURE: &[&str] = &[
     "redirect/netlink/comparison",
     "redirect/netlink/foreign",
     "operator/injector",
+    "operator/authority/collapse",
+    "operator/authority/constraints",
 ];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.

@@ -82,7 +82,8 @@ CASES = {
     ),
 }
 
-# What a client is known to refuse although it should accept: client, then the leaf.
+# What a client is known to refuse although it should accept: client, then the leaf. Java holds an IPv4 address against
+# the exclusion of IPv6 octet by octet, runs past its end and gives up; without the exclusion GnuTLS would accept any IPv6.
 EXCEPTIONS = {("java", "the address"): REFUSES}
 
 

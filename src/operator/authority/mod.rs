@@ -17,7 +17,7 @@ mod root;
 mod rotation;
 
 #[cfg(test)]
-mod attacks;
+mod attack_tests;
 #[cfg(test)]
 mod testing;
 
