@@ -154,3 +154,16 @@ fn pull_policy() -> String {
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     quantity::duration(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_distribution_is_written_with_its_unit() {
+        let read = |text: &str| serde_yaml::from_str::<Root>(text).map(|root| root.distribution.as_secs());
+        assert_eq!(read("distribution: 168h").unwrap(), 604_800);
+        assert_eq!(read("source: Given").unwrap(), 604_800);
+        assert!(read("distribution: 168").unwrap_err().to_string().contains("expected a duration"));
+    }
+}
