@@ -1,5 +1,4 @@
 //! Ephemeral containers as `kubectl debug` adds them, by profile.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use serde_json::{Value, json};
 

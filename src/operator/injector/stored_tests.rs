@@ -1,5 +1,4 @@
 //! What is refused of pods as they would be stored, whoever changed them after the injector.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use serde_json::{Value, json};
 
