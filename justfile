@@ -28,6 +28,19 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
+# Writes what is made from the chart: its README's table of values, and the manifests of deploy/ (needs helm).
+generate-chart:
+    python3 scripts/chart_readme.py
+    scripts/deploy.sh
+
+# Fails where the chart's README is not what its values say.
+check-chart:
+    python3 scripts/chart_readme.py --check
+
+# The chart rendered, validated, installed, upgraded, uninstalled, and its admission policies attacked: an API server alone.
+e2e-chart:
+    python3 e2e/cluster/alone.py
+
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
     command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
