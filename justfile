@@ -28,16 +28,27 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
-# Writes what is made from the chart: its README's table of values, and the manifests of deploy/ (needs helm).
-generate-chart:
+# Writes what is made from the code: the CustomResourceDefinitions of the chart, its README's values, deploy/ (needs helm).
+generate:
+    cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory charts/postern/crds
     python3 scripts/chart_readme.py
     scripts/deploy.sh
 
-# Fails where the chart's README is not what its values say.
-check-chart:
+# Fails where what is generated is not what the code makes of it.
+check-generated:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    directory=$(mktemp -d)
+    trap 'rm -r "$directory"' EXIT
+    cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory "$directory"
+    diff --recursive --unified charts/postern/crds "$directory" || { echo "run \`just generate\`" >&2; exit 1; }
     python3 scripts/chart_readme.py --check
 
-# The chart rendered, validated, installed, upgraded, uninstalled, and its admission policies attacked: an API server alone.
+# Both images, each as an archive in target/images (needs buildah); `--debug` compiles faster.
+images *arguments:
+    scripts/images.sh {{ arguments }}
+
+# The chart rendered, validated, installed, upgraded, uninstalled, its admission policies attacked: on an API server alone.
 e2e-chart:
     python3 e2e/cluster/alone.py
 
@@ -91,4 +102,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: everything that takes minutes; the tests come last.
-ci: check-fmt check-gateway lint docs _e2e-netns-as-root sdks test
+ci: check-fmt check-gateway lint docs check-generated _e2e-netns-as-root sdks test

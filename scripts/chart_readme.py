@@ -19,7 +19,7 @@ def main():
     if "--check" not in sys.argv[1:]:
         readme.write_text(written)
     elif written != text:
-        print("charts/postern/README.md is not what values.yaml says: run `just generate-chart`", file=sys.stderr)
+        print("charts/postern/README.md is not what values.yaml says: run `just generate`", file=sys.stderr)
         return 1
     return 0
 
