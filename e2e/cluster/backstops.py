@@ -20,6 +20,7 @@ SYSTEM, LABELLED, OTHER, ENDING = "postern-system", "backstops-labelled", "backs
 OPERATOR = f"system:serviceaccount:{SYSTEM}:postern-operator"
 NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
 HOST_PATH = "/var/lib/datasets"
+TRACES = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"}
 OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
 PATIENCE = 20
 
@@ -87,7 +88,7 @@ def rendered():
         "--namespace",
         SYSTEM,
         "--set",
-        f"injection.hostPaths={{{HOST_PATH}}}",
+        f"injection.hostPaths={{{HOST_PATH}}},gateway.env[0].name={TRACES['name']},gateway.env[0].value={TRACES['value']}",
     ]
     return subprocess.run([*command, *options], check=True, capture_output=True).stdout
 
@@ -312,6 +313,9 @@ def shape(checks):
         "a gateway with a variable of its own",
         changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}),
     )
+    traced = "spec/initContainers/1/env/+"
+    admit("a gateway with the chart's variable", changed(good, traced, TRACES))
+    refuse("a gateway that traces elsewhere", changed(good, traced, TRACES | {"value": "http://evil:4317"}))
     refuse("a policy from another ConfigMap", changed(good, "spec/volumes/0/configMap/name", "mine"))
     over = changed(good, "spec/volumes/+", {"name": "mine", "configMap": {"name": "mine"}})
     over = changed(

@@ -56,7 +56,9 @@ MATRIX = {
         "operator": {"image": {"digest": DIGEST}},
         "gateway": {"image": {"tag": "1.2.3", "digest": DIGEST}, "formerImages": ["registry.example/old:1"]},
     },
-    "dual stack": {"gateway": {"dualStack": True}},
+    "dual stack, traced": {
+        "gateway": {"dualStack": True, "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://it's:4317"}]}
+    },
     "a proxy, roots and ranges": {
         "gateway": {
             "upstream": {
