@@ -196,9 +196,10 @@ impl Controller {
     ) -> Result<SystemTime, ObjectError> {
         let all: Vec<Document> = chosen.documents.values().cloned().collect();
         let mut data = chosen.packed.data.clone();
-        data.insert(pod::SETTINGS_KEY.to_owned(), self.settings.gateway.settings.clone());
-        if !self.settings.gateway.upstream_roots.is_empty() {
-            data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), self.settings.gateway.upstream_roots.clone());
+        let gateway = &self.settings.gateway;
+        data.insert(pod::SETTINGS_KEY.to_owned(), gateway.settings.clone());
+        if !gateway.upstream_roots.is_empty() {
+            data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), gateway.upstream_roots.clone());
         }
         data.insert(pod::REVISION_KEY.to_owned(), revision(&all));
         let binary = &chosen.packed.binary_data;
