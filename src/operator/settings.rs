@@ -301,4 +301,16 @@ gateway:
         assert_eq!(read("source: Given").unwrap(), 604_800);
         assert!(read("distribution: 168").unwrap_err().to_string().contains("expected a duration"));
     }
+
+    #[test]
+    fn what_the_chart_renders_is_read() {
+        let manifests = include_str!("../../deploy/postern.yaml");
+        let (_, rest) = manifests.split_once("\n  config.yaml: |\n").unwrap();
+        let text: String =
+            rest.split("\n---").next().unwrap().lines().map(|line| format!("{line}\n")).collect();
+        let settings = Settings::parse(&text, "config.yaml").unwrap();
+        assert_eq!(settings.namespace, "postern-system");
+        assert_eq!(settings.root.distribution, Duration::from_secs(7 * 24 * 60 * 60));
+        assert!(settings.gateway.settings.contains("fromEnv: POSTERN_NODE_ADDRESSES"));
+    }
 }
