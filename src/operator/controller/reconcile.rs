@@ -121,7 +121,8 @@ impl Controller {
         let last = current.policy.as_ref().map(unpack).unwrap_or_default();
         let last_good = self.readings.last_good(last.clone(), &scene.labels);
         let published = publish(&scene.candidates, &last_good, &scene.pods);
-        let others = self.settings.gateway.settings.len() + 1024;
+        let gateway = &self.settings.gateway;
+        let others = gateway.settings.len() + gateway.upstream_roots.len() + 1024;
         let (documents, packed, trouble) = match pack(&published.documents, others) {
             Ok(packed) => (published.documents, packed, None),
             Err(error) => {
@@ -195,7 +196,11 @@ impl Controller {
     ) -> Result<SystemTime, ObjectError> {
         let all: Vec<Document> = chosen.documents.values().cloned().collect();
         let mut data = chosen.packed.data.clone();
-        data.insert(pod::SETTINGS_KEY.to_owned(), self.settings.gateway.settings.clone());
+        let gateway = &self.settings.gateway;
+        data.insert(pod::SETTINGS_KEY.to_owned(), gateway.settings.clone());
+        if !gateway.upstream_roots.is_empty() {
+            data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), gateway.upstream_roots.clone());
+        }
         data.insert(pod::REVISION_KEY.to_owned(), revision(&all));
         let binary = &chosen.packed.binary_data;
         if let Some(map) = current {
