@@ -18,7 +18,7 @@ use crate::bind;
 use crate::cli::Output;
 use crate::drain::Drain;
 use crate::ledger::fresh_id;
-use crate::operator::cli::{Cli, Command, CrdsArgs, RunArgs};
+use crate::operator::cli::{Cli, Command, RunArgs};
 use crate::operator::controller::{self, metrics::Metrics};
 use crate::operator::election::{self, Candidate};
 use crate::operator::settings::Settings;
@@ -33,12 +33,8 @@ const GRACE: Duration = Duration::from_secs(12);
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(args) => operate(&args, cli.output),
-        Command::Crds(args) => crds(&args),
+        Command::Crds(args) => super::crds::run(&args, cli.output),
     }
-}
-
-fn crds(_args: &CrdsArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not joined yet")
 }
 
 fn operate(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {

@@ -1,11 +1,12 @@
 //! The operator's settings: one YAML file, written by the chart.
 
 use std::path::Path;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
-use crate::config::source;
+use crate::config::{quantity, source};
 use crate::problem::Problem;
 use crate::{config, pod};
 
@@ -76,6 +77,10 @@ pub struct Root {
     /// The Secret in Postern's namespace: `tls.crt`, `tls.key` and what `authority::Root` keeps there.
     pub secret: String,
     pub source: RootSource,
+    /// For how long agents are given the next root beside the present one before anything is issued by it, like `168h`
+    /// or `7d`: longer than agents run, since a process reads its roots when it starts.
+    #[serde(deserialize_with = "duration")]
+    pub distribution: Duration,
 }
 
 /// Who makes the root.
@@ -121,6 +126,8 @@ pub struct Redirect {
 pub struct Injection {
     /// Paths of the node that pods may mount, they and what is below.
     pub host_paths: Vec<String>,
+    /// Drivers of inline CSI volumes that pods may have, besides those that hold certificates and secrets alone.
+    pub csi_drivers: Vec<String>,
 }
 
 impl Settings {
@@ -209,7 +216,11 @@ impl Default for Admin {
 
 impl Default for Root {
     fn default() -> Self {
-        Self { secret: "postern-root-ca".to_owned(), source: RootSource::Generated }
+        Self {
+            secret: "postern-root-ca".to_owned(),
+            source: RootSource::Generated,
+            distribution: Duration::from_secs(7 * 24 * 60 * 60),
+        }
     }
 }
 
@@ -219,6 +230,10 @@ fn lease() -> String {
 
 fn pull_policy() -> String {
     "IfNotPresent".to_owned()
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    quantity::duration(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }
 
 #[cfg(test)]

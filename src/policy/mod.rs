@@ -14,7 +14,7 @@ pub mod compile;
 mod conflict;
 mod index;
 mod rule;
-mod selector;
+pub mod selector;
 
 mod condition;
 pub mod tool;
@@ -33,6 +33,7 @@ pub mod listing;
 mod naming;
 pub mod outlook;
 pub mod ruling;
+pub mod vouched;
 
 pub mod address;
 pub mod age;

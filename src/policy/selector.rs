@@ -4,7 +4,7 @@ use super::compile::Labels;
 use super::document::{Expression, Operator, Selector};
 
 /// Whether a pod with these labels is selected; an absent or empty selector selects every pod.
-pub(super) fn selects(selector: Option<&Selector>, labels: &Labels) -> bool {
+pub fn selects(selector: Option<&Selector>, labels: &Labels) -> bool {
     selector.is_none_or(|selector| {
         selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && selector.match_expressions.iter().all(|expression| holds(expression, labels))

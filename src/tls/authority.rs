@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use super::chain::Chain;
 pub use super::defect::{AuthorityError, MintError};
 use super::sign::Signer;
-use super::{PROVIDER, fingerprint, key};
+use super::{PROVIDER, certificate_pem, fingerprint, key};
 use crate::policy::name::Host;
 
 /// Clients' clocks may be this much behind.
@@ -93,7 +93,7 @@ impl Authority {
     /// PEM of the root: what agents are to trust.
     pub fn root_pem(&self) -> String {
         let der = self.chain.certificates.last().map(|root| root.as_ref()).unwrap_or_default();
-        super::pem(der)
+        certificate_pem(der)
     }
 
     /// When the first certificate of the chain becomes, and the first of it ceases to be, valid.
@@ -144,6 +144,19 @@ impl Authority {
             return Err(MintError::NotPermitted(host.clone()));
         }
         self.leaf_validity(now.into())
+    }
+
+    /// Issues a certificate as `params` describe it for the holder of `subject_key`: what is to be a CA below this one.
+    /// Its serial number and its authority key identifier are set here; whether clients accept it is for
+    /// [`Authority::load`] to say.
+    pub fn certify(
+        &self,
+        mut params: CertificateParams,
+        subject_key: &KeyPair,
+    ) -> Result<CertificateDer<'static>, MintError> {
+        params.serial_number = Some(serial_number().map_err(MintError::Signing)?);
+        params.use_authority_key_identifier_extension = true;
+        self.signer.sign(&params, subject_key).map_err(MintError::Signing)
     }
 
     fn leaf_validity(&self, now: OffsetDateTime) -> Result<(OffsetDateTime, OffsetDateTime), MintError> {

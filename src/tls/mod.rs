@@ -44,8 +44,8 @@ pub fn fingerprint(der: &[u8]) -> String {
     text
 }
 
-/// A certificate's DER as PEM.
-fn pem(der: &[u8]) -> String {
+/// A certificate as PEM (RFC 7468), from its DER.
+pub fn certificate_pem(der: &[u8]) -> String {
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
     for line in STANDARD.encode(der).as_bytes().chunks(64) {
         pem.extend(line.iter().map(|byte| char::from(*byte)));

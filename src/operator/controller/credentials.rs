@@ -1,0 +1,110 @@
+//! Copies what a namespace's policies refer to into its one Secret of credentials, each under its name.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::Api;
+
+use super::objects::{self, ObjectError};
+use crate::credential::GREATEST;
+use crate::pod;
+use crate::policy::document::{Credential, Document, SecretKeyRef};
+
+/// What was found of the credentials of a namespace.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// By credential name.
+    pub(super) data: BTreeMap<String, Vec<u8>>,
+    /// What is missing and how to mend it, by the key of the policy.
+    pub(super) missing: BTreeMap<String, Vec<String>>,
+    /// Which Secrets were read, and the version of each.
+    pub(super) sources: BTreeMap<String, Option<String>>,
+}
+
+/// Reads the Secrets that the documents of a namespace refer to, in that namespace alone, whatever they say: a policy
+/// of the cluster means the namespace of the pod (threat H8). What is not there is left out, and the gateway then
+/// denies what needs it.
+///
+/// # Errors
+/// The API server does not answer: nothing may be taken for missing then.
+pub(super) async fn gather(
+    client: &Client,
+    namespace: &str,
+    documents: &BTreeMap<String, Document>,
+) -> Result<Gathered, ObjectError> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let mut found: BTreeMap<&str, Result<Option<Secret>, String>> = BTreeMap::new();
+    for (_, _, reference) in references(documents) {
+        if found.contains_key(reference.name.as_str()) || is_own(&reference.name) {
+            continue;
+        }
+        let secret = match secrets.get_opt(&reference.name).await {
+            Ok(secret) => Ok(secret),
+            Err(kube::Error::Api(status)) if status.is_forbidden() => Err(status.message.clone()),
+            Err(error) => return Err(objects::failed("read", namespace, &reference.name, error)),
+        };
+        found.insert(&reference.name, secret);
+    }
+    let mut gathered = Gathered::default();
+    for (key, credential, reference) in references(documents) {
+        match value(namespace, reference, found.get(reference.name.as_str())) {
+            Ok(bytes) => drop(gathered.data.insert(credential.name.clone(), bytes)),
+            Err(why) => {
+                let sentence =
+                    format!("credential `{}`: {why}; requests that need it are denied", credential.name);
+                gathered.missing.entry(key.clone()).or_default().push(sentence);
+            }
+        }
+    }
+    for (name, secret) in found {
+        let version = secret.ok().flatten().and_then(|secret| secret.metadata.resource_version);
+        gathered.sources.insert(name.to_owned(), version);
+    }
+    Ok(gathered)
+}
+
+/// Every credential with a reference, and the key of its policy.
+fn references(
+    documents: &BTreeMap<String, Document>,
+) -> impl Iterator<Item = (&String, &Credential, &SecretKeyRef)> {
+    documents.iter().flat_map(|(key, document)| {
+        let credentials = document.spec.credentials.iter();
+        credentials.filter_map(move |credential| Some((key, credential, credential.secret_key_ref.as_ref()?)))
+    })
+}
+
+/// Postern's own Secrets are nobody's credential: the CA's key would go to a host that the policy names.
+fn is_own(name: &str) -> bool {
+    name == pod::CA_SECRET || name == pod::CREDENTIALS_SECRET
+}
+
+fn value(
+    namespace: &str,
+    reference: &SecretKeyRef,
+    found: Option<&Result<Option<Secret>, String>>,
+) -> Result<Vec<u8>, String> {
+    let SecretKeyRef { name, key } = reference;
+    let secret = match found {
+        None => return Err(format!("the Secret {name} is Postern's own: name another one")),
+        Some(Err(why)) => {
+            return Err(format!("the operator may not read the Secret {namespace}/{name}: {why}"));
+        }
+        Some(Ok(None)) => {
+            return Err(format!("there is no Secret {namespace}/{name}: create it with the key {key}"));
+        }
+        Some(Ok(Some(secret))) => secret,
+    };
+    let value = secret.data.as_ref().and_then(|data| data.get(key));
+    match value {
+        None => Err(format!("the Secret {namespace}/{name} has no key {key}: add it")),
+        Some(value) if value.0.is_empty() => {
+            Err(format!("the key {key} of the Secret {namespace}/{name} is empty: put the credential there"))
+        }
+        Some(value) if value.0.len() > GREATEST => Err(format!(
+            "the key {key} of the Secret {namespace}/{name} is longer than {GREATEST} bytes, which no credential is"
+        )),
+        // As it is, a newline at its end too: the gateway reads it as it reads a file.
+        Some(value) => Ok(value.0.clone()),
+    }
+}

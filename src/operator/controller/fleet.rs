@@ -1,0 +1,235 @@
+//! What pods say of themselves, read after read: which enforce the revision, which drift, which must go. Pure.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long a pod may be without the revision before that is worth telling.
+const DRIFT: Duration = Duration::from_mins(2);
+/// A pod says this often, and this long, that its interception is unproven before it is deleted.
+const UNPROVEN_READS: u32 = 3;
+const UNPROVEN_FOR: Duration = Duration::from_secs(10);
+/// How often a pod is asked: while it is awaited, when that takes long, while it is not proven, and else.
+const EAGER: Duration = Duration::from_secs(1);
+const PATIENT: Duration = Duration::from_secs(5);
+const CALM: Duration = Duration::from_secs(20);
+/// How long a pod is asked eagerly after a change.
+const EAGERNESS: Duration = Duration::from_secs(30);
+
+/// What a gateway answers at `/metrics`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// `postern_policy_info`.
+    pub(super) revision: Option<String>,
+    /// `postern_interception_proven`.
+    pub(super) proven: Option<bool>,
+}
+
+/// What is known of one pod.
+#[derive(Debug)]
+pub(super) struct Sight {
+    answer: Option<Answer>,
+    asked: Option<Instant>,
+    /// Since when it does not have the revision that it should have.
+    behind: Option<(String, Instant)>,
+    drift_told: bool,
+    unproven: Option<(u32, Instant)>,
+}
+
+/// Where a pod stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Enforcing,
+    Behind,
+    Drifting,
+    Unproven,
+    Unreachable,
+}
+
+/// What is to be done about a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Consequence {
+    /// It has been without the revision for too long; said once for each revision.
+    Drift,
+    /// Its agent may be talking past its gateway.
+    Delete,
+}
+
+impl State {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Enforcing, Self::Behind, Self::Drifting, Self::Unproven, Self::Unreachable];
+
+    /// As the metric has it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Enforcing => "enforcing",
+            Self::Behind => "behind",
+            Self::Drifting => "drifting",
+            Self::Unproven => "unproven",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
+impl Sight {
+    pub(super) fn new() -> Self {
+        Self { answer: None, asked: None, behind: None, drift_told: false, unproven: None }
+    }
+
+    /// Whether the pod is to be asked now, `wanted` being the revision it should enforce.
+    pub(super) fn is_due(&self, wanted: &str, now: Instant) -> bool {
+        let Some(asked) = self.asked else { return true };
+        now >= asked + self.pace(wanted, now)
+    }
+
+    fn pace(&self, wanted: &str, now: Instant) -> Duration {
+        if self.unproven.is_some() {
+            return PATIENT;
+        }
+        match &self.behind {
+            None if self.enforces(wanted) => CALM,
+            Some((revision, since)) if revision == wanted && now >= *since + EAGERNESS => PATIENT,
+            None | Some(_) => EAGER,
+        }
+    }
+
+    /// Takes what the pod answered, or that it did not.
+    pub(super) fn learn(
+        &mut self,
+        wanted: &str,
+        answer: Option<Answer>,
+        now: Instant,
+    ) -> Option<Consequence> {
+        self.asked = Some(now);
+        self.unproven = match &answer {
+            Some(Answer { proven: Some(false), .. }) => {
+                let (reads, since) = self.unproven.unwrap_or((0, now));
+                Some((reads + 1, since))
+            }
+            // One that does not answer has said nothing new: it is neither proven nor counted against.
+            Some(_) | None => None,
+        };
+        self.answer = answer;
+        if self.unproven.is_some_and(|(reads, since)| reads >= UNPROVEN_READS && now >= since + UNPROVEN_FOR)
+        {
+            self.unproven = None;
+            return Some(Consequence::Delete);
+        }
+        if self.enforces(wanted) {
+            (self.behind, self.drift_told) = (None, false);
+            return None;
+        }
+        let since = match &self.behind {
+            Some((revision, since)) if revision == wanted => *since,
+            Some(_) | None => {
+                (self.behind, self.drift_told) = (Some((wanted.to_owned(), now)), false);
+                now
+            }
+        };
+        let drifts = now >= since + DRIFT && !self.drift_told;
+        self.drift_told |= drifts;
+        drifts.then_some(Consequence::Drift)
+    }
+
+    /// Where the pod stands.
+    pub(super) fn state(&self, wanted: &str) -> State {
+        match &self.answer {
+            None => State::Unreachable,
+            Some(Answer { proven: Some(false), .. }) => State::Unproven,
+            Some(_) if self.enforces(wanted) => State::Enforcing,
+            Some(_) if self.drift_told => State::Drifting,
+            Some(_) => State::Behind,
+        }
+    }
+
+    /// Whether two minutes have passed without the revision, which a pod that does not answer has not either.
+    pub(super) fn drifts(&self) -> bool {
+        self.drift_told
+    }
+
+    /// What it said last.
+    pub(super) fn revision(&self) -> Option<&str> {
+        self.answer.as_ref()?.revision.as_deref()
+    }
+
+    fn enforces(&self, wanted: &str) -> bool {
+        self.answer
+            .as_ref()
+            .is_some_and(|answer| answer.revision.as_deref() == Some(wanted) && answer.proven != Some(false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn says(revision: &str, proven: bool) -> Option<Answer> {
+        Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven) })
+    }
+
+    #[test]
+    fn a_pod_is_asked_each_second_until_it_enforces_and_then_rarely() {
+        let start = Instant::now();
+        let mut sight = Sight::new();
+        assert!(sight.is_due("new", start));
+        sight.learn("new", says("old", true), start);
+        assert_eq!(sight.state("new"), State::Behind);
+        assert!(sight.is_due("new", start + SECOND));
+        sight.learn("new", says("new", true), start + SECOND);
+        assert_eq!(sight.state("new"), State::Enforcing);
+        assert!(!sight.is_due("new", start + 5 * SECOND));
+        assert!(sight.is_due("new", start + 21 * SECOND));
+        assert!(sight.is_due("newer", start + 2 * SECOND), "a new revision is asked for at once");
+    }
+
+    #[test]
+    fn drift_is_told_once_for_each_revision_after_two_minutes() {
+        let start = Instant::now();
+        let mut sight = Sight::new();
+        let mut told = Vec::new();
+        for second in 0..300 {
+            if sight.learn("new", says("old", true), start + second * SECOND) == Some(Consequence::Drift) {
+                told.push(second);
+            }
+        }
+        assert_eq!(told, [120]);
+        assert_eq!(sight.state("new"), State::Drifting);
+        sight.learn("newer", says("old", true), start + 300 * SECOND);
+        assert_eq!(sight.state("newer"), State::Behind, "it has two minutes again");
+    }
+
+    #[test]
+    fn a_pod_that_does_not_answer_drifts_too_and_is_never_deleted() {
+        let start = Instant::now();
+        let mut sight = Sight::new();
+        let told: Vec<Consequence> =
+            (0..300).filter_map(|second| sight.learn("new", None, start + second * SECOND)).collect();
+        assert_eq!(told, [Consequence::Drift]);
+        assert_eq!(sight.state("new"), State::Unreachable);
+    }
+
+    #[test]
+    fn a_pod_that_stays_unproven_is_deleted_and_one_that_recovers_is_not() {
+        let start = Instant::now();
+        let unproven = |seconds: &[u32]| {
+            let mut sight = Sight::new();
+            seconds
+                .iter()
+                .map(|at| sight.learn("r", says("r", false), start + *at * SECOND))
+                .next_back()
+                .flatten()
+        };
+        assert_eq!(unproven(&[0, 5, 10]), Some(Consequence::Delete));
+        assert_eq!(unproven(&[0, 1, 2]), None, "three reads within a moment are one");
+        assert_eq!(unproven(&[0, 20]), None, "two reads are not three");
+
+        let mut sight = Sight::new();
+        for (second, proven) in [(0, false), (5, false), (10, true), (15, false), (20, false)] {
+            assert_eq!(sight.learn("r", says("r", proven), start + second * SECOND), None);
+        }
+        assert_eq!(sight.state("r"), State::Unproven);
+        assert_eq!(sight.learn("r", None, start + 30 * SECOND), None, "silence is no answer");
+    }
+}

@@ -1,0 +1,182 @@
+//! How documents lie in the ConfigMap: one a key, or all of them compressed where they would not fit. Pure.
+
+use std::collections::BTreeMap;
+
+use compression_codecs::core::Level;
+use compression_codecs::core::util::{PartialBuffer, WriteBuffer};
+use compression_codecs::{EncodeV2, GzipEncoder};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::publish::key;
+use crate::pod;
+use crate::policy::document::{self, Document};
+use crate::wire::coding::{Decoder, Limits, Wrote};
+
+/// What the API server takes of values in one ConfigMap.
+const BOUND: usize = 1 << 20;
+/// Beyond this, documents go compressed.
+const PLAIN: usize = 900 << 10;
+/// What a gateway reads of policies at most.
+const DECODED: usize = 16 << 20;
+
+/// Documents as they are put into a ConfigMap.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Packed {
+    pub(super) data: BTreeMap<String, String>,
+    pub(super) binary_data: BTreeMap<String, ByteString>,
+}
+
+/// Documents that fit in no ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the namespace's policies are {bytes} bytes, {compressed} of them compressed, and a ConfigMap holds 1 MiB: shorten or split what they list"
+)]
+pub(super) struct TooLarge {
+    pub(super) bytes: usize,
+    pub(super) compressed: usize,
+}
+
+/// Packs documents beside `others` bytes of other values.
+pub(super) fn pack(documents: &BTreeMap<String, Document>, others: usize) -> Result<Packed, TooLarge> {
+    let texts: BTreeMap<String, String> = documents
+        .iter()
+        .map(|(key, document)| (key.clone(), serde_json::to_string(document).unwrap_or_default()))
+        .collect();
+    let bytes = texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+    if bytes + others <= PLAIN {
+        return Ok(Packed { data: texts, binary_data: BTreeMap::new() });
+    }
+    let joined = texts.into_values().collect::<Vec<_>>().join("\n---\n");
+    let compressed = gzip(joined.as_bytes());
+    if compressed.len() + others > BOUND || bytes > DECODED {
+        return Err(TooLarge { bytes, compressed: compressed.len() });
+    }
+    let binary_data = BTreeMap::from([(pod::COMPRESSED_KEY.to_owned(), ByteString(compressed))]);
+    Ok(Packed { data: BTreeMap::new(), binary_data })
+}
+
+/// The documents of a ConfigMap by their keys; what this version cannot read is left out.
+pub(super) fn unpack(map: &ConfigMap) -> BTreeMap<String, Document> {
+    let plain = map.data.iter().flatten().filter(|(key, _)| key.ends_with(".json"));
+    let texts = plain.map(|(_, text)| text.clone());
+    let binary = map.binary_data.iter().flatten().find(|(key, _)| *key == pod::COMPRESSED_KEY);
+    let joined = binary.and_then(|(_, bytes)| String::from_utf8(gunzip(&bytes.0)?).ok()).unwrap_or_default();
+    let compressed = joined.split("\n---\n").filter(|text| !text.is_empty()).map(str::to_owned);
+    texts.chain(compressed).filter_map(|text| read(&text)).collect()
+}
+
+/// A document by its key, which is also the file of its problems.
+fn read(text: &str) -> Option<(String, Document)> {
+    let first = document::parse("", text).ok()?.pop()?;
+    keyed(&first)
+}
+
+/// The same document, read again so that its key is the file of its problems, as a gateway reads it.
+pub(super) fn keyed(document: &Document) -> Option<(String, Document)> {
+    let key = key(document.kind?, &document.metadata.name);
+    let text = serde_json::to_string(document).ok()?;
+    let document = document::parse(&key, &text).ok()?.pop()?;
+    Some((key, document))
+}
+
+/// Compresses; the same bytes give the same bytes.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzipEncoder::new(Level::Default.into());
+    let mut scratch = vec![0; 64 << 10];
+    let mut encoded = Vec::new();
+    let mut input = PartialBuffer::new(bytes);
+    let mut finished = false;
+    while !finished {
+        let mut output = WriteBuffer::new_initialized(&mut scratch);
+        // Writing to memory does not fail.
+        finished = if input.unwritten().is_empty() {
+            encoder.finish(&mut output).unwrap_or(true)
+        } else {
+            encoder.encode(&mut input, &mut output).is_err()
+        };
+        encoded.extend_from_slice(output.written());
+    }
+    encoded
+}
+
+/// Decompresses at most what a gateway would read.
+fn gunzip(mut bytes: &[u8]) -> Option<Vec<u8>> {
+    let limits = Limits { decoded_bytes: 2 * DECODED as u64, ..Limits::default() };
+    let mut decoder = Decoder::for_header("gzip", limits).ok()??;
+    let mut decoded = Vec::new();
+    while decoder.write(&mut bytes, &mut decoded).ok()? == Wrote::Full {}
+    decoder.finish().ok()?;
+    Some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{candidate, policy};
+    use super::*;
+
+    /// Policies of about this many bytes in all, their names counted, of hosts that compress or do not.
+    fn documents(bytes: usize, compressible: bool) -> BTreeMap<String, Document> {
+        let each = 64 << 10;
+        (0..bytes.div_ceil(each))
+            .map(|number| {
+                let host = |at: usize| {
+                    let text = format!("{number}-{at}");
+                    let digest = crate::digest::sha256_hex(text.as_bytes());
+                    if compressible {
+                        format!("host-{text}.example.com")
+                    } else {
+                        format!("{}.{}", &digest[..32], &digest[32..])
+                    }
+                };
+                let hosts: Vec<String> = (0..each / if compressible { 26 } else { 68 }).map(host).collect();
+                let spec = format!(
+                    "destinations: [{{name: d, action: Tunnel, hosts: [{}]}}]",
+                    hosts.iter().map(|host| format!("{host:?}")).collect::<Vec<_>>().join(", ")
+                );
+                let document = candidate(&policy(&format!("p{number}"), &spec)).read.unwrap();
+                keyed(&document).unwrap()
+            })
+            .collect()
+    }
+
+    fn map(packed: Packed) -> ConfigMap {
+        ConfigMap { data: Some(packed.data), binary_data: Some(packed.binary_data), ..ConfigMap::default() }
+    }
+
+    fn revision(documents: &BTreeMap<String, Document>) -> String {
+        crate::policy::compile::revision(&documents.values().cloned().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_few_documents_lie_one_a_key() {
+        let all = documents(1 << 16, true);
+        let packed = pack(&all, 1000).unwrap();
+        assert!(packed.data.contains_key("namespace-p0.json") && packed.binary_data.is_empty());
+        assert_eq!(revision(&unpack(&map(packed))), revision(&all));
+    }
+
+    #[test]
+    fn a_revision_near_a_mebibyte_goes_compressed() {
+        let all = documents(1 << 20, true);
+        let packed = pack(&all, 1000).unwrap();
+        assert!(packed.data.is_empty());
+        assert!(packed.binary_data[pod::COMPRESSED_KEY].0.len() < 512 << 10);
+        assert_eq!(pack(&all, 1000).unwrap(), packed, "the same documents are the same bytes");
+        assert_eq!(revision(&unpack(&map(packed))), revision(&all));
+    }
+
+    #[test]
+    fn what_does_not_fit_even_compressed_is_said() {
+        let error = pack(&documents(3 << 20, false), 1000).unwrap_err();
+        assert!(error.compressed > BOUND && error.to_string().contains("1 MiB"), "{error}");
+    }
+
+    #[test]
+    fn what_this_version_cannot_read_is_left_out() {
+        let all = documents(1000, true);
+        let mut map = map(pack(&all, 0).unwrap());
+        map.data.as_mut().unwrap().insert("namespace-x.json".to_owned(), "{\"kind\": \"Later\"}".to_owned());
+        assert_eq!(unpack(&map).len(), all.len());
+    }
+}

@@ -1,0 +1,242 @@
+//! Asks gateways what they enforce, at the admin port of their pods.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+use http::{Request, header};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, Preconditions};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::Controller;
+use super::fleet::{Answer, Consequence, Sight, State};
+use super::objects::said;
+use super::watch::Guarded;
+
+/// Where gateways have their admin server.
+const ADMIN_PORT: u16 = 15090;
+/// How long an answer may take, connecting to it included.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest exposition that is read.
+const BYTES: usize = 1 << 20;
+/// How many pods are asked at once.
+const AT_ONCE: usize = 32;
+/// How often it is looked who is due.
+const TICK: Duration = Duration::from_secs(1);
+/// How long kubelet lets a pod end by itself whose agent may be talking past its gateway.
+const GRACE: u32 = 1;
+
+impl Controller {
+    /// Asks pods for ever.
+    pub(super) async fn watch_fleet(&self) {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            self.ask_fleet().await;
+        }
+    }
+
+    async fn ask_fleet(&self) {
+        let due = self.due(Instant::now());
+        let asked = due.into_iter().map(|(pod, wanted, address)| async move {
+            let answer = ask(SocketAddr::new(address, ADMIN_PORT)).await;
+            self.learn(&pod, &wanted, answer).await;
+        });
+        stream::iter(asked).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        self.count();
+    }
+
+    /// The pods that are to be asked now, and the revision that each should enforce.
+    fn due(&self, now: Instant) -> Vec<(Guarded, String, IpAddr)> {
+        let reports = self.reports.all();
+        let pods = self.watched.pods();
+        let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let there: HashSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
+        fleet.retain(|uid, _| there.contains(uid.as_str()));
+        let running = pods.into_iter().filter(|pod| pod.running && !pod.leaving);
+        running
+            .filter_map(|pod| {
+                let wanted = reports.get(&pod.namespace)?.revision.clone();
+                let address = pod.address?;
+                let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
+                sight.is_due(&wanted, now).then_some((pod, wanted, address))
+            })
+            .collect()
+    }
+
+    /// Takes what a pod answered, and does what follows.
+    pub(super) async fn learn(&self, pod: &Guarded, wanted: &str, answer: Option<Answer>) {
+        let (consequence, said) = {
+            let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+            let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
+            let before = sight.state(wanted);
+            let consequence = sight.learn(wanted, answer, Instant::now());
+            if sight.state(wanted) != before || consequence.is_some() {
+                self.outdated();
+            }
+            (consequence, sight.revision().map(str::to_owned))
+        };
+        match consequence {
+            None => {}
+            Some(Consequence::Drift) => {
+                let says = said.map_or_else(
+                    || format!("its gateway does not answer on port {ADMIN_PORT}"),
+                    |revision| format!("its gateway says {revision}"),
+                );
+                let note =
+                    format!("The pod does not enforce policy revision {wanted} after two minutes: {says}");
+                tracing::warn!(namespace = pod.namespace, pod = pod.name, note, "drift");
+                self.warn(&pod.reference(), "PolicyDrift", "Enforce", note).await;
+            }
+            Some(Consequence::Delete) => self.delete(pod).await,
+        }
+    }
+
+    /// Deletes a pod whose agent may be talking past its gateway: that it is not ready would not stop the agent.
+    async fn delete(&self, pod: &Guarded) {
+        let (namespace, name) = (pod.namespace.as_str(), pod.name.as_str());
+        let note = "The gateway cannot prove that the pod's traffic passes through it: the pod is deleted"
+            .to_owned();
+        tracing::error!(namespace, name, "a pod's interception stays unproven: deleting it");
+        self.warn(&pod.reference(), "InterceptionUnproven", "Delete", note).await;
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let parameters = DeleteParams {
+            grace_period_seconds: Some(GRACE),
+            preconditions: Some(Preconditions { uid: Some(pod.uid.clone()), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        match pods.delete(name, &parameters).await {
+            Ok(_) => self.metrics.deleted(),
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(error) => {
+                tracing::error!(namespace, name, error = said(&error), "a pod could not be deleted")
+            }
+        }
+    }
+
+    /// Where each pod stands, by its UID; one that was never asked is not among them.
+    pub(super) fn states(&self) -> BTreeMap<String, (State, bool)> {
+        let reports = self.reports.all();
+        let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let pods = self.watched.pods();
+        let states = pods.iter().filter_map(|pod| {
+            let wanted = &reports.get(&pod.namespace)?.revision;
+            let sight = fleet.get(&pod.uid)?;
+            Some((pod.uid.clone(), (sight.state(wanted), sight.drifts())))
+        });
+        states.collect()
+    }
+
+    fn count(&self) {
+        let states = self.states();
+        for state in State::ALL {
+            self.metrics.pods(state.word(), states.values().filter(|(its, _)| *its == state).count());
+        }
+        self.metrics.namespaces(self.reports.all().len());
+    }
+}
+
+/// Reads a gateway's metrics; none where it does not answer in time and in bounds.
+pub(super) async fn ask(address: SocketAddr) -> Option<Answer> {
+    timeout(PATIENCE, exposition(address)).await.ok().flatten().map(|text| read(&text))
+}
+
+async fn exposition(address: SocketAddr) -> Option<String> {
+    let stream = TcpStream::connect(address).await.ok()?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+    let request = Request::get("/metrics")
+        .header(header::HOST, address.to_string())
+        .header(header::CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .ok()?;
+    let answer = async {
+        let response = sender.send_request(request).await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let body = Limited::new(response.into_body(), BYTES).collect().await.ok()?;
+        String::from_utf8(body.to_bytes().to_vec()).ok()
+    };
+    // The connection ends by itself with what is still to be read.
+    let driven = async {
+        let _ = connection.await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        answer = answer => answer,
+        () = driven => None,
+    }
+}
+
+/// Finds what is asked for in an exposition.
+fn read(text: &str) -> Answer {
+    let mut answer = Answer::default();
+    for line in text.lines() {
+        if let Some(labels) = line.strip_prefix("postern_policy_info{") {
+            let in_force = !labels.ends_with(" 0");
+            let value = labels.split_once("revision=\"").and_then(|(_, rest)| rest.split_once('"'));
+            if let Some((revision, _)) = value.filter(|_| in_force) {
+                answer.revision = Some(revision.to_owned());
+            }
+        } else if let Some(value) = line.strip_prefix("postern_interception_proven ") {
+            answer.proven = Some(value.trim() != "0");
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Asks a server that answers with these bytes.
+    async fn asked(answer: Vec<u8>) -> Option<Answer> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 1024]).await;
+            // Who has heard enough hangs up.
+            let _ = stream.write_all(&answer).await;
+        };
+        tokio::join!(ask(address), serve).0
+    }
+
+    fn response(body: &str) -> Vec<u8> {
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    }
+
+    #[tokio::test]
+    async fn a_gateway_says_what_it_enforces() {
+        let text = "# HELP x\npostern_policy_info{revision=\"sha256:aa\"} 1\npostern_interception_proven 1\n";
+        let answer = asked(response(text)).await;
+        assert_eq!(answer, Some(Answer { revision: Some("sha256:aa".to_owned()), proven: Some(true) }));
+        let answer = asked(response("postern_interception_proven 0\n")).await;
+        assert_eq!(answer, Some(Answer { revision: None, proven: Some(false) }));
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_end_or_of_another_kind_is_no_answer() {
+        assert_eq!(asked(response(&"x".repeat(BYTES + 1))).await, None);
+        assert_eq!(asked(b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n".to_vec()).await, None);
+        assert_eq!(asked(b"220 mail.example ESMTP\r\n".to_vec()).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_answer_is_not_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        assert_eq!(ask(listener.local_addr().unwrap()).await, None);
+    }
+}

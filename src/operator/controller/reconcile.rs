@@ -1,0 +1,246 @@
+//! One turn of one namespace: what its policies, pods and secrets ask for is compared with what is there, and written.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::credentials::{Gathered, gather};
+use super::objects::{self, Current, ObjectError, apply, delete};
+use super::packing::{Packed, pack, unpack};
+use super::publish::{Refusal, publish};
+use super::queue::Turn;
+use super::report::{Report, Trouble};
+use super::watch::Scene;
+use super::{Controller, certificate};
+use crate::operator::authority::Constraints;
+use crate::pod;
+use crate::policy::compile::revision;
+use crate::policy::document::Document;
+
+/// How long one turn may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a namespace is to have.
+#[derive(Debug)]
+struct Chosen {
+    documents: BTreeMap<String, Document>,
+    refused: BTreeMap<String, Refusal>,
+    packed: Packed,
+    trouble: Option<Trouble>,
+}
+
+/// The CA that a namespace has.
+#[derive(Debug, Default)]
+struct Ca {
+    data: BTreeMap<String, Vec<u8>>,
+    trouble: Option<Trouble>,
+    unconstrained: bool,
+}
+
+impl Controller {
+    /// Takes one turn, notes how it ended, and says so.
+    pub(super) async fn turn(&self, namespace: String) -> (String, Turn) {
+        let reconciled = tokio::time::timeout(PATIENCE, self.reconcile(&namespace, SystemTime::now())).await;
+        let error = match reconciled {
+            Ok(Ok(turn)) => {
+                self.metrics.reconciled(true);
+                return (namespace, turn);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("the API server took longer than {} s", PATIENCE.as_secs()),
+        };
+        tracing::warn!(namespace, error, "a namespace could not be brought up to date");
+        self.metrics.reconciled(false);
+        self.reports.failed(&namespace, error);
+        self.outdated();
+        (namespace, Turn::Failed)
+    }
+
+    /// Brings a namespace up to date. What was written stays written where a later step fails, in an order in which
+    /// that harms nobody: the CA that a revision needs, the credentials, then the revision.
+    pub(super) async fn reconcile(&self, namespace: &str, now: SystemTime) -> Result<Turn, ObjectError> {
+        let Some(scene) = self.scene(namespace) else {
+            self.forget(namespace);
+            return Ok(Turn::Gone);
+        };
+        if scene.leaving || !scene.is_kept() {
+            self.forget(namespace);
+            if !scene.leaving {
+                self.withdraw(namespace).await?;
+            }
+            return Ok(Turn::Done);
+        }
+        let current = Current::read(&self.client, namespace).await?;
+        let chosen = self.choose(&scene, &current);
+        let ca = self.keep_ca(namespace, &chosen.documents, &current, now).await?;
+        let gathered = self.keep_credentials(namespace, &chosen.documents, &current).await?;
+        let synced_at = self.keep_policy(namespace, &chosen, current.policy.as_ref(), now).await?;
+        self.metrics
+            .ca(namespace, ca.data.get(pod::CA_CERTIFICATE_KEY).and_then(|pem| certificate::not_after(pem)));
+        let all: Vec<Document> = chosen.documents.values().cloned().collect();
+        let report = Report {
+            revision: revision(&all),
+            secrets: digest(&[&ca.data, &gathered.data]),
+            synced_at,
+            documents: chosen.documents,
+            refused: chosen.refused,
+            credentials: gathered.missing,
+            sources: gathered.sources,
+            trouble: chosen.trouble.or(ca.trouble),
+            unconstrained: ca.unconstrained,
+        };
+        self.reports.put(namespace, report);
+        self.published.notify_one();
+        self.outdated();
+        Ok(Turn::Done)
+    }
+
+    /// A namespace that has no injected pods and wants none has no objects of the operator's.
+    async fn withdraw(&self, namespace: &str) -> Result<(), ObjectError> {
+        for (kind, name) in self.watched.kept(namespace) {
+            tracing::info!(namespace, name, "the namespace is not injected any more");
+            if kind == "ConfigMap" {
+                delete::<ConfigMap>(&self.client, namespace, name).await?;
+            } else {
+                delete::<Secret>(&self.client, namespace, name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, namespace: &str) {
+        self.reports.forget(namespace);
+        self.metrics.ca(namespace, None);
+        self.outdated();
+    }
+
+    fn choose(&self, scene: &Scene, current: &Current) -> Chosen {
+        let last = current.policy.as_ref().map(unpack).unwrap_or_default();
+        let last_good = self.readings.last_good(last.clone(), &scene.labels);
+        let published = publish(&scene.candidates, &last_good, &scene.pods);
+        let others = self.settings.gateway.settings.len() + 1024;
+        let (documents, packed, trouble) = match pack(&published.documents, others) {
+            Ok(packed) => (published.documents, packed, None),
+            Err(error) => {
+                let message = format!("{error}; what was published before stays in force");
+                let packed = pack(&last, others).unwrap_or_default();
+                (last, packed, Some(Trouble { reason: "TooLarge", message }))
+            }
+        };
+        Chosen { documents, refused: published.refused, packed, trouble }
+    }
+
+    /// Issues the namespace's CA where it is due. Without a root nothing is issued and policies are published all the
+    /// same: what they tighten holds, and what they inspect that the CA cannot vouch for is denied.
+    async fn keep_ca(
+        &self,
+        namespace: &str,
+        documents: &BTreeMap<String, Document>,
+        current: &Current,
+        now: SystemTime,
+    ) -> Result<Ca, ObjectError> {
+        let all: Vec<Document> = documents.values().cloned().collect();
+        let wanted = Constraints::of(&all);
+        let issued = current.ca.as_ref();
+        let trouble = |reason, message| Ca {
+            data: issued.cloned().unwrap_or_default(),
+            trouble: Some(Trouble { reason, message }),
+            unconstrained: wanted.is_unconstrained(),
+        };
+        let missing = || Err("the root CA has not been read yet".to_owned());
+        let root = match self.root.now().unwrap_or_else(missing) {
+            Ok(root) => root,
+            Err(why) => return Ok(trouble("RootUnavailable", format!("no CA can be issued: {why}"))),
+        };
+        let Some(due) = root.due(issued, &wanted, now) else {
+            let data = issued.cloned().unwrap_or_default();
+            return Ok(Ca { data, trouble: None, unconstrained: wanted.is_unconstrained() });
+        };
+        let data = match root.issue(namespace, &wanted, issued, now) {
+            Ok(data) => data,
+            Err(error) => {
+                return Ok(trouble("CaNotIssued", format!("the namespace's CA cannot be issued: {error}")));
+            }
+        };
+        apply(&self.client, &objects::secret(namespace, pod::CA_SECRET, &data)).await?;
+        tracing::info!(namespace, ?due, "issued the namespace's CA");
+        Ok(Ca { data, trouble: None, unconstrained: wanted.is_unconstrained() })
+    }
+
+    async fn keep_credentials(
+        &self,
+        namespace: &str,
+        documents: &BTreeMap<String, Document>,
+        current: &Current,
+    ) -> Result<Gathered, ObjectError> {
+        let gathered = gather(&self.client, namespace, documents).await?;
+        if current.credentials.as_ref() != Some(&gathered.data) {
+            apply(&self.client, &objects::secret(namespace, pod::CREDENTIALS_SECRET, &gathered.data)).await?;
+            let credentials = gathered.data.len();
+            tracing::info!(namespace, credentials, "wrote the namespace's credentials");
+        }
+        Ok(gathered)
+    }
+
+    /// Writes the ConfigMap where it is to say something else. Answers when it was vouched for.
+    async fn keep_policy(
+        &self,
+        namespace: &str,
+        chosen: &Chosen,
+        current: Option<&ConfigMap>,
+        now: SystemTime,
+    ) -> Result<SystemTime, ObjectError> {
+        let all: Vec<Document> = chosen.documents.values().cloned().collect();
+        let mut data = chosen.packed.data.clone();
+        data.insert(pod::SETTINGS_KEY.to_owned(), self.settings.gateway.settings.clone());
+        data.insert(pod::REVISION_KEY.to_owned(), revision(&all));
+        let binary = &chosen.packed.binary_data;
+        if let Some(map) = current {
+            let mut there = map.data.clone().unwrap_or_default();
+            let synced = there.remove(pod::SYNCED_AT_KEY);
+            let same = there == data && map.binary_data.as_ref().unwrap_or(&BTreeMap::new()) == binary;
+            if let Some(synced_at) = synced.as_deref().and_then(moment).filter(|_| same) {
+                return Ok(synced_at);
+            }
+        }
+        data.insert(pod::SYNCED_AT_KEY.to_owned(), written(now));
+        let map = ConfigMap {
+            metadata: objects::metadata(namespace, pod::POLICY_CONFIG_MAP),
+            data: Some(data),
+            binary_data: (!binary.is_empty()).then(|| binary.clone()),
+            ..ConfigMap::default()
+        };
+        apply(&self.client, &map).await?;
+        let (revision, policies) = (revision(&all), all.len());
+        tracing::info!(namespace, revision, policies, "published the namespace's policies");
+        Ok(now)
+    }
+}
+
+/// A moment as RFC 3339, whole seconds.
+pub(super) fn written(moment: SystemTime) -> String {
+    let moment = OffsetDateTime::from(moment);
+    moment.replace_nanosecond(0).unwrap_or(moment).format(&Rfc3339).unwrap_or_default()
+}
+
+fn moment(text: &str) -> Option<SystemTime> {
+    OffsetDateTime::parse(text, &Rfc3339).ok().map(SystemTime::from)
+}
+
+/// What tells one content of Secrets from another. The CA's key is among it: from the digest alone nobody can try out
+/// what a credential is.
+fn digest(secrets: &[&BTreeMap<String, Vec<u8>>]) -> String {
+    let mut all = Vec::new();
+    for (key, value) in secrets.iter().flat_map(|data| data.iter()) {
+        for part in [key.as_bytes(), value] {
+            all.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            all.extend_from_slice(part);
+        }
+    }
+    let mut hex = crate::digest::sha256_hex(&all);
+    hex.truncate(16);
+    format!("sha256:{hex}")
+}

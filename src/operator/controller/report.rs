@@ -1,0 +1,92 @@
+//! What became of each namespace at its last turn: what stamps, pods and statuses are compared with.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use super::publish::Refusal;
+use crate::policy::document::Document;
+
+/// What a namespace has.
+#[derive(Debug, Clone)]
+pub(super) struct Report {
+    /// Of the documents in the ConfigMap: what pods should enforce.
+    pub(super) revision: String,
+    /// Of what the Secrets hold.
+    pub(super) secrets: String,
+    /// When the operator last vouched for the ConfigMap.
+    pub(super) synced_at: SystemTime,
+    /// The documents in force, by their keys.
+    pub(super) documents: BTreeMap<String, Document>,
+    pub(super) refused: BTreeMap<String, Refusal>,
+    /// Credentials that are not there, as sentences, by the key of their policy.
+    pub(super) credentials: BTreeMap<String, Vec<String>>,
+    /// The Secrets that policies refer to, with the version that was copied; none where there is no such Secret.
+    pub(super) sources: BTreeMap<String, Option<String>>,
+    /// Why not everything is as policies say.
+    pub(super) trouble: Option<Trouble>,
+    /// Whether the namespace's CA may vouch for every name.
+    pub(super) unconstrained: bool,
+}
+
+/// What is wrong with a whole namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trouble {
+    /// As a condition's reason.
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+/// The reports of all namespaces.
+#[derive(Debug, Default)]
+pub(super) struct Reports(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    reports: BTreeMap<String, Arc<Report>>,
+    failures: BTreeMap<String, String>,
+}
+
+impl Reports {
+    pub(super) fn put(&self, namespace: &str, report: Report) {
+        let mut state = self.lock();
+        state.failures.remove(namespace);
+        state.reports.insert(namespace.to_owned(), Arc::new(report));
+    }
+
+    /// Notes that the last turn failed; what the one before found still holds for pods.
+    pub(super) fn failed(&self, namespace: &str, error: String) {
+        self.lock().failures.insert(namespace.to_owned(), error);
+    }
+
+    pub(super) fn forget(&self, namespace: &str) {
+        let mut state = self.lock();
+        state.failures.remove(namespace);
+        state.reports.remove(namespace);
+    }
+
+    pub(super) fn of(&self, namespace: &str) -> Option<Arc<Report>> {
+        self.lock().reports.get(namespace).cloned()
+    }
+
+    /// Why the namespace's last turn failed, if it did.
+    pub(super) fn failure(&self, namespace: &str) -> Option<String> {
+        self.lock().failures.get(namespace).cloned()
+    }
+
+    pub(super) fn all(&self) -> BTreeMap<String, Arc<Report>> {
+        self.lock().reports.clone()
+    }
+
+    /// Notes that the ConfigMap of the namespace was vouched for.
+    pub(super) fn synced(&self, namespace: &str, at: SystemTime) {
+        if let Some(report) = self.lock().reports.get_mut(namespace) {
+            Arc::make_mut(report).synced_at = at;
+        }
+    }
+
+    /// What it holds is whole after each call, also where a thread panicked.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,156 @@
+//! The Secret of the root: made where there is none, read again and again, its rotation moved on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::api::{Api, PostParams};
+
+use super::objects::{self, MANAGER, bytes, said};
+use super::{Controller, certificate};
+use crate::operator::authority::Root;
+use crate::operator::settings::RootSource;
+
+/// How often the Secret is read: one object, by its name.
+const PERIOD: Duration = Duration::from_secs(5);
+/// The annotation by which a human asks for a new root.
+const ROTATE: &str = "postern.dev/rotate";
+/// Kubernetes' type of a Secret with `tls.crt` and `tls.key`.
+const TLS: &str = "kubernetes.io/tls";
+
+/// The root as it was read last.
+#[derive(Debug, Default)]
+pub(super) struct KeptRoot(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    data: Option<BTreeMap<String, Vec<u8>>>,
+    root: Option<Result<Arc<Root>, String>>,
+}
+
+impl KeptRoot {
+    /// The root, or why there is none; nothing before it was looked for.
+    pub(super) fn now(&self) -> Option<Result<Arc<Root>, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).root.clone()
+    }
+
+    /// Takes what was read. Answers whether that is something else than before.
+    fn take(&self, data: Option<BTreeMap<String, Vec<u8>>>, missing: &str, now: SystemTime) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.root.is_some() && state.data == data {
+            return false;
+        }
+        let loaded = match &data {
+            Some(data) => Root::load(data, now).map(Arc::new).map_err(|error| error.to_string()),
+            None => Err(missing.to_owned()),
+        };
+        if let Err(why) = &loaded {
+            tracing::error!(why, "no CA can be issued");
+        }
+        (state.data, state.root) = (data, Some(loaded));
+        true
+    }
+}
+
+impl Controller {
+    /// Keeps the root for ever.
+    pub(super) async fn keep_root(&self) {
+        let mut period = tokio::time::interval(PERIOD);
+        period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            period.tick().await;
+            if let Err(error) = self.look_at_root(SystemTime::now()).await {
+                tracing::warn!(error = said(&error), "the root's Secret cannot be read or written");
+            }
+        }
+    }
+
+    /// Reads the root's Secret once; makes it, or moves its rotation on, where that is ours to do.
+    pub(super) async fn look_at_root(&self, now: SystemTime) -> Result<(), kube::Error> {
+        let settings = &self.settings.root;
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &self.settings.namespace);
+        let mut found = secrets.get_opt(&settings.secret).await?;
+        if settings.source == RootSource::Generated {
+            found = match found {
+                Some(secret) => self.advance(&secrets, secret, now).await?,
+                None => self.create_root(&secrets, now).await?,
+            };
+        }
+        let data = found.map(bytes);
+        let place = format!("{}/{}", self.settings.namespace, settings.secret);
+        let missing = match settings.source {
+            RootSource::Generated => format!("the Secret {place} of the root CA cannot be made"),
+            RootSource::Given => {
+                format!("there is no Secret {place}: create it with tls.crt and tls.key, the root CA")
+            }
+        };
+        self.metrics.root(data.as_ref().and_then(|data| certificate::not_after(data.get("tls.crt")?)));
+        if self.root.take(data, &missing, now) {
+            self.touch_all();
+            self.rooted.notify_waiters();
+        }
+        Ok(())
+    }
+
+    /// Creates the Secret. Where somebody else was faster, theirs is the root.
+    async fn create_root(
+        &self,
+        secrets: &Api<Secret>,
+        now: SystemTime,
+    ) -> Result<Option<Secret>, kube::Error> {
+        let data = match Root::generate(now) {
+            Ok(data) => data,
+            Err(error) => {
+                tracing::error!(%error, "a root CA cannot be made");
+                return Ok(None);
+            }
+        };
+        let name = &self.settings.root.secret;
+        let mut secret = objects::secret(&self.settings.namespace, name, &data);
+        secret.type_ = Some(TLS.to_owned());
+        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        match secrets.create(&parameters, &secret).await {
+            Ok(created) => {
+                tracing::info!(secret = name.as_str(), "made a root CA");
+                Ok(Some(created))
+            }
+            Err(kube::Error::Api(status)) if status.is_already_exists() => secrets.get_opt(name).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the next step of the rotation, if one is due or asked for. Only what was read is replaced: of two that
+    /// write at once, one is refused and reads again.
+    async fn advance(
+        &self,
+        secrets: &Api<Secret>,
+        secret: Secret,
+        now: SystemTime,
+    ) -> Result<Option<Secret>, kube::Error> {
+        let asked = secret.annotations().contains_key(ROTATE);
+        let next = Root::load(&bytes(secret.clone()), now).and_then(|root| root.advanced(asked, now));
+        let data = match next {
+            Ok(Some(data)) => data,
+            Ok(None) => return Ok(Some(secret)),
+            Err(error) => {
+                tracing::error!(%error, "the root CA cannot be read or rotated");
+                return Ok(Some(secret));
+            }
+        };
+        let mut written = secret.clone();
+        written.data = Some(objects::secret_data(&data));
+        written.annotations_mut().remove(ROTATE);
+        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let name = written.name_any();
+        match secrets.replace(&name, &parameters, &written).await {
+            Ok(replaced) => {
+                tracing::info!(secret = name.as_str(), asked, "the root CA's rotation goes on");
+                Ok(Some(replaced))
+            }
+            Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Some(secret)),
+            Err(error) => Err(error),
+        }
+    }
+}

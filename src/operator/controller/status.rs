@@ -1,0 +1,221 @@
+//! What a policy's status says, from what became of it in its namespaces. Pure.
+
+use std::fmt::Write as _;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
+
+use super::fleet::State;
+use super::policies::Reading;
+use super::publish::{InForce, Reason, Refusal};
+use super::report::Report;
+use crate::api::status::Status;
+use crate::policy::compile::Labels;
+use crate::policy::document::Document;
+use crate::policy::selector::selects;
+
+/// How many pods that do not enforce are listed.
+const FEW: usize = 10;
+/// The longest message of a condition; Kubernetes allows 32 KiB.
+const LONGEST: usize = 8 << 10;
+
+/// What became of a policy in one namespace.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) namespace: &'a str,
+    /// None where nothing was published there yet.
+    pub(super) report: Option<&'a Report>,
+    /// Why the namespace could not be brought up to date.
+    pub(super) failure: Option<String>,
+    pub(super) pods: Vec<Seen<'a>>,
+}
+
+/// A pod, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) name: &'a str,
+    pub(super) labels: &'a Labels,
+    /// None where it was not asked yet.
+    pub(super) state: Option<State>,
+    /// Whether it has been without the revision for too long.
+    pub(super) drifts: bool,
+}
+
+/// A condition before it has its times: whether it holds, why, and in words.
+struct Word {
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+/// The pods that a policy selects.
+#[derive(Default)]
+struct Tally {
+    selected: usize,
+    enforcing: usize,
+    drifting: bool,
+    others: Vec<String>,
+}
+
+/// The status of a policy whose status is `before`. `places` are the namespaces that it is for and that are kept.
+pub(super) fn status(reading: &Reading, places: &[Place<'_>], before: &Status, now: Timestamp) -> Status {
+    let refusals: Vec<(&str, &Refusal)> = places
+        .iter()
+        .filter_map(|place| Some((place.namespace, place.report?.refused.get(&reading.candidate.key)?)))
+        .collect();
+    let tally = tally(reading, places);
+    let generation = Some(reading.generation);
+    let condition = |type_: &str, word: Word| {
+        let status = if word.holds { "True" } else { "False" };
+        let known = before.conditions.iter().find(|one| one.type_ == type_ && one.status == status);
+        Condition {
+            type_: type_.to_owned(),
+            status: status.to_owned(),
+            reason: word.reason.to_owned(),
+            message: cut(word.message),
+            observed_generation: generation,
+            last_transition_time: known.map_or(Time(now), |one| one.last_transition_time.clone()),
+        }
+    };
+    let conditions = vec![
+        condition("Accepted", accepted(reading, &refusals)),
+        condition("Programmed", programmed(reading, places, &refusals, &tally)),
+    ];
+    let few = tally.others.len() <= FEW;
+    Status {
+        observed_generation: generation,
+        conditions,
+        selected_pods: count(tally.selected),
+        enforcing_pods: count(tally.enforcing),
+        enforcing: format!("{}/{}", tally.enforcing, tally.selected),
+        not_enforcing: if few { tally.others } else { Vec::new() },
+        revision: reading.namespace.as_ref().and_then(|_| Some(places.first()?.report?.revision.clone())),
+    }
+}
+
+fn accepted(reading: &Reading, refusals: &[(&str, &Refusal)]) -> Word {
+    if let Err(problems) = &reading.candidate.read {
+        let mut message = lines(problems.iter().map(|problem| place(&problem.path, &problem.message)));
+        message.push_str(in_force(refusals));
+        return Word { holds: false, reason: "Invalid", message };
+    }
+    let conflicts = || refusals.iter().filter(|(_, refusal)| refusal.reason == Reason::Conflict);
+    if conflicts().next().is_none() {
+        return Word { holds: true, reason: "Accepted", message: "The policy is valid.".to_owned() };
+    }
+    let told = conflicts().flat_map(|(namespace, refusal)| {
+        refusal.problems.iter().map(move |problem| {
+            format!("In namespace {namespace}: {}", place(&problem.path, &problem.message))
+        })
+    });
+    let mut message = lines(told);
+    message.push_str(
+        "\nIt contradicts another policy: change or delete one of them, or let them select different pods.",
+    );
+    message.push_str(in_force(refusals));
+    Word { holds: false, reason: "Conflict", message }
+}
+
+fn in_force(refusals: &[(&str, &Refusal)]) -> &'static str {
+    let any = |state| refusals.iter().any(|(_, refusal)| refusal.in_force == state);
+    match (any(InForce::AsWritten), any(InForce::LastGood)) {
+        (true, _) => {
+            "\nIt stays in force; gateways of pods that it contradicts another policy for keep what they have."
+        }
+        (false, true) => "\nIts last good version stays in force.",
+        (false, false) => "\nNothing of it is in force.",
+    }
+}
+
+fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refusal)], tally: &Tally) -> Word {
+    let no = |reason, message| Word { holds: false, reason, message };
+    let unconstrained = places.iter().any(|place| place.report.is_some_and(|report| report.unconstrained));
+    let suffix = if unconstrained {
+        " The CA is not constrained to names, since a policy inspects every host."
+    } else {
+        ""
+    };
+    if reading.candidate.read.is_err()
+        || refusals.iter().any(|(_, refusal)| refusal.in_force != InForce::AsWritten)
+    {
+        let message =
+            format!("The policy is not in force as it is written: it is not accepted.{}", in_force(refusals));
+        return no("NotAccepted", message);
+    }
+    for Place { namespace, report, failure, .. } in places {
+        if let Some(failure) = failure {
+            return no("ReconcileFailed", format!("In namespace {namespace}: {failure}. It is tried again."));
+        }
+        let Some(report) = report else {
+            return no("Pending", format!("In namespace {namespace}: not published yet."));
+        };
+        if let Some(trouble) = &report.trouble {
+            return no(trouble.reason, format!("In namespace {namespace}: {}.", trouble.message));
+        }
+        if let Some(missing) = report.credentials.get(&reading.candidate.key) {
+            return no("CredentialMissing", format!("In namespace {namespace}: {}.", missing.join("; ")));
+        }
+    }
+    let Tally { selected, enforcing, drifting, .. } = tally;
+    if *selected == 0 {
+        let why = if places.is_empty() {
+            "no namespace that it is for has injected pods, or is labelled postern.dev/injection=enabled"
+        } else {
+            "it selects no injected pod"
+        };
+        let message = format!("The policy is published, and no pod enforces it: {why}.{suffix}");
+        return Word { holds: true, reason: "NoPods", message };
+    }
+    let message = format!("{enforcing} of {selected} pods enforce the newest revision.{suffix}");
+    match (enforcing == selected, drifting) {
+        (true, _) => Word { holds: true, reason: "Programmed", message },
+        (false, true) => no("Drift", format!("{message} Others have not for two minutes.")),
+        (false, false) => no("Pending", message),
+    }
+}
+
+fn tally(reading: &Reading, places: &[Place<'_>]) -> Tally {
+    let mut tally = Tally::default();
+    for place in places {
+        let in_force = place.report.and_then(|report| report.documents.get(&reading.candidate.key));
+        let Some(document) = reading.candidate.read.as_ref().ok().or(in_force) else { continue };
+        for pod in place.pods.iter().filter(|pod| selected(document, pod)) {
+            tally.selected += 1;
+            if pod.state == Some(State::Enforcing) && in_force.is_some() {
+                tally.enforcing += 1;
+            } else {
+                tally.drifting |= pod.drifts;
+                tally.others.push(format!("{}/{}", place.namespace, pod.name));
+            }
+        }
+    }
+    tally.others.sort();
+    tally
+}
+
+fn selected(document: &Document, pod: &Seen<'_>) -> bool {
+    selects(document.spec.pod_selector.as_ref(), pod.labels)
+}
+
+/// A problem with its field.
+fn place(path: &str, message: &str) -> String {
+    if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") }
+}
+
+fn lines(told: impl Iterator<Item = String>) -> String {
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// A message that Kubernetes takes.
+fn cut(mut message: String) -> String {
+    if message.len() > LONGEST {
+        message.truncate(message.floor_char_boundary(LONGEST));
+        // Writing to a String cannot fail.
+        let _ = write!(message, " … (cut)");
+    }
+    message
+}
+
+fn count(pods: usize) -> i64 {
+    i64::try_from(pods).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,358 @@
+//! What of the cluster is watched, and kept at hand as it stands.
+//!
+//! Of Secrets only those that the operator keeps are watched, by their names and without what they hold: who may list
+//! or watch all Secrets may read all of them. Those that policies refer to are asked for by name.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Pod, Secret};
+use kube::api::{Api, DynamicObject};
+use kube::core::PartialObjectMeta;
+use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
+use kube::runtime::watcher::{self, Config, Event, watcher};
+use kube::runtime::{WatchStreamExt, reflector};
+use kube::{Resource, ResourceExt};
+
+use super::Controller;
+use super::policies::{Reading, resource, selects_namespace};
+use super::publish::Candidate;
+use crate::pod;
+use crate::policy::compile::Labels;
+use crate::policy::document::Kind;
+
+/// Seconds that one watch lasts: load balancers drop flows that are idle for four minutes.
+const TIMEOUT: u32 = 200;
+
+/// What the watches have seen.
+#[derive(Debug, Clone)]
+pub(super) struct Watched {
+    policies: Store<DynamicObject>,
+    cluster_policies: Store<DynamicObject>,
+    namespaces: Store<PartialObjectMeta<Namespace>>,
+    pods: Store<Pod>,
+    config_maps: Store<PartialObjectMeta<ConfigMap>>,
+    cas: Store<PartialObjectMeta<Secret>>,
+    credentials: Store<PartialObjectMeta<Secret>>,
+}
+
+/// Where watches write.
+#[derive(Debug)]
+pub(super) struct Writers {
+    pub(super) policies: Writer<DynamicObject>,
+    pub(super) cluster_policies: Writer<DynamicObject>,
+    pub(super) namespaces: Writer<PartialObjectMeta<Namespace>>,
+    pub(super) pods: Writer<Pod>,
+    pub(super) config_maps: Writer<PartialObjectMeta<ConfigMap>>,
+    pub(super) cas: Writer<PartialObjectMeta<Secret>>,
+    pub(super) credentials: Writer<PartialObjectMeta<Secret>>,
+}
+
+/// An injected pod that has not ended.
+#[derive(Debug, Clone)]
+pub(super) struct Guarded {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) labels: Labels,
+    pub(super) policy_stamp: Option<String>,
+    pub(super) secrets_stamp: Option<String>,
+    pub(super) address: Option<IpAddr>,
+    pub(super) running: bool,
+    /// It is being deleted.
+    pub(super) leaving: bool,
+}
+
+/// What decides about one namespace.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) labels: Labels,
+    /// It is being deleted.
+    pub(super) leaving: bool,
+    pub(super) candidates: Vec<Candidate>,
+    /// The labels of its injected pods.
+    pub(super) pods: Vec<Labels>,
+}
+
+/// Which namespaces an object is about.
+#[derive(Debug, Clone, Copy)]
+enum About {
+    /// The one that it is in.
+    Namespace,
+    /// It is one.
+    Itself,
+    All,
+}
+
+/// The stores, empty.
+pub(super) fn stores() -> (Watched, Writers) {
+    let writers = Writers {
+        policies: Writer::new(resource(Kind::EgressPolicy)),
+        cluster_policies: Writer::new(resource(Kind::ClusterEgressPolicy)),
+        namespaces: reflector::store().1,
+        pods: reflector::store().1,
+        config_maps: reflector::store().1,
+        cas: reflector::store().1,
+        credentials: reflector::store().1,
+    };
+    let watched = Watched {
+        policies: writers.policies.as_reader(),
+        cluster_policies: writers.cluster_policies.as_reader(),
+        namespaces: writers.namespaces.as_reader(),
+        pods: writers.pods.as_reader(),
+        config_maps: writers.config_maps.as_reader(),
+        cas: writers.cas.as_reader(),
+        credentials: writers.credentials.as_reader(),
+    };
+    (watched, writers)
+}
+
+impl Scene {
+    /// Whether the namespace's objects are kept.
+    pub(super) fn is_kept(&self) -> bool {
+        self.labels.get(pod::INJECTION_LABEL).is_some_and(|value| value == pod::ENABLED)
+            || !self.pods.is_empty()
+    }
+}
+
+impl Guarded {
+    fn of(pod: &Pod) -> Option<Self> {
+        let status = pod.status.as_ref();
+        let phase = status.and_then(|status| status.phase.as_deref()).unwrap_or_default();
+        if phase == "Succeeded" || phase == "Failed" {
+            return None;
+        }
+        let stamp = |name| pod.annotations().get(name).cloned();
+        Some(Self {
+            namespace: pod.namespace()?,
+            name: pod.name_any(),
+            uid: pod.uid()?,
+            labels: pod.labels().clone(),
+            policy_stamp: stamp(pod::POLICY_REVISION),
+            secrets_stamp: stamp(pod::SECRETS_REVISION),
+            address: status.and_then(|status| status.pod_ip.as_deref()?.parse().ok()),
+            running: phase == "Running",
+            leaving: pod.metadata.deletion_timestamp.is_some(),
+        })
+    }
+
+    /// As events refer to it.
+    pub(super) fn reference(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            name: Some(self.name.clone()),
+            namespace: Some(self.namespace.clone()),
+            uid: Some(self.uid.clone()),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+impl Watched {
+    /// Resolves when all that decides has been listed once. Before, what is not listed yet would seem to be gone.
+    pub(super) async fn ready(&self) {
+        // A writer lives as long as its watch, and watches end with the controller.
+        let _ = tokio::join!(
+            self.policies.wait_until_ready(),
+            self.cluster_policies.wait_until_ready(),
+            self.namespaces.wait_until_ready(),
+            self.pods.wait_until_ready(),
+        );
+    }
+
+    /// All injected pods that have not ended.
+    pub(super) fn pods(&self) -> Vec<Guarded> {
+        self.pods.state().iter().filter_map(|pod| Guarded::of(pod)).collect()
+    }
+
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        self.namespaces.state().iter().map(|namespace| namespace.name_any()).collect()
+    }
+
+    /// The labels of a namespace; none where there is no such namespace.
+    pub(super) fn labels(&self, namespace: &str) -> Option<Labels> {
+        let found = self.namespaces.get(&ObjectRef::new(namespace))?;
+        Some(found.labels().clone())
+    }
+
+    /// The objects of both kinds, as they were listed or seen last.
+    pub(super) fn policies(&self) -> Vec<(Kind, Arc<DynamicObject>)> {
+        let own = self.policies.state().into_iter().map(|object| (Kind::EgressPolicy, object));
+        let cluster = self.cluster_policies.state().into_iter();
+        own.chain(cluster.map(|object| (Kind::ClusterEgressPolicy, object))).collect()
+    }
+
+    /// Which of the operator's objects the namespace has, by their kinds and names.
+    pub(super) fn kept(&self, namespace: &str) -> Vec<(&'static str, &'static str)> {
+        let map = ObjectRef::new(pod::POLICY_CONFIG_MAP).within(namespace);
+        let ca = ObjectRef::new(pod::CA_SECRET).within(namespace);
+        let credentials = ObjectRef::new(pod::CREDENTIALS_SECRET).within(namespace);
+        let own = |labels: &Labels| {
+            labels.get(super::objects::MANAGED_BY).is_some_and(|by| by == super::objects::MANAGER)
+        };
+        let kept = [
+            (
+                "ConfigMap",
+                pod::POLICY_CONFIG_MAP,
+                self.config_maps.get(&map).is_some_and(|it| own(it.labels())),
+            ),
+            ("Secret", pod::CA_SECRET, self.cas.get(&ca).is_some_and(|it| own(it.labels()))),
+            (
+                "Secret",
+                pod::CREDENTIALS_SECRET,
+                self.credentials.get(&credentials).is_some_and(|it| own(it.labels())),
+            ),
+        ];
+        kept.into_iter().filter(|(_, _, there)| *there).map(|(kind, name, _)| (kind, name)).collect()
+    }
+}
+
+impl Controller {
+    /// Every policy, read.
+    pub(super) fn readings(&self) -> Vec<Arc<Reading>> {
+        self.watched.policies().iter().map(|(kind, object)| self.readings.read(*kind, object)).collect()
+    }
+
+    /// What decides about a namespace now; none where there is no such namespace.
+    pub(super) fn scene(&self, namespace: &str) -> Option<Scene> {
+        let found = self.watched.namespaces.get(&ObjectRef::new(namespace))?;
+        let labels = found.labels().clone();
+        let candidates = self
+            .readings()
+            .iter()
+            .filter(|reading| match (&reading.candidate.read, reading.kind) {
+                (_, Kind::EgressPolicy) => reading.namespace.as_deref() == Some(namespace),
+                (Ok(document), Kind::ClusterEgressPolicy) => selects_namespace(document, &labels),
+                // Its last good version is judged by its own selector.
+                (Err(_), Kind::ClusterEgressPolicy) => true,
+            })
+            .map(|reading| reading.candidate.clone())
+            .collect();
+        let pods = self.watched.pods().into_iter().filter(|pod| pod.namespace == namespace);
+        Some(Scene {
+            leaving: found.metadata.deletion_timestamp.is_some(),
+            candidates,
+            pods: pods.map(|pod| pod.labels).collect(),
+            labels,
+        })
+    }
+
+    /// Follows the cluster for ever.
+    pub(super) async fn follow(&self, writers: Writers) {
+        let client = || self.client.clone();
+        let config = || Config::default().timeout(TIMEOUT);
+        let named = |name: &str| config().fields(&format!("metadata.name={name}"));
+        let dynamic = |kind| Api::<DynamicObject>::all_with(client(), &resource(kind));
+        let injected = config().labels(&format!("{}=true", pod::INJECTED_LABEL));
+        let pods = watcher(Api::<Pod>::all(client()), injected).modify(prune);
+        let maps = watcher(Api::<PartialObjectMeta<ConfigMap>>::all(client()), named(pod::POLICY_CONFIG_MAP));
+        let cas = watcher(Api::<PartialObjectMeta<Secret>>::all(client()), named(pod::CA_SECRET));
+        let credentials =
+            watcher(Api::<PartialObjectMeta<Secret>>::all(client()), named(pod::CREDENTIALS_SECRET));
+        let any = |_: &Event<_>| true;
+        tokio::join!(
+            self.keep(
+                watcher(dynamic(Kind::EgressPolicy), config()),
+                writers.policies,
+                About::Namespace,
+                any
+            ),
+            self.keep(
+                watcher(dynamic(Kind::ClusterEgressPolicy), config()),
+                writers.cluster_policies,
+                About::All,
+                any
+            ),
+            self.keep(
+                watcher(Api::<PartialObjectMeta<Namespace>>::all(client()), config()),
+                writers.namespaces,
+                About::Itself,
+                |_| true
+            ),
+            self.keep(pods, writers.pods, About::Namespace, |event| self.matters(event)),
+            self.keep(maps, writers.config_maps, About::Namespace, |_| true),
+            self.keep(cas, writers.cas, About::Namespace, |_| true),
+            self.keep(credentials, writers.credentials, About::Namespace, |_| true),
+        );
+    }
+
+    /// Keeps a store as the watch says, and the namespaces that it is about going where an event `matters`.
+    async fn keep<K>(
+        &self,
+        watch: impl Stream<Item = watcher::Result<Event<K>>>,
+        mut writer: Writer<K>,
+        about: About,
+        matters: impl Fn(&Event<K>) -> bool,
+    ) where
+        K: Resource + Clone + Debug + 'static,
+        K::DynamicType: Eq + Hash + Clone,
+    {
+        let mut watch = pin!(watch.default_backoff());
+        while let Some(event) = watch.next().await {
+            match event {
+                Ok(event) => {
+                    let matters = matters(&event);
+                    writer.apply_watcher_event(&event);
+                    self.outdated();
+                    if matters {
+                        self.heard(&event, about);
+                    }
+                }
+                // The watch goes on by itself, ever more slowly.
+                Err(error) => {
+                    let what = std::any::type_name::<K>();
+                    tracing::warn!(what, error = %error, "a watch was interrupted");
+                }
+            }
+        }
+    }
+
+    fn heard<K: Resource>(&self, event: &Event<K>, about: About) {
+        match (event, about) {
+            (Event::Apply(object) | Event::Delete(object), About::Namespace) => {
+                object.meta().namespace.iter().for_each(|namespace| self.touch(namespace));
+            }
+            (Event::Apply(object) | Event::Delete(object), About::Itself) => {
+                object.meta().name.iter().for_each(|namespace| self.touch(namespace));
+            }
+            // What went while nobody watched is told by nothing but its absence.
+            (Event::Apply(_) | Event::Delete(_), About::All) | (Event::InitDone, _) => self.touch_all(),
+            (Event::Init | Event::InitApply(_), _) => {}
+        }
+    }
+
+    /// Whether a pod has come, gone, ended or got other labels; its status changes far more often.
+    fn matters(&self, event: &Event<Pod>) -> bool {
+        let Event::Apply(pod) = event else { return true };
+        let shown = |pod: &Pod| Guarded::of(pod).map(|pod| pod.labels);
+        let before = self.watched.pods.get(&ObjectRef::from_obj(pod));
+        before.is_none_or(|before| shown(&before) != shown(pod))
+    }
+
+    pub(super) fn touch_all(&self) {
+        let known: HashSet<String> =
+            self.watched.namespaces().into_iter().chain(self.reports.all().into_keys()).collect();
+        known.iter().for_each(|namespace| self.touch(namespace));
+    }
+}
+
+/// Leaves out of a pod what is not asked for here: clusters have many.
+fn prune(pod: &mut Pod) {
+    pod.spec = None;
+    pod.metadata.managed_fields = None;
+    pod.annotations_mut().retain(|name, _| name == pod::POLICY_REVISION || name == pod::SECRETS_REVISION);
+    if let Some(status) = pod.status.take() {
+        let kept = k8s_openapi::api::core::v1::PodStatus {
+            phase: status.phase,
+            pod_ip: status.pod_ip,
+            ..k8s_openapi::api::core::v1::PodStatus::default()
+        };
+        pod.status = Some(kept);
+    }
+}
