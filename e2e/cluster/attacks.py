@@ -96,7 +96,9 @@ def refused_pods(stage, step):
         "the CA's Secret, elsewhere": manifests.agent(
             "refused", OTHER, containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
         ),
-        "A18 Istio's sidecar": manifests.agent("refused", containers=[manifests.container("istio-proxy", manifests.IDLE)]),
+        "A18 Istio's sidecar": manifests.agent(
+            "refused", containers=[manifests.container("istio-proxy", manifests.IDLE)]
+        ),
         "windows": manifests.agent("refused", os={"name": "windows"}),
     }
     for words, pod in pods.items():

@@ -11,10 +11,10 @@ from chart import NAMESPACE as SYSTEM
 from install import CODER
 from manifests import ALLOWED, LATER, OTHER, UNNAMED
 from manifests import NAMESPACE as AGENTS
-from network import RESOLVER, UPSTREAM
+from network import UPSTREAM
 from pods import GATEWAY
 from report import Step
-from traffic import is_ours
+from traffic import is_ours, strays
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/postern-operator"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/postern-operator"
@@ -55,9 +55,8 @@ def gateway_killed(stage, step):
         len(requests) == sum(map(served, heard)),
         len(requests),
     )
-    opened = stage.wire.opened(*pod.addresses())
-    allowed = (*UPSTREAM.values(), RESOLVER)
-    step.check("no flow left for anywhere else", all(flow.split()[1] in allowed for flow in opened), opened)
+    foreign = strays(stage, pod)
+    step.check("no flow left for anywhere else", not foreign, stage.wire.opened(*pod.addresses()))
     step.check(
         "kubelet has started it again, once",
         pod.status_of(GATEWAY)["restartCount"] == 1,
