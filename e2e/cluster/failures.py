@@ -21,6 +21,8 @@ LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/postern-operat
 WEBHOOKS = [f"{kind}webhookconfigurations" for kind in ("mutating", "validating")]
 # Kubernetes waits 15 s before another replica may lead.
 TAKEOVER = 30
+# Requests that are served before and after.
+ENOUGH = 20
 
 
 def steps():
@@ -36,11 +38,14 @@ def gateway_killed(stage, step):
     pod, mark = stage.pod(CODER), stage.mark()
     stage.wire.clear()
     with pod.talk("load.py", ALLOWED, UPSTREAM[4]) as load:
-        load.until(served)
+        for _ in range(ENOUGH):
+            load.until(served)
         killed = time.time()
         pod.kill_gateway()
         failed = load.until(lambda said: not served(said))
         again = load.until(served)
+        for _ in range(ENOUGH):
+            load.until(served)
         heard = load.end()
     step.check("the load fails, and is served again", failed and again, (failed, again))
     recovered = again["time"] - killed if again else None
@@ -105,8 +110,9 @@ def operator_rolled(stage, step):
 
 
 def leader_killed(stage, step):
-    holder = leader(stage)
-    name = next((pod.name for pod in stage.pods_of(SYSTEM) if pod.name in holder or holder in pod.name), None)
+    # After a rollout nobody may lead for a moment.
+    holder = becomes(lambda: leader(stage), PATIENCE)
+    name = next((pod.name for pod in stage.pods_of(SYSTEM) if holder.startswith(pod.name)), None)
     step.check("the lease names a replica", name, holder)
     stage.kubectl("delete", "pod", name, "-n", SYSTEM, "--force", "--grace-period=0")
     taken = stage.measured(lambda: leader(stage) not in ("", holder), PATIENCE)
