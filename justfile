@@ -85,6 +85,15 @@ _e2e-netns-as-root:
     @if [ "$(id -u)" = 0 ]; then {{ just_executable() }} e2e-netns; \
     else echo "e2e-netns is left out: network namespaces are made by root alone"; fi
 
+# Kubernetes from nothing (servers built from Go modules, kept in a cache), the chart on it, and attacks on both; as root.
+e2e-cluster *arguments:
+    python3 e2e/cluster/run.py {{ arguments }}
+
+# The same for whoever runs everything: left out, and said so, where that is not root.
+_e2e-cluster-as-root:
+    @if [ "$(id -u)" = 0 ]; then {{ just_executable() }} e2e-cluster; \
+    else echo "e2e-cluster is left out: containers are started by root alone"; fi
+
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
 fuzz-smoke seconds="30":
     command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
@@ -106,4 +115,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: everything that takes minutes; the tests come last.
-ci: check-fmt check-gateway lint docs check-generated _e2e-netns-as-root sdks test
+ci: check-fmt check-gateway lint docs check-generated _e2e-netns-as-root _e2e-cluster-as-root sdks test

@@ -9,6 +9,8 @@ from servers import executable
 
 RELEASE, NAMESPACE = "postern", "postern-system"
 CHART = images.ROOT / "charts/postern"
+# Of Services and of pods.
+RANGES = ["10.96.0.0/16", "10.244.0.0/16", "fd00:244::/64"]
 PATIENCE = "120s"
 
 
@@ -19,29 +21,17 @@ class Chart:
     def values(self, **more):
         """What this cluster differs in: images that no registry has, and an upstream of a private authority."""
         image = {"tag": images.TAG, "pullPolicy": "Never"}
+        upstream = {"roots": self.stage.upstream_root(), "denyAddresses": RANGES}
         return {
             "operator": {"image": image | {"repository": images.OPERATOR}},
-            "gateway": {
-                "image": image | {"repository": images.GATEWAY},
-                "upstream": {"roots": self.stage.upstream_root()},
-            },
+            "gateway": {"image": image | {"repository": images.GATEWAY}, "upstream": upstream},
         } | more
 
     def install(self, **more):
         """Status and output of `helm upgrade --install`, which waits for the operator to be available."""
-        return self.helm(
-            "upgrade",
-            "--install",
-            RELEASE,
-            CHART,
-            "--create-namespace",
-            "--wait",
-            "--timeout",
-            PATIENCE,
-            "--values",
-            "-",
-            input=json.dumps(self.values(**more)),
-        )
+        awaited = ["--create-namespace", "--wait", "--timeout", PATIENCE]
+        values = json.dumps(self.values(**more))
+        return self.helm("upgrade", "--install", RELEASE, CHART, *awaited, "--values", "-", input=values)
 
     def uninstall(self):
         return self.helm("uninstall", RELEASE, "--wait", "--timeout", PATIENCE)

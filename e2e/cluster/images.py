@@ -21,9 +21,6 @@ PAUSE, AGENT = "localhost/pause:3", "localhost/agent:e2e"
 PACKAGES = "python3,curl,nodejs,iptables,nftables,iproute2,ca-certificates"
 SDK = ["anthropic==2.12.0"]
 GATEWAY, OPERATOR, TAG = "ghcr.io/postern-dev/postern-gateway", "ghcr.io/postern-dev/postern-operator", "e2e"
-# Apart from what others build with other flags.
-BUILT = ROOT / "target/e2e-cluster"
-TARGET = "x86_64-unknown-linux-gnu"
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PAUSE_SOURCE = """
 #include <signal.h>
@@ -85,27 +82,10 @@ def agent():
 
 
 def postern():
-    """The archives of the gateway's and the operator's images, of static executables built from this checkout."""
-    build = ["cargo", "build", "--locked", "--quiet", "--target", TARGET, "--features", "operator", "--bins"]
-    flags = {
-        "RUSTFLAGS": "-C target-feature=+crt-static",
-        "CARGO_TARGET_DIR": str(BUILT),
-        "CARGO_PROFILE_DEV_DEBUG": "0",
-    }
-    run(*build, cwd=ROOT, env=os.environ | flags)
-    return [of_executable(*each) for each in ((GATEWAY, "postern"), (OPERATOR, "postern-operator"))]
-
-
-def of_executable(name, executable):
-    def fill(root):
-        run("strip", "-o", root / executable, BUILT / TARGET / "debug" / executable)
-
-    return write(
-        IMAGES / f"{executable}.tar",
-        f"{name}:{TAG}",
-        [layer_of(fill)],
-        {"Entrypoint": [f"/{executable}"], "User": "65532:65532"},
-    )
+    """The archives of the gateway's and the operator's images, built from this checkout as the released ones are."""
+    debug = os.environ | {"CARGO_PROFILE_DEV_DEBUG": "0"}
+    run("scripts/images.sh", "--debug", "--tag", TAG, cwd=ROOT, env=debug)
+    return [ROOT / "target/images" / f"{name}.tar" for name in ("gateway", "operator")]
 
 
 def agent_as(name, user):

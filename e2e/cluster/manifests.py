@@ -15,7 +15,11 @@ ALLOWED, FORBIDDEN, UNNAMED, LATER, LLM = (
 )
 DECLARED, UNDECLARED = 8080, 8081
 # Serves the declared port for kubelet's probe, and an undeclared one that nobody may reach.
-SERVE = f"trap 'exit 0' TERM; python3 -m http.server {DECLARED} >/dev/null 2>&1 & python3 -m http.server {UNDECLARED} >/dev/null 2>&1 & wait"
+SERVE = f"""
+trap 'exit 0' TERM
+for port in {DECLARED} {UNDECLARED}; do python3 -m http.server --bind :: $port >/dev/null 2>&1 & done
+wait
+"""
 IDLE = "trap 'exit 0' TERM; sleep infinity & wait"
 # What an init container of the agent's sees: it runs before the agent, and is guarded already.
 PREPARE = """
@@ -98,7 +102,7 @@ def agent(name, namespace=NAMESPACE, annotations=None, labels=None, containers=N
         "readinessProbe": {"httpGet": {"path": "/", "port": DECLARED}, "periodSeconds": 1},
     }
     both = [container("agent", SERVE, **served), container("user", IDLE, securityContext={"runAsUser": 1000})]
-    placeholders = {"postern.dev/placeholders": "ANTHROPIC_API_KEY=anthropic"}
+    placeholders = {"postern.dev/placeholders": f"ANTHROPIC_API_KEY={PLACEHOLDER}"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -20,28 +20,22 @@ import traffic
 from stage import Stage
 
 SUITES = [install, traffic, changes, attacks, failures, removal]
-# Where each is found, by the Debian package that has it.
+# What runs everything, and where it comes from.
 NEEDED = {
-    **{
-        "ip": "iproute2",
-        "nft": "nftables",
-        "nsenter": "util-linux",
-        "openssl": "openssl",
-        "cc": "gcc",
-        "strip": "binutils",
-    },
-    **{
-        "containerd": "containerd",
-        "ctr": "containerd",
-        "runc": "runc",
-        "iptables": "iptables",
-        "conntrack": "conntrack",
-    },
-    **{
-        "/usr/lib/cni/bridge": "containernetworking-plugins",
-        "mmdebstrap": "mmdebstrap",
-        "go": "golang-go (1.24 or later)",
-    },
+    "iproute2": "ip",
+    "nftables": "nft",
+    "iptables": "iptables",
+    "conntrack": "conntrack",
+    "util-linux": "nsenter",
+    "openssl": "openssl",
+    "gcc": "cc",
+    "binutils": "strip",
+    "containerd": "containerd",
+    "runc": "runc",
+    "containernetworking-plugins": "/usr/lib/cni/bridge",
+    "mmdebstrap": "mmdebstrap",
+    "buildah": "buildah",
+    "Go 1.24 or later": "go",
 }
 
 
@@ -93,7 +87,7 @@ def examine(stage, step):
 def refuse_what_cannot_work():
     if os.geteuid():
         sys.exit("network namespaces and containers are made by root alone: run this suite as root")
-    missing = {package for program, package in NEEDED.items() if not shutil.which(program)}
+    missing = {package for package, program in NEEDED.items() if not shutil.which(program)}
     if missing:
         sys.exit(f"something cannot be found: install {', '.join(sorted(missing))}")
 

@@ -23,7 +23,7 @@ use x509_parser::prelude::FromDer;
 use zeroize::Zeroizing;
 
 use super::authority::serial_number;
-use super::{PROVIDER, VERSIONS, fingerprint};
+use super::{PROVIDER, VERSIONS, certificate_pem, fingerprint};
 
 /// Clients' clocks may be this much behind.
 pub const BACKDATED: Duration = Duration::from_secs(5 * 60);
@@ -185,7 +185,7 @@ pub fn still_valid(bundle: &[u8], at: SystemTime) -> String {
         .filter(|certificate| validity(certificate).is_ok_and(|(_, not_after)| at <= not_after))
         .map(|certificate| (fingerprint(&certificate), certificate))
         .collect();
-    read.values().map(|certificate| super::certificate_pem(certificate)).collect()
+    read.values().map(|certificate| certificate_pem(certificate)).collect()
 }
 
 fn valid(now: SystemTime, lifetime: Duration) -> Result<CertificateParams, rcgen::Error> {

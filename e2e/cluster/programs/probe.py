@@ -54,7 +54,7 @@ def connected(probe):
 
 
 def tcp(probe):
-    with socket.create_connection((probe["address"], probe["port"]), PATIENCE) as connection:
+    with socket.create_connection((probe["address"], probe["port"]), probe.get("patience", PATIENCE)) as connection:
         connection.sendall(probe.get("said", "GET / HTTP/1.0\r\n\r\n").encode())
         return {"heard": connection.recv(200).decode(errors="replace")}
 

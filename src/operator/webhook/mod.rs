@@ -14,7 +14,6 @@ mod policies;
 mod serve;
 #[cfg(test)]
 mod serve_tests;
-mod uid;
 
 #[cfg(test)]
 mod testing;

@@ -1,11 +1,12 @@
 //! Answers questions about pods by the injector. Pure.
 
-use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, SecurityContext};
+use k8s_openapi::api::core::v1::Pod;
 use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::review::{Circumstances, FORBIDDEN, INVALID, Taken, named, refused};
+use super::review::{Circumstances, FORBIDDEN, INVALID, named, refused};
 use crate::operator::injector;
 
 /// The subresource by which containers are added to a pod that runs.
@@ -36,8 +37,15 @@ pub(super) fn mutate(
         return answer;
     }
     let subject = named(&request);
-    let injected = read(request.object.take()).and_then(|pod| {
-        injector::mutate(&pod, &known(&request, &pod, circumstances)?).map_err(Refusal::forbidden)
+    let (object, old) = (request.object.take(), request.old_object.take());
+    let injected = read(object).and_then(|pod| {
+        let injected = match request.operation {
+            Operation::Update => injector::mutate_ephemeral(&pod, old.map(read_some).transpose()?.as_ref()),
+            Operation::Create | Operation::Delete | Operation::Connect => {
+                injector::mutate(&pod, &known(&request, &pod, circumstances)?)
+            }
+        };
+        injected.map_err(Refusal::forbidden)
     });
     match injected.and_then(|injected| patched(answer.clone(), injected)) {
         Ok(patched) => patched,
@@ -64,7 +72,7 @@ pub(super) fn validate(
     let subject = named(&request);
     let (object, old) = (request.object.take(), request.old_object.take());
     let sentences = read(object).and_then(|pod| {
-        let before = old.map(|old| read(Some(old))).transpose()?;
+        let before = old.map(read_some).transpose()?;
         Ok(injector::validate(&pod, before.as_ref(), &known(&request, &pod, circumstances)?))
     });
     match sentences.map_err(|refusal| refusal.of(&subject, answer.clone())) {
@@ -88,8 +96,11 @@ impl Refusal {
     }
 }
 
-fn read(object: Option<DynamicObject>) -> Result<Pod, Refusal> {
-    let object = object.ok_or_else(|| Refusal::invalid("the review holds no object to judge"))?;
+fn read(object: Option<DynamicObject>) -> Result<Value, Refusal> {
+    read_some(object.ok_or_else(|| Refusal::invalid("the review holds no object to judge"))?)
+}
+
+fn read_some(object: DynamicObject) -> Result<Value, Refusal> {
     for list in ["containers", "initContainers", "ephemeralContainers", "volumes"] {
         let items =
             object.data.pointer(&format!("/spec/{list}")).and_then(Value::as_array).map_or(0, Vec::len);
@@ -99,22 +110,20 @@ fn read(object: Option<DynamicObject>) -> Result<Pod, Refusal> {
     }
     // The parser's words would repeat what is in the pod, which may be a secret.
     let said = "it cannot be read as a Pod of v1: a field is missing, or holds what it should not";
-    object.try_parse().map_err(|_| Refusal::invalid(said))
+    let pod = serde_json::to_value(object).map_err(|_| Refusal::invalid(said))?;
+    Pod::deserialize(&pod).map_err(|_| Refusal::invalid(said))?;
+    Ok(pod)
 }
 
 /// The pod's namespace, which its request alone knows, and the user ID for its gateway.
 fn known<'a>(
     request: &'a AdmissionRequest<DynamicObject>,
-    pod: &Pod,
+    pod: &Value,
     circumstances: Circumstances<'a>,
 ) -> Result<injector::Circumstances<'a>, Refusal> {
     let namespace =
         request.namespace.as_deref().ok_or_else(|| Refusal::invalid("the request names no namespace"))?;
-    let uid = (circumstances.draw)(&taken(pod)).ok_or_else(|| {
-        let said =
-            "no user ID from 60000 to 65533 is left to the gateway: let the pod's containers name fewer";
-        Refusal::forbidden(vec![said.to_owned()])
-    })?;
+    let uid = injector::draw(pod, circumstances.random);
     Ok(injector::Circumstances { settings: circumstances.settings, namespace, uid })
 }
 
@@ -130,30 +139,12 @@ fn patched(
     answer.with_patch(injected.patch).map_err(|error| Refusal::invalid(error.to_string()))
 }
 
-/// Every user and group ID that the pod names.
-fn taken(pod: &Pod) -> Taken {
-    let mut taken = Taken::new();
-    let Some(spec) = &pod.spec else { return taken };
-    if let Some(context) = &spec.security_context {
-        taken.extend([context.run_as_user, context.run_as_group, context.fs_group].into_iter().flatten());
-        taken.extend(context.supplemental_groups.iter().flatten());
-    }
-    let of = |container: &Container| container.security_context.clone();
-    let ephemeral = |container: &EphemeralContainer| container.security_context.clone();
-    let contexts = spec.containers.iter().chain(spec.init_containers.iter().flatten()).filter_map(of);
-    let all = contexts.chain(spec.ephemeral_containers.iter().flatten().filter_map(ephemeral));
-    taken.extend(all.flat_map(|context: SecurityContext| {
-        [context.run_as_user, context.run_as_group].into_iter().flatten()
-    }));
-    taken
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::review::{self, Question};
-    use super::super::testing::{judged, review, settings};
+    use super::super::review::Question;
+    use super::super::testing::{judged, review};
     use super::*;
 
     fn asked(question: Question, review: &Value) -> AdmissionResponse {
@@ -219,23 +210,52 @@ mod tests {
     }
 
     #[test]
-    fn the_gateway_gets_none_of_the_ids_that_the_pod_names() {
+    fn the_patch_makes_it_a_pod_that_is_then_admitted_and_a_warning_is_passed_on() {
         let mut made = review("Pod", "CREATE");
-        made["request"]["object"]["spec"] = json!({
-            "securityContext": {"runAsUser": 1, "runAsGroup": 2, "fsGroup": 3, "supplementalGroups": [4, 5]},
-            "containers": [{"name": "a", "securityContext": {"runAsUser": 6}}],
-            "initContainers": [{"name": "b", "securityContext": {"runAsUser": 7, "runAsGroup": 8}}],
-            "ephemeralContainers": [{"name": "c", "securityContext": {"runAsUser": 9}}],
-        });
-        let seen = std::cell::RefCell::new(Taken::new());
-        let draw = |taken: &Taken| {
-            seen.borrow_mut().extend(taken);
-            None
-        };
-        let request = review::read(made.to_string().as_bytes()).unwrap();
-        let settings = settings();
-        let answer = mutate(request, Circumstances { settings: &settings, draw: &draw });
-        assert_eq!(seen.into_inner(), (1..=9).collect());
-        assert!(answer.result.message.contains("is left to the gateway"), "{}", answer.result.message);
+        made["request"]["object"]["spec"] = json!({"containers": [{"name": "agent", "image": "agent:test"}]});
+        let answer = asked(Question::MutatePod, &made);
+        assert!(answer.allowed, "{}", answer.result.message);
+        let patch: json_patch::Patch = serde_json::from_slice(&answer.patch.unwrap()).unwrap();
+        json_patch::patch(&mut made["request"]["object"], &patch).unwrap();
+        assert_eq!(made["request"]["object"]["spec"]["initContainers"][1]["name"], "postern-gateway");
+        let answer = asked(Question::ValidatePod, &made);
+        assert!(answer.allowed, "{}", answer.result.message);
+    }
+
+    #[test]
+    fn a_pod_that_would_get_past_the_gateway_is_refused_with_every_sentence() {
+        let mut made = review("Pod", "CREATE");
+        made["request"]["object"]["spec"] =
+            json!({"hostNetwork": true, "hostPID": true, "containers": [{"name": "agent", "image": "a"}]});
+        for question in [Question::MutatePod, Question::ValidatePod] {
+            let answer = asked(question, &made);
+            assert_eq!((answer.allowed, answer.result.code), (false, 403));
+            let said = answer.result.message;
+            assert!(said.starts_with("Postern refuses Pod agents/agent:\n"), "{said}");
+            assert!(said.contains("hostNetwork") && said.contains("hostPID"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_container_that_is_added_to_a_guarded_pod_is_hardened() {
+        let mut made = review("Pod", "CREATE");
+        made["request"]["object"]["spec"] = json!({"containers": [{"name": "agent", "image": "agent:test"}]});
+        let patch = asked(Question::MutatePod, &made).patch.unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+        json_patch::patch(&mut made["request"]["object"], &patch).unwrap();
+        made["request"]["oldObject"] = made["request"]["object"].clone();
+        made["request"]["object"]["spec"]["ephemeralContainers"] =
+            json!([{"name": "debug", "image": "busybox"}]);
+        made["request"]["operation"] = "UPDATE".into();
+        made["request"]["subResource"] = EPHEMERAL.into();
+        let patch = asked(Question::MutatePod, &made).patch.unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+        assert!(
+            patch.iter().all(|operation| operation.path().starts_with("/spec/ephemeralContainers")),
+            "{patch}"
+        );
+        json_patch::patch(&mut made["request"]["object"], &patch).unwrap();
+        let answer = asked(Question::ValidatePod, &made);
+        assert!(answer.allowed, "{}", answer.result.message);
     }
 }

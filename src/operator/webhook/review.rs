@@ -1,7 +1,5 @@
 //! What the API server asks and what it is told: an `AdmissionReview` read, judged and answered. Pure.
 
-use std::collections::BTreeSet;
-
 use kube::core::DynamicObject;
 use kube::core::admission::{
     AdmissionRequest, AdmissionResponse, AdmissionReview, META_API_VERSION_V1, META_KIND,
@@ -40,15 +38,12 @@ impl Question {
     }
 }
 
-/// User and group IDs that a pod names, none of which its gateway may get.
-pub type Taken = BTreeSet<i64>;
-
 /// With what a question is answered.
 #[derive(Clone, Copy)]
 pub struct Circumstances<'a> {
     pub settings: &'a Settings,
-    /// Draws the gateway's user ID for a pod, none of those that are taken; nothing where there is none to be had.
-    pub draw: &'a dyn Fn(&Taken) -> Option<u32>,
+    /// What the gateway's user ID is drawn by.
+    pub random: u32,
 }
 
 /// Why a body is no review.

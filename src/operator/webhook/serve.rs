@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::rand;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -21,7 +22,6 @@ use tokio_rustls::server::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES, Refused};
 use super::review::{self, Circumstances, Question};
-use super::uid;
 use crate::drain::Drain;
 use crate::operator::controller::metrics::{Metrics, Verdict};
 use crate::operator::settings::Settings;
@@ -199,7 +199,13 @@ impl Webhook {
                 return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
             }
         };
-        let circumstances = Circumstances { settings: &self.settings, draw: &uid::draw };
+        let mut octets = [0; 4];
+        if rand::fill(&mut octets).is_err() {
+            let said = "Postern: the system has no randomness to draw a user ID by";
+            return (Verdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, said));
+        }
+        let random = u32::from_be_bytes(octets);
+        let circumstances = Circumstances { settings: &self.settings, random };
         let subject = review::named(&request);
         let answer = review::answer(question, request, circumstances);
         let verdict = if answer.allowed { Verdict::Allowed } else { Verdict::Denied };

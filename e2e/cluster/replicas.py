@@ -1,0 +1,375 @@
+"""Two replicas of the operator outside a cluster, before a real API server: webhook, certificate, election, shutdown.
+
+KUBECONFIG=… python3 e2e/cluster/replicas.py ADDRESS [EXECUTABLE]
+
+ADDRESS is this machine's as the API server reaches it (`--enable-aggregator-routing=true`); it needs no node, no
+controllers, and a cluster that nobody else uses: what it makes it removes.
+"""
+
+import base64
+import http.client
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from api import becomes
+from processes import Processes
+
+SYSTEM, AGENTS = "postern-system", "agents"
+SERVICE = f"postern-webhook.{SYSTEM}.svc"
+# What a takeover may take: a Lease holds 15 s, and candidates look again within a second of its end.
+TAKEOVER = 25
+PATIENCE = 30
+# For how long a replica that was told to stop goes on answering.
+LINGERING = 3
+
+POLICY = {
+    "apiVersion": "postern.dev/v1alpha1",
+    "kind": "EgressPolicy",
+    "metadata": {"name": "coding-agents", "namespace": AGENTS},
+    "spec": {"destinations": [{"name": "api", "hosts": ["api.example.com"], "action": "Inspect"}]},
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "agent", "namespace": AGENTS},
+    "spec": {"containers": [{"name": "agent", "image": "agent:test"}]},
+}
+
+
+class Report:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, expected, holds, saw):
+        """`expected` in words; `saw` is the evidence."""
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+        print(f"{'ok  ' if holds else 'FAIL'}  {expected}\n        saw: {' '.join(str(saw).split())[:600]}", flush=True)
+        return holds
+
+
+class Replica:
+    """A process of the operator with ports of its own."""
+
+    def __init__(self, name, processes, directory, executable):
+        self.name, self.processes, self.executable = name, processes, executable
+        self.webhook, self.admin = free_port(), free_port()
+        self.settings = directory / f"{name}.json"
+        self.settings.write_text(json.dumps(settings(self.webhook, self.admin)))
+
+    def start(self):
+        environment = os.environ | {"POD_NAME": self.name}
+        command = [self.executable, "run", "--config", self.settings]
+        self.processes.start(self.name, *command, environment=environment)
+
+    def ask(self, path):
+        """Status and text of the admin port's answer, or (None, why)."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return None, repr(error)
+
+    def is_ready(self):
+        return self.ask("/readyz")[0] == 200
+
+    def leads(self):
+        return "postern_operator_leader 1" in (self.ask("/metrics")[1] or "").splitlines()
+
+    def review(self, bundle, path="/pods/validate"):
+        """What the webhook answers to the review of a pod's deletion, asked as an API server asks."""
+        tls = ssl.create_default_context(cadata=bundle)
+        with socket.create_connection(("127.0.0.1", self.webhook), timeout=10) as plain:
+            with tls.wrap_socket(plain, server_hostname=SERVICE) as secured:
+                connection = http.client.HTTPConnection(SERVICE)
+                connection.sock = secured
+                connection.request("POST", path, json.dumps(deletion()), {"content-type": "application/json"})
+                return json.loads(connection.getresponse().read())
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or "KUBECONFIG" not in os.environ:
+        sys.exit(__doc__)
+    default = Path(__file__).parents[2] / "target/debug/postern-operator"
+    executable = Path(sys.argv[2]) if len(sys.argv) == 3 else default
+    report = Report()
+    with tempfile.TemporaryDirectory() as directory:
+        directory = Path(directory)
+        processes = Processes(directory)
+        replicas = [Replica(name, processes, directory, executable) for name in ("first", "second")]
+        try:
+            examine(report, directory, executable, replicas, sys.argv[1])
+        finally:
+            for replica in replicas:
+                processes.stop(replica.name)
+                if report.failed:
+                    print(f"--- {replica.name}\n{processes.log(replica.name).read_text()[-4000:]}")
+            clean()
+    print(f"{report.passed} passed, {report.failed} failed")
+    sys.exit(1 if report.failed else 0)
+
+
+def examine(report, directory, executable, replicas, address):
+    settings_are_checked(report, directory, executable)
+    prepare(executable, address, replicas)
+    it_serves(report, replicas)
+    pods_are_judged(report)
+    policies_are_judged(report)
+    a_broken_certificate_is_replaced(report, replicas)
+    survivor = a_killed_leader_is_replaced(report, replicas)
+    it_stops_gently(report, survivor)
+
+
+def settings_are_checked(report, directory, executable):
+    good, bad = directory / "good.json", directory / "bad.yaml"
+    good.write_text(json.dumps(settings(8443, 8080)))
+    bad.write_text("namespace: postern-system\nserviceAcount: x\n")
+    done = subprocess.run([executable, "run", "--config", good, "--check"], capture_output=True, text=True, check=False)
+    report.check("good settings are good", done.returncode == 0, done.stdout + done.stderr)
+    done = subprocess.run([executable, "run", "--config", bad, "--check"], capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    report.check("bad settings are told with their line", done.returncode == 1 and "bad.yaml:2:1" in said, said)
+
+
+def it_serves(report, replicas):
+    for replica in replicas:
+        replica.start()
+        ready = becomes(replica.is_ready, PATIENCE)
+        report.check(f"{replica.name} is ready", ready, replica.ask("/readyz"))
+    leading = becomes(lambda: [each.name for each in replicas if each.leads()], PATIENCE)
+    report.check("one of them leads", len(leading) == 1, leading)
+    bundles = becomes(lambda: all(bundle() for bundle in (mutating, validating)), PATIENCE)
+    report.check("both configurations have a CA", bundles, (mutating()[:60], validating()[:60]))
+    secret = found("secret", "postern-webhook-tls", SYSTEM)
+    keys = sorted(secret["data"])
+    kept = secret["type"] == "kubernetes.io/tls" and keys == ["ca.crt", "tls.crt", "tls.key"]
+    report.check("the Secret is one of TLS and holds no key of a CA", kept, (secret["type"], keys))
+    for replica in replicas:
+        answer = replica.review(mutating())
+        report.check(f"{replica.name} answers those who trust that CA", answer["response"]["allowed"], answer)
+        told = replica.ask("/metrics")[1]
+        name = "postern_operator_webhook_certificate_not_after_timestamp_seconds"
+        report.check(f"{replica.name} tells when its certificate ends", name in told, told[-400:])
+
+
+def pods_are_judged(report):
+    # API servers learn of new webhooks a little later than those who make them.
+    created = becomes(lambda: kubectl("create", "-f", "-", given=POD)[0] == 0, PATIENCE)
+    pod = found("pod", "agent", AGENTS) if created else {}
+    names = [each["name"] for each in pod.get("spec", {}).get("initContainers", [])]
+    report.check("a pod is injected", names[:2] == ["postern-redirect", "postern-gateway"], names)
+    labels = pod.get("metadata", {}).get("labels", {})
+    report.check("and labelled", labels.get("postern.dev/injected") == "true", labels)
+    refused = POD | {"metadata": {"name": "loose", "namespace": AGENTS}, "spec": POD["spec"] | {"hostNetwork": True}}
+    status, said = kubectl("create", "-f", "-", given=refused)
+    report.check("a pod that would get past the gateway is refused", status != 0 and "Postern refuses Pod" in said, said)
+    status, said = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=POD | {"metadata": {"name": "dry", "namespace": AGENTS}})
+    report.check("a dry run is answered the same", status == 0 and "postern-gateway" in said, said[:200])
+
+
+def policies_are_judged(report):
+    status, said = kubectl("apply", "-f", "-", given=POLICY)
+    report.check("a good policy is admitted", status == 0, said)
+    # The schema has nothing against either: what a hostname is, and that two rules do not share a name.
+    hosts = ["api..example.com", "a b"]
+    destinations = [{"name": "api", "hosts": [host], "action": "Inspect"} for host in hosts]
+    bad = POLICY | {"metadata": {"name": "bad", "namespace": AGENTS}, "spec": {"destinations": destinations}}
+    status, said = kubectl("create", "-f", "-", given=bad)
+    paths = [f"spec.destinations[{index}]" for index in range(2)]
+    report.check("a bad one is refused with every path", status != 0 and all(path in said for path in paths), said)
+
+
+def a_broken_certificate_is_replaced(report, replicas):
+    before = served(replicas[0])
+    garbage = json.dumps({"data": {"tls.key": base64.b64encode(b"garbage").decode()}})
+    kubectl("-n", SYSTEM, "patch", "secret", "postern-webhook-tls", "--type=merge", "-p", garbage)
+    replaced = becomes(lambda: all(served(replica) not in ("", before) for replica in replicas), PATIENCE)
+    report.check("a broken certificate is replaced, and both serve the new one", replaced, list(map(served, replicas)))
+    cas = mutating().count("BEGIN CERTIFICATE")
+    report.check("the CA of what was served stays trusted", cas == 2, cas)
+    status, said = kubectl("create", "--dry-run=server", "-f", "-", given=POD | {"metadata": {"name": "again", "namespace": AGENTS}})
+    report.check("pods are still created", status == 0, said)
+
+
+def a_killed_leader_is_replaced(report, replicas):
+    leader = next(replica for replica in replicas if replica.leads())
+    survivor = next(replica for replica in replicas if replica is not leader)
+    leader.processes.kill(leader.name)
+    kubectl("-n", SYSTEM, "delete", "endpointslice", leader.name)
+    answer = survivor.review(mutating())
+    report.check("the other replica answers meanwhile", answer["response"]["allowed"], answer)
+    leads = becomes(survivor.leads, TAKEOVER)
+    report.check("and leads once the Lease has run out", leads, holder())
+    given = POD | {"metadata": {"name": "later", "namespace": AGENTS}}
+    created = becomes(lambda: kubectl("create", "--dry-run=server", "-f", "-", given=given)[0] == 0, PATIENCE)
+    report.check("pods are created by its webhook", created, survivor.ask("/metrics")[1][-300:])
+    return survivor
+
+
+def it_stops_gently(report, replica):
+    trusted, process = mutating(), replica.processes.children[replica.name]
+    process.terminate()
+    stopping = becomes(lambda: replica.ask("/readyz")[0] == 503, LINGERING)
+    report.check("told to stop, it is not ready, and says why", stopping and "stopping" in replica.ask("/readyz")[1], replica.ask("/readyz"))
+    answer = replica.review(trusted)
+    report.check("and answers on while it is still asked", answer["response"]["allowed"], answer)
+    process.wait(PATIENCE)
+    report.check("it ends with 0", process.returncode == 0, process.returncode)
+    report.check("the Lease is nobody's", holder() is None, holder())
+
+
+def prepare(executable, address, replicas):
+    clean()
+    demand(*kubectl("create", "-f", "-", given=namespace(SYSTEM)))
+    demand(*kubectl("create", "-f", "-", given=namespace(AGENTS, {"postern.dev/injection": "enabled"})))
+    crds = subprocess.run([executable, "crds"], capture_output=True, text=True, check=True).stdout
+    demand(*kubectl("apply", "-f", "-", given=crds))
+    demand(*kubectl("wait", "--for=condition=Established", "crd/egresspolicies.postern.dev", "--timeout=30s"))
+    port = {"name": "webhook", "port": 443, "protocol": "TCP"}
+    service = {"metadata": {"name": "postern-webhook", "namespace": SYSTEM}, "spec": {"ports": [port]}}
+    demand(*kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Service"} | service))
+    for replica in replicas:
+        demand(*kubectl("create", "-f", "-", given=endpoint(replica, address)))
+    for kind, webhooks in WEBHOOKS.items():
+        given = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "postern"}}
+        demand(*kubectl("create", "-f", "-", given=given | {"webhooks": webhooks}))
+
+
+def clean():
+    for configuration in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
+        kubectl("delete", configuration, "postern", "--ignore-not-found")
+    for crd in ("egresspolicies", "clusteregresspolicies"):
+        kubectl("delete", "crd", f"{crd}.postern.dev", "--ignore-not-found")
+    for name in (SYSTEM, AGENTS):
+        for kind in ("pod", "service", "endpointslice", "secret", "configmap", "lease"):
+            kubectl("-n", name, "delete", kind, "--all", "--force", "--grace-period=0")
+        kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+        # Where nobody runs the controllers, a namespace ends only so.
+        kubectl("replace", "--raw", f"/api/v1/namespaces/{name}/finalize", "-f", "-", given=namespace(name))
+
+
+def namespace(name, labels=None):
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels or {}}}
+
+
+def endpoint(replica, address):
+    labels = {"kubernetes.io/service-name": "postern-webhook"}
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": replica.name, "namespace": SYSTEM, "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [{"name": "webhook", "port": replica.webhook, "protocol": "TCP"}],
+    }
+
+
+def webhook(name, path, rules, **more):
+    client = {"service": {"name": "postern-webhook", "namespace": SYSTEM, "path": path, "port": 443}}
+    common = {"admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 10}
+    return {"name": name, "clientConfig": client, "rules": rules} | common | more
+
+
+def rule(group, version, operations, resources):
+    return {"apiGroups": [group], "apiVersions": [version], "operations": operations, "resources": resources}
+
+
+LABELLED = {"namespaceSelector": {"matchLabels": {"postern.dev/injection": "enabled"}}}
+PODS = [rule("", "v1", ["CREATE"], ["pods"]), rule("", "v1", ["UPDATE"], ["pods/ephemeralcontainers"])]
+POLICIES = [rule("postern.dev", "*", ["CREATE", "UPDATE"], ["egresspolicies", "clusteregresspolicies"])]
+WEBHOOKS = {
+    "MutatingWebhookConfiguration": [webhook("namespace.pods.postern.dev", "/pods/mutate", PODS, **LABELLED)],
+    "ValidatingWebhookConfiguration": [
+        webhook("namespace.validate.pods.postern.dev", "/pods/validate", PODS, **LABELLED),
+        webhook("policies.postern.dev", "/policies/validate", POLICIES),
+    ],
+}
+
+
+def settings(port, admin):
+    gateway = "policy: {path: /etc/postern/policy, labels: /etc/podinfo/labels}"
+    return {
+        "namespace": SYSTEM,
+        "serviceAccount": "postern-operator",
+        "webhook": {"port": port, "drainSeconds": LINGERING},
+        "admin": {"port": admin},
+        "gateway": {"image": "postern-gateway:test", "settings": gateway},
+    }
+
+
+def deletion():
+    request = {
+        "uid": "1",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "name": "agent",
+        "namespace": AGENTS,
+        "operation": "DELETE",
+        "userInfo": {},
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def mutating():
+    return bundle("mutatingwebhookconfiguration")
+
+
+def validating():
+    return bundle("validatingwebhookconfiguration")
+
+
+def bundle(kind):
+    """The CAs of all webhooks of a configuration, which are the same; none where one has none."""
+    bundles = {each["clientConfig"].get("caBundle", "") for each in found(kind, "postern")["webhooks"]}
+    return base64.b64decode(bundles.pop()).decode() if len(bundles) == 1 else ""
+
+
+def holder():
+    return found("lease", "postern-operator", SYSTEM).get("spec", {}).get("holderIdentity")
+
+
+def served(replica):
+    """The certificate that a replica presents, in PEM."""
+    try:
+        return ssl.get_server_certificate(("127.0.0.1", replica.webhook), timeout=5)
+    except OSError:
+        return ""
+
+
+def found(kind, name, namespace=None):
+    where = ["-n", namespace] if namespace else []
+    status, said = kubectl(*where, "get", kind, name, "-o", "json")
+    if status != 0:
+        raise RuntimeError(said)
+    return json.loads(said)
+
+
+def kubectl(*arguments, given=None):
+    """Status, and standard output or else what went wrong."""
+    given = given if given is None or isinstance(given, str) else json.dumps(given)
+    command = ["kubectl", *arguments]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout if done.returncode == 0 else done.stderr
+
+
+def demand(status, said):
+    if status != 0:
+        raise RuntimeError(said)
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("", 0))
+        return listening.getsockname()[1]
+
+
+if __name__ == "__main__":
+    main()
