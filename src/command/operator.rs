@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(12);
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(args) => operate(&args, cli.output),
-        Command::Crds(args) => super::crds::run(&args, cli.output),
+        Command::Crds(args) => crds::run(&args, cli.output),
     }
 }
 
