@@ -24,6 +24,8 @@ mod stamp;
 mod status;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::collections::HashMap;
