@@ -28,6 +28,23 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
+# Writes what is made from the code: the CustomResourceDefinitions of the chart.
+generate:
+    cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory charts/postern/crds
+
+# Fails where what is generated is not what the code makes of it.
+check-generated:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    directory=$(mktemp -d)
+    trap 'rm -r "$directory"' EXIT
+    cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory "$directory"
+    diff --recursive --unified charts/postern/crds "$directory" || { echo "run \`just generate\`" >&2; exit 1; }
+
+# Both images, each as an archive in target/images (needs buildah); `--debug` compiles faster.
+images *arguments:
+    scripts/images.sh {{ arguments }}
+
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
     command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
@@ -78,4 +95,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: everything that takes minutes; the tests come last.
-ci: check-fmt check-gateway lint docs _e2e-netns-as-root sdks test
+ci: check-fmt check-gateway lint docs check-generated _e2e-netns-as-root sdks test

@@ -42,6 +42,8 @@ pub const REVISION_KEY: &str = "revision";
 pub const SYNCED_AT_KEY: &str = "syncedAt";
 /// The gateway's settings file.
 pub const SETTINGS_KEY: &str = "settings";
+/// Roots in PEM that gateways verify upstreams by besides the system's; only where the chart is given some.
+pub const UPSTREAM_ROOTS_KEY: &str = "upstream-roots.pem";
 /// All policies as one file of YAML documents, gzip, in `binaryData`: where they would not fit as they are.
 pub const COMPRESSED_KEY: &str = "policies.yaml.gz";
 

@@ -54,6 +54,12 @@ pub struct Interception {
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
     pub revision: String,
+    /// What the operator calls the documents that are mounted; the revision, where all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// The revision that the operator stamped on the pod; another one is on its way, where it is not the revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamped: Option<String>,
     /// When it was synced, or loaded where nothing syncs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced_at: Option<String>,
@@ -121,6 +127,8 @@ pub(crate) mod tests {
             },
             policy: Policy {
                 revision: "sha256:0123456789abcdef".to_owned(),
+                published: None,
+                stamped: None,
                 synced_at: Some("2026-11-22T02:00:00.000Z".to_owned()),
                 age_seconds: Some(12),
                 state: PolicyState::Fresh,

@@ -2,6 +2,8 @@
 
 pub mod accepted;
 pub mod cluster_egress_policy;
+mod constraints;
 pub mod crd;
 pub mod egress_policy;
+mod schema;
 pub mod status;

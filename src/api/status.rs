@@ -1,26 +1,28 @@
 //! What the operator says of a policy, in its status.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The status of either kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// What the operator says of the policy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
+    /// The generation of the policy that all of this is said of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Accepted` and `Programmed`.
+    /// `Accepted`: it could be read, and compiles. `Programmed`: every pod that it selects enforces its newest revision.
     pub conditions: Vec<Condition>,
     /// How many injected pods the policy selects.
     pub selected_pods: i64,
     /// How many of them say that they enforce the newest revision.
     pub enforcing_pods: i64,
-    /// `N/M`, for the printer column.
+    /// `N/M`: of M selected pods N enforce the newest revision.
     pub enforcing: String,
     /// The selected pods that do not, as `namespace/pod`, while they are few.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_enforcing: Vec<String>,
-    /// Of the namespace's policies together; a cluster policy has none, since each namespace has its own.
+    /// The revision of the namespace's policies together. A cluster policy has none, since each namespace has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
 }

@@ -96,10 +96,15 @@ impl Normalization {
 
 /// What an event keeps of a tool's input, the words of `audit.toolInputs`; the later is the more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Inputs {
+    /// Its length.
     None,
+    /// Its SHA-256 too.
     Hash,
+    /// Also its JSON, each text replaced by its length.
     Redacted,
+    /// Also the input as the model wrote it.
     Full,
 }
 

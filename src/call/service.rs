@@ -40,11 +40,13 @@ macro_rules! words {
 words! {
     /// The wire format of an API, and the words of a rule's `provider`.
     #[derive(Serialize, Deserialize)]
+    #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
     Dialect {
         /// Anthropic Messages.
         Anthropic = "Anthropic",
         /// OpenAI Chat Completions.
         OpenAIChat = "OpenAIChat",
+        /// OpenAI Responses.
         OpenAIResponses = "OpenAIResponses",
         /// Gemini's `generateContent` and `streamGenerateContent`.
         Gemini = "Gemini",

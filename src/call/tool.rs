@@ -10,6 +10,7 @@ use crate::event::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// Runs a command.
     Shell,

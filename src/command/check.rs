@@ -1,5 +1,6 @@
 //! Reads everything that a gateway starts from, and says all that is wrong with it.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -7,15 +8,19 @@ use std::time::SystemTime;
 use super::{output, surroundings};
 use crate::cli::Output;
 use crate::config::pod::PolicySettings;
+use crate::config::source::PolicySource;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::policy::{Policy, document};
+use crate::pod::POLICY_REVISION;
+use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
 use crate::tls::gate::{Evidence, Gate, GateSettings, Interception, Surroundings};
 use crate::tls::roots::{TlsSettings, UpstreamTls};
 
 /// A password or a user with one; more is another file given by mistake.
 const MAX_PASSWORD_BYTES: u64 = 4 << 10;
+/// Postern's roots are two at most; a bundle given by mistake is said as what it is elsewhere.
+const MAX_ROOTS_BYTES: u64 = 4 << 20;
 
 /// What a gateway starts from, all of it read and found good.
 #[derive(Debug)]
@@ -24,14 +29,38 @@ pub(crate) struct Checked {
     pub(crate) policy: Policy,
     pub(crate) gate: Gate,
     pub(crate) upstream_tls: UpstreamTls,
+    pub(crate) expected: Expected,
+    pub(crate) sources: Sources,
     /// What it was read in; a reload happens in the same.
     pub(crate) surroundings: Surroundings,
 }
 
-/// `postern gateway --check`: exit status 1 where the gateway would not start.
+/// Which policy this gateway should have, as the operator says.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// The revision that stands beside the documents.
+    pub(crate) published: Option<String>,
+    /// The revision that is stamped on the pod.
+    pub(crate) stamped: Option<String>,
+}
+
+/// What a snapshot is made of: equal ones make the same, and only its age may differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sources {
+    revision: String,
+    labels: Labels,
+    /// A digest of all other files.
+    others: String,
+}
+
+/// `postern gateway --check`: exit status 1 where the gateway would not start, but for variables that are not set
+/// here: those are named.
 pub(crate) fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    match read(config, surroundings::read(), SystemTime::now()).1 {
+    match read_anywhere(config, surroundings::read(), SystemTime::now()).1 {
         Ok(checked) => {
+            for unset in &checked.settings.unset {
+                writeln!(io::stderr(), "postern: {unset} here: the gateway does not start without it")?;
+            }
             if output == Output::Text {
                 output::print(output, &summary(&checked), &())?;
             } else {
@@ -46,20 +75,40 @@ pub(crate) fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Reads the settings and everything they name, and answers besides what to watch for the next change: it was looked
-/// at before it was read, and where reading failed it covers what has to be mended.
+/// Reads what a gateway starts from in this environment: as [`read_anywhere`], and no variable may be missing.
 ///
 /// # Errors
-/// Everything that is wrong: with the settings, or, where those are good, with all that they name.
+/// As there.
 pub(crate) fn read(
     config: &Path,
     surroundings: Surroundings,
     now: SystemTime,
 ) -> (Watched, Result<Checked, Vec<Problem>>) {
+    let (watched, checked) = read_anywhere(config, surroundings, now);
+    let checked = checked.and_then(|checked| match checked.settings.unset.as_slice() {
+        [] => Ok(checked),
+        unset => Err(unset.to_vec()),
+    });
+    (watched, checked)
+}
+
+/// Reads the settings and everything they name, and answers besides what to watch for the next change: it was looked
+/// at before it was read, and where reading failed it covers what has to be mended.
+///
+/// # Errors
+/// Everything that is wrong: with the settings, or, where those are good, with all that they name.
+fn read_anywhere(
+    config: &Path,
+    surroundings: Surroundings,
+    now: SystemTime,
+) -> (Watched, Result<Checked, Vec<Problem>>) {
     let mut watched = Watched::new([config.to_owned()]);
-    let checked = Settings::read(config).and_then(|settings| {
+    // Digests are taken before files are read, so that a change in between is a difference the next time.
+    let own = source::digest(&[config.to_owned()]);
+    let checked = Settings::read(config, &surroundings::variable).and_then(|settings| {
         watched.add(settings.files());
-        read_named(config, settings, surroundings, now)
+        let others = own + &source::digest(&settings.files_beside_policy());
+        read_named(config, settings, others, surroundings, now)
     });
     (watched, checked)
 }
@@ -68,6 +117,7 @@ pub(crate) fn read(
 fn read_named(
     config: &Path,
     settings: Settings,
+    others: String,
     surroundings: Surroundings,
     now: SystemTime,
 ) -> Result<Checked, Vec<Problem>> {
@@ -81,8 +131,9 @@ fn read_named(
         unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())),
     );
     match (policy, gate, upstream_tls) {
-        (Ok(policy), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
-            Ok(Checked { settings, policy, gate, upstream_tls, surroundings })
+        (Ok((policy, labels, expected)), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
+            let sources = Sources { revision: policy.revision().to_owned(), labels, others };
+            Ok(Checked { settings, policy, gate, upstream_tls, expected, sources, surroundings })
         }
         _ => Err(problems),
     }
@@ -91,14 +142,19 @@ fn read_named(
 /// Reads and compiles the policy for the pod as it is labelled now.
 ///
 /// # Errors
-/// Everything that is wrong with the policy's files, and with that of the labels.
-fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
-    let labels = settings.labels.read();
-    let documents = documents(&settings.path);
-    match (labels, documents) {
-        (Ok(labels), Ok(documents)) => Policy::compile(&documents, &labels),
-        (labels, documents) => {
-            Err(labels.err().into_iter().chain(documents.err().into_iter().flatten()).collect())
+/// Everything that is wrong with the policy's files, and with those of the labels and annotations.
+fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expected), Vec<Problem>> {
+    let (labels, annotations) = (settings.labels.read(), settings.annotations.read());
+    let source = source::read_policy(&settings.path).and_then(|source| Ok((parsed(&source)?, source)));
+    match (labels, annotations, source) {
+        (Ok(labels), Ok(mut annotations), Ok((documents, source))) => {
+            let policy = Policy::compile(&documents, &labels)?.with_synced_at(source.synced_at);
+            let stamped = annotations.remove(POLICY_REVISION).filter(|stamp| !stamp.is_empty());
+            Ok((policy, labels, Expected { published: source.revision, stamped }))
+        }
+        (labels, annotations, source) => {
+            let of_pod = labels.err().into_iter().chain(annotations.err());
+            Err(of_pod.chain(source.err().into_iter().flatten()).collect())
         }
     }
 }
@@ -108,9 +164,13 @@ fn policy(settings: &PolicySettings) -> Result<Policy, Vec<Problem>> {
 /// # Errors
 /// Everything that is wrong with its files.
 pub(crate) fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
+    parsed(&source::read_policy(path)?)
+}
+
+fn parsed(source: &PolicySource) -> Result<Vec<document::Document>, Vec<Problem>> {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    for (name, text) in source::read_policy(path)? {
-        match document::parse(&name, &text) {
+    for (name, text) in &source.files {
+        match document::parse(name, text) {
             Ok(found) => documents.extend(found),
             Err(found) => problems.extend(found),
         }
@@ -171,6 +231,10 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
     if let Some(directory) = settings.credentials.as_ref().filter(|directory| !directory.is_dir()) {
         problems
             .push(Problem::at("credentials.directory", format!("{} is no directory", directory.display())));
+    }
+    let roots = settings.trust.as_ref().map(|trust| source::read_text(&trust.roots, MAX_ROOTS_BYTES));
+    if let Some(Err(problem)) = roots {
+        problems.push(Problem::at("trust.roots", format!("{}: {}", problem.file, problem.message)));
     }
     problems
 }

@@ -7,6 +7,8 @@ use crate::cli::{CaCommand, Cli, Command, DemoArgs};
 mod ca;
 mod check;
 mod completions;
+#[cfg(feature = "operator")]
+mod crds;
 mod demo;
 pub mod directories;
 mod doctor;
@@ -17,6 +19,7 @@ pub mod output;
 mod policy;
 mod private_directory;
 mod redirect;
+mod roots;
 mod run;
 mod status;
 mod surroundings;

@@ -2,20 +2,16 @@
 
 use std::process::ExitCode;
 
-use crate::operator::cli::{Cli, Command, CrdsArgs, RunArgs};
+use crate::operator::cli::{Cli, Command, RunArgs};
 
 /// Does what the command line says. An error is said in words by the caller, who exits with 1.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(args) => operate(&args),
-        Command::Crds(args) => crds(&args),
+        Command::Crds(args) => super::crds::run(&args, cli.output),
     }
 }
 
 fn operate(_args: &RunArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not joined yet")
-}
-
-fn crds(_args: &CrdsArgs) -> anyhow::Result<ExitCode> {
     anyhow::bail!("not joined yet")
 }

@@ -112,7 +112,8 @@ fn differs(differences: &[String], output: Output) -> anyhow::Result<ExitCode> {
 /// The ports of a gateway with these settings. Without a DNS listener questions go to the usual port, where nobody
 /// may answer them.
 fn of_settings(config: &Path) -> Result<Ports, Vec<Problem>> {
-    let settings = Settings::read(config)?;
+    // What the gateway takes from its environment is not there, and ports are none of it.
+    let settings = Settings::read(config, &|_| None)?;
     let listeners = &settings.listeners;
     let transparent = listeners.transparent.as_ref().ok_or_else(|| {
         let message = "is not listed, and connections would be redirected to nobody: write `transparent: {}`";

@@ -10,7 +10,9 @@ mod redacted;
 mod section;
 pub mod settings;
 pub mod source;
+pub mod trust;
 pub mod upstream;
 pub mod watch;
 
+pub use section::Environment;
 pub use settings::Settings;

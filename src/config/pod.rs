@@ -78,7 +78,7 @@ impl PodMap {
 }
 
 fn workload(field: &Field<'_>) -> Workload {
-    let text = |field: Field<'_>| field.text().unwrap_or_default().to_owned();
+    let text = |field: Field<'_>| field.text_or_variable().unwrap_or_default().into_owned();
     field.section(|s| Workload {
         namespace: text(s.field("namespace")),
         pod: text(s.field("pod")),

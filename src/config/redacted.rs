@@ -13,12 +13,13 @@ use super::listeners::Listeners;
 use super::pod::PodMap;
 use super::quantity::written;
 use super::settings::Settings;
+use super::trust::TrustSettings;
 use super::upstream::{StaticAddress, Upstream, UpstreamProxy};
 use crate::tls::roots::TlsSettings;
 
 pub(super) fn settings(settings: &Settings) -> Value {
     let interception = &settings.interception;
-    json!({
+    compact(json!({
         "listeners": listeners(&settings.listeners),
         "admin": compact(json!({"address": settings.admin.address, "socket": optional(settings.admin.socket.as_ref())})),
         "interception": compact(json!({
@@ -36,11 +37,17 @@ pub(super) fn settings(settings: &Settings) -> Value {
         },
         "upstream": upstream(&settings.upstream),
         "credentials": compact(json!({"directory": optional(settings.credentials.as_ref())})),
+        "trust": settings.trust.as_ref().map(trust),
         "events": {"stdout": settings.events_to_stdout},
         "shutdown": {"grace": written(settings.grace)},
         "limits": limits(&settings.limits),
         "timeouts": timeouts(&settings.timeouts),
-    })
+    }))
+}
+
+fn trust(trust: &TrustSettings) -> Value {
+    let own_roots = optional(trust.own_roots.as_ref());
+    compact(json!({"directory": path(&trust.directory), "roots": path(&trust.roots), "ownRoots": own_roots}))
 }
 
 fn listeners(listeners: &Listeners) -> Value {

@@ -1,5 +1,6 @@
 //! Reads a tree of settings key by key and gathers everything that is wrong with it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -10,16 +11,22 @@ use super::quantity;
 use crate::problem::Problem;
 use crate::yaml::{Key, Node, Position, Value};
 
+/// What `fromEnv` looks a variable up in: whoever reads settings brings it along.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// Where problems are gathered while a file is read.
-pub(super) struct Findings {
+pub(super) struct Findings<'e> {
     /// The directory that relative paths are relative to.
     base: PathBuf,
+    environment: Environment<'e>,
     problems: RefCell<Vec<Problem>>,
+    /// Variables that the settings want and the environment does not have.
+    unset: RefCell<Vec<Problem>>,
 }
 
 /// A map whose keys are known: each is asked for by name, and what nobody asked for is a problem.
 pub(super) struct Section<'n> {
-    findings: &'n Findings,
+    findings: &'n Findings<'n>,
     path: String,
     /// Where it begins, said of a key that is missing from it.
     position: Option<Position>,
@@ -29,16 +36,16 @@ pub(super) struct Section<'n> {
 
 /// The value of a key, or of an element of a list, whether it is written or not.
 pub(super) struct Field<'n> {
-    findings: &'n Findings,
+    findings: &'n Findings<'n>,
     path: String,
     /// Where the value stands, or where it is missing.
     position: Option<Position>,
     node: Option<&'n Node>,
 }
 
-impl Findings {
-    pub(super) fn new(base: &Path) -> Self {
-        Self { base: base.to_owned(), problems: RefCell::default() }
+impl<'e> Findings<'e> {
+    pub(super) fn new(base: &Path, environment: Environment<'e>) -> Self {
+        Self { base: base.to_owned(), environment, problems: RefCell::default(), unset: RefCell::default() }
     }
 
     /// The whole document as a field.
@@ -46,11 +53,14 @@ impl Findings {
         Field::of(self, String::new(), node)
     }
 
-    /// What was found, in the order of the file.
-    pub(super) fn into_problems(self) -> Vec<Problem> {
-        let mut problems = self.problems.into_inner();
-        problems.sort_by_key(|problem| problem.position);
-        problems
+    /// What was found, and the variables that are not set, each in the order of the file.
+    pub(super) fn into_problems(self) -> (Vec<Problem>, Vec<Problem>) {
+        let [problems, unset] = [self.problems, self.unset].map(|found| {
+            let mut found = found.into_inner();
+            found.sort_by_key(|problem| problem.position);
+            found
+        });
+        (problems, unset)
     }
 
     fn add(&self, path: &str, position: Option<Position>, message: String) {
@@ -96,7 +106,7 @@ impl<'n> Section<'n> {
 
 impl<'n> Field<'n> {
     /// A value that stands in the file; nothing after a colon is as if not written.
-    fn of(findings: &'n Findings, path: String, node: &'n Node) -> Self {
+    fn of(findings: &'n Findings<'n>, path: String, node: &'n Node) -> Self {
         Self { findings, path, position: Some(node.position), node: Some(node).filter(|n| !n.is_null()) }
     }
 
@@ -197,6 +207,26 @@ impl<'n> Field<'n> {
             return None;
         }
         Some(text)
+    }
+
+    /// Reads text, or `{fromEnv: VARIABLE}`, which stands for what the variable holds. Nothing where it is not set,
+    /// which is noted and no problem by itself: the file may be looked at elsewhere than where it is used.
+    pub(super) fn text_or_variable(&self) -> Option<Cow<'n, str>> {
+        if !self.is_map() {
+            return self.text().map(Cow::Borrowed);
+        }
+        let name = self.section(|s| {
+            let name = s.field("fromEnv");
+            name.require(": the name of an environment variable");
+            name.text()
+        })?;
+        let value = (self.findings.environment)(name).filter(|value| !value.is_empty());
+        if value.is_none() {
+            let message = format!("takes its value from the environment variable {name}, which is not set");
+            let unset = Problem { position: self.position, ..Problem::at(&self.path, message) };
+            self.findings.unset.borrow_mut().push(unset);
+        }
+        value.map(Cow::Owned)
     }
 
     pub(super) fn text_or_empty(&self) -> Option<&'n str> {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::limits::{Limits, Timeouts};
 use super::listeners::{Admin, Listeners};
 use super::pod::PolicySettings;
-use super::section::{Field, Findings, Section};
+use super::section::{Environment, Field, Findings, Section};
+use super::trust::TrustSettings;
 use super::upstream::Upstream;
 use super::{interception, redacted, source};
 use crate::problem::Problem;
@@ -25,12 +26,16 @@ pub struct Settings {
     pub upstream: Upstream,
     /// `credentials.directory`: one file per credential name.
     pub credentials: Option<PathBuf>,
+    /// `trust`: the roots that are written for agents.
+    pub trust: Option<TrustSettings>,
     /// `events.stdout`: whether events go to standard output.
     pub events_to_stdout: bool,
     /// `shutdown.grace`: how long exchanges may take to end after a SIGTERM.
     pub grace: Duration,
     pub limits: Limits,
     pub timeouts: Timeouts,
+    /// What `fromEnv` wants and the environment does not have; it is as if not written.
+    pub unset: Vec<Problem>,
 }
 
 impl Settings {
@@ -38,28 +43,38 @@ impl Settings {
     ///
     /// # Errors
     /// Everything that is wrong with it, in the order of the file.
-    pub fn read(path: &Path) -> Result<Self, Vec<Problem>> {
+    pub fn read(path: &Path, environment: Environment<'_>) -> Result<Self, Vec<Problem>> {
         let name = path.display().to_string();
         let text = source::read_text(path, MAX_BYTES).map_err(|problem| vec![problem])?;
         let absolute = std::path::absolute(path)
             .map_err(|error| vec![Problem::at("", format!("cannot be found: {error}")).in_file(&name)])?;
-        Self::parse(&text, absolute.parent().unwrap_or(Path::new("/")), &name)
+        Self::parse_in(environment, &text, absolute.parent().unwrap_or(Path::new("/")), &name)
     }
 
-    /// Reads the text of a settings file.
+    /// Reads the text of a settings file that is used elsewhere: no variable is looked up, and `unset` names all.
     ///
     /// # Errors
     /// Everything that is wrong with it, in the order of the file.
     pub fn parse(text: &str, base_dir: &Path, file_name: &str) -> Result<Self, Vec<Problem>> {
+        Self::parse_in(&|_| None, text, base_dir, file_name)
+    }
+
+    fn parse_in(
+        environment: Environment<'_>,
+        text: &str,
+        base_dir: &Path,
+        file_name: &str,
+    ) -> Result<Self, Vec<Problem>> {
         let tree = document(text).map_err(|problem| vec![problem.in_file(file_name)])?;
-        let findings = Findings::new(base_dir);
+        let findings = Findings::new(base_dir, environment);
         let document = findings.document(&tree);
         let settings = document.section(|s| Self::section(s, &document));
-        let problems = findings.into_problems();
+        let in_file = |found: Vec<Problem>| found.into_iter().map(|one| one.in_file(file_name)).collect();
+        let (problems, unset) = findings.into_problems();
         if problems.is_empty() {
-            return Ok(settings);
+            return Ok(Self { unset: in_file(unset), ..settings });
         }
-        Err(problems.into_iter().map(|problem| problem.in_file(file_name)).collect())
+        Err(in_file(problems))
     }
 
     fn section(s: &mut Section<'_>, document: &Field<'_>) -> Self {
@@ -74,7 +89,9 @@ impl Settings {
             events_to_stdout: s.field("events").section(|s| s.field("stdout").flag_or(true)),
             grace: s.field("shutdown").section(|s| s.field("grace").duration_or(Duration::from_secs(30))),
             limits: Limits::read(&s.field("limits")),
+            trust: TrustSettings::read(&s.field("trust")),
             timeouts: Timeouts::read(&s.field("timeouts")),
+            unset: Vec::new(),
         };
         settings.listeners.reject_shared(&settings.admin, document);
         settings
@@ -83,17 +100,23 @@ impl Settings {
     /// The files besides the settings file whose change asks for a reload. The credentials' directory is not
     /// among them: secrets are re-read by themselves.
     pub fn files(&self) -> Vec<PathBuf> {
+        let pod = [&self.policy.labels, &self.policy.annotations];
+        let mut files = self.files_beside_policy();
+        files.push(self.policy.path.clone());
+        files.extend(pod.into_iter().filter_map(|map| map.path().map(Path::to_owned)));
+        files
+    }
+
+    /// Those of [`Self::files`] that say neither what is allowed nor whom it is for.
+    pub fn files_beside_policy(&self) -> Vec<PathBuf> {
         let tls = &self.upstream.tls;
         let hosts = tls.hosts.values().flat_map(|host| {
             host.roots.iter().chain(&host.certificate).chain(&host.key).cloned().collect::<Vec<_>>()
         });
-        let pod = [&self.policy.labels, &self.policy.annotations];
         let password = self.listeners.explicit.as_ref().and_then(|explicit| explicit.password_file.clone());
         let proxy = self.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.clone());
-        std::iter::once(self.policy.path.clone())
-            .chain(self.interception.certificate.clone())
+        (self.interception.certificate.iter().cloned())
             .chain(self.interception.key.clone())
-            .chain(pod.into_iter().filter_map(|map| map.path().map(Path::to_owned)))
             .chain(tls.roots.iter().cloned())
             .chain(hosts)
             .chain(password)
@@ -315,6 +338,10 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
             ("upstream: {allowAddresses: [127.0.0.1/8]}", "did you mean 127.0.0.0/8?"),
             ("admin: {}\n---\nadmin: {}", "a second document begins here"),
             ("admin: {address: [}", "not valid YAML"),
+            ("trust: {directory: t}", "trust.roots: is required"),
+            ("trust: {roots: r.pem}", "trust.directory: is required"),
+            ("upstream: {denyAddresses: [{}]}", "denyAddresses[0].fromEnv: is required"),
+            ("upstream: {denyAddresses: [{fromEnv: X, other: 1}]}", "unknown key; expected one of: fromEnv"),
         ] {
             let problems = refused(text);
             assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
@@ -371,9 +398,67 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
         assert_eq!(shown["listeners"]["dns"], serde_json::json!({"port": 15_053, "pool": "198.18.0.0/15"}));
     }
 
+    const VARIABLES: &str = "policy: {path: p, workload: {namespace: {fromEnv: NAMESPACE}, pod: {fromEnv: POD}}}\n\
+        upstream: {denyAddresses: [10.96.0.0/16, {fromEnv: NODES}]}\n";
+
+    fn in_environment(variables: &[(&str, &str)]) -> Result<Settings, Vec<Problem>> {
+        let look_up =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Settings::parse_in(&look_up, VARIABLES, Path::new(DIR), "postern.yaml")
+    }
+
+    #[test]
+    fn variables_stand_where_the_settings_take_them_from_the_environment() {
+        let settings =
+            in_environment(&[("NAMESPACE", "agents"), ("POD", "coder-0"), ("NODES", "10.0.0.4, fd00::4")])
+                .unwrap();
+        assert_eq!(settings.policy.workload.namespace, "agents");
+        assert_eq!(settings.policy.workload.pod, "coder-0");
+        let denied: Vec<_> = settings.upstream.deny_addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(denied, ["10.96.0.0/16", "10.0.0.4/32", "fd00::4/128"]);
+        assert_eq!(settings.unset, []);
+    }
+
+    #[test]
+    fn variables_that_are_not_set_are_named_with_their_place() {
+        let settings = in_environment(&[("POD", "coder-0"), ("NODES", "")]).unwrap();
+        let unset: Vec<_> = settings.unset.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            unset,
+            [
+                "postern.yaml:1:41: policy.workload.namespace: takes its value from the environment variable \
+                 NAMESPACE, which is not set",
+                "postern.yaml:2:41: upstream.denyAddresses[1]: takes its value from the environment variable \
+                 NODES, which is not set",
+            ]
+        );
+        assert_eq!(settings.upstream.deny_addresses.len(), 1);
+    }
+
+    #[test]
+    fn a_variable_that_holds_no_addresses_is_a_problem_with_its_place() {
+        for value in ["10.0.0.4;10.0.0.5", "10.0.0.4,", "node-1", "10.0.0.1/8"] {
+            let problems = in_environment(&[("NODES", value)]).unwrap_err();
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            let said = problems[0].to_string();
+            assert!(said.contains("upstream.denyAddresses[1]: the variable's value is wrong: "), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_for_agents_is_named_by_three_paths() {
+        let trust = accepted("trust: {directory: /run/postern-trust, roots: ca/roots.pem, ownRoots: own}")
+            .trust
+            .unwrap();
+        assert_eq!(trust.directory, Path::new("/run/postern-trust"));
+        assert_eq!(trust.roots, Path::new("/etc/postern/ca/roots.pem"));
+        assert_eq!(trust.own_roots.as_deref(), Some(Path::new("/etc/postern/own")));
+        assert_eq!(accepted("").trust, None);
+    }
+
     #[test]
     fn a_file_that_is_missing_is_named() {
-        let problems = Settings::read(Path::new("/nonexistent/postern.yaml")).unwrap_err();
+        let problems = Settings::read(Path::new("/nonexistent/postern.yaml"), &|_| None).unwrap_err();
         assert!(problems[0].to_string().starts_with("/nonexistent/postern.yaml: cannot be read: "));
     }
 }

@@ -69,7 +69,7 @@ impl Upstream {
                 let address = field.parsed(StaticAddress::parse);
                 Some((host?, address?))
             }),
-            deny_addresses: s.field("denyAddresses").list(|field| field.parsed(network)),
+            deny_addresses: s.field("denyAddresses").list(networks).into_iter().flatten().collect(),
             allow_addresses: s.field("allowAddresses").list(|field| field.parsed(network)),
         })
     }
@@ -182,6 +182,16 @@ fn name_key(key: &str, field: &Field<'_>) -> Option<DnsName> {
         field.reject("the key is an address; only names can stand here");
     }
     host.name().cloned()
+}
+
+/// Reads one network, or the comma-separated ones of a variable.
+fn networks(field: &Field<'_>) -> Option<Vec<IpNet>> {
+    if !field.is_map() {
+        return field.parsed(network).map(|network| vec![network]);
+    }
+    let text = field.text_or_variable()?;
+    let networks: Result<_, _> = text.split(',').map(|item| network(item.trim())).collect();
+    networks.map_err(|message| field.reject(format!("the variable's value is wrong: {message}"))).ok()
 }
 
 /// Reads a network in CIDR form, or one address; bits beyond the prefix are a likely mistake and refused.

@@ -1,7 +1,11 @@
 //! The operator's settings: one YAML file, written by the chart.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
+
+use crate::config::quantity;
 
 /// What the operator runs with.
 #[derive(Debug, Clone, Deserialize)]
@@ -66,6 +70,10 @@ pub struct Root {
     /// The Secret in Postern's namespace: `tls.crt`, `tls.key` and what `authority::Root` keeps there.
     pub secret: String,
     pub source: RootSource,
+    /// For how long agents are given the next root beside the present one before anything is issued by it, like `168h`
+    /// or `7d`: longer than agents run, since a process reads its roots when it starts.
+    #[serde(deserialize_with = "duration")]
+    pub distribution: Duration,
 }
 
 /// Who makes the root.
@@ -92,6 +100,10 @@ pub struct Gateway {
     pub env: Vec<EnvVar>,
     /// The text of the settings file of every gateway.
     pub settings: String,
+    /// Roots in PEM that gateways verify upstreams by besides the system's; where there are any, `settings` names them as
+    /// `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
+    #[serde(default)]
+    pub upstream_roots: String,
 }
 
 /// The first init container.
@@ -107,6 +119,8 @@ pub struct Redirect {
 pub struct Injection {
     /// Paths of the node that pods may mount, they and what is below.
     pub host_paths: Vec<String>,
+    /// Drivers of inline CSI volumes that pods may have, besides those that hold certificates and secrets alone.
+    pub csi_drivers: Vec<String>,
 }
 
 impl Default for Webhook {
@@ -130,7 +144,11 @@ impl Default for Admin {
 
 impl Default for Root {
     fn default() -> Self {
-        Self { secret: "postern-root-ca".to_owned(), source: RootSource::Generated }
+        Self {
+            secret: "postern-root-ca".to_owned(),
+            source: RootSource::Generated,
+            distribution: Duration::from_secs(7 * 24 * 60 * 60),
+        }
     }
 }
 
@@ -140,4 +158,8 @@ fn lease() -> String {
 
 fn pull_policy() -> String {
     "IfNotPresent".to_owned()
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    quantity::duration(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }

@@ -33,6 +33,7 @@ pub mod listing;
 mod naming;
 pub mod outlook;
 pub mod ruling;
+pub mod vouched;
 
 pub mod address;
 pub mod age;

@@ -99,6 +99,11 @@ struct Place {
 }
 
 impl Origin {
+    /// Of what was never a file: problems have this name, and neither line nor column.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { file: name.into(), places: BTreeMap::new() }
+    }
+
     fn of(file: &str, root: &Node) -> Self {
         let mut places = BTreeMap::new();
         note(root, String::new(), String::new(), &mut places);
@@ -125,8 +130,8 @@ impl Origin {
 
     /// `file:line` of a field, for a problem elsewhere that speaks of it.
     pub(super) fn place(&self, path: &str) -> String {
-        let line = self.places.get(path).map_or(0, |place| place.position.0);
-        format!("{}:{line}", self.file)
+        let line = self.places.get(path).map(|place| place.position.0);
+        line.map_or_else(|| self.file.clone(), |line| format!("{}:{line}", self.file))
     }
 
     /// A path that the document names, relative to the document's own file.

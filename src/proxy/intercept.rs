@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustls::AlertDescription;
 use tokio::net::TcpStream;
@@ -22,6 +23,7 @@ use crate::ledger::fresh_id;
 use crate::policy::RuleId;
 use crate::policy::destination::{Protocol, Ruling};
 use crate::telemetry::label::Closed;
+use crate::tls::authority::MintError;
 use crate::tls::leaf::Leaves;
 use crate::wire::client_hello::ClientHello;
 
@@ -45,9 +47,8 @@ pub(crate) async fn inspect(
             return flow.tunnel(ruling, Protocol::Tls, stream, Some(reason)).await;
         }
     };
-    if !leaves.authority().permits(&host) {
-        let ruling = Ruling::builtin("ca-missing", "the CA in force may not sign for this name");
-        return flow.reset(&ruling, stream.into_parts().1);
+    if let Err(error) = leaves.authority().vouches(&host, SystemTime::now()) {
+        return flow.reset(&unvouched(&error), stream.into_parts().1);
     }
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
@@ -67,13 +68,22 @@ pub(crate) async fn inspect(
     ending.run(stream).await
 }
 
+/// A rule inspects the host, and the CA that would vouch for it is not in place: a new one is mounted soon, and taken
+/// over without a restart.
+fn unvouched(error: &MintError) -> Ruling {
+    let reason = format!(
+        "{error}; in a cluster the operator reissues it, and until that is mounted here this host is denied"
+    );
+    Ruling::builtin("ca-missing", reason)
+}
+
 /// Shows the refusal inside TLS, where a client can read it. Nothing is resolved or dialled.
 pub(crate) async fn refuse(flow: Flow, ruling: &Ruling, stream: Rewind<TcpStream>) -> Closed {
     let (Some(host), Interception::On(leaves)) = (flow.host(), &flow.snapshot.interception) else {
         return flow.reset(ruling, stream.into_parts().1);
     };
     let leaves = Arc::clone(leaves);
-    if !leaves.authority().permits(&host) {
+    if leaves.authority().vouches(&host, SystemTime::now()).is_err() {
         return flow.reset(ruling, stream.into_parts().1);
     }
     let destination = flow.report(ruling, event::Action::Deny, true, None);

@@ -200,6 +200,12 @@ impl Metrics {
         self.policy.enter(revision, synced_at);
     }
 
+    /// Whether the policy in force is the one that the operator stamped on the pod. Where it stamped none, nothing is
+    /// said.
+    pub fn policy_programmed(&self, programmed: bool) {
+        self.policy.programmed.with_label_values::<&str>(&[]).set(i64::from(programmed));
+    }
+
     /// Changed policy files were read.
     pub fn policy_reloaded(&self, result: Reload) {
         self.policy.reloads.add(result, 1);
@@ -335,6 +341,7 @@ impl Dns {
 struct Policy {
     info: IntGaugeVec,
     age: IntGaugeVec,
+    programmed: IntGaugeVec,
     synced_at: ArcSwapOption<SystemTime>,
     reloads: Counters<Reload>,
 }
@@ -344,6 +351,12 @@ impl Policy {
         Ok(Self {
             info: gauges(r, "postern_policy_info", "The policy in force.", &["revision"])?,
             age: gauges(r, "postern_policy_age_seconds", "Since the policy was last synced.", &[])?,
+            programmed: gauges(
+                r,
+                "postern_policy_programmed",
+                "Whether the policy in force is the one stamped on the pod.",
+                &[],
+            )?,
             synced_at: ArcSwapOption::empty(),
             reloads: Counters::new(
                 r,

@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rcgen::string::Ia5String;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
@@ -21,7 +19,7 @@ use time::OffsetDateTime;
 use super::chain::Chain;
 pub use super::defect::{AuthorityError, MintError};
 use super::sign::Signer;
-use super::{PROVIDER, fingerprint, key};
+use super::{PROVIDER, certificate_pem, fingerprint, key};
 use crate::policy::name::Host;
 
 /// Clients' clocks may be this much behind.
@@ -95,12 +93,7 @@ impl Authority {
     /// PEM of the root: what agents are to trust.
     pub fn root_pem(&self) -> String {
         let der = self.chain.certificates.last().map(|root| root.as_ref()).unwrap_or_default();
-        let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-        for line in STANDARD.encode(der).as_bytes().chunks(64) {
-            pem.extend(line.iter().map(|byte| char::from(*byte)));
-            pem.push('\n');
-        }
-        pem + "-----END CERTIFICATE-----\n"
+        certificate_pem(der)
     }
 
     /// When the first certificate of the chain becomes, and the first of it ceases to be, valid.
@@ -126,10 +119,7 @@ impl Authority {
     /// Mints a leaf for one host: ECDSA P-256, at most 24 hours, backdated by five minutes, within the validity of the
     /// whole chain; never a wildcard.
     pub fn mint(&self, host: &Host, now: SystemTime) -> Result<Leaf, MintError> {
-        if !self.permits(host) {
-            return Err(MintError::NotPermitted(host.clone()));
-        }
-        let (not_before, not_after) = self.leaf_validity(now.into())?;
+        let (not_before, not_after) = self.may_mint(host, now)?;
         let params = leaf_params(host, not_before, not_after).map_err(MintError::Signing)?;
         let leaf = self.signer.sign(&params, &self.leaf_key).map_err(MintError::Signing)?;
         let (_root, sent) = self.chain.certificates.split_last().unwrap_or((&leaf, &[]));
@@ -139,6 +129,34 @@ impl Authority {
             not_before: not_before.into(),
             not_after: not_after.into(),
         })
+    }
+
+    /// Whether a leaf for `host` could be minted now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn vouches(&self, host: &Host, now: SystemTime) -> Result<(), MintError> {
+        self.may_mint(host, now).map(|_validity| ())
+    }
+
+    fn may_mint(&self, host: &Host, now: SystemTime) -> Result<(OffsetDateTime, OffsetDateTime), MintError> {
+        if !self.permits(host) {
+            return Err(MintError::NotPermitted(host.clone()));
+        }
+        self.leaf_validity(now.into())
+    }
+
+    /// Issues a certificate as `params` describe it for the holder of `subject_key`: what is to be a CA below this one.
+    /// Its serial number and its authority key identifier are set here; whether clients accept it is for
+    /// [`Authority::load`] to say.
+    pub fn certify(
+        &self,
+        mut params: CertificateParams,
+        subject_key: &KeyPair,
+    ) -> Result<CertificateDer<'static>, MintError> {
+        params.serial_number = Some(serial_number().map_err(MintError::Signing)?);
+        params.use_authority_key_identifier_extension = true;
+        self.signer.sign(&params, subject_key).map_err(MintError::Signing)
     }
 
     fn leaf_validity(&self, now: OffsetDateTime) -> Result<(OffsetDateTime, OffsetDateTime), MintError> {
@@ -245,6 +263,8 @@ pub(super) fn serial_number() -> Result<SerialNumber, rcgen::Error> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints, RsaKeySize};
     use x509_parser::prelude::*;
 

@@ -4,6 +4,7 @@ pub mod authority;
 pub mod defect;
 pub mod gate;
 pub mod init;
+pub mod java;
 pub mod leaf;
 pub mod roots;
 
@@ -21,6 +22,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
 
 /// The one cryptographic provider of the process, given to every configuration by hand: nothing depends on which
@@ -38,4 +41,14 @@ pub fn fingerprint(der: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+/// A certificate as PEM (RFC 7468), from its DER.
+pub fn certificate_pem(der: &[u8]) -> String {
+    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+    for line in STANDARD.encode(der).as_bytes().chunks(64) {
+        pem.extend(line.iter().map(|byte| char::from(*byte)));
+        pem.push('\n');
+    }
+    pem + "-----END CERTIFICATE-----\n"
 }

@@ -44,7 +44,8 @@ enum State {
 /// Looks at this machine and user, and at what a settings file asks for. Exit status 1 where that is broken.
 pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode> {
     let surroundings = surroundings::read();
-    let settings = args.config.as_deref().map(|config| (config, Settings::read(config)));
+    let settings =
+        args.config.as_deref().map(|config| (config, Settings::read(config, &surroundings::variable)));
     let mut findings = machine::look(surroundings);
     findings.extend(match &settings {
         Some((config, _)) => trust::of_settings(config, surroundings),

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use super::proving::Proving;
 use crate::admin::status::{Connections, Events, Interception, Listener, Policy, PolicyState};
 use crate::admin::{Inspect, Status};
+use crate::command::check::{Checked, Expected};
 use crate::ledger::timestamp;
 use crate::policy::age::{Age, Freshness};
 use crate::proxy::Gateway;
@@ -25,10 +26,30 @@ pub(super) struct Condition {
 pub(super) struct Facts {
     pub(super) evidence: Evidence,
     pub(super) loaded_at: SystemTime,
+    /// When the operator last vouched for the policy.
+    pub(super) synced_at: Option<SystemTime>,
+    pub(super) expected: Expected,
     /// Why the newest files are not in force.
     pub(super) reload_error: Option<String>,
     /// What is wrong with credentials, by name, without their values.
     pub(super) credentials: Vec<String>,
+    /// Why agents do not have the roots that they are to trust.
+    pub(super) trust: Option<String>,
+}
+
+impl Facts {
+    /// Of what was read just now, and nothing wrong with it.
+    pub(super) fn of(checked: &Checked) -> Self {
+        Self {
+            evidence: checked.gate.evidence.clone(),
+            loaded_at: SystemTime::now(),
+            synced_at: checked.policy.synced_at(),
+            expected: checked.expected.clone(),
+            reload_error: None,
+            credentials: Vec::new(),
+            trust: None,
+        }
+    }
 }
 
 impl Condition {
@@ -37,8 +58,8 @@ impl Condition {
     }
 
     pub(super) fn age(&self) -> Age {
-        let snapshot = self.gateway.snapshot();
-        Age::at(SystemTime::now(), self.facts().loaded_at, snapshot.policy().synced_at())
+        let facts = self.facts();
+        Age::at(SystemTime::now(), facts.loaded_at, facts.synced_at)
     }
 
     fn interception(&self) -> Interception {
@@ -65,7 +86,9 @@ impl Condition {
         let facts = self.facts();
         Policy {
             revision: policy.revision().to_owned(),
-            synced_at: Some(timestamp(policy.synced_at().unwrap_or(facts.loaded_at)).to_string()),
+            published: facts.expected.published.clone(),
+            stamped: facts.expected.stamped.clone(),
+            synced_at: Some(timestamp(facts.synced_at.unwrap_or(facts.loaded_at)).to_string()),
             age_seconds: Some(age.elapsed.as_secs()),
             state: match age.freshness {
                 Freshness::Fresh => PolicyState::Fresh,
@@ -99,6 +122,10 @@ impl Condition {
                  with the user ID of this process, and that nothing changed its rules"
             )),
         }
+        if let Some(error) = &self.facts().trust {
+            status.not_ready(format!("agents do not have the roots that they are to trust: {error}"));
+        }
+        status.reasons.extend(disagreements(&status.policy));
         if status.policy.policies == 0 {
             status.reasons.push("no policy selects this pod: everything is denied".into());
         }
@@ -107,6 +134,24 @@ impl Condition {
         }
         status.reasons.extend(self.facts().credentials.iter().cloned());
     }
+}
+
+/// In what the policy in force is not the one that the operator says; traffic goes on under it.
+fn disagreements(policy: &Policy) -> Vec<String> {
+    let Policy { revision, published, stamped, .. } = policy;
+    let other = |said: &&String| *said != revision;
+    let published = published.as_ref().filter(other).map(|published| {
+        format!(
+            "the documents compile to revision {revision}, and the operator calls them {published}: they were altered, \
+             or gateway and operator are of different versions"
+        )
+    });
+    let stamped = stamped.as_ref().filter(other).map(|stamped| {
+        format!(
+            "not programmed yet: the pod is stamped with revision {stamped}, and what is mounted is {revision}"
+        )
+    });
+    published.into_iter().chain(stamped).collect()
 }
 
 impl Inspect for Condition {

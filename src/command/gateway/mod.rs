@@ -2,11 +2,13 @@
 
 mod addresses;
 mod condition;
+mod look;
 pub(crate) mod outlets;
 mod proving;
 pub(crate) mod running;
 mod search;
 mod sockets;
+mod trusting;
 
 use std::path::Path;
 use std::process::ExitCode;

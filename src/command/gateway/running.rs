@@ -1,6 +1,6 @@
 //! A gateway in this process: its listeners, its admin sockets, and the look at its files each second.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -9,12 +9,14 @@ use rustix::process::DumpableBehavior;
 use tokio::sync::{Notify, Semaphore};
 
 use super::condition::{Condition, Facts};
+use super::look::Look;
 use super::outlets::Outlets;
 use super::sockets::{Bound, BoundDns, bind};
+use super::trusting::Trusting;
 use super::{addresses, search};
 use crate::admin::status::Listener;
 use crate::admin::{self, Inspect};
-use crate::command::check::{self, Checked};
+use crate::command::check::Checked;
 use crate::command::surroundings;
 use crate::config::listeners::STATUS_SOCKET;
 use crate::config::watch::Watched;
@@ -30,10 +32,10 @@ use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::proxy::listener;
 use crate::proxy::snapshot::{self, Interception, Snapshot};
-use crate::telemetry::label::{self, Reload};
+use crate::telemetry::label;
 use crate::telemetry::metrics::Metrics;
 use crate::tls::authority::Authority;
-use crate::tls::gate::{self, Evidence, Surroundings};
+use crate::tls::gate;
 use crate::tls::leaf::Leaves;
 
 /// How often files, ages and idle connections are looked at.
@@ -67,11 +69,16 @@ impl Running {
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
         let drain = Drain::default();
-        let evidence = checked.gate.evidence.clone();
-        let surroundings = checked.surroundings;
+        let (surroundings, sources) = (checked.surroundings, checked.sources.clone());
+        let facts = Facts::of(&checked);
         let settings = Arc::new(checked.settings.clone());
         let snapshot = build(checked, &drain, None)?;
-        let credentials = problems(&snapshot.credentials.problems());
+        let mut trusting = Trusting::default();
+        let facts = Facts {
+            credentials: problems(&snapshot.credentials.problems()),
+            trust: trusting.look(settings.trust.as_ref()),
+            ..facts
+        };
         let bound = bind(&settings).await?;
         let names = bound.dns.as_ref().map(|dns| Arc::clone(&dns.names));
         let gateway = Gateway::new(snapshot, ledger, metrics, drain, names);
@@ -79,19 +86,15 @@ impl Running {
             gateway: Arc::clone(&gateway),
             started_at: SystemTime::now(),
             listeners: bound.shown(),
-            facts: Mutex::new(Facts {
-                evidence,
-                loaded_at: SystemTime::now(),
-                reload_error: None,
-                credentials,
-            }),
+            facts: Mutex::new(facts),
             proving: settings.listeners.transparent.as_ref().map(|_| Arc::default()),
         });
         let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
         running.announce("the gateway has started");
         running.serve(bound, &settings)?;
         let condition = Arc::clone(&running.condition);
-        running.look_each_second(Look { config: config.to_owned(), watched, surroundings, condition });
+        let config = config.to_owned();
+        running.look_each_second(Look { config, watched, surroundings, sources, trusting, condition });
         Ok(running)
     }
 
@@ -181,76 +184,18 @@ impl Running {
     }
 }
 
-/// What is looked at each second.
-struct Look {
-    config: PathBuf,
-    watched: Watched,
-    surroundings: Surroundings,
-    condition: Arc<Condition>,
-}
-
-impl Look {
-    fn once(&mut self, asked: bool) {
-        let gateway = Arc::clone(&self.condition.gateway);
-        if self.watched.changed() || asked {
-            self.reload(&gateway);
-        }
-        let snapshot = gateway.snapshot();
-        self.condition.facts().credentials = problems(&snapshot.credentials.refresh().problems);
-        if snapshot.set_expired(self.condition.age().freshness == Freshness::Expired) {
-            gateway.decide_again();
-        }
-        snapshot.sweep();
-    }
-
-    /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
-    fn reload(&mut self, gateway: &Gateway) {
-        let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
-        self.watched = watched;
-        let built = read.and_then(|checked| {
-            let evidence = checked.gate.evidence.clone();
-            Ok((build(checked, &gateway.drain, Some(&gateway.snapshot()))?, evidence))
-        });
-        match built {
-            Ok((snapshot, evidence)) => {
-                let revision = snapshot.policy().revision().to_owned();
-                self.took_over(gateway, snapshot, evidence);
-                gateway.metrics.policy_reloaded(Reload::Success);
-                said(gateway, Verdict::Allow, format!("policy {revision} is in force"));
-            }
-            Err(problems) => {
-                let all = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-                tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
-                gateway.metrics.policy_reloaded(Reload::Failure);
-                said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
-                self.condition.facts().reload_error = Some(all);
-            }
-        }
-    }
-
-    fn took_over(&self, gateway: &Gateway, snapshot: Snapshot, evidence: Evidence) {
-        let credentials = problems(&snapshot.credentials.problems());
-        gateway.replace(snapshot);
-        {
-            let mut facts = self.condition.facts();
-            *facts = Facts { evidence, loaded_at: SystemTime::now(), reload_error: None, credentials };
-        }
-        show(&self.condition);
-    }
-}
-
-fn said(gateway: &Gateway, verdict: Verdict, reason: String) {
-    let mut decision = Decision::of(verdict);
-    decision.reason = Some(reason.into());
-    gateway.ledger.emit(Event::new(fresh_id(), Kind::Policy, decision));
-}
-
-fn show(condition: &Condition) {
+pub(super) fn show(condition: &Condition) {
     let snapshot = condition.gateway.snapshot();
-    let policy = snapshot.policy();
-    let synced = policy.synced_at().unwrap_or(condition.facts().loaded_at);
-    condition.gateway.metrics.policy_in_force(policy.revision(), synced);
-    condition.gateway.metrics.interception(match &snapshot.interception {
+    let revision = snapshot.policy().revision();
+    let metrics = &condition.gateway.metrics;
+    {
+        let facts = condition.facts();
+        metrics.policy_in_force(revision, facts.synced_at.unwrap_or(facts.loaded_at));
+        if let Some(stamped) = &facts.expected.stamped {
+            metrics.policy_programmed(stamped == revision);
+        }
+    }
+    metrics.interception(match &snapshot.interception {
         Interception::On(_) => label::Interception::Required,
         Interception::Off => label::Interception::Off,
         Interception::Passthrough(_) => label::Interception::Passthrough,
@@ -266,13 +211,17 @@ fn hide_memory() {
     }
 }
 
-fn problems(found: &[Problem]) -> Vec<String> {
+pub(super) fn problems(found: &[Problem]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
 /// The snapshot of what was read.
-fn build(checked: Checked, drain: &Drain, before: Option<&Snapshot>) -> Result<Snapshot, Vec<Problem>> {
-    let Checked { mut settings, policy, gate, upstream_tls, surroundings: _ } = checked;
+pub(super) fn build(
+    checked: Checked,
+    drain: &Drain,
+    before: Option<&Snapshot>,
+) -> Result<Snapshot, Vec<Problem>> {
+    let Checked { mut settings, policy, gate, upstream_tls, .. } = checked;
     if let Some(before) = before {
         // They stay as they were bound, so that what is shown is true and the pool in use is never dialled.
         settings.listeners = before.settings.listeners.clone();

@@ -1,20 +1,11 @@
 //! What the command of a run trusts, and what the gateway trusts beyond the system's roots.
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
-
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use super::environment::{ADDED_ROOTS, BUNDLES};
+use crate::command::roots::{Added, MAX_BYTES, System};
 use crate::config::source;
-use crate::tls::roots::system_bundle;
-
-/// Bundles are some hundred kilobytes.
-const MAX_BYTES: u64 = 16 << 20;
 
 /// PEM texts.
 pub(super) struct Trusted {
@@ -38,29 +29,9 @@ impl Trusted {
     }
 }
 
-/// The roots of the system.
-struct System {
-    path: Option<&'static Path>,
-    pem: String,
-}
-
-impl System {
-    /// The bundle, else what the platform keeps elsewhere (the keychain of macOS).
-    fn read() -> Self {
-        let path = system_bundle();
-        let text = path.and_then(|path| source::read_text(path, MAX_BYTES).ok());
-        let pem = text.unwrap_or_else(|| {
-            rustls_native_certs::load_native_certs().certs.iter().map(|root| pem(root)).collect()
-        });
-        Self { path, pem }
-    }
-}
-
 /// The certificates in files that the environment names, each once, with those files.
 fn users(system: &System, own: &str, variable: &dyn Fn(&str) -> Option<String>) -> (String, Vec<PathBuf>) {
-    let mut seen: HashSet<_> = certificates(&system.pem).collect();
-    let own: Vec<_> = certificates(own).filter_map(|der| public_key(&der)).collect();
-    let (mut added, mut files) = (String::new(), Vec::new());
+    let (mut added, mut files) = (Added::beside(system, own), Vec::new());
     let named: BTreeSet<_> =
         BUNDLES.iter().chain(ADDED_ROOTS).filter_map(|name| variable(name)).map(PathBuf::from).collect();
     for file in named.into_iter().filter(|file| Some(file.as_path()) != system.path) {
@@ -68,48 +39,21 @@ fn users(system: &System, own: &str, variable: &dyn Fn(&str) -> Option<String>) 
             tracing::warn!(file = %file.display(), "it is named by the environment for its roots, and unreadable");
             continue;
         };
-        let before = added.len();
-        for der in certificates(&text) {
-            // A CA of ours would let whoever holds its key pose as any upstream.
-            let fit = public_key(&der).is_some_and(|key| !own.contains(&key));
-            if fit && !seen.contains(&der) {
-                added.push_str(&pem(&der));
-                seen.insert(der);
-            }
-        }
-        if added.len() > before {
+        if added.take(&text).new > 0 {
             files.push(file);
         }
     }
-    (added, files)
-}
-
-fn certificates(text: &str) -> impl Iterator<Item = CertificateDer<'static>> {
-    CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok)
-}
-
-/// None where it cannot be a root.
-fn public_key(der: &CertificateDer<'_>) -> Option<Vec<u8>> {
-    let mut store = RootCertStore::empty();
-    store.add(der.clone()).ok()?;
-    store.roots.first().map(|anchor| anchor.subject_public_key_info.to_vec())
-}
-
-fn pem(der: &CertificateDer<'_>) -> String {
-    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-    for line in BASE64_STANDARD.encode(der).as_bytes().chunks(64) {
-        text.extend(line.iter().map(|byte| char::from(*byte)));
-        text.push('\n');
-    }
-    text + "-----END CERTIFICATE-----\n"
+    (added.pem, files)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
     use std::time::SystemTime;
 
     use super::*;
+    use crate::command::roots::certificates;
     use crate::tls::init;
 
     fn ca(directory: &Path, name: &str) -> (PathBuf, String) {

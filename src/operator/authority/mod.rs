@@ -1,22 +1,41 @@
 //! The CAs: a root for the cluster, and for each namespace an intermediate that can vouch for what its policies inspect.
+//!
+//! Agents trust the root alone; a gateway sends its leaf and the intermediate. So what a stolen intermediate can be used
+//! for is bounded by its name constraints and its seven days. Reading and writing the Secrets is the controller's:
+//! nothing here touches the cluster or a clock.
+//!
+//! [`constraints`] says what a namespace's CA may vouch for, [`collapse`] how that is kept short, [`extension`] how it
+//! stands in a certificate; [`root`] reads and makes the root, [`intermediate`] issues below it, [`rotation`] replaces
+//! it.
+
+mod certificate;
+mod collapse;
+mod constraints;
+mod extension;
+mod intermediate;
+mod root;
+mod rotation;
+
+#[cfg(test)]
+mod attacks;
+#[cfg(test)]
+mod testing;
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
-use crate::policy::document::Document;
+pub use constraints::Constraints;
+pub use intermediate::not_after;
+pub use root::Root;
 
-/// The root that issues intermediates, and all roots that agents are to trust.
-#[derive(Debug)]
-pub struct Root {}
+use crate::tls::authority::{AuthorityError as Defect, MintError};
 
-/// What an intermediate may vouch for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Constraints {}
+/// The data of a Secret.
+type Data = BTreeMap<String, Vec<u8>>;
 
 /// Why a namespace's CA is issued anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// There is none, or what is there cannot be read.
+    /// There is none, or what is there cannot be read or used.
     Missing,
     /// Its constraints do not cover what policies inspect now, or permit more.
     Constraints,
@@ -26,62 +45,43 @@ pub enum Due {
     Root,
 }
 
-/// What cannot be issued.
+/// What cannot be issued. Nothing of a key is ever in it.
 #[derive(Debug, thiserror::Error)]
-pub enum AuthorityError {}
-
-impl Constraints {
-    /// What these policies inspect, or deny by exact name.
-    pub fn of(_documents: &[Document]) -> Self {
-        Self {}
-    }
-
-    /// Whether the names are not limited, since a policy inspects every host.
-    pub fn is_unconstrained(&self) -> bool {
-        false
-    }
+pub enum AuthorityError {
+    #[error(
+        "the root's Secret has no `{0}`: give it a CA certificate as `tls.crt` (the chain up to the self-signed root \
+         after it) and its key as `tls.key`"
+    )]
+    Absent(&'static str),
+    #[error("`{0}` of the root's Secret is not text: expected PEM")]
+    NotText(&'static str),
+    #[error(
+        "no CA can be issued under the root's Secret, `{certificate}` and `{key}` of it: {cause}",
+        certificate = slot.0,
+        key = slot.1
+    )]
+    Unusable { slot: Slot, cause: Box<Defect> },
+    #[error(
+        "`{key}` of the root's Secret cannot be read ({reason}): put certificates of roots there as PEM, or remove it"
+    )]
+    Unreadable { key: &'static str, reason: String },
+    #[error(
+        "the root in `tls.crt` is listed in `distrusted.crt`: give another root (where the operator makes it, delete \
+         the Secret), then list the old one there"
+    )]
+    Distrusted,
+    #[error(
+        "`{subject}` in `{key}` of the root's Secret may have {most} CAs below it, and each namespace's is one: issue it \
+         again with a path length of at least {needed} (`basicConstraints = critical, CA:TRUE, pathlen:{needed}`)"
+    )]
+    PathLength { key: &'static str, subject: String, most: u32, needed: u32 },
+    #[error("no root could be made ({0})")]
+    Unmakable(rcgen::Error),
+    #[error("no CA could be issued to the namespace {namespace}: {cause}")]
+    Unissuable { namespace: String, cause: MintError },
+    #[error("the CA issued to the namespace {namespace} would not work, and was thrown away: {cause}")]
+    Useless { namespace: String, cause: Box<Defect> },
 }
 
-impl Root {
-    /// Reads the Secret of the root: `tls.crt` and `tls.key`; while it rotates also `next.crt` and `next.key`, which
-    /// agents trust already and nothing is issued by yet; `previous.crt`, which they still trust.
-    pub fn load(_data: &BTreeMap<String, Vec<u8>>, _now: SystemTime) -> Result<Self, AuthorityError> {
-        Ok(Self {})
-    }
-
-    /// Makes a root: the data of its Secret.
-    pub fn generate(_now: SystemTime) -> Result<BTreeMap<String, Vec<u8>>, AuthorityError> {
-        Ok(BTreeMap::new())
-    }
-
-    /// Why the CA of a namespace is due, from the data of its Secret; none while it is good.
-    pub fn due(
-        &self,
-        _issued: Option<&BTreeMap<String, Vec<u8>>>,
-        _wanted: &Constraints,
-        _now: SystemTime,
-    ) -> Option<Due> {
-        None
-    }
-
-    /// The data of the root's Secret where its rotation goes on now: a next root is made, or becomes the root.
-    pub fn advanced(
-        &self,
-        _asked: bool,
-        _now: SystemTime,
-    ) -> Result<Option<BTreeMap<String, Vec<u8>>>, AuthorityError> {
-        Ok(None)
-    }
-
-    /// Issues the CA of a namespace: the data of `postern-ca`. Roots that `issued` told agents to trust, and that are
-    /// still valid, stay among those that they are to trust.
-    pub fn issue(
-        &self,
-        _namespace: &str,
-        _wanted: &Constraints,
-        _issued: Option<&BTreeMap<String, Vec<u8>>>,
-        _now: SystemTime,
-    ) -> Result<BTreeMap<String, Vec<u8>>, AuthorityError> {
-        Ok(BTreeMap::new())
-    }
-}
+/// The keys of a certificate and its private key in the root's Secret.
+type Slot = (&'static str, &'static str);

@@ -1,1 +1,121 @@
-//! Real-world pods, injected.
+//! Real-world pods, injected or refused.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::fmt::Write as _;
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use super::testing::{UID, corpus, injected, judged, patched, pod, try_inject};
+use super::ways_around_tests::ways_around;
+
+#[test]
+fn a_bare_pod_is_injected_whole() {
+    insta::assert_snapshot!(pretty(&injected(&pod("bare"), UID)));
+}
+
+#[test]
+fn every_pod_that_can_be_is_injected() {
+    for (name, pod) in corpus("injected") {
+        insta::assert_snapshot!(name, outcome(&pod));
+    }
+}
+
+#[test]
+fn every_pod_that_would_get_past_the_gateway_is_refused_in_words() {
+    for (name, pod) in corpus("refused") {
+        let problems = try_inject(&pod, UID).map(|_| name.clone()).unwrap_err();
+        insta::assert_snapshot!(format!("refused-{name}"), problems.join("\n"));
+    }
+}
+
+#[test]
+fn an_injected_pod_has_no_way_around_and_may_be_stored() {
+    for (name, pod) in corpus("injected") {
+        let stored = injected(&pod, UID);
+        let typed: Pod = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(ways_around(&typed), Vec::<String>::new(), "{name}");
+        assert_eq!(judged(&stored), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_pod_that_is_not_injected_is_not_stored() {
+    for (name, pod) in corpus("injected").into_iter().chain(corpus("refused")) {
+        assert!(!judged(&pod).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn injecting_twice_is_injecting_once() {
+    for (name, pod) in corpus("injected") {
+        let once = injected(&pod, UID);
+        assert_eq!(try_inject(&once, UID).unwrap().patch.0, [], "{name}");
+        // The UID that is written may be one that the author chose, so that it is drawn anew; nothing else changes.
+        let again = injected(&once, UID + 1);
+        let expected = serde_json::to_string(&once).unwrap().replace("61234", "61235");
+        assert_eq!(again, serde_json::from_str::<Value>(&expected).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn what_only_a_newer_kubernetes_knows_stays_where_it_was() {
+    let pod = injected(&pod("newer-kubernetes"), UID);
+    assert_eq!(pod["spec"]["aFieldOfTomorrow"], json!({"kept": true}));
+    assert_eq!(pod["spec"]["initContainers"][2]["tomorrow"], 1);
+    assert_eq!(pod["spec"]["initContainers"][0]["restartPolicyRules"], Value::Null);
+    assert_eq!(pod["spec"]["containers"][0]["securityContext"]["tomorrow"], "kept");
+}
+
+#[test]
+fn a_drawn_uid_is_nobody_elses() {
+    let pod = json!({"spec": {
+        "securityContext": {"runAsUser": 60_000},
+        "containers": [{"name": "a", "securityContext": {"runAsUser": 60_001}}],
+    }});
+    assert_eq!(super::draw(&pod, 0), 60_002);
+    assert_eq!(super::draw(&pod, 5_533), 65_533);
+    assert_eq!(super::draw(&pod, 5_534), 60_002);
+    assert_eq!(super::draw(&json!({}), u32::MAX), 60_000 + u32::MAX % 5_534);
+}
+
+#[test]
+fn warnings_are_not_cut_by_the_api_server() {
+    let long = "/".to_owned() + &"x".repeat(4_000);
+    let pod = json!({"spec": {"containers": [{"name": "a".repeat(63), "image": "i", "env": [
+        {"name": "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "value": long},
+        {"name": "JAVA_TOOL_OPTIONS", "value": "-Djavax.net.ssl.trustStore=x"},
+    ]}]}});
+    let warnings = try_inject(&pod, UID).unwrap().warnings;
+    assert_eq!(warnings.len(), 2);
+    for warning in warnings {
+        assert!(warning.chars().count() <= 256, "{warning}");
+    }
+}
+
+/// What differs from pod to pod: warnings, the redirect's arguments, roots of its own, volumes and agents.
+fn outcome(pod: &Value) -> String {
+    let result = try_inject(pod, UID).unwrap();
+    let stored = patched(pod, &result);
+    let spec = &stored["spec"];
+    let mut text = String::new();
+    for warning in result.warnings {
+        writeln!(text, "warning: {warning}").unwrap();
+    }
+    writeln!(text, "labels: {}", stored["metadata"]["labels"]).unwrap();
+    writeln!(text, "redirect: {}", spec["initContainers"][0]["args"]).unwrap();
+    for mount in spec["initContainers"][1]["volumeMounts"].as_array().unwrap().iter().skip(6) {
+        writeln!(text, "gateway mounts: {mount}").unwrap();
+    }
+    let volumes = spec["volumes"].as_array().unwrap().iter().map(|volume| volume["name"].as_str().unwrap());
+    writeln!(text, "volumes: {}", volumes.collect::<Vec<_>>().join(" ")).unwrap();
+    let others = spec["initContainers"].as_array().unwrap().iter().skip(2);
+    for agent in others.chain(spec["containers"].as_array().unwrap()) {
+        writeln!(text, "{}", pretty(agent)).unwrap();
+    }
+    text
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}

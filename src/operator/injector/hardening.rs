@@ -1,8 +1,10 @@
 //! Security contexts of a pod's own containers: what the redirect stands on.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::shape::{Located, agents, edit_agents, edit_list, edit_object, is_true, list, put, text};
+use super::shape::{Located, agents, edit_agents, edit_object, is_true, list, put, text};
 
 /// Capabilities that cannot change the redirect, become another user or look into another container. A container that
 /// says nothing of capabilities has them all, so that most images that run as root still do.
@@ -24,17 +26,16 @@ pub(super) fn harden_container(container: &mut Value, confined: bool) {
         put(context, "allowPrivilegeEscalation", Value::Bool(false));
         edit_object(context, "capabilities", |capabilities| {
             let dropped: Vec<String> = named(capabilities, "drop");
-            edit_list(capabilities, "add", |added| {
-                // Whoever drops ALL has said which ones to add back.
-                let drops_all = dropped.iter().any(|name| name == "ALL");
-                let kept = CAPABILITIES.into_iter().filter(|name| {
-                    !drops_all
-                        && !dropped.iter().any(|dropped| dropped == name)
-                        && !added.iter().any(|a| a == name)
-                });
-                let kept: Vec<Value> = kept.map(Value::from).collect();
-                added.extend(kept);
-            });
+            let mut added = named(capabilities, "add");
+            // Whoever drops ALL has said which ones to add back.
+            if !dropped.iter().any(|name| name == "ALL") {
+                let kept =
+                    CAPABILITIES.into_iter().filter(|name| !dropped.iter().any(|dropped| dropped == name));
+                added.extend(kept.map(str::to_owned));
+            }
+            let mut seen = BTreeSet::new();
+            added.retain(|name| seen.insert(name.clone()));
+            put(capabilities, "add", json!(added));
             put(capabilities, "drop", json!(["ALL"]));
         });
         if !confined && !is_confined(context) {
@@ -67,15 +68,15 @@ pub(super) fn refuse_container(container: &Located<'_>) -> Vec<String> {
     if !matches!(text(context.value, "procMount"), "" | "Default") {
         problems.push(format!("{path}.procMount is not Default: leave it out"));
     }
-    for capability in named(&context.value["capabilities"], "add") {
-        if !CAPABILITIES.contains(&capability.as_str()) {
-            problems.push(format!(
-                "{path}.capabilities.add: {capability} could undo the redirect or change the user: remove it{}; there \
-                 may be {}",
-                remedy(container.path.as_str()),
-                CAPABILITIES.join(", ")
-            ));
-        }
+    let mut added = named(&context.value["capabilities"], "add");
+    added.retain(|name| !CAPABILITIES.contains(&name.as_str()));
+    if !added.is_empty() {
+        problems.push(format!(
+            "{path}.capabilities.add: {} could undo the redirect or change the user: remove it{}; there may be {}",
+            added.join(", "),
+            remedy(container.path.as_str()),
+            CAPABILITIES.join(", ")
+        ));
     }
     problems
 }

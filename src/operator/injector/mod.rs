@@ -7,6 +7,8 @@ mod containers;
 #[cfg(test)]
 mod corpus_tests;
 mod ephemeral;
+#[cfg(test)]
+mod ephemeral_tests;
 mod hardening;
 mod own_roots;
 mod placeholders;
@@ -15,8 +17,14 @@ mod references;
 mod refusals;
 mod shape;
 mod stored;
+#[cfg(test)]
+mod stored_tests;
+#[cfg(test)]
+mod testing;
 mod trust;
 mod volumes;
+#[cfg(test)]
+mod ways_around_tests;
 
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::Pod;

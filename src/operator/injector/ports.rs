@@ -1,6 +1,6 @@
 //! Ports: those of the gateway, and those of the pod into which others may connect.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -79,15 +79,17 @@ impl Listener {
 pub(super) fn inbound(pod: &Value, gateway: &Ports) -> Result<Vec<u16>, Vec<String>> {
     let mut problems = Vec::new();
     let mut found = BTreeSet::new();
+    let mut clashing = BTreeMap::<u16, String>::new();
     for (path, port) in declared(pod).chain(annotated(pod, &mut problems)) {
         if gateway.all.contains(&port) {
-            problems.push(format!(
-                "{path}: port {port} is the gateway's, so nobody else can have it: choose another"
-            ));
+            clashing.entry(port).or_insert(path);
         } else {
             found.insert(port);
         }
     }
+    problems.extend(clashing.into_iter().map(|(port, path)| {
+        format!("{path}: port {port} is the gateway's, so nobody else can have it: choose another")
+    }));
     for agent in agents(pod) {
         let reserved = agent.items("ports").filter(|port| port.name().starts_with(pod::CONTAINER_PREFIX));
         let refuse =
@@ -139,7 +141,7 @@ fn resolved(container: &Value, name: &str) -> Option<u16> {
 /// The annotation's ports. What cannot be read is a problem.
 fn annotated(pod: &Value, problems: &mut Vec<String>) -> Vec<(String, u16)> {
     let path = format!("metadata.annotations[{}]", pod::INBOUND_PORTS);
-    let mut read = |written: &str| match written.trim().parse::<u16>() {
+    let mut read = |written: &str| match written.parse::<u16>() {
         Ok(port) if port > 0 => Some((path.clone(), port)),
         Ok(_) | Err(_) => {
             let shown: String = written.chars().take(40).collect();
@@ -148,7 +150,7 @@ fn annotated(pod: &Value, problems: &mut Vec<String>) -> Vec<(String, u16)> {
         }
     };
     let ports = annotation(pod, pod::INBOUND_PORTS);
-    let written = ports.split(',').filter(|port| !port.trim().is_empty());
+    let written = ports.split(',').map(str::trim).filter(|port| !port.is_empty());
     written.take(MOST_INBOUND + 1).filter_map(&mut read).collect()
 }
 

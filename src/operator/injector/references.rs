@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::shape::{EPHEMERAL_CONTAINERS, INIT_CONTAINERS, Located, is_ours, spec};
-use super::volumes::{POD_INFO, RUN, TRUST, trust_mount};
+use super::volumes::{POD_INFO, RUN, TRUST};
 use crate::pod;
 
 const NAMES: [&str; 6] =
@@ -12,7 +12,10 @@ const NAMES: [&str; 6] =
 /// Fields by which a part of a pod refers to an object or a volume, also those of a newer Kubernetes.
 const FIELDS: [&str; 4] = ["name", "secretName", "volumeName", "claimName"];
 
-/// What refers to them all the same: volumes, projections, variables, mounts, secrets of drivers.
+/// What a container mounts is judged with the volumes.
+const MOUNTS: [&str; 2] = ["volumeMounts", "volumeDevices"];
+
+/// What refers to them all the same: volumes, projections, variables, secrets of drivers.
 pub(super) fn refuse(pod: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for (key, value) in pod["spec"].as_object().into_iter().flatten() {
@@ -43,13 +46,13 @@ pub(super) fn refuse_container(container: &Located<'_>) -> Vec<String> {
 }
 
 fn collect(part: &Located<'_>, problems: &mut Vec<String>) {
-    if *part.value == trust_mount() {
-        return;
-    }
     match part.value {
         Value::Object(fields) => {
             for (key, value) in fields {
                 let field = part.field(key);
+                if MOUNTS.contains(&key.as_str()) {
+                    continue;
+                }
                 if FIELDS.contains(&key.as_str()) && value.as_str().is_some_and(|name| NAMES.contains(&name))
                 {
                     let name = value.as_str().unwrap_or_default();

@@ -26,7 +26,7 @@ pub(super) fn refuse(pod: &Value, settings: &Settings) -> Vec<String> {
     problems.extend(meshes(pod));
     problems.extend(names(pod));
     problems.extend(hardening::refuse(pod));
-    problems.extend(volumes::refuse(pod, &settings.injection.host_paths));
+    problems.extend(volumes::refuse(pod, &settings.injection));
     problems.extend(references::refuse(pod));
     problems.extend(agents(pod).flat_map(|agent| hosts_of_probes(&agent)));
     problems.extend(apparmor(pod));
@@ -48,7 +48,7 @@ fn host_namespaces(pod: &Value) -> Vec<String> {
         ("shareProcessNamespace", "the gateway's memory and files would be within reach"),
     ];
     let set = fields.into_iter().filter(|(field, _)| is_true(&pod["spec"], field));
-    set.map(|(field, reason)| format!("spec.{field}: {reason}: remove it")).collect()
+    set.map(|(field, reason)| format!("spec.{field} is true, and {reason}: remove it")).collect()
 }
 
 fn system(pod: &Value) -> Vec<String> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::{Located, agents, annotation, edit_agents, edit_list, is_true, list, put, spec, text};
+use crate::operator::settings::Injection;
 use crate::pod;
 
 /// The volume with the pod's labels and annotations.
@@ -13,8 +14,12 @@ pub(super) const RUN: &str = "postern-run";
 pub(super) const TRUST: &str = "postern-trust";
 
 /// Kinds of volumes that a pod may have. The others are mounted over the network by the node itself, past the gateway.
-const KINDS: [&str; 8] =
-    ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "secret"];
+const KINDS: [&str; 7] =
+    ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "secret"];
+
+/// Drivers of inline volumes that hold certificates and secrets alone. Others mount what the pod's author names, servers
+/// among them.
+const DRIVERS: [&str; 3] = ["secrets-store.csi.k8s.io", "csi.cert-manager.io", "csi.spiffe.io"];
 
 /// Paths of the node from which everything of the node or of other pods is reached, whatever the settings list.
 const FORBIDDEN_PATHS: [&str; 9] = [
@@ -80,7 +85,7 @@ pub(super) fn remove_tokens(pod: &mut Value) {
 }
 
 /// What is wrong with the pod's own volumes and what is mounted of them.
-pub(super) fn refuse(pod: &Value, host_paths: &[String]) -> Vec<String> {
+pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     let mut problems = Vec::new();
     let ours: Vec<Value> = made().to_vec();
     for volume in spec(pod).items("volumes") {
@@ -93,7 +98,7 @@ pub(super) fn refuse(pod: &Value, host_paths: &[String]) -> Vec<String> {
                 "{path}.name begins with \"postern-\", which is Postern's own: rename the volume"
             ));
         }
-        problems.extend(refuse_kind(&volume, host_paths));
+        problems.extend(refuse_kind(&volume, injection));
         if holds_token(volume.value) && !is_automatic_name(volume.name()) && !keeps_token(pod) {
             problems.push(format!(
                 "{} projects a token of the service account: remove it, or annotate the pod with {}: \"true\"",
@@ -151,10 +156,11 @@ fn made() -> [Value; 6] {
     ]
 }
 
-fn refuse_kind(volume: &Located<'_>, host_paths: &[String]) -> Option<String> {
+fn refuse_kind(volume: &Located<'_>, injection: &Injection) -> Option<String> {
     let path = &volume.path;
     match kind(volume.value) {
-        "hostPath" => refuse_host_path(volume, host_paths),
+        "hostPath" => refuse_host_path(volume, &injection.host_paths),
+        "csi" => refuse_driver(volume, &injection.csi_drivers),
         "projected" => None,
         kind if KINDS.contains(&kind) => None,
         kind => Some(format!(
@@ -162,6 +168,18 @@ fn refuse_kind(volume: &Located<'_>, host_paths: &[String]) -> Option<String> {
              cluster"
         )),
     }
+}
+
+fn refuse_driver(volume: &Located<'_>, drivers: &[String]) -> Option<String> {
+    let path = &volume.path;
+    let driver = text(&volume.value["csi"], "driver");
+    let listed = DRIVERS.contains(&driver) || drivers.iter().any(|listed| listed == driver);
+    (!listed).then(|| {
+        format!(
+            "{path}.csi.driver {driver:?} may mount what is past the gateway: use a PersistentVolumeClaim, or have \
+             injection.csiDrivers of Postern's settings list it"
+        )
+    })
 }
 
 fn refuse_host_path(volume: &Located<'_>, host_paths: &[String]) -> Option<String> {

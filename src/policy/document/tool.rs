@@ -10,51 +10,76 @@ use crate::call;
 
 /// A rule about tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[serde(expecting = "a tool rule: {name, kind or tools, action, when, reason}")]
 pub struct Rule {
+    /// Unique in the policy, destinations included: lower-case letters, digits, `-` and `.`, at most 63.
     pub name: String,
+    /// What the tool does, in every dialect and agent. `kind`, `tools` or both must be there; either is enough for a
+    /// call to be meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<call::Kind>,
+    /// Names of tools; `*` stands for any run of characters. Compared without case in Deny and Audit rules, exactly
+    /// in Allow rules. Tools of MCP servers are mostly called `mcp__SERVER__TOOL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// What becomes of the call.
     pub action: Option<Action>,
+    /// A condition on the input. Absent: every call of the tool is meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<When>,
+    /// One line that the agent reads, and events keep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Action {
+    /// It is replaced by a text before the agent sees it.
     Deny,
+    /// It is recorded, and goes on if nothing else denies it.
     Audit,
+    /// It goes on, unless a rule denies it.
     Allow,
 }
 
 /// A condition: a test of one parameter, or one of `any`, `all` and `not` over further conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[serde(expecting = "a condition: {param, operator, values}, {any: […]}, {all: […]} or {not: {…}}")]
 pub struct When {
+    /// At least one of these holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub any: Option<Vec<Self>>,
+    /// All of these hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all: Option<Vec<Self>>,
+    /// This does not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Box<Self>>,
+    /// A dotted path into the tool's input (`options.recursive`, `files.0.path`), or `$` for the whole input as
+    /// text. With `kind` also `command`, `paths` and `url`, whatever the agent calls them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub param: Option<String>,
+    /// How the parameter is compared with the values. In Deny and Audit rules a test holds if any element of a list
+    /// satisfies it, and a negative one on what is missing; in Allow rules every element must.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<Comparison>,
+    /// Texts, numbers or booleans, any of which is enough; none with Exists and NotExists. A regular expression has
+    /// at most 4 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Scalar>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Comparison {
     Equals,
     NotEquals,
+    /// A regular expression (Rust's syntax, linear time) is found in its text.
     Matches,
     NotMatches,
     Contains,
@@ -63,6 +88,7 @@ pub enum Comparison {
     NotStartsWith,
     In,
     NotIn,
+    /// It is an absolute path under one of these directories, or one of them.
     Within,
     NotWithin,
     Exists,
@@ -93,6 +119,7 @@ impl Comparison {
 
 /// One of a test's values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Scalar {
     Text(String),
@@ -150,36 +177,51 @@ impl Visitor<'_> for ScalarVisitor {
 
 /// What becomes of tools that would run at the provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[serde(expecting = "a mapping: {action, allow, urlSources}")]
 pub struct HostedTools {
+    /// What becomes of a request that names such a tool. Of several policies Deny goes before Strip before Allow;
+    /// without any it is Strip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<HostedAction>,
+    /// Types of tools that stay, with `*`: `web_search_*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
+    /// Whether the provider may fetch URLs that a request names (pictures, documents). Deny if any policy says so,
+    /// and without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url_sources: Option<Permission>,
 }
 
 /// What is done about a hosted tool; the later is the stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum HostedAction {
+    /// The tools stay.
     Allow,
+    /// The tools are taken out, and the request goes on.
     Strip,
+    /// The request is refused.
     Deny,
 }
 
 /// A switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Permission {
+    /// It is allowed.
     Allow,
+    /// It is refused.
     Deny,
 }
 
 /// What events keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a mapping: {toolInputs}")]
 pub struct Audit {
+    /// What is kept of a tool call's input. Of several policies the least counts; without any it is Hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_inputs: Option<call::Inputs>,
 }

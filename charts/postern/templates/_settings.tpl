@@ -1,0 +1,61 @@
+{{- /* The settings files of the gateway, which is the same in every pod, and of the operator. */ -}}
+
+{{- define "postern.gatewaySettings" -}}
+{{- $gateway := .Values.gateway -}}
+{{- $dns := dict "port" (int $gateway.listeners.dnsPort) -}}
+{{- with $gateway.listeners.dnsPool }}{{ $_ := set $dns "pool" . }}{{ end -}}
+{{- $listeners := dict
+    "transparent" (dict "port" (int $gateway.listeners.transparentPort))
+    "explicit" (dict "address" (printf "127.0.0.1:%d" (int $gateway.listeners.explicitPort)))
+    "dns" $dns -}}
+{{- with $gateway.listeners.reverse }}{{ $_ := set $listeners "reverse" . }}{{ end -}}
+{{- $nodeAddresses := dict "fromEnv" "POSTERN_NODE_ADDRESSES" -}}
+{{- $upstream := dict "denyAddresses" (append $gateway.upstream.denyAddresses $nodeAddresses) -}}
+{{- range $key := list "allowAddresses" "proxy" "hosts" -}}
+{{- with index $gateway.upstream $key }}{{ $_ := set $upstream $key . }}{{ end -}}
+{{- end -}}
+{{- with $gateway.upstream.roots }}{{ $_ := set $upstream "roots" (list "/etc/postern/policy/upstream-roots.pem") }}{{ end -}}
+{{- $workload := dict
+    "namespace" (dict "fromEnv" "POSTERN_NAMESPACE")
+    "pod" (dict "fromEnv" "POSTERN_POD")
+    "serviceAccount" (dict "fromEnv" "POSTERN_SERVICE_ACCOUNT")
+    "node" (dict "fromEnv" "POSTERN_NODE") -}}
+{{- $settings := dict
+    "listeners" $listeners
+    "admin" (dict "address" (ternary "[::]:15090" "0.0.0.0:15090" $gateway.dualStack))
+    "interception" (dict
+      "mode" "Required" "caCertificate" "/etc/postern/ca/ca-cert.pem" "caKey" "/etc/postern/ca/ca-key.pem")
+    "policy" (dict
+      "path" "/etc/postern/policy" "labels" "/etc/podinfo/labels" "annotations" "/etc/podinfo/annotations"
+      "workload" $workload)
+    "upstream" $upstream
+    "credentials" (dict "directory" "/etc/postern/credentials")
+    "trust" (dict
+      "directory" "/run/postern-trust" "roots" "/etc/postern/ca/roots.pem" "ownRoots" "/etc/postern/own-roots")
+    "events" (dict "stdout" $gateway.eventsToStdout)
+    "shutdown" (dict "grace" $gateway.shutdownGrace) -}}
+{{- with $gateway.limits }}{{ $_ := set $settings "limits" . }}{{ end -}}
+{{- with $gateway.timeouts }}{{ $_ := set $settings "timeouts" . }}{{ end -}}
+{{- mergeOverwrite $settings (deepCopy $gateway.settings) | toYaml -}}
+{{- end }}
+
+{{- define "postern.operatorSettings" -}}
+{{- $gateway := dict
+    "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
+    "resources" .Values.gateway.resources "settings" (include "postern.gatewaySettings" .) -}}
+{{- with .Values.gateway.upstream.roots }}{{ $_ := set $gateway "upstreamRoots" . }}{{ end -}}
+{{- $root := ternary "Generated" "Given" (eq .Values.ca.source "Generated") -}}
+{{- dict
+    "namespace" .Release.Namespace
+    "serviceAccount" .Values.serviceAccount.name
+    "lease" "postern-operator"
+    "webhook" (dict
+      "port" (int .Values.webhook.port) "service" "postern-webhook" "certificate" .Values.webhook.certificate.secret
+      "source" .Values.webhook.certificate.source "mutating" "postern" "validating" "postern")
+    "admin" (dict "port" 8080)
+    "root" (dict "secret" .Values.ca.secret "source" $root)
+    "gateway" $gateway
+    "redirect" (dict "resources" .Values.redirect.resources)
+    "injection" (dict "hostPaths" .Values.injection.hostPaths)
+  | toYaml -}}
+{{- end }}

@@ -1,0 +1,42 @@
+{{- /* What the webhooks have in common. */ -}}
+
+{{- /* The members of every webhook but its name, path and rules: (dict "root" $ "path" "/…"). */ -}}
+{{- define "postern.webhook" -}}
+admissionReviewVersions: [v1]
+sideEffects: None
+failurePolicy: Fail
+matchPolicy: Equivalent
+timeoutSeconds: {{ .root.Values.webhook.timeoutSeconds }}
+clientConfig:
+  service: {name: postern-webhook, namespace: {{ .root.Release.Namespace }}, path: {{ .path }}, port: 443}
+{{- end }}
+
+{{- /* Namespaces whose pods are all injected. */ -}}
+{{- define "postern.labelledNamespaces" -}}
+matchExpressions:
+  - {key: postern.dev/injection, operator: In, values: [enabled]}
+  - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ include "postern.excludedNamespaces" . }}}
+{{- end }}
+
+{{- /* All others, where a pod asks for itself. */ -}}
+{{- define "postern.otherNamespaces" -}}
+matchExpressions:
+  - {key: postern.dev/injection, operator: NotIn, values: [enabled]}
+  - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ include "postern.excludedNamespaces" . }}}
+{{- end }}
+
+{{- /* A label and an annotation alike: an objectSelector sees labels alone. */ -}}
+{{- define "postern.asks" -}}
+object.metadata.?labels[?'postern.dev/inject'].orValue('') == 'true' || object.metadata.?annotations[?'postern.dev/inject'].orValue('') == 'true'
+{{- end }}
+
+{{- define "postern.injected" -}}
+object.metadata.?labels[?'postern.dev/injected'].orValue('') == 'true'
+{{- end }}
+
+{{- define "postern.injectFromCertManager" -}}
+{{- if eq .Values.webhook.certificate.source "CertManager" }}
+  annotations:
+    cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/postern-webhook
+{{- end }}
+{{- end }}

@@ -1,0 +1,224 @@
+"""What agents and users of a namespace try against the wall, and what keeps them from it."""
+
+import json
+
+import images
+import manifests
+from install import CODER
+from manifests import NAMESPACE as AGENTS
+from manifests import OTHER
+from network import ELSEWHERE
+from pods import GATEWAY
+from report import Step
+from traffic import CONTAINERS, nothing_left, refused
+
+SERVICE_ACCOUNT = f"system:serviceaccount:{AGENTS}:agent"
+# A user of the namespace, with all that its ClusterRole `admin` gives.
+USER = "somebody"
+OWNED = ["configmap/postern-policy", "secret/postern-ca", "secret/postern-credentials"]
+
+
+def steps():
+    yield Step("A9 A10 H7 an agent attacks from its container", attacked)
+    yield Step("A23 an image of the gateway's user", gateways_user)
+    yield Step("A12 pods that the wall could not hold", refused_pods)
+    yield Step("H1 a pod opts out", opts_out)
+    yield Step("H6 who may write", writers)
+    yield Step("H14 pods are changed, copied and entered", entered)
+    yield Step("Pod Security", pod_security)
+
+
+def attacked(stage, step):
+    pod, mark = stage.pod(CODER), stage.mark()
+    stage.wire.clear()
+    uid = pod.uid()
+    for container in CONTAINERS:
+        said = pod.program("escape.py", uid, container=container)
+        for attempt, outcome in said.get("attempts", {"it runs": None}).items():
+            step.check(f"{container}: {attempt} fails", outcome is not None, outcome or said)
+        step.check(f"{container}: no file of the gateway's is in sight", said.get("files") == "none", said.get("files"))
+    step.check(
+        "the gateway still proves interception", pod.metric("postern_interception_proven") == 1, pod.ask("/readyz")
+    )
+    rules = pod.in_network("nft", "list", "table", "inet", "postern")
+    step.check("the redirect is as it was", "redirect" in rules, f"{rules.count('counter')} counters")
+    nothing_left(stage, step, pod, mark)
+
+
+def gateways_user(stage, step):
+    """The UID is drawn for each pod: an image that has the one of yesterday is nobody's exception."""
+    uid, name = stage.pod(CODER).uid(), "localhost/yesterday:e2e"
+    stage.cluster.load(images.agent_as(name, f"{uid}:{uid}"))
+    container = manifests.container("agent", manifests.IDLE) | {"image": name}
+    pod, mark = stage.start(manifests.agent("yesterday", containers=[container])), stage.mark()
+    stage.wire.clear()
+    said = pod.execute("id", "-u")[1].strip()
+    step.check(
+        "the container runs as yesterday's UID, the gateway does not",
+        said == str(uid) != str(pod.uid()),
+        (said, pod.uid()),
+    )
+    for address in ELSEWHERE.values():
+        said = pod.probe({"kind": "tcp", "address": address, "port": 443})
+        step.check(f"TCP to {address} is refused", refused(said), said)
+    nothing_left(stage, step, pod, mark)
+    stage.delete("pod", "yesterday", AGENTS, wait=False)
+
+
+def refused_pods(stage, step):
+    def with_container(**more):
+        return manifests.agent("refused", containers=[manifests.container("agent", manifests.IDLE, **more)])
+
+    def capable(capability):
+        return with_container(securityContext={"capabilities": {"add": [capability]}})
+
+    host = {"name": "host", "hostPath": {"path": "/run"}}
+    theirs = {"name": "theirs", "secret": {"secretName": "postern-ca"}}
+    mounted = {"volumeMounts": [{"name": "theirs", "mountPath": "/ca"}]}
+    pods = {
+        "hostNetwork": manifests.agent("refused", hostNetwork=True),
+        "hostPID": manifests.agent("refused", hostPID=True),
+        "hostIPC": manifests.agent("refused", hostIPC=True),
+        "shareProcessNamespace": manifests.agent("refused", shareProcessNamespace=True),
+        "privileged": with_container(securityContext={"privileged": True}),
+        **{
+            capability: capable(capability)
+            for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
+        },
+        "Unconfined seccomp": with_container(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+        "hostPath": manifests.agent("refused", volumes=[host]),
+        "a container with the gateway's name": manifests.agent(
+            "refused", containers=[manifests.container(GATEWAY, manifests.IDLE)]
+        ),
+        "the CA's Secret": manifests.agent(
+            "refused", containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
+        ),
+        "the CA's Secret, elsewhere": manifests.agent(
+            "refused", OTHER, containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
+        ),
+        "windows": manifests.agent("refused", os={"name": "windows"}),
+    }
+    for words, pod in pods.items():
+        status, said = stage.apply(pod)
+        step.check(
+            f"{words}: refused", status != 0 and "denied" in said.lower() + " denied" * ("is forbidden" in said), said
+        )
+        if status == 0:
+            stage.delete("pod", "refused", pod["metadata"]["namespace"])
+
+
+def opts_out(stage, step):
+    labels, variables = (
+        {"postern.dev/inject": "false"},
+        [{"name": "SSL_CERT_FILE", "value": "/etc/ssl/certs/ca-certificates.crt"}],
+    )
+    containers = [manifests.container("agent", manifests.IDLE, env=variables)]
+    pod, mark = (
+        stage.start(manifests.agent("opted-out", labels=labels, annotations=dict(labels), containers=containers)),
+        stage.mark(),
+    )
+    stage.wire.clear()
+    names = [each["name"] for each in pod.object()["spec"].get("initContainers", [])]
+    step.check("it is injected all the same", GATEWAY in names, names)
+    said = pod.probe({"kind": "tcp", "address": ELSEWHERE[4], "port": 443})
+    step.check("what nobody names is refused", refused(said), said)
+    nothing_left(stage, step, pod, mark)
+    status, said = stage.kubectl("label", "pod", "opted-out", "-n", AGENTS, "postern.dev/injected-", "--overwrite")
+    step.check(
+        "its label cannot be taken away, or is put back",
+        status != 0 or "postern.dev/injected" in pod.object()["metadata"]["labels"],
+        said,
+    )
+    stage.delete("pod", "opted-out", AGENTS, wait=False)
+
+
+def writers(stage, step):
+    for resource in (
+        "configmaps",
+        "secrets",
+        "egresspolicies.postern.dev",
+        "pods",
+        "pods/status",
+        "pods/ephemeralcontainers",
+    ):
+        for verb in ("create", "patch", "delete"):
+            said = stage.kubectl("auth", "can-i", verb, resource, "-n", AGENTS, f"--as={SERVICE_ACCOUNT}")[1].strip()
+            step.check(f"the agent's service account may not {verb} {resource}", said == "no", said)
+    stage.kubectl("create", "rolebinding", USER, "--clusterrole=admin", f"--user={USER}", "-n", AGENTS)
+    label = {"metadata": {"labels": {"changed": "yes"}}}
+    for who, person in (("the namespace's admin", [f"--as={USER}"]), ("the cluster's", [])):
+        for name in OWNED:
+            status, said = stage.kubectl("patch", name, "-n", AGENTS, "--type=merge", "-p", json.dumps(label), *person)
+            step.check(
+                f"{who} may not change {name}",
+                status != 0 and ("operator" in said or "forbidden" in said.lower()),
+                said,
+            )
+            status, said = stage.kubectl("delete", name, "-n", AGENTS, *person)
+            step.check(f"{who} may not delete {name}", status != 0, said)
+        status, said = stage.kubectl("delete", "configmaps", "--all", "-n", AGENTS, *person)
+        step.check(
+            f"{who} may not delete it with all others",
+            stage.api.exists(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"),
+            said,
+        )
+    status, said = stage.apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": AGENTS}, "data": {"a": "b"}}
+    )
+    removed = stage.delete("configmap", "own", AGENTS)
+    step.check("twin: other ConfigMaps can be written and deleted", status == 0 and removed[0] == 0, (said, removed))
+
+
+def entered(stage, step):
+    pod = stage.pod(CODER)
+    index = [each["name"] for each in pod.object()["spec"]["initContainers"]].index(GATEWAY)
+    change = [{"op": "replace", "path": f"/spec/initContainers/{index}/image", "value": images.AGENT}]
+    status, said = stage.kubectl("patch", "pod", CODER, "-n", AGENTS, "--type=json", "-p", json.dumps(change))
+    step.check("the gateway's image may not be changed", status != 0, said)
+    status, said = stage.kubectl(
+        "debug", CODER, "-n", AGENTS, "--copy-to=copied", f"--image={images.AGENT}", "--share-processes", "--", "true"
+    )
+    step.check("a copy that shares processes is refused", status != 0, said)
+    status, said = stage.kubectl(
+        "debug",
+        CODER,
+        "-n",
+        AGENTS,
+        f"--image={images.AGENT}",
+        f"--target={GATEWAY}",
+        "--profile=general",
+        "--",
+        "true",
+    )
+    step.check("a debugging container that sees the gateway's processes is refused", status != 0, said)
+    status, said = stage.kubectl(
+        "debug", CODER, "-n", AGENTS, f"--image={images.AGENT}", "--profile=netadmin", "--", "true"
+    )
+    step.check("one with NET_ADMIN is refused", status != 0, said)
+    status, said = pod.execute("/postern", "status", container=GATEWAY)
+    step.check(
+        "exec into the gateway is refused", status != 0 and "refused" in said or "forbidden" in said.lower(), said
+    )
+    status, said = stage.kubectl("attach", "-n", AGENTS, CODER, "-c", GATEWAY, timeout=20)
+    step.check("attach to the gateway is refused", status not in (0, None), said)
+    status, said = stage.kubectl("port-forward", "-n", AGENTS, f"pod/{CODER}", "18080:8081", timeout=20)
+    step.check("port-forward to an injected pod is refused", status not in (0, None), said)
+    status, said = pod.execute("true")
+    step.check("twin: exec into the agent is not", status == 0, said or "status 0")
+    for name in ("copied",):
+        stage.delete("pod", name, AGENTS, wait=False)
+
+
+def pod_security(stage, step):
+    """The redirect's NET_ADMIN needs `privileged`; whoever asks for less is told so when a pod is made."""
+    for level in ("baseline", "restricted"):
+        name = f"level-{level}"
+        labels = {"postern.dev/injection": "enabled", "pod-security.kubernetes.io/enforce": level}
+        stage.create(manifests.namespace(name, **labels))
+        status, said = stage.apply(manifests.idle("agent", name))
+        step.check(
+            f"a namespace at {level}: the pod is refused, and NET_ADMIN is named",
+            status != 0 and "NET_ADMIN" in said,
+            said,
+        )
+        stage.delete("namespace", name, wait=False)

@@ -1,0 +1,346 @@
+"""Proves on a real API server that the chart's admission policies refuse what they must, and nothing else.
+
+python3 e2e/cluster/backstops.py    # helm and kubectl on PATH, KUBECONFIG of an API server without controllers or Postern
+
+Nothing runs: etcd and kube-apiserver are enough (`--disable-admission-plugins=ServiceAccount`), and no webhook is installed,
+so that the policies stand alone. Every refusal is asked for as cluster-admin. Exit status 1 where a check fails.
+"""
+
+import functools
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from administration import APPLY, MERGE, STRATEGIC, Administration, said
+from guarded_pod import LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
+
+CHART = Path(__file__).parents[2] / "charts" / "postern"
+SYSTEM, LABELLED, OTHER, ENDING = "postern-system", "backstops-labelled", "backstops-other", "backstops-ending"
+OPERATOR = f"system:serviceaccount:{SYSTEM}:postern-operator"
+NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
+HOST_PATH = "/var/lib/datasets"
+OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
+PATIENCE = 20
+
+
+class Checks:
+    """Asks, compares, counts."""
+
+    def __init__(self, api):
+        self.api, self.done, self.failed = api, 0, 0
+
+    def expect(self, right, what, evidence):
+        self.done += 1
+        self.failed += not right
+        print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
+
+    def refused(self, policy, what, *request, words="", **more):
+        """That a request is refused by this very policy, and with these words."""
+        status, answer = self.api.ask(*request, **more)
+        by = f"ValidatingAdmissionPolicy '{policy}'"
+        right = status in (403, 422) and by in said(answer) and words in said(answer)
+        self.expect(right, f"{policy} refuses {what}", f"{status} {said(answer)}; meant: {words}")
+
+    def admitted(self, what, *request, **more):
+        """That no policy refuses; whatever else the server says to a request to connect is not asked here."""
+        status, answer = self.api.ask(*request, **more)
+        connects = any(request[1].split("?")[0].endswith(end) for end in ("/exec", "/attach", "/portforward"))
+        right = "ValidatingAdmissionPolicy" not in said(answer) if connects else status < 300
+        self.expect(right, f"let through: {what}", f"{status} {said(answer)}")
+
+
+def main():
+    api = Administration()
+    prepare(api)
+    checks = Checks(api)
+    try:
+        for section in (owned, ending_namespace, shape, containers, secrets, running, connections):
+            print(f"-- {section.__name__.replace('_', ' ')}")
+            section(checks)
+    finally:
+        clean(api)
+    print(f"{checks.done} checks, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+def rendered():
+    """Policies and what the operator may do, as the chart writes them."""
+    shown = [f"templates/backstops/{path.name}" for path in sorted((CHART / "templates" / "backstops").glob("*.yaml"))]
+    shown += ["templates/operator/rbac.yaml", "templates/operator/service-account.yaml"]
+    options = [option for template in shown for option in ("--show-only", template)]
+    command = ["helm", "template", "postern", CHART, "--namespace", SYSTEM, "--set", f"injection.hostPaths={{{HOST_PATH}}}"]
+    return subprocess.run([*command, *options], check=True, capture_output=True).stdout
+
+
+@functools.cache
+def image():
+    """The gateway's image, as the chart writes it into the operator's settings."""
+    command = ["helm", "template", "postern", CHART, "--namespace", SYSTEM, "--show-only", "templates/operator/config.yaml"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return next(line.split("image: ")[1] for line in text.splitlines() if " image: " in line)
+
+
+def prepare(api):
+    """Namespaces, the policies, and a wait until the API server holds to each of them."""
+    for name, labels in ((SYSTEM, {}), (LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {}), (ENDING, {})):
+        if api.ask("GET", f"/api/v1/namespaces/{name}")[0] == 404:
+            api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+    api.ask("POST", "/api/v1/namespaces/kube-system/configmaps", named("unrelated"))
+    subprocess.run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"], input=rendered(), check=True, capture_output=True)
+    # The API server compiles a policy a moment after it is stored.
+    bad = [
+        (at(LABELLED, "pods"), plain()),
+        (at(LABELLED, "pods"), changed(guarded(image()), "spec/containers/0/securityContext/privileged", True)),
+        (at(OTHER, "pods"), changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "postern-ca"}}])),
+        (at(OTHER, "configmaps"), named("postern-policy")),
+    ]
+    deadline = time.monotonic() + PATIENCE
+    while any(api.ask("POST", path + "?dryRun=All", body)[0] < 300 for path, body in bad):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"after {PATIENCE} s the API server still does not hold to the admission policies")
+        time.sleep(0.2)
+
+
+def clean(api):
+    """Policies first: they would keep what is theirs."""
+    subprocess.run(["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True)
+    api.ask("DELETE", at("kube-system", "configmaps", "unrelated"))
+    for name in (LABELLED, OTHER, ENDING, SYSTEM):
+        for kind in ("pods", "configmaps", "secrets"):
+            api.ask("DELETE", at(name, kind), {"gracePeriodSeconds": 0, "kind": "DeleteOptions", "apiVersion": "v1"})
+        api.ask("DELETE", f"/api/v1/namespaces/{name}")
+        status, namespace = api.ask("GET", f"/api/v1/namespaces/{name}")
+        if status == 200:
+            api.ask("PUT", f"/api/v1/namespaces/{name}/finalize", namespace | {"spec": {"finalizers": []}})
+
+
+def at(namespace, kind, name="", more=""):
+    return f"/api/v1/namespaces/{namespace}/{kind}" + (f"/{name}" if name else "") + more
+
+
+def named(name, kind="configmaps", **more):
+    kinds = {"configmaps": "ConfigMap", "secrets": "Secret"}
+    return {"apiVersion": "v1", "kind": kinds[kind], "metadata": {"name": name}} | more
+
+
+def owned(checks):
+    """What the operator keeps is written by nobody else, in every namespace (threats A23, H6)."""
+    for kind, name in OWNED:
+        apply = functools.partial(named, name, kind)
+        for namespace in (LABELLED, OTHER, "kube-system"):
+            checks.refused("postern-owned", f"CREATE of {name} in {namespace}", "POST", at(namespace, kind), apply())
+        path = at(OTHER, kind, name)
+        checks.refused("postern-owned", f"apply of {name}", "PATCH", path + "?fieldManager=me", apply(), APPLY)
+        twin = "the operator's CREATE of " + name
+        checks.admitted(twin, "PATCH", path + "?fieldManager=postern-operator", apply(), APPLY, as_user=OPERATOR)
+        for what, body in (("data", {"data": {"settings": "e30="}}), ("a label", {"metadata": {"labels": {"a": "b"}}}),
+                           ("a finalizer", {"metadata": {"finalizers": ["example.com/held"]}}), ("immutable", {"immutable": True})):  # fmt: skip
+            checks.refused("postern-owned", f"UPDATE of {name}: {what}", "PATCH", path, body, MERGE)
+        checks.admitted(f"{name} written again as it is", "PUT", path, checks.api.must("GET", path))
+        change = apply(data={"settings": "e30="})
+        checks.admitted(f"the operator's UPDATE of {name}", "PATCH", path + "?fieldManager=postern-operator", change, APPLY, as_user=OPERATOR)
+        checks.refused("postern-owned", f"DELETE of {name}", "DELETE", path)
+        checks.refused("postern-owned", f"deletion of all {kind} with {name} among them", "DELETE", at(OTHER, kind))
+        checks.refused("postern-owned", f"DELETE of {name} by the namespace controller while the namespace lives", "DELETE", path, as_user=NAMESPACE_CONTROLLER)
+        checks.admitted(f"the operator's DELETE of {name}", "DELETE", path, as_user=OPERATOR)
+        checks.admitted(f"deletion of all {kind} elsewhere", "DELETE", at(ENDING, kind))
+    checks.admitted("a ConfigMap of another name", "POST", at(LABELLED, "configmaps"), named("mine"))
+    checks.admitted("its DELETE", "DELETE", at(LABELLED, "configmaps", "mine"))
+    checks.admitted("a Secret with the ConfigMap's name", "POST", at(LABELLED, "secrets", more="?dryRun=All"), named("postern-policy", "secrets"))
+    status, _ = checks.api.ask("PATCH", at(OTHER, "secrets", "other") + "?fieldManager=x", named("other", "secrets"), APPLY, as_user=OPERATOR)
+    checks.expect(status == 403, "RBAC keeps the operator from making a Secret of another name", status)
+    status, _ = checks.api.ask("GET", at(OTHER, "secrets"), as_user=OPERATOR)
+    checks.expect(status == 403, "RBAC keeps the operator from listing Secrets", status)
+
+
+def ending_namespace(checks):
+    """A namespace that is deleted takes Postern's objects with it, by the namespace controller alone."""
+    for kind, name in OWNED:
+        path = at(ENDING, kind, name) + "?fieldManager=postern-operator"
+        checks.admitted(f"{name} in a namespace that will end", "PATCH", path, named(name, kind), APPLY, as_user=OPERATOR)
+    checks.admitted("DELETE of the namespace", "DELETE", f"/api/v1/namespaces/{ENDING}")
+    for kind, name in OWNED:
+        checks.refused("postern-owned", f"DELETE of {name} by another in a namespace that ends", "DELETE", at(ENDING, kind, name))
+    for kind in ("configmaps", "secrets"):
+        checks.admitted(f"the namespace controller's deletion of {kind}", "DELETE", at(ENDING, kind), as_user=NAMESPACE_CONTROLLER)
+        left = checks.api.must("GET", at(ENDING, kind))["items"]
+        checks.expect(not left, f"no {kind} left", left)
+
+
+def shape(checks):
+    """A pod that must be guarded is one as the operator makes it (threats A13, H1, H2, H14)."""
+    good, asks = guarded(image()), {"postern.dev/inject": "true"}
+    refuse = functools.partial(create, checks, "postern-shape")
+    admit = functools.partial(create, checks, None)
+    refuse("a plain pod in a labelled namespace", plain())
+    refuse("a plain pod that says no", plain(annotations={"postern.dev/inject": "false"}))
+    refuse("a plain pod whose label asks", plain(labels=asks), OTHER)
+    refuse("a plain pod whose annotation asks", plain(annotations=asks), OTHER)
+    admit("a plain pod elsewhere", plain(), OTHER)
+    admit("a plain pod in kube-system", plain(), "kube-system")
+    admit("a plain pod beside the operator", plain(), SYSTEM)
+    for namespace in (LABELLED, OTHER):
+        admit(f"an injected pod in {namespace}", good, namespace)
+    admit("one with declared ports", arguments(good, "--inbound-ports", "80,8443"))
+    admit("one with a CA of the agent's own", with_own_roots(good))
+    refuse("a copy without labels (kubectl debug --copy-to)", changed(good, "metadata/labels", None), OTHER)
+    refuse("a container with a name of Postern's", changed(plain(), "spec/containers/0/name", "postern-tools"), OTHER)
+    refuse("a third container with such a name", changed(good, "spec/containers/0/name", "postern-tools"))
+    refuse("an init container before the redirect", changed(good, "spec/initContainers", [good["spec"]["containers"][0] | {"name": "first"}, *good["spec"]["initContainers"]]))
+    refuse("a gateway that does not stay", changed(changed(good, "spec/initContainers/1/restartPolicy", None), "spec/initContainers/1/startupProbe", None))
+    for field in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"):
+        pod = changed(good, f"spec/{field}", True)
+        refuse(field, pod if field != "hostNetwork" else changed(pod, "spec/initContainers/1/ports", None))
+    for index, name in enumerate(("redirect", "gateway")):
+        own = f"spec/initContainers/{index}"
+        # Without what postern-secrets would refuse before.
+        bare = changed(good, "spec/initContainers/1/volumeMounts", good["spec"]["initContainers"][0]["volumeMounts"])
+        admit(f"the {name} with its own image", bare)
+        refuse(f"another image of the {name}", changed(bare, f"{own}/image", "registry.example/evil:1"), words="run Postern's image")
+        refuse(f"another tag of the {name}", changed(bare, f"{own}/image", image() + "-evil"), words="run Postern's image")
+        refuse(f"a command of the {name}", changed(good, f"{own}/command", ["/bin/sh"]))
+        refuse(f"a {name} that is privileged", changed(changed(good, f"{own}/securityContext/allowPrivilegeEscalation", True), f"{own}/securityContext/privileged", True))
+        refuse(f"a {name} with SYS_ADMIN", changed(good, f"{own}/securityContext/capabilities/add", ["SYS_ADMIN"]))
+    refuse("a redirect that does nothing", arguments(good, "--dry-run", ""))
+    refuse("a redirect that lets another UID out", changed(good, "spec/initContainers/0/args/2", "1000"))
+    refuse("a gateway under another UID", changed(good, "spec/initContainers/1/securityContext/runAsUser", UID + 1))
+    refuse("a gateway with settings of its own", changed(good, "spec/initContainers/1/args/2", "/tmp/settings"))
+    refuse("a gateway with a variable of its own", changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}))
+    refuse("a policy from another ConfigMap", changed(good, "spec/volumes/0/configMap/name", "mine"))
+    over = changed(good, "spec/volumes/+", {"name": "mine", "configMap": {"name": "mine"}})
+    over = changed(over, "spec/initContainers/1/volumeMounts/+", {"name": "mine", "mountPath": SETTINGS, "subPath": "settings"})
+    refuse("settings mounted over the operator's", over)
+
+
+def containers(checks):
+    """Every other container is held to what the redirect stands on (threats A9, A10, A12, A25)."""
+    good = guarded(image())
+    refuse = functools.partial(create, checks, "postern-containers")
+    admit = functools.partial(create, checks, None)
+    context = "spec/containers/0/securityContext"
+    free = changed(changed(good, f"{context}/allowPrivilegeEscalation", True), f"{context}/privileged", True)
+    refuse("a privileged container", free)
+    refuse("allowPrivilegeEscalation", changed(good, f"{context}/allowPrivilegeEscalation", True))
+    refuse("allowPrivilegeEscalation left out", changed(good, f"{context}/allowPrivilegeEscalation", None))
+    refuse("capabilities that are not dropped", changed(good, f"{context}/capabilities", {}))
+    for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "BPF", "ALL"):
+        refuse(f"the capability {capability}", changed(good, f"{context}/capabilities/add", [capability]))
+    admit("CHOWN and KILL as root", changed(changed(good, f"{context}/capabilities/add", ["CHOWN", "KILL"]), f"{context}/runAsUser", 0))
+    refuse("seccomp Unconfined", changed(good, f"{context}/seccompProfile/type", "Unconfined"))
+    refuse("seccomp left out", changed(good, f"{context}/seccompProfile", None))
+    admit("seccomp of the pod", changed(changed(good, f"{context}/seccompProfile", None), "spec/securityContext", {"seccompProfile": {"type": "RuntimeDefault"}}))
+    refuse("AppArmor Unconfined", changed(good, f"{context}/appArmorProfile", {"type": "Unconfined"}))
+    refuse("the gateway's UID", changed(good, f"{context}/runAsUser", UID))
+    refuse("the gateway's UID for the whole pod", changed(good, "spec/securityContext", {"runAsUser": UID}))
+    admit("the UID beside it", changed(good, f"{context}/runAsUser", UID + 1))
+    setup = {"name": "setup", "image": "registry.example/setup:1", "securityContext": LIBRARY}
+    admit("an init container behind the gateway", changed(good, "spec/initContainers/+", setup))
+    refuse("the gateway's UID in an init container", changed(good, "spec/initContainers/+", setup | {"securityContext": LIBRARY | {"runAsUser": UID}}))
+    refuse("the gateway's directory mounted", changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-run", "mountPath": "/x"}))
+    refuse("certificates mounted to write", changed(good, "spec/containers/0/volumeMounts/0/readOnly", False))
+    refuse("an unsafe sysctl", changed(good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}))
+    for path in ("/", "/var/run", HOST_PATH + "-other"):
+        refuse(f"hostPath {path}", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": path}}))
+    admit("a hostPath that is listed", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}))
+    refuse("a volume that the node mounts", changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}))
+
+
+def secrets(checks):
+    """The gateway's Secrets are read by the gateway alone, wherever they are (threats H7, B16)."""
+    refuse = functools.partial(create, checks, "postern-secrets")
+    admit = functools.partial(create, checks, None)
+    for namespace in (OTHER, "kube-system"):
+        for name in ("postern-ca", "postern-credentials"):
+            mounts, variable = mounting({"secret": {"secretName": name}}), {"secretKeyRef": {"name": name, "key": "ca-key.pem"}}
+            refuse(f"{name} mounted in {namespace}", mounts, namespace)
+            refuse(f"{name} projected", mounting({"projected": {"sources": [{"secret": {"name": name}}]}}), namespace)
+            refuse(f"{name} in a variable", changed(plain(), "spec/containers/0/env", [{"name": "KEY", "valueFrom": variable}]), namespace)
+            refuse(f"{name} in all variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": name}}]), namespace)
+            first = changed(mounts, "spec/initContainers", mounts["spec"]["containers"])
+            refuse(f"{name} in an init container", changed(first, "spec/initContainers/0/name", "first"), namespace)
+    admit("another Secret, mounted", mounting({"secret": {"secretName": "mine"}}), OTHER)
+    admit("another Secret, in variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "mine"}}]), OTHER)
+    good = guarded(image())
+    refuse("the gateway's name without its image", changed(good, "spec/initContainers/1/image", "registry.example/evil:1"), OTHER)
+    stolen = changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-ca", "mountPath": "/x"})
+    refuse("the gateway's image without its name", changed(stolen, "spec/containers/0/image", image()), LABELLED)
+
+
+def running(checks):
+    """What of a pod can be changed while it runs does not loosen it (threats A13, H14)."""
+    pod = at(LABELLED, "pods", "running")
+    checks.admitted("an injected pod that stays", "POST", at(LABELLED, "pods"), guarded(image(), "running"))
+    for name in ("postern-redirect", "postern-gateway"):
+        body = {"spec": {"initContainers": [{"name": name, "image": "registry.example/evil:1"}]}}
+        checks.refused("postern-images", f"another image for {name}", "PATCH", pod, body, STRATEGIC)
+    body = {"spec": {"containers": [{"name": "agent", "image": "registry.example/agent:2"}]}}
+    checks.admitted("another image for the agent", "PATCH", pod, body, STRATEGIC)
+    checks.refused("postern-images", "the operator's label taken away", "PATCH", pod, {"metadata": {"labels": {"postern.dev/injected": None}}}, MERGE)
+    checks.admitted("another label", "PATCH", pod, {"metadata": {"labels": {"team": "a"}}}, MERGE)
+    refuse = functools.partial(attach, checks, "postern-ephemeral")
+    context = ephemeral()["securityContext"]
+    attach(checks, None, "an ephemeral container under the same rules", ephemeral())
+    refuse("one without any rules (kubectl debug)", ephemeral(securityContext={}))
+    refuse("one that may trace (--profile=general)", ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}}))
+    refuse("one that is privileged", ephemeral(securityContext={"privileged": True}))
+    refuse("one with NET_ADMIN", ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}}))
+    refuse("one with the gateway's UID", ephemeral(securityContext=context | {"runAsUser": UID}))
+    refuse("one among the gateway's processes", ephemeral(targetContainerName="postern-gateway"))
+    refuse("one with a name of Postern's", ephemeral(name="postern-debug"))
+    refuse("one with the gateway's directory", ephemeral(volumeMounts=[{"name": "postern-run", "mountPath": "/x"}]))
+    attach(checks, "postern-secrets", "one with the CA", ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]))
+    attach(checks, "postern-secrets", "one with the CA in a variable", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]))
+    checks.admitted("a plain pod elsewhere", "POST", at(OTHER, "pods"), plain("running"))
+    attach(checks, None, "any ephemeral container there", {"name": "debugger", "image": "registry.example/tools:1"}, OTHER)
+    attach(checks, "postern-secrets", "one with the CA there", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]), OTHER)
+
+
+def connections(checks):
+    """Nobody enters the gateway, or the pod behind it (threat H14)."""
+    for namespace in (LABELLED, OTHER):
+        pod = at(namespace, "pods", "running")
+        for way in ("exec", "attach"):
+            command = "&command=ls" if way == "exec" else ""
+            for name in ("postern-gateway", "postern-redirect"):
+                checks.refused("postern-exec", f"{way} into {name}", "POST", f"{pod}/{way}?container={name}&stdout=true{command}")
+            checks.admitted(f"{way} into the agent", "POST", f"{pod}/{way}?container=agent&stdout=true{command}")
+    checks.refused("postern-exec", "port-forward in a labelled namespace", "POST", at(LABELLED, "pods", "running", "/portforward?ports=8080"))
+    checks.admitted("port-forward elsewhere", "POST", at(OTHER, "pods", "running", "/portforward?ports=8080"))
+
+
+def create(checks, policy, what, pod, namespace=LABELLED, words=""):
+    """Asks for a pod without storing it."""
+    request = ("POST", at(namespace, "pods", more="?dryRun=All"), pod)
+    if policy is None:
+        return checks.admitted(what, *request)
+    return checks.refused(policy, what, *request, words=words)
+
+
+def attach(checks, policy, what, container, namespace=LABELLED):
+    """Asks for an ephemeral container without storing it."""
+    body = {"spec": {"ephemeralContainers": [container]}}
+    request = ("PATCH", at(namespace, "pods", "running", "/ephemeralcontainers?dryRun=All"), body, STRATEGIC)
+    if policy is None:
+        return checks.admitted(what, *request)
+    return checks.refused(policy, what, *request)
+
+
+def arguments(pod, *more):
+    args = pod["spec"]["initContainers"][0]["args"]
+    return changed(pod, "spec/initContainers/0/args", [*args, *(argument for argument in more if argument)])
+
+
+def with_own_roots(pod):
+    pod = changed(pod, "spec/volumes/+", {"name": "corporate", "configMap": {"name": "corporate"}})
+    mount = {"name": "corporate", "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem", "subPath": "ca.pem", "readOnly": True}
+    return changed(pod, "spec/initContainers/1/volumeMounts/+", mount)
+
+
+def mounting(source):
+    pod = changed(plain(), "spec/volumes", [{"name": "stolen", **source}])
+    return changed(pod, "spec/containers/0/volumeMounts", [{"name": "stolen", "mountPath": "/stolen"}])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""What is changed while agents run, and how long it takes until it is in force: policies, keys, the CA."""
+
+import base64
+import json
+import re
+
+import manifests
+from commands import run
+from install import CODER
+from manifests import ALLOWED, LATER, LLM, NEXT_KEY, PLACEHOLDER
+from manifests import NAMESPACE as AGENTS
+from report import Step
+from traffic import is_ours
+
+POLICY = f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/coding-agents"
+OPERATOR = "system:serviceaccount:postern-system:postern-operator"
+BAR = 10
+PATIENCE = 60
+
+
+def steps():
+    yield Step("an edited policy is enforced", edited)
+    yield Step("policies that cannot be followed disturb nothing", unfollowed)
+    yield Step("G10 a rotated key", key_rotated)
+    yield Step("B16 the CA is issued anew", reissued)
+
+
+def edited(stage, step):
+    pod = stage.pod(CODER)
+    before, destinations = revision(stage), manifests.SPEC["destinations"]
+    with pod.talk("probe.py") as talk:
+        later = {"kind": "https", "host": LATER}
+        said = talk.ask(later)
+        step.check("a host that is not named yet is refused", "error" in said, said)
+        stage.api.merge(POLICY, {"spec": {"destinations": [*destinations, manifests.inspect("later", LATER)]}})
+        taken = stage.measured(lambda: is_ours(talk.ask(later)), PATIENCE)
+        stage.times.record(step, "an edit that allows, until it is enforced", taken, BAR)
+        programmed(stage, step, "an edit that allows, until its status says so")
+        step.check("it is another revision", revision(stage) != before, (before, revision(stage)))
+        stage.api.merge(POLICY, {"spec": {"destinations": destinations}})
+        taken = stage.measured(lambda: "error" in talk.ask(later), PATIENCE)
+        stage.times.record(step, "an edit that denies, until it is enforced", taken, BAR)
+    programmed(stage, step, "an edit that denies, until its status says so")
+
+
+def unfollowed(stage, step):
+    again = [{"name": "anthropic", "hosts": [LATER], "secretKeyRef": {"name": "anthropic", "key": "api-key"}}]
+    absent = [{"name": "absent", "hosts": [LATER], "secretKeyRef": {"name": "nowhere", "key": "api-key"}}]
+    wrong = {
+        "a name of a credential that another policy has": ("twice", {"credentials": again}, "anthropic"),
+        "a Secret that is not there": ("absent", {"credentials": absent}, "nowhere"),
+        "pods that are not there": ("nobody", {"podSelector": {"matchLabels": {"app": "nobody"}}}, ""),
+    }
+    pod, before = stage.pod(CODER), stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
+    for words, (name, spec, named) in wrong.items():
+        document = manifests.policy(name) | {
+            "spec": {"podSelector": {}, "destinations": [manifests.inspect("later", LATER)]} | spec
+        }
+        status, said = stage.apply(document)
+        if status == 0:
+            stage.measured(lambda name=name: "status" in stage.policy(name), PATIENCE)
+            said = stage.policy(name).get("status", {})
+        step.check(f"{words}: said where its author looks", named in json.dumps(said), said)
+    said = pod.probe({"kind": "https", "host": ALLOWED})
+    step.check("what was allowed still is", is_ours(said), said)
+    after = stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
+    step.check("the credential that was there still is", before["anthropic"] == after.get("anthropic"), sorted(after))
+    stage.kubectl(
+        "delete", "egresspolicies", "-n", AGENTS, "--ignore-not-found", *(name for name, *_ in wrong.values())
+    )
+
+
+def key_rotated(stage, step):
+    pod, mark = stage.pod(CODER), stage.mark()
+    question = json.dumps(
+        {"model": "claude-sonnet-4-5", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]}
+    )
+    headers = {"x-api-key": PLACEHOLDER, "content-type": "application/json", "anthropic-version": "2023-06-01"}
+    asked = {
+        "kind": "https",
+        "host": LLM,
+        "method": "POST",
+        "path": "/v1/messages",
+        "headers": headers,
+        "body": question,
+    }
+    restarts = pod.status_of("postern-gateway")["restartCount"]
+    stage.create(manifests.secret(NEXT_KEY))
+    with pod.talk("probe.py") as talk:
+        taken = stage.measured(lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys(stage, mark), PATIENCE)
+    stage.times.record(step, "a rotated key, until the provider sees it", taken, BAR)
+    step.check(
+        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
+    )
+
+
+def reissued(stage, step):
+    pod = stage.pod(CODER)
+    restarts = pod.status_of("postern-gateway")["restartCount"]
+    with pod.talk("probe.py") as talk:
+        kept, fresh = {"kind": "https", "host": ALLOWED, "kept": "old"}, {"kind": "https", "host": ALLOWED}
+        first = talk.ask(kept)
+        before = issuer_key(first)
+        step.check("the leaf is of the namespace's intermediate", before == authority_key(stage), before)
+        # As the operator: everybody else is refused.
+        stage.kubectl("delete", "secret", "postern-ca", "-n", AGENTS, f"--as={OPERATOR}")
+        taken = stage.measured(lambda: issuer_key(talk.ask(fresh)) not in (None, before), PATIENCE)
+        stage.times.record(step, "the CA issued anew, until agents see it", taken, BAR)
+        after = talk.ask(fresh)
+        step.check("new connections have the new issuer", issuer_key(after) == authority_key(stage), issuer_key(after))
+        said = talk.ask(kept)
+        step.check(
+            "the connection of before goes on",
+            is_ours(said) and said["leaf"] == first["leaf"],
+            said.get("status") or said,
+        )
+    step.check(
+        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
+    )
+    text = run("openssl", "x509", "-noout", "-text", input=intermediate(stage))
+    constraints = text[text.find("Name Constraints") :].split("Signature Algorithm")[0]
+    permitted = re.findall(r"DNS:(\S+)", constraints)
+    step.check(
+        "it is constrained to the names that are inspected or denied", {ALLOWED, LLM} <= set(permitted), constraints
+    )
+
+
+def programmed(stage, step, words):
+    """Until the status says that every selected pod enforces the newest generation."""
+
+    def holds():
+        status = stage.policy().get("status", {})
+        return stage.condition("Programmed").get("status") == "True" and status.get("selectedPods") == status.get(
+            "enforcingPods"
+        )
+
+    stage.times.record(step, words, stage.measured(holds, PATIENCE), 2 * BAR)
+
+
+def revision(stage):
+    return stage.api.take(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy")["data"]["revision"]
+
+
+def keys(stage, mark):
+    return [request["headers"].get("x-api-key") for request in stage.seen_since(mark, kind="request")]
+
+
+def intermediate(stage):
+    data = stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-ca")["data"]["ca-cert.pem"]
+    return base64.b64decode(data).decode()
+
+
+def authority_key(stage):
+    """The identifier of the intermediate's key (RFC 5280 section 4.2.1.2)."""
+    return identifier(run("openssl", "x509", "-noout", "-ext", "subjectKeyIdentifier", input=intermediate(stage)))
+
+
+def issuer_key(said):
+    """The identifier of the key that signed a leaf, or None where there was none."""
+    if not said.get("leaf"):
+        return None
+    pem = f"-----BEGIN CERTIFICATE-----\n{said['leaf']}\n-----END CERTIFICATE-----\n"
+    folded = re.sub(r"(.{64})", r"\1\n", pem.splitlines()[1])
+    return identifier(
+        run("openssl", "x509", "-noout", "-ext", "authorityKeyIdentifier", input=pem.replace(said["leaf"], folded))
+    )
+
+
+def identifier(text):
+    found = re.search(r"(?:[0-9A-F]{2}:){7,}[0-9A-F]{2}", text)
+    return found[0] if found else None

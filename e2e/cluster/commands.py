@@ -1,0 +1,22 @@
+"""Commands of this machine: what they said, and what a failed one said."""
+
+import subprocess
+
+
+def run(*command, **options):
+    """Standard output of a command that must succeed."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise RuntimeError(f"{' '.join(map(str, command[:12]))}: {said}")
+    return done.stdout
+
+
+def tried(*command, **options):
+    """Status and both outputs of a command that may fail; one that hangs is ended and says so."""
+    options = {"timeout": 120, "stdin": None if "input" in options else subprocess.DEVNULL} | options
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    except subprocess.TimeoutExpired as error:
+        return None, f"no end within {error.timeout} s"
+    return done.returncode, done.stdout + done.stderr

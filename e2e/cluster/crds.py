@@ -1,0 +1,157 @@
+"""Has a real API server judge policies by the CustomResourceDefinitions alone: what it takes, and what it refuses in which words.
+
+Wants KUBECONFIG of a server that may be changed, and kubectl (or KUBECTL). Prints a line a check, then n/n; exits 1 on a difference.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from policies import BAD, GOOD, NAMESPACE, policy
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEFINITIONS = ROOT / "charts/postern/crds"
+KUBECTL = os.environ.get("KUBECTL", "kubectl")
+FENCED = re.compile(r"^```yaml\n(apiVersion: postern\.dev/.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def main():
+    checks = [*installed()]
+    with ThreadPoolExecutor(4) as pool:
+        checks += pool.map(refused, BAD)
+        checks += pool.map(taken, GOOD)
+        checks += pool.map(written, documents())
+    checks += [unknown(), metadata_is_bounded(), *shown()]
+    for name, holds, saw in checks:
+        print(f"{'ok  ' if holds else 'FAIL'}  {name}" + ("" if holds else f"\n      saw: {saw.strip()[:1500]}"))
+    kept = sum(1 for check in checks if check[1])
+    print(f"{kept}/{len(checks)}")
+    return kept != len(checks)
+
+
+def kubectl(*arguments, given=None):
+    """Exit status, standard output, standard error."""
+    text = json.dumps(given) if isinstance(given, dict) else given
+    done = subprocess.run([KUBECTL, *arguments], input=text, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def tried(given):
+    """What the API server makes of a policy, or says of it; nothing is kept."""
+    status, out, err = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=given)
+    return (json.loads(out), "") if status == 0 else (None, err)
+
+
+def installed():
+    """As a Helm install and a later kubectl apply do it, and without a complaint about structure or cost."""
+    status, out, err = kubectl("apply", "--server-side", "--force-conflicts", "-f", str(DEFINITIONS))
+    yield "the definitions are taken as they are generated", status == 0 and out.count("serverside-applied") == 2, out + err
+    status, out, err = kubectl("apply", "-f", str(DEFINITIONS))
+    yield "kubectl apply takes them too, however long they are", status == 0, out + err
+    names = ["egresspolicies.postern.dev", "clusteregresspolicies.postern.dev"]
+    status, out, err = kubectl("wait", "--for=condition=Established", "--timeout=60s", *[f"crd/{name}" for name in names])
+    yield "they are established", status == 0, out + err
+    for name in names:
+        _, out, err = kubectl("get", "crd", name, "-o", "json")
+        conditions = json.loads(out)["status"]["conditions"]
+        faults = [each for each in conditions if each["type"] == "NonStructuralSchema" or each["reason"].endswith("Violation")]
+        yield f"{name} has a structural schema", not faults, str(faults)
+    kubectl("create", "namespace", NAMESPACE)
+
+
+def refused(case):
+    name, given, message = case
+    made, said = tried(given)
+    return f"refused: {name}", made is None and message in said, said or json.dumps(made)
+
+
+def taken(case):
+    """Taken, and not changed but for the one default."""
+    name, given = case
+    made, said = tried(given)
+    expected = {"enforcement": "Enforce"} | without_nulls(given["spec"])
+    return f"taken as it is: {name}", made is not None and made["spec"] == expected, said or json.dumps(made)
+
+
+def without_nulls(value):
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def documents():
+    """Every policy that the repository has as YAML: files, and the documentation's examples."""
+    skipped = {"target", "node_modules", ".git"}
+    for path in sorted([*ROOT.rglob("*.yaml"), *ROOT.rglob("*.md")]):
+        name = path.relative_to(ROOT)
+        if skipped & set(name.parts) or name.parts[0] == "charts":
+            continue
+        text = path.read_text()
+        texts = FENCED.findall(text) if path.suffix == ".md" else re.split(r"^---$", text, flags=re.MULTILINE)
+        for number, text in enumerate(texts):
+            if re.search(r"^apiVersion: postern\.dev/", text, re.MULTILINE):
+                yield f"{name}, {number + 1}", text
+
+
+def written(document):
+    """A policy of the repository is taken, or refused because its key is a laptop's."""
+    name, text = document
+    text = re.sub(r"(namespace: )[\w-]+", rf"\g<1>{NAMESPACE}", text)
+    status, out, err = kubectl("create", "--dry-run=server", "-n", NAMESPACE, "-o", "name", "-f", "-", given=text)
+    if re.search(r"from(Env|File):", text):
+        return f"a laptop's key is refused in words: {name}", status != 0 and "`secretKeyRef: {name, key}`" in err, out + err
+    return f"taken: {name}", status == 0, err
+
+
+def unknown():
+    """Never dropped in silence, also where a client does not ask for strict validation: either it is refused, or it
+    reaches the webhook and the controller, which refuse it."""
+    given = policy(destinations=[{"name": "a", "hosts": ["a.example"], "action": "Inspect", "endpoint": [{"path": "/x"}]}])
+    status, out, err = kubectl("create", "--dry-run=server", "--validate=ignore", "-o", "json", "-f", "-", given=given)
+    kept = status != 0 or "endpoint" in json.loads(out)["spec"]["destinations"][0]
+    return "a field that is misspelt is not dropped", kept, out + err
+
+
+def metadata_is_bounded():
+    made, said = tried(policy(name="a" * 239))
+    return "refused: a name that names no file", made is None and "at most 238 characters" in said, said
+
+
+def shown():
+    """What kubectl shows of a policy and its status."""
+    kubectl("delete", "egp", "shown", "-n", NAMESPACE, "--ignore-not-found")
+    kubectl("create", "-f", "-", given=policy(name="shown"))
+    now = "2026-01-01T00:00:00Z"
+    conditions = [
+        {"type": kind, "status": "True", "reason": "Tried", "message": "", "lastTransitionTime": now}
+        for kind in ("Accepted", "Programmed")
+    ]
+    status = {"status": {"conditions": conditions, "selectedPods": 3, "enforcingPods": 2, "enforcing": "2/3", "revision": "sha256:1"}}
+    code, out, err = kubectl(
+        "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(status)
+    )
+    yield "the status is a subresource", code == 0, out + err
+    _, out, err = kubectl("get", "egp", "shown", "-n", NAMESPACE)
+    header, row = (out.splitlines() + ["", ""])[:2]
+    yield "columns", header.split() == ["NAME", "ENFORCEMENT", "ACCEPTED", "PROGRAMMED", "PODS", "AGE"], out + err
+    yield "their values", row.split()[1:5] == ["Enforce", "True", "True", "2/3"], out + err
+    doubled = {"status": {"conditions": [conditions[0], conditions[0]]}}
+    code, out, err = kubectl(
+        "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(doubled)
+    )
+    yield "a condition has one entry", code != 0 and "Duplicate value" in err, out + err
+    code, out, err = kubectl("explain", "egresspolicy.spec.tools.when")
+    yield "kubectl explain says what a condition is", "dotted path into the tool's input" in out, out + err
+    code, out, err = kubectl("get", "postern", "-A", "-o", "name")
+    yield "the category names both kinds", code == 0 and "shown" in out, out + err
+    code, out, err = kubectl("get", "cegp")
+    yield "the cluster's kind has a short name", code == 0, out + err
+    kubectl("delete", "egp", "shown", "-n", NAMESPACE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Parts of Postern and of the cluster fail: nothing gets out meanwhile, and all of it recovers."""
+
+import os
+import signal
+import time
+
+import manifests
+from api import becomes
+from changes import PATIENCE, POLICY, programmed
+from chart import NAMESPACE as SYSTEM
+from install import CODER
+from manifests import ALLOWED, LATER, OTHER, UNNAMED
+from manifests import NAMESPACE as AGENTS
+from network import RESOLVER, UPSTREAM
+from pods import GATEWAY
+from report import Step
+from traffic import is_ours
+
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/postern-operator"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/postern-operator"
+WEBHOOKS = [f"{kind}webhookconfigurations" for kind in ("mutating", "validating")]
+# Kubernetes waits 15 s before another replica may lead.
+TAKEOVER = 30
+
+
+def steps():
+    yield Step("A14 the gateway is killed under load", gateway_killed)
+    yield Step("the redirect is deleted from the node's side", redirect_deleted)
+    yield Step("the operator is rolled", operator_rolled)
+    yield Step("the leader is killed", leader_killed)
+    yield Step("the API server is away", api_away)
+    yield Step("H2 nobody answers the webhook", webhook_unreachable)
+
+
+def gateway_killed(stage, step):
+    pod, mark = stage.pod(CODER), stage.mark()
+    stage.wire.clear()
+    with pod.talk("load.py", ALLOWED, UPSTREAM[4]) as load:
+        load.until(served)
+        killed = time.time()
+        pod.kill_gateway()
+        failed = load.until(lambda said: not served(said))
+        again = load.until(served)
+        heard = load.end()
+    step.check("the load fails, and is served again", failed and again, (failed, again))
+    recovered = again["time"] - killed if again else None
+    stage.times.record(step, "a killed gateway, until agents are served again", recovered, PATIENCE)
+    foreign = [said for said in heard if "issuer" in said and not said["issuer"].startswith("Postern")]
+    step.check(
+        "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
+    )
+    requests = [line for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
+    step.check(
+        "the upstream saw the requests that were served, and no other",
+        len(requests) == sum(map(served, heard)),
+        len(requests),
+    )
+    opened = stage.wire.opened(*pod.addresses())
+    allowed = (*UPSTREAM.values(), RESOLVER)
+    step.check("no flow left for anywhere else", all(flow.split()[1] in allowed for flow in opened), opened)
+    step.check(
+        "kubelet has started it again, once",
+        pod.status_of(GATEWAY)["restartCount"] == 1,
+        pod.status_of(GATEWAY)["restartCount"],
+    )
+    pod.demand_ready()
+
+
+def redirect_deleted(stage, step):
+    doomed = stage.start(manifests.idle("doomed"))
+    gateway = doomed.process_of(GATEWAY)
+    before = doomed.object()["metadata"]["uid"]
+    doomed.in_network("nft", "delete", "table", "inet", "postern")
+    # It would prove interception within the minute; a reload makes it do so now.
+    os.kill(gateway, signal.SIGHUP)
+    unproven = stage.measured(lambda: doomed.exists() and doomed.metric("postern_interception_proven") == 0, PATIENCE)
+    step.check("the gateway says that interception is not proven", unproven is not None, unproven)
+
+    def gone():
+        found = stage.api.found(doomed.path)
+        return not found or found["metadata"].get("deletionTimestamp") or found["metadata"]["uid"] != before
+
+    stage.times.record(
+        step, "a pod without its redirect, until the operator deletes it", stage.measured(gone, 120), 120
+    )
+    events = [said for said in stage.events_of(AGENTS) if "ntercept" in said]
+    step.check("an Event says why", events, events)
+
+
+def operator_rolled(stage, step):
+    pod = stage.pod(CODER)
+    with pod.talk("load.py", ALLOWED, UPSTREAM[4]) as load:
+        load.until(served)
+        stage.kubectl("rollout", "restart", "deployment/postern-operator", "-n", SYSTEM)
+        status, said = stage.kubectl("rollout", "status", "deployment/postern-operator", "-n", SYSTEM, "--timeout=90s")
+        heard = load.end()
+    step.check("the rollout ends", status == 0, said)
+    step.check(
+        "no request failed meanwhile",
+        heard and all(map(served, heard)),
+        [said for said in heard if not served(said)] or f"{len(heard)} served",
+    )
+    made = stage.start(manifests.idle("after-rollout"))
+    step.check("pods are injected as before", GATEWAY in str(made.object()["spec"]["initContainers"]), "Ready")
+    stage.delete("pod", made.name, AGENTS, wait=False)
+
+
+def leader_killed(stage, step):
+    holder = leader(stage)
+    name = next((pod.name for pod in stage.pods_of(SYSTEM) if pod.name in holder or holder in pod.name), None)
+    step.check("the lease names a replica", name, holder)
+    stage.kubectl("delete", "pod", name, "-n", SYSTEM, "--force", "--grace-period=0")
+    taken = stage.measured(lambda: leader(stage) not in ("", holder), PATIENCE)
+    stage.times.record(step, "a killed leader, until another leads", taken, TAKEOVER)
+    edit(stage, step, "led by another, an edit until its status says so")
+
+
+def api_away(stage, step):
+    pod = stage.pod(CODER)
+    with pod.talk("probe.py") as talk:
+        stage.cluster.stop_api()
+        step.check("the API server does not answer", not stage.api.is_ready(), stage.api.ask("GET", "/readyz"))
+        for _ in range(3):
+            said = talk.ask({"kind": "https", "host": ALLOWED})
+            step.check("what is allowed is served", is_ours(said), said)
+            said = talk.ask({"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
+            step.check("what is not is refused", "error" in said, said)
+        stage.cluster.start_api()
+    step.check(
+        "the operator is available again",
+        becomes(lambda: stage.api.take(DEPLOYMENT)["status"].get("availableReplicas") == 2, PATIENCE),
+        "2 replicas",
+    )
+    edit(stage, step, "after the API server's return, an edit until its status says so")
+
+
+def webhook_unreachable(stage, step):
+    scale(stage, 0)
+    try:
+        stage.create(manifests.deployment("held", AGENTS), manifests.deployment("free", OTHER))
+        messages = lambda: [said for said in stage.events_of(AGENTS) if "FailedCreate" in said and "postern" in said]
+        step.check("the ReplicaSet's event says why no pod starts", becomes(messages, PATIENCE), messages())
+        free = becomes(lambda: [pod for pod in stage.pods_of(OTHER, "app=free") if pod.is_ready()], PATIENCE)
+        step.check("pods of other namespaces start", free, [pod.name for pod in free])
+        without_webhooks(stage, step)
+        said = stage.pod(CODER).probe({"kind": "https", "host": ALLOWED})
+        step.check("running agents are served", is_ours(said), said)
+    finally:
+        scale(stage, 2)
+    held = becomes(lambda: [pod for pod in stage.pods_of(AGENTS, "app=held") if pod.is_ready()], PATIENCE)
+    step.check(
+        "with the operator back, they start and are injected",
+        held and GATEWAY in str(held[0].object()["spec"]["initContainers"]),
+        [pod.name for pod in held],
+    )
+    stage.delete("deployment", "free", OTHER, wait=False)
+
+
+def without_webhooks(stage, step):
+    """The backstops need no webhook: with all of them deleted a pod without a gateway is refused."""
+    saved = [stage.api.take(f"/apis/admissionregistration.k8s.io/v1/{kind}/postern") for kind in WEBHOOKS]
+    for kind in WEBHOOKS:
+        stage.delete(kind, "postern")
+    status, said = stage.apply(manifests.idle("bare"))
+    step.check("without any webhook, a pod without a gateway is refused", status != 0 and "postern" in said, said)
+    for webhook in saved:
+        for field in ("resourceVersion", "uid", "creationTimestamp", "managedFields", "generation"):
+            webhook["metadata"].pop(field, None)
+    stage.create(*saved)
+
+
+def scale(stage, replicas):
+    stage.api.merge(DEPLOYMENT, {"spec": {"replicas": replicas}})
+    selector = ",".join(
+        f"{name}={value}" for name, value in stage.api.take(DEPLOYMENT)["spec"]["selector"]["matchLabels"].items()
+    )
+    if not becomes(
+        lambda: (
+            sum(pod.is_ready() for pod in stage.pods_of(SYSTEM, selector))
+            == replicas
+            == len(stage.pods_of(SYSTEM, selector))
+        ),
+        PATIENCE,
+    ):
+        raise RuntimeError(f"the operator does not come to {replicas} replicas: {stage.events_of(SYSTEM)[-5:]}")
+
+
+def edit(stage, step, words):
+    """An edit and the one that takes it back."""
+    destinations = manifests.SPEC["destinations"]
+    stage.api.merge(POLICY, {"spec": {"destinations": [*destinations, manifests.inspect("later", LATER)]}})
+    programmed(stage, step, words)
+    stage.api.merge(POLICY, {"spec": {"destinations": destinations}})
+
+
+def leader(stage):
+    lease = stage.api.found(LEASE)
+    return (lease or {}).get("spec", {}).get("holderIdentity") or ""
+
+
+def served(said):
+    return said.get("status") == 200 and said["issuer"].startswith("Postern")

@@ -1,0 +1,88 @@
+"""A pod as the operator's webhook makes it, with the image that the chart names by default."""
+
+import copy
+
+UID = 61234
+SETTINGS = "/etc/postern/policy/settings"
+LIBRARY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def plain(name="agent", **metadata):
+    """A pod that nobody has injected; nobody schedules it either."""
+    container = {"name": "agent", "image": "registry.example/agent:1"}
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata},
+        "spec": {"schedulerName": "nobody", "containers": [container]},
+    }  # fmt: skip
+
+
+def guarded(image, name="agent", **metadata):
+    """The same after injection."""
+    pod = plain(name, **metadata)
+    pod["metadata"].setdefault("labels", {})["postern.dev/injected"] = "true"
+    pod["spec"]["containers"][0] |= {"securityContext": copy.deepcopy(LIBRARY), "volumeMounts": [mount("trust", "/run/postern-trust")]}
+    pod["spec"]["initContainers"] = [redirect(image), gateway(image)]
+    pod["spec"]["volumes"] = [
+        {"name": "postern-policy", "configMap": {"name": "postern-policy"}},
+        {"name": "postern-ca", "secret": {"secretName": "postern-ca"}},
+        {"name": "postern-credentials", "secret": {"secretName": "postern-credentials"}},
+        {"name": "postern-podinfo", "downwardAPI": {"items": [field("labels"), field("annotations")]}},
+        {"name": "postern-run", "emptyDir": {"medium": "Memory"}},
+        {"name": "postern-trust", "emptyDir": {"medium": "Memory"}},
+    ]
+    return pod
+
+
+def redirect(image):
+    context = own_context() | {"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False}
+    context["capabilities"] = {"drop": ["ALL"], "add": ["NET_ADMIN"]}
+    return {
+        "name": "postern-redirect", "image": image, "args": ["redirect", "--uid", str(UID), "--config", SETTINGS],
+        "securityContext": context, "volumeMounts": [mount("policy", "/etc/postern/policy")],
+    }  # fmt: skip
+
+
+def gateway(image):
+    mounts = {"policy": "/etc/postern/policy", "ca": "/etc/postern/ca", "credentials": "/etc/postern/credentials", "podinfo": "/etc/podinfo"}
+    written = [{"name": "postern-run", "mountPath": "/run/postern"}, {"name": "postern-trust", "mountPath": "/run/postern-trust"}]
+    return {
+        "name": "postern-gateway", "image": image, "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",
+        "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}],
+        "ports": [{"name": "postern-metrics", "containerPort": 15090}],
+        "startupProbe": {"httpGet": {"path": "/readyz", "port": 15090}, "periodSeconds": 1, "failureThreshold": 120},
+        "securityContext": own_context() | {"runAsUser": UID, "runAsGroup": UID, "runAsNonRoot": True},
+        "volumeMounts": [mount(name, path) for name, path in mounts.items()] + written,
+    }  # fmt: skip
+
+
+def own_context():
+    return copy.deepcopy(LIBRARY) | {"privileged": False, "readOnlyRootFilesystem": True}
+
+
+def mount(name, path):
+    return {"name": f"postern-{name}", "mountPath": path, "readOnly": True}
+
+
+def field(key):
+    return {"path": key, "fieldRef": {"fieldPath": f"metadata.{key}"}}
+
+
+def ephemeral(name="debugger", **more):
+    """An ephemeral container that is held to what the others are."""
+    return {"name": name, "image": "registry.example/tools:1", "securityContext": copy.deepcopy(LIBRARY)} | more
+
+
+def changed(pod, path, value):
+    """A copy in which the part at `path` (keys and indices, or `+` behind a list) is another; None takes it away."""
+    pod = copy.deepcopy(pod)
+    *way, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+    part = pod
+    for step in way:
+        part = part.setdefault(step, {}) if isinstance(part, dict) else part[step]
+    if last == "+":
+        part.append(value)
+    elif value is None:
+        del part[last]
+    else:
+        part[last] = value
+    return pod

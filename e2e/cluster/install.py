@@ -1,0 +1,130 @@
+"""From nothing to a guarded pod: the chart, a namespace, a policy, an agent."""
+
+import manifests
+from api import becomes
+from chart import CHART, NAMESPACE, RELEASE
+from manifests import NAMESPACE as AGENTS
+from pods import GATEWAY, REDIRECT
+from report import Step
+
+CODER = "coder"
+
+
+def steps():
+    yield Step("helm install", installed, needed=True)
+    yield Step("a namespace, its policy and its credentials", first_policy, needed=True)
+    yield Step("policies that are no policies are refused", refused)
+    yield Step("a pod is injected and becomes Ready", injected, needed=True)
+
+
+def installed(stage, step):
+    status, said = stage.chart.install()
+    step.check("helm install waits until the operator is available", status == 0, said)
+    replicas = stage.api.take(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/postern-operator")["status"]
+    step.check("two replicas of the operator are available", replicas.get("availableReplicas") == 2, replicas)
+    for kind in ("mutating", "validating"):
+        path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
+        bundles = lambda path=path: all(
+            each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"]
+        )
+        seen = [(each["name"], each["failurePolicy"]) for each in stage.api.take(path)["webhooks"]]
+        step.check(
+            f"the {kind} webhooks have a caBundle, and fail closed",
+            becomes(bundles, 30) and all(each[1] == "Fail" for each in seen),
+            seen,
+        )
+    status, said = stage.chart.helm("test", RELEASE, "--timeout", "60s")
+    step.check(f"helm test of {CHART.name}", status == 0, said)
+
+
+def first_policy(stage, step):
+    stage.create(manifests.injected_namespace(), manifests.namespace(manifests.OTHER), service_account())
+    objects = {"configmaps/postern-policy": {}, "secrets/postern-ca": {}, "secrets/postern-credentials": {}}
+    there = stage.measured(lambda: all(stage.api.exists(f"/api/v1/namespaces/{AGENTS}/{path}") for path in objects), 30)
+    step.check("policy, CA and credentials are in the namespace before any pod", there is not None, there)
+    stage.create(manifests.secret(), manifests.policy())
+    accepted = becomes(lambda: stage.condition("Accepted").get("status") == "True", 30)
+    step.check("the policy is Accepted", accepted, stage.policy().get("status"))
+    listed = stage.kubectl("get", "egresspolicies", "-n", AGENTS)[1]
+    step.check("kubectl get shows the columns", "coding-agents" in listed, listed)
+
+
+def refused(stage, step):
+    wrong = {
+        "the schema": ({"enforcement": "Perhaps"}, "Unsupported value"),
+        "an unknown field": ({"destination": []}, "unknown field"),
+        "CEL": (
+            {
+                "destinations": [
+                    {"name": "both", "hosts": ["a.example.com"], "cidrs": ["10.0.0.0/8"], "action": "Tunnel"}
+                ]
+            },
+            "spec.destinations[0]",
+        ),
+        "the webhook": (
+            {
+                "tools": [
+                    {
+                        "name": "open",
+                        "tools": ["Bash"],
+                        "action": "Deny",
+                        "when": {"any": [{"param": "command", "operator": "Matches", "values": ["("]}]},
+                    }
+                ]
+            },
+            "denied the request",
+        ),
+    }
+    for who, (spec, words) in wrong.items():
+        status, said = stage.apply(manifests.policy("wrong", **spec))
+        step.check(f"{who} refuses, and says what", status != 0 and words in said, said)
+    step.check(
+        "none of them is there",
+        not stage.api.exists(f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/wrong"),
+        "not found",
+    )
+
+
+def injected(stage, step):
+    stage.create(coder())
+    pod = stage.pod(CODER)
+    stage.times.record(step, "an injected pod is Ready", stage.measured(pod.is_ready, 60), bar=30)
+    spec = pod.demand_ready().object()["spec"]
+    names = [each["name"] for each in spec["initContainers"]]
+    step.check("the redirect comes first, the gateway second", names[:2] == [REDIRECT, GATEWAY], names)
+    gateway, redirect = pod.init_container(GATEWAY), pod.init_container(REDIRECT)
+    step.check(
+        "the gateway is a native sidecar", gateway.get("restartPolicy") == "Always", gateway.get("restartPolicy")
+    )
+    step.check(
+        "the gateway has a UID of its own and no capability",
+        gateway["securityContext"]["runAsUser"] == pod.uid()
+        and gateway["securityContext"]["capabilities"] == {"drop": ["ALL"]},
+        gateway["securityContext"],
+    )
+    added = redirect["securityContext"]["capabilities"].get("add")
+    step.check("the redirect alone adds NET_ADMIN", set(added) <= {"NET_ADMIN", "NET_RAW"}, redirect["securityContext"])
+    for container in spec["containers"]:
+        context = container["securityContext"]
+        bounded = context["capabilities"]["drop"] == ["ALL"] and context["allowPrivilegeEscalation"] is False
+        step.check(f"container {container['name']} drops ALL and gains nothing", bounded, context)
+    step.check(
+        "no token of the service account is mounted",
+        spec.get("automountServiceAccountToken") is False,
+        spec.get("automountServiceAccountToken"),
+    )
+    proven = pod.metric("postern_interception_proven")
+    step.check("the gateway has proven interception", proven == 1, pod.ask("/readyz"))
+    said = pod.logs("prepare").strip()
+    step.check(
+        "A13 an init container of the agent's is guarded already", "got out" not in said and "Postern" in said, said
+    )
+
+
+def coder():
+    prepare = manifests.container("prepare", manifests.PREPARE)
+    return manifests.agent(CODER, serviceAccountName="agent", initContainers=[prepare])
+
+
+def service_account():
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "agent", "namespace": AGENTS}}

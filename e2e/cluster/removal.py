@@ -1,0 +1,72 @@
+"""Upgrades, drained nodes, deleted namespaces, and Postern's own end."""
+
+import manifests
+from api import becomes
+from chart import RELEASE
+from manifests import NAMESPACE as AGENTS
+from pods import GATEWAY
+from report import Step
+
+NODE = "e2e-node"
+PATIENCE = 90
+
+
+def steps():
+    yield Step("an upgrade keeps policies", upgraded)
+    yield Step("a node is drained", drained)
+    yield Step("a namespace is deleted", deleted)
+    yield Step("helm uninstall", uninstalled)
+
+
+def upgraded(stage, step):
+    before = stage.policy()["metadata"]["uid"]
+    status, said = stage.chart.install(redirect={"resources": {"limits": {"memory": "96Mi"}}})
+    step.check("helm upgrade ends", status == 0, said)
+    step.check("the policy is the same", stage.policy()["metadata"]["uid"] == before, before)
+    pod = stage.start(manifests.idle("after-upgrade"))
+    limits = pod.init_container("postern-redirect")["resources"].get("limits", {})
+    step.check("new pods are injected with the new values", limits.get("memory") == "96Mi", limits)
+
+
+def drained(stage, step):
+    stage.create(manifests.deployment("moved", AGENTS))
+    ready = lambda: [pod for pod in stage.pods_of(AGENTS, "app=moved") if pod.is_ready()]
+    becomes(ready, PATIENCE)
+    before = {pod.name for pod in ready()}
+    # There is no other node to which the operator could move.
+    chosen = ["--pod-selector=postern.dev/injected=true", "--force", "--delete-emptydir-data", "--timeout=90s"]
+    taken = stage.measured(lambda: stage.kubectl("drain", NODE, *chosen)[0] == 0, PATIENCE)
+    stage.times.record(step, "a drained node", taken, PATIENCE)
+    step.check(
+        "no injected pod is left on it",
+        not any(pod.is_ready() for pod in stage.pods_of(AGENTS)),
+        [pod.name for pod in stage.pods_of(AGENTS)],
+    )
+    stage.kubectl("uncordon", NODE)
+    step.check(
+        "elsewhere (here: again) its Deployment's pods start",
+        becomes(lambda: [pod for pod in ready() if pod.name not in before], PATIENCE),
+        [pod.name for pod in ready()],
+    )
+
+
+def deleted(stage, step):
+    stage.kubectl("delete", "namespace", AGENTS, "--wait=false")
+    gone = stage.measured(lambda: not stage.api.exists(f"/api/v1/namespaces/{AGENTS}"), PATIENCE)
+    stage.times.record(step, "a namespace with all that Postern keeps there, deleted", gone, PATIENCE)
+
+
+def uninstalled(stage, step):
+    status, said = stage.chart.uninstall()
+    step.check("helm uninstall ends", status == 0, said)
+    left = stage.kubectl(
+        "get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies", "-o", "name"
+    )[1]
+    step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
+    stage.create(manifests.injected_namespace("afterwards"))
+    becomes(lambda: stage.api.exists("/api/v1/namespaces/afterwards/serviceaccounts/default"), PATIENCE)
+    pod = stage.start(manifests.idle("agent", "afterwards"))
+    names = [each["name"] for each in pod.object()["spec"].get("initContainers", [])]
+    step.check("pods of a labelled namespace start, without a gateway", GATEWAY not in names, names)
+    crds = stage.kubectl("get", "crd", "-o", "name")[1]
+    step.check("the CRDs, and so everybody's policies, are kept", "egresspolicies.postern.dev" in crds, crds)

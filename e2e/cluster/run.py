@@ -1,0 +1,117 @@
+"""Installs Postern on a real Kubernetes of one node, and says for each promise what was expected and what was seen.
+
+python3 e2e/cluster/run.py [--only WORD]… [--keep]
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import attacks
+import changes
+import failures
+import install
+import removal
+import traffic
+from stage import Stage
+
+SUITES = [install, traffic, changes, attacks, failures, removal]
+# Where each is found, by the Debian package that has it.
+NEEDED = {
+    **{
+        "ip": "iproute2",
+        "nft": "nftables",
+        "nsenter": "util-linux",
+        "openssl": "openssl",
+        "cc": "gcc",
+        "strip": "binutils",
+    },
+    **{
+        "containerd": "containerd",
+        "ctr": "containerd",
+        "runc": "runc",
+        "iptables": "iptables",
+        "conntrack": "conntrack",
+    },
+    **{
+        "/usr/lib/cni/bridge": "containernetworking-plugins",
+        "mmdebstrap": "mmdebstrap",
+        "go": "golang-go (1.24 or later)",
+    },
+}
+
+
+def main():
+    arguments = parse()
+    refuse_what_cannot_work()
+    # Ended from outside, it still removes what it made.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    started, checks = time.monotonic(), []
+    try:
+        with Stage(arguments.keep) as stage:
+            print(f"the cluster is up after {time.monotonic() - started:.0f} s", flush=True)
+            for step in chosen(arguments.only):
+                examine(stage, step)
+                checks += step.checks
+            times = stage.times
+    except (OSError, RuntimeError) as error:
+        sys.exit(f"FAIL  the stage cannot be set: {error}\n0 passed, 1 failed")
+    print("", *times.lines(), "", sep="\n")
+    failed = checks.count(False)
+    print(f"{len(checks) - failed} passed, {failed} failed in {time.monotonic() - started:.0f} s")
+    sys.exit(1 if failed or not checks else 0)
+
+
+def chosen(words):
+    every = [step for suite in SUITES for step in suite.steps()]
+    return [
+        step for step in every if step.needed or not words or any(word.lower() in step.name.lower() for word in words)
+    ]
+
+
+def examine(stage, step):
+    step.begin()
+    try:
+        step.examine(stage, step)
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        subprocess.SubprocessError,
+    ) as error:
+        step.check("the checks come to their end", False, repr(error))
+    step.end()
+
+
+def refuse_what_cannot_work():
+    if os.geteuid():
+        sys.exit("network namespaces and containers are made by root alone: run this suite as root")
+    missing = {package for program, package in NEEDED.items() if not shutil.which(program)}
+    if missing:
+        sys.exit(f"something cannot be found: install {', '.join(sorted(missing))}")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="Installs Postern on a real Kubernetes of one node.")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="WORD",
+        help="the steps alone whose name has this word, and those that they need",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="use a cluster that is there, and leave it there: `cluster.py down` removes it",
+    )
+    return parser.parse_args()
+
+
+main()

@@ -1,0 +1,271 @@
+//! What the schemas say beyond the types: bounds, required fields, and CEL rules for what one field says of another.
+//!
+//! Bounds on lists and texts are also what the API server estimates the cost of rules by; a policy that outgrows one is
+//! written as two.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::MOST_NESTED;
+
+const MOST_RULES: u32 = 500;
+const MOST_ENTRIES: u32 = 256;
+const MOST_CONDITIONS: u32 = 100;
+/// A name, with the longest wildcard before it.
+const MOST_HOST: u32 = 256;
+
+/// The names of rules and credentials.
+const NAME: &str = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$";
+
+/// A field, by its path from the spec, and what its schema gets.
+pub(super) type Constraint = (String, Value);
+
+/// Everything that is said of a policy's spec.
+pub(super) fn of_spec() -> Vec<Constraint> {
+    [whole(), destinations(), tools(), conditions(), credentials()].concat()
+}
+
+/// Everything that is said of a selector.
+pub(super) fn of_selector(selector: &str) -> Vec<Constraint> {
+    let expression = json!({
+        "required": ["key", "operator"],
+        "x-kubernetes-validations": [
+            rule("(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)", "",
+                "In and NotIn need at least one value; Exists and DoesNotExist take none"),
+        ],
+    });
+    let fields = [
+        ("matchLabels", json!({"maxProperties": 64})),
+        ("matchExpressions", json!({"maxItems": 64})),
+        ("matchExpressions[]", expression),
+        ("matchExpressions[].key", json!({"minLength": 1, "maxLength": 317})),
+        ("matchExpressions[].values", json!({"maxItems": MOST_ENTRIES})),
+        ("matchExpressions[].values[]", json!({"maxLength": 63})),
+    ];
+    let mut all = vec![(selector.to_owned(), json!({"x-kubernetes-map-type": "atomic"}))];
+    all.extend(under(selector, fields));
+    all
+}
+
+/// Everything that is said of a status.
+pub(super) fn of_status() -> Vec<Constraint> {
+    let conditions =
+        json!({"maxItems": 16, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]});
+    of_strings([
+        ("conditions", conditions),
+        ("conditions[].status", json!({"enum": ["True", "False", "Unknown"]})),
+    ])
+}
+
+fn whole() -> Vec<Constraint> {
+    let taken = "!has(self.destinations) || !has(self.tools) || \
+                 !sets.intersects(self.destinations.map(d, d.name), self.tools.map(t, t.name))";
+    let names = rule(
+        taken,
+        "",
+        "a destination and a tool rule have the same name: a rule's name is unique in its policy",
+    );
+    let allow = "!has(self.action) || self.action != 'Allow' || !has(self.allow) || size(self.allow) == 0";
+    let allow = rule(allow, ".allow", "belongs to Strip and Deny: the action Allow keeps every hosted tool");
+    let limit = || json!({"minimum": 1});
+    of_strings([
+        ("", json!({"x-kubernetes-validations": [names]})),
+        // The one default that the API server writes: every other field that is absent takes no part where policies
+        // are combined (design section 5.4).
+        ("enforcement", json!({"default": "Enforce"})),
+        ("hostedTools", json!({"x-kubernetes-validations": [allow]})),
+        ("hostedTools.allow", json!({"maxItems": MOST_ENTRIES})),
+        ("hostedTools.allow[]", json!({"minLength": 1, "maxLength": 256})),
+        ("limits.requestBodyBytes", limit()),
+        ("limits.toolInputBytes", limit()),
+        ("limits.tokensPerDay", limit()),
+        ("limits.requestsPerMinute", limit()),
+        ("limits.consecutiveDenials", limit()),
+    ])
+}
+
+fn destinations() -> Vec<Constraint> {
+    let belongs = |field: &str, action: &str| {
+        let expression = format!("self.action == '{action}' || !has(self.{field})");
+        let message = format!("belongs to {action} rules: leave it out, or change the action");
+        rule(&expression, &format!(".{field}"), &message)
+    };
+    let rules = json!([
+        rule("has(self.hosts) != has(self.cidrs)", "", "a rule has `hosts` or `cidrs`: write one of them"),
+        belongs("endpoints", "Inspect"),
+        belongs("provider", "Inspect"),
+        belongs("upgrade", "Inspect"),
+        belongs("allowEch", "Tunnel"),
+        belongs("protocol", "Tunnel"),
+        rule(
+            "self.action != 'Inspect' || !has(self.cidrs)",
+            ".action",
+            "a rule with `cidrs` is Tunnel or Deny: only a host can be inspected"
+        ),
+        rule(
+            "self.action != 'Tunnel' || has(self.ports) || !(has(self.cidrs) || has(self.protocol))",
+            "",
+            "a Tunnel that passes any bytes (`cidrs`, or `protocol: Opaque`) names its `ports`"
+        ),
+    ]);
+    let fields = [
+        ("", json!({"required": ["name", "action"], "x-kubernetes-validations": rules})),
+        ("name", name()),
+        ("hosts", some(MOST_ENTRIES)),
+        ("hosts[]", json!({"minLength": 1, "maxLength": MOST_HOST})),
+        ("cidrs", some(MOST_ENTRIES)),
+        (
+            "cidrs[]",
+            json!({"maxLength": 43, "x-kubernetes-validations": [rule(
+                "isCIDR(self) && cidr(self).masked() == cidr(self)", "",
+                "expected a range without bits behind its prefix, as 10.20.0.0/16; one address is /32 or /128",
+            )]}),
+        ),
+        ("ports", some(MOST_ENTRIES)),
+        ("ports[]", port()),
+        ("endpoints", some(MOST_ENTRIES)),
+        (
+            "endpoints[]",
+            json!({"x-kubernetes-validations": [
+                rule("has(self.methods) || has(self.path)", "", "an endpoint has `methods`, `path` or both"),
+            ]}),
+        ),
+        ("endpoints[].methods", some(32)),
+        // Patterns rather than rules: with the lists around them a rule's estimated cost would be too high.
+        ("endpoints[].methods[]", json!({"maxLength": 32, "pattern": "^[A-Z-]+$"})),
+        ("endpoints[].path", json!({"maxLength": 2048, "pattern": "^/[^?#]*$"})),
+    ];
+    let mut all = vec![("destinations".to_owned(), named())];
+    all.extend(under("destinations[]", fields));
+    all
+}
+
+fn tools() -> Vec<Constraint> {
+    let about = rule("has(self.kind) || has(self.tools)", "", "a tool rule has `kind`, `tools` or both");
+    let fields = [
+        ("", json!({"required": ["name", "action"], "x-kubernetes-validations": [about]})),
+        ("name", name()),
+        ("tools", some(MOST_ENTRIES)),
+        ("tools[]", json!({"minLength": 1, "maxLength": 256})),
+        ("reason", json!({"maxLength": 256})),
+    ];
+    let mut all = vec![("tools".to_owned(), named())];
+    all.extend(under("tools[]", fields));
+    all
+}
+
+/// Of every condition that the schema unrolls. Rules stand on the outer ones alone: further in, their cost is estimated
+/// with the lists around them multiplied.
+fn conditions() -> Vec<Constraint> {
+    let one = "[has(self.any), has(self.all), has(self.not), has(self.param) || has(self.operator)].exists_one(w, w)";
+    let rules = json!([
+        rule(
+            one,
+            "",
+            "a condition is one of {param, operator, values}, `any`, `all` and `not`; nest them in `all` or `any`"
+        ),
+        rule("has(self.param) == has(self.operator)", "", "a test has `param` and `operator`"),
+    ]);
+    let mut all = Vec::new();
+    let mut level = vec!["tools[].when".to_owned()];
+    for depth in 0..MOST_NESTED {
+        for path in &level {
+            if depth < 2 {
+                all.push((path.clone(), json!({"x-kubernetes-validations": rules})));
+            }
+            all.extend(under(
+                path,
+                [
+                    ("any", some(MOST_CONDITIONS)),
+                    ("all", some(MOST_CONDITIONS)),
+                    ("param", json!({"minLength": 1, "maxLength": 256})),
+                    ("values", json!({"maxItems": MOST_ENTRIES})),
+                    // Of a text, a number or a boolean: the bounds of lists and mappings leave none of either.
+                    ("values[]", json!({"maxLength": 4096, "maxItems": 0, "maxProperties": 0})),
+                ],
+            ));
+        }
+        level = level
+            .iter()
+            .flat_map(|path| ["any[]", "all[]", "not"].map(|word| format!("{path}.{word}")))
+            .collect();
+    }
+    all
+}
+
+fn credentials() -> Vec<Constraint> {
+    let rules = json!([
+        rule(
+            "has(self.secretKeyRef)",
+            "",
+            "in a cluster a credential has `secretKeyRef: {name, key}`; `fromEnv` and `fromFile` are for files on a laptop"
+        ),
+        rule(
+            "!has(self.sigV4) || !has(self.placeholder) || !self.placeholder.matches('[/,=]')",
+            ".placeholder",
+            "with `sigV4` it stands for an access key id, which has no `/`, `,` and `=`"
+        ),
+    ]);
+    let word = || json!({"minLength": 1, "maxLength": 63, "pattern": "^[a-z0-9-]+$"});
+    let fields = [
+        ("", json!({"required": ["name", "hosts"], "x-kubernetes-validations": rules})),
+        ("name", name()),
+        ("hosts", some(64)),
+        (
+            "hosts[]",
+            json!({"minLength": 1, "maxLength": MOST_HOST, "x-kubernetes-validations": [
+                rule("!self.contains('*')", "", "a credential belongs to exact names, never to a pattern"),
+                rule("!isIP(self)", "", "a credential belongs to names, never to an address"),
+            ]}),
+        ),
+        ("ports", some(64)),
+        ("ports[]", port()),
+        ("secretKeyRef", json!({"required": ["name", "key"], "x-kubernetes-map-type": "atomic"})),
+        ("secretKeyRef.name", json!({"minLength": 1, "maxLength": 253})),
+        ("secretKeyRef.key", json!({"minLength": 1, "maxLength": 253})),
+        ("placeholder", json!({"minLength": 8, "maxLength": 256, "pattern": "^[!-~]*$"})),
+        ("sigV4", json!({"required": ["service", "region"]})),
+        ("sigV4.service", word()),
+        ("sigV4.region", word()),
+    ];
+    let mut all = vec![("credentials".to_owned(), named())];
+    all.extend(under("credentials[]", fields));
+    all
+}
+
+/// A CEL rule; `field` is where its message points, `""` for the value itself.
+fn rule(expression: &str, field: &str, message: &str) -> Value {
+    let mut rule = Map::new();
+    rule.insert("rule".into(), expression.into());
+    rule.insert("message".into(), message.into());
+    if !field.is_empty() {
+        rule.insert("fieldPath".into(), field.into());
+    }
+    Value::Object(rule)
+}
+
+/// A list whose entries have names of their own: the API server refuses a name that stands twice.
+fn named() -> Value {
+    json!({"maxItems": MOST_RULES, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
+}
+
+/// A list that is left out rather than empty.
+fn some(most: u32) -> Value {
+    json!({"minItems": 1, "maxItems": most})
+}
+
+fn name() -> Value {
+    json!({"maxLength": 63, "pattern": NAME})
+}
+
+fn port() -> Value {
+    json!({"format": "int32", "minimum": 1, "maximum": 65535})
+}
+
+fn of_strings<const N: usize>(fields: [(&str, Value); N]) -> Vec<Constraint> {
+    fields.map(|(path, value)| (path.to_owned(), value)).into()
+}
+
+fn under<const N: usize>(parent: &str, fields: [(&str, Value); N]) -> Vec<Constraint> {
+    let join = |path: &str| if path.is_empty() { parent.to_owned() } else { format!("{parent}.{path}") };
+    fields.map(|(path, value)| (join(path), value)).into()
+}

@@ -1,0 +1,220 @@
+//! What a namespace's CA may vouch for, from what its policies inspect; pure.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::collapse::{self, Fitted};
+use crate::policy::document::Document;
+use crate::policy::pattern::Pattern;
+use crate::policy::vouched::vouched;
+
+/// Octets of all permitted names and addresses, encoded. Six of seven tried clients accept twice this; only Go accepts
+/// far more.
+const LIMIT: usize = 16 << 10;
+/// What of it addresses may take.
+const ADDRESSES: usize = LIMIT / 4;
+/// Permitted where no name is: nobody's (RFC 6761 section 6.4). Without it every name would be permitted, and an empty
+/// constraint crashes Java.
+const NOBODYS: &str = "postern.invalid";
+/// How many names are listed to people.
+const LISTED: usize = 5;
+
+/// What an intermediate may vouch for: the same for the same policies, in whatever order they stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constraints {
+    /// As constraints write them; none where names are not limited.
+    names: Option<BTreeSet<String>>,
+    addresses: BTreeSet<IpAddr>,
+    /// Parents that stand for names that did not fit.
+    parents: Vec<String>,
+    /// What did not fit at all.
+    left_out: Vec<String>,
+}
+
+impl Constraints {
+    /// What these policies inspect, or deny by exact name: an exact host as that name (what lies below rides along),
+    /// `*.` and `**.` as the name with a leading dot, addresses one by one.
+    pub fn of(documents: &[Document]) -> Self {
+        let (mut names, mut addresses, mut every) = (BTreeSet::new(), BTreeSet::new(), false);
+        for pattern in vouched(documents) {
+            match pattern {
+                Pattern::Exact(name) => {
+                    names.insert(name.as_str().to_owned());
+                }
+                Pattern::OneLabel(suffix) | Pattern::Labels(suffix) => {
+                    names.insert(format!(".{}", suffix.as_str()));
+                }
+                Pattern::Ip(ip) => {
+                    addresses.insert(ip);
+                }
+                Pattern::Every => every = true,
+            }
+        }
+        let mut left_out = beyond(&mut addresses, ADDRESSES);
+        if every {
+            return Self { names: None, addresses, parents: Vec::new(), left_out };
+        }
+        if names.is_empty() {
+            names.insert(NOBODYS.to_owned());
+        }
+        let taken = addresses.iter().map(encoded).sum::<usize>();
+        let fitted: Fitted = collapse::fitted(&names, LIMIT - taken);
+        left_out.extend(fitted.left_out);
+        Self { names: Some(fitted.names), addresses, parents: fitted.parents, left_out }
+    }
+
+    /// Whether the names are not limited, since a policy inspects every host.
+    pub fn is_unconstrained(&self) -> bool {
+        self.names.is_none()
+    }
+
+    /// Hosts that did not fit and are not covered, so that gateways deny them: `example.com`, `.example.com` (what lies
+    /// below) and addresses.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// What the authors of the policies should know, a sentence each: for the policies' status.
+    pub fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        if self.is_unconstrained() {
+            caveats.push(
+                "The namespace's CA is unconstrained: a policy inspects every host (`**`), so whoever reads its key \
+                 can pass for any host name before agents that trust Postern's root; name the hosts to bound that"
+                    .to_owned(),
+            );
+        }
+        if !self.parents.is_empty() {
+            caveats.push(format!(
+                "The names that policies inspect take more than {} KiB in the namespace's CA, so it may vouch for \
+                 everything below {}; write wildcards (`*.example.com`) to choose where names are united",
+                LIMIT >> 10,
+                listed(self.parents.iter().map(|parent| parent.trim_start_matches('.'))),
+            ));
+        }
+        if !self.left_out.is_empty() {
+            caveats.push(format!(
+                "The hosts that policies inspect do not fit into the {} KiB of the namespace's CA, and these are \
+                 denied: {}; inspect them by wildcards (`*.example.com`), or in another namespace",
+                LIMIT >> 10,
+                listed(self.left_out.iter().map(String::as_str)),
+            ));
+        }
+        caveats
+    }
+
+    /// The names as constraints write them, in order; none where they are not limited.
+    pub(super) fn names(&self) -> Option<&BTreeSet<String>> {
+        self.names.as_ref()
+    }
+
+    pub(super) fn addresses(&self) -> &BTreeSet<IpAddr> {
+        &self.addresses
+    }
+}
+
+/// Takes out what does not fit, the last first.
+fn beyond(addresses: &mut BTreeSet<IpAddr>, limit: usize) -> Vec<String> {
+    let mut size = addresses.iter().map(encoded).sum::<usize>();
+    let mut taken = Vec::new();
+    while size > limit
+        && let Some(last) = addresses.pop_last()
+    {
+        size -= encoded(&last);
+        taken.push(last.to_string());
+    }
+    taken
+}
+
+/// Octets of a `GeneralSubtree` with an `iPAddress`, address and mask.
+fn encoded(address: &IpAddr) -> usize {
+    4 + if address.is_ipv4() { 8 } else { 32 }
+}
+
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let shown = names.take(LISTED).collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{denying, inspecting};
+    use super::*;
+
+    fn names(constraints: &Constraints) -> Vec<&str> {
+        constraints.names().into_iter().flatten().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn each_pattern_becomes_its_constraint() {
+        let documents =
+            inspecting(&["api.example.com", "*.one.test", "**.two.test", "192.0.2.1", "2001:db8::1"]);
+        let constraints = Constraints::of(&documents);
+        assert_eq!(names(&constraints), [".one.test", ".two.test", "api.example.com"]);
+        let addresses = constraints.addresses().iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(addresses, ["192.0.2.1", "2001:db8::1"]);
+        assert!(!constraints.is_unconstrained() && constraints.caveats().is_empty());
+    }
+
+    #[test]
+    fn a_host_that_is_denied_by_name_is_vouched_for_too() {
+        assert_eq!(names(&Constraints::of(&denying(&["evil.test", "*.other.test"]))), ["evil.test"]);
+    }
+
+    #[test]
+    fn the_order_of_policies_and_hosts_changes_nothing() {
+        let mut documents = inspecting(&["b.test", "a.test", "*.c.test"]);
+        documents.extend(inspecting(&["d.test", "b.test", "192.0.2.1"]));
+        let constraints = Constraints::of(&documents);
+        documents.reverse();
+        assert_eq!(Constraints::of(&documents), constraints);
+        assert_eq!(
+            Constraints::of(&inspecting(&["192.0.2.1", "d.test", "*.c.test", "b.test", "a.test"])),
+            constraints
+        );
+    }
+
+    #[test]
+    fn without_a_name_only_nobodys_is_permitted() {
+        for documents in [Vec::new(), inspecting(&["192.0.2.1"])] {
+            assert_eq!(names(&Constraints::of(&documents)), [NOBODYS]);
+        }
+    }
+
+    #[test]
+    fn who_inspects_every_host_has_no_bound_on_names_and_that_is_said() {
+        let constraints = Constraints::of(&inspecting(&["**", "a.test"]));
+        assert!(constraints.is_unconstrained());
+        let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
+        assert!(caveat.contains("unconstrained") && caveat.contains("`**`"), "{caveat}");
+    }
+
+    #[test]
+    fn names_past_the_bound_are_united_under_their_parents_and_that_is_said() {
+        let hosts = (0..1_000).map(|n| format!("host{n}.region{}.example.com", n % 3)).collect::<Vec<_>>();
+        let hosts = hosts.iter().map(String::as_str).collect::<Vec<_>>();
+        let constraints = Constraints::of(&inspecting(&hosts));
+        assert!(names(&constraints).contains(&".region0.example.com"));
+        assert!(!constraints.is_unconstrained() && constraints.left_out().is_empty());
+        let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
+        assert!(caveat.contains("everything below region0.example.com"), "{caveat}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_said_and_never_makes_the_ca_unconstrained() {
+        let names = (0..2_000).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
+        let ips = (0..600_u16).map(|n| format!("10.0.{}.{}", n / 256, n % 256)).collect::<Vec<_>>();
+        let hosts = names.iter().chain(&ips).map(String::as_str).collect::<Vec<_>>();
+        let constraints = Constraints::of(&inspecting(&hosts));
+        assert!(!constraints.is_unconstrained());
+        assert_eq!(constraints.addresses().len(), ADDRESSES / 12);
+        let kept = constraints.names().unwrap().len() + constraints.addresses().len();
+        assert_eq!(kept + constraints.left_out().len(), 2_600);
+        let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
+        assert!(
+            caveat.contains("are denied: ") && caveat.contains(" more; inspect them by wildcards"),
+            "{caveat}"
+        );
+    }
+}
