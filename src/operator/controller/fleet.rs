@@ -93,6 +93,10 @@ impl Sight {
         }
     }
 
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Takes what the pod answered, or that it did not.
     pub(super) fn learn(
         &mut self,
@@ -215,11 +219,8 @@ mod tests {
         let start = Instant::now();
         let unproven = |seconds: &[u32]| {
             let mut sight = Sight::new();
-            seconds
-                .iter()
-                .map(|at| sight.learn("r", says("r", false), start + *at * SECOND))
-                .next_back()
-                .flatten()
+            let read = |_, at: &u32| sight.learn("r", says("r", false), start + *at * SECOND);
+            seconds.iter().fold(None, read)
         };
         assert_eq!(unproven(&[0, 5, 10]), Some(Consequence::Delete));
         assert_eq!(unproven(&[0, 1, 2]), None, "three reads within a moment are one");

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::fleet::Answer;
 use super::publish::InForce;
@@ -240,8 +241,11 @@ async fn a_status_says_how_many_pods_enforce_and_is_written_when_that_changes() 
     cluster.pod("other", &[]);
     cluster.turn().await;
     let wanted = cluster.report().revision.clone();
-    cluster.controller.learn(&cluster.guarded("one"), &wanted, answers(&wanted, true)).await;
-    cluster.controller.learn(&cluster.guarded("two"), &wanted, answers("sha256:old", true)).await;
+    cluster.controller.learn(&cluster.guarded("one"), &wanted, answers(&wanted, true), Instant::now()).await;
+    cluster
+        .controller
+        .learn(&cluster.guarded("two"), &wanted, answers("sha256:old", true), Instant::now())
+        .await;
     cluster.controller.write_statuses().await;
     let status = cluster.server.object(&place("a")).unwrap()["status"].clone();
     assert_eq!((&status["enforcing"], &status["notEnforcing"]), (&json!("1/2"), &json!(["agents/two"])));
@@ -250,7 +254,7 @@ async fn a_status_says_how_many_pods_enforce_and_is_written_when_that_changes() 
     cluster.server.forget();
     cluster.controller.write_statuses().await;
     assert_eq!(cluster.server.writes(), Vec::<String>::new());
-    cluster.controller.learn(&cluster.guarded("two"), &wanted, answers(&wanted, true)).await;
+    cluster.controller.learn(&cluster.guarded("two"), &wanted, answers(&wanted, true), Instant::now()).await;
     cluster.controller.write_statuses().await;
     assert_eq!(cluster.condition(&place("a"), "Programmed").0, "True");
     let status = cluster.server.object(&place("a")).unwrap()["status"].clone();
@@ -269,16 +273,17 @@ async fn a_policy_that_selects_nothing_says_so() {
     assert!(message.contains("selects no injected pod"), "{message}");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_pod_that_drifts_is_told_in_an_event_and_in_the_status() {
     let mut cluster = Cluster::new().await;
     cluster.policy(&policy("a", TUNNEL));
     cluster.pod("one", &[]);
     cluster.turn().await;
     let wanted = cluster.report().revision.clone();
-    for _ in 0..5 {
-        cluster.controller.learn(&cluster.guarded("one"), &wanted, answers("sha256:old", true)).await;
-        tokio::time::advance(Duration::from_secs(40)).await;
+    let start = Instant::now();
+    for read in 0..5 {
+        let now = start + Duration::from_secs(40 * read);
+        cluster.controller.learn(&cluster.guarded("one"), &wanted, answers("sha256:old", true), now).await;
     }
     let events = cluster.server.events();
     assert!(events.len() == 1 && events[0].contains("sha256:old"), "{events:?}");
@@ -286,20 +291,21 @@ async fn a_pod_that_drifts_is_told_in_an_event_and_in_the_status() {
     assert_eq!(cluster.condition(&place("a"), "Programmed").1, "Drift");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_pod_that_stays_unproven_is_deleted_with_an_event() {
     let mut cluster = Cluster::new().await;
     cluster.pod("one", &[]);
     cluster.turn().await;
     let wanted = cluster.report().revision.clone();
-    for _ in 0..3 {
-        cluster.controller.learn(&cluster.guarded("one"), &wanted, None).await;
-        tokio::time::advance(Duration::from_secs(10)).await;
+    let start = Instant::now();
+    let after = |seconds| start + Duration::from_secs(seconds);
+    for read in 0..3 {
+        cluster.controller.learn(&cluster.guarded("one"), &wanted, None, after(10 * read)).await;
     }
     assert!(cluster.server.object("/api/v1/namespaces/agents/pods/one").is_some(), "silence deletes nobody");
-    for _ in 0..3 {
-        cluster.controller.learn(&cluster.guarded("one"), &wanted, answers(&wanted, false)).await;
-        tokio::time::advance(Duration::from_secs(5)).await;
+    for read in 0..3 {
+        let unproven = answers(&wanted, false);
+        cluster.controller.learn(&cluster.guarded("one"), &wanted, unproven, after(30 + 5 * read)).await;
     }
     assert!(cluster.server.object("/api/v1/namespaces/agents/pods/one").is_none());
     assert!(cluster.server.events().iter().any(|note| note.contains("cannot prove")));
