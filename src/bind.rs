@@ -6,9 +6,17 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use rustix::io::Errno;
 use tokio::net::{TcpListener, UdpSocket};
 
-/// Binds and listens. An address in use is said with the remedy.
+/// Binds and listens. An address in use is said with the remedy. `[::]` stands for all addresses that the machine has,
+/// also where none of them is of IPv6.
 pub(crate) async fn tcp(address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| because(address, &error))
+    let bound = TcpListener::bind(address).await;
+    match &bound {
+        Err(error) if lacks_ipv6(error) && address.ip() == Ipv6Addr::UNSPECIFIED => {
+            let v4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+            TcpListener::bind(v4).await.map_err(|error| because(v4, &error))
+        }
+        Ok(_) | Err(_) => bound.map_err(|error| because(address, &error)),
+    }
 }
 
 /// Binds a socket that nobody else can share: no address or port is reused.
@@ -29,10 +37,13 @@ pub(crate) async fn tcp_on_loopbacks(port: u16) -> Result<Vec<TcpListener>, Stri
 /// Whether there is a `[::1]`. Only its absence excuses its not being bound: what somebody else holds is said.
 pub(crate) fn has_ipv6_loopback() -> bool {
     let any_port = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
-    !std::net::UdpSocket::bind(any_port).is_err_and(|error| {
-        let absent = [Errno::ADDRNOTAVAIL, Errno::AFNOSUPPORT];
-        Errno::from_io_error(&error).is_some_and(|errno| absent.contains(&errno))
-    })
+    !std::net::UdpSocket::bind(any_port).is_err_and(|error| lacks_ipv6(&error))
+}
+
+/// Whether it is for want of IPv6, or of its addresses, that something was not bound.
+fn lacks_ipv6(error: &io::Error) -> bool {
+    let absent = [Errno::ADDRNOTAVAIL, Errno::AFNOSUPPORT];
+    Errno::from_io_error(error).is_some_and(|errno| absent.contains(&errno))
 }
 
 /// Why an address is not bound.

@@ -51,6 +51,10 @@ const PURE: &[&str] = &[
     "redirect/netlink/comparison",
     "redirect/netlink/foreign",
     "operator/injector",
+    "operator/webhook/review",
+    "operator/webhook/pods",
+    "operator/webhook/policies",
+    "operator/webhook/bundle",
 ];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.

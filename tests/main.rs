@@ -10,5 +10,6 @@ mod policies;
 mod providers;
 mod recorded;
 mod run;
+mod sidecar;
 mod support;
 mod threats;

@@ -30,7 +30,7 @@ class Checks:
     def __init__(self, api):
         self.api, self.done, self.failed = api, 0, 0
 
-    def expect(self, right, what, evidence):
+    def expect(self, right, what, evidence=""):
         self.done += 1
         self.failed += not right
         print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
@@ -55,7 +55,7 @@ def main():
     prepare(api)
     checks = Checks(api)
     try:
-        for section in (owned, ending_namespace, shape, containers, secrets, running, connections):
+        for section in (owned, rights, ending_namespace, shape, containers, secrets, running, connections, pod_security):
             print(f"-- {section.__name__.replace('_', ' ')}")
             section(checks)
     finally:
@@ -86,7 +86,6 @@ def prepare(api):
     for name, labels in ((SYSTEM, {}), (LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {}), (ENDING, {})):
         if api.ask("GET", f"/api/v1/namespaces/{name}")[0] == 404:
             api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    api.ask("POST", "/api/v1/namespaces/kube-system/configmaps", named("unrelated"))
     subprocess.run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"], input=rendered(), check=True, capture_output=True)
     # The API server compiles a policy a moment after it is stored.
     bad = [
@@ -105,7 +104,7 @@ def prepare(api):
 def clean(api):
     """Policies first: they would keep what is theirs."""
     subprocess.run(["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True)
-    api.ask("DELETE", at("kube-system", "configmaps", "unrelated"))
+    api.ask("DELETE", at("kube-system", "pods", "running", "?gracePeriodSeconds=0"))
     for name in (LABELLED, OTHER, ENDING, SYSTEM):
         for kind in ("pods", "configmaps", "secrets"):
             api.ask("DELETE", at(name, kind), {"gracePeriodSeconds": 0, "kind": "DeleteOptions", "apiVersion": "v1"})
@@ -148,10 +147,23 @@ def owned(checks):
     checks.admitted("a ConfigMap of another name", "POST", at(LABELLED, "configmaps"), named("mine"))
     checks.admitted("its DELETE", "DELETE", at(LABELLED, "configmaps", "mine"))
     checks.admitted("a Secret with the ConfigMap's name", "POST", at(LABELLED, "secrets", more="?dryRun=All"), named("postern-policy", "secrets"))
-    status, _ = checks.api.ask("PATCH", at(OTHER, "secrets", "other") + "?fieldManager=x", named("other", "secrets"), APPLY, as_user=OPERATOR)
-    checks.expect(status == 403, "RBAC keeps the operator from making a Secret of another name", status)
-    status, _ = checks.api.ask("GET", at(OTHER, "secrets"), as_user=OPERATOR)
-    checks.expect(status == 403, "RBAC keeps the operator from listing Secrets", status)
+
+
+def rights(checks):
+    """RBAC gives the operator these objects by name, and no others (threat H8)."""
+    ask = functools.partial(checks.api.ask, as_user=OPERATOR)
+    for kind, name in (("configmaps", "other"), ("secrets", "other"), ("secrets", "postern-root-ca")):
+        status, _ = ask("PATCH", at(OTHER, kind, name) + "?fieldManager=x", named(name, kind), APPLY)
+        checks.expect(status == 403, f"the operator makes no {kind} {name}", status)
+    for kind in ("configmaps", "secrets"):
+        checks.expect(ask("GET", f"/api/v1/{kind}")[0] == 403, f"it lists no {kind}")
+        checks.expect(ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3Dother")[0] == 403, "not those of another name")
+    for kind, name in OWNED:
+        checks.expect(ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3D{name}")[0] == 200, f"it lists {kind} {name} of all namespaces")
+    refused = [("POST", at(OTHER, "pods"), plain()), ("PATCH", at(OTHER, "pods", "a"), {}), ("POST", at(OTHER, "pods", "a", "/exec?command=ls")),
+               ("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}}), ("DELETE", at(OTHER, "pods")), ("DELETE", at(OTHER, "secrets"))]  # fmt: skip
+    for request in refused:
+        checks.expect(ask(*request, **({"kind": MERGE} if request[0] == "PATCH" else {}))[0] == 403, f"it may not {request[0]} {request[1].split('/')[-1].split('?')[0]}")
 
 
 def ending_namespace(checks):
@@ -262,9 +274,11 @@ def secrets(checks):
     admit("another Secret, mounted", mounting({"secret": {"secretName": "mine"}}), OTHER)
     admit("another Secret, in variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "mine"}}]), OTHER)
     good = guarded(image())
-    refuse("the gateway's name without its image", changed(good, "spec/initContainers/1/image", "registry.example/evil:1"), OTHER)
+    # In kube-system, where the other policies do not hold, so that this one alone is seen.
+    admit("the gateway", good, "kube-system")
+    refuse("the gateway's name without its image", changed(good, "spec/initContainers/1/image", "registry.example/evil:1"), "kube-system")
     stolen = changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-ca", "mountPath": "/x"})
-    refuse("the gateway's image without its name", changed(stolen, "spec/containers/0/image", image()), LABELLED)
+    refuse("the gateway's image without its name", changed(stolen, "spec/containers/0/image", image()), "kube-system")
 
 
 def running(checks):
@@ -289,7 +303,8 @@ def running(checks):
     refuse("one among the gateway's processes", ephemeral(targetContainerName="postern-gateway"))
     refuse("one with a name of Postern's", ephemeral(name="postern-debug"))
     refuse("one with the gateway's directory", ephemeral(volumeMounts=[{"name": "postern-run", "mountPath": "/x"}]))
-    attach(checks, "postern-secrets", "one with the CA", ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]))
+    checks.admitted("an injected pod where no other policy holds", "POST", at("kube-system", "pods"), guarded(image(), "running"))
+    attach(checks, "postern-secrets", "one with the CA", ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]), "kube-system")
     attach(checks, "postern-secrets", "one with the CA in a variable", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]))
     checks.admitted("a plain pod elsewhere", "POST", at(OTHER, "pods"), plain("running"))
     attach(checks, None, "any ephemeral container there", {"name": "debugger", "image": "registry.example/tools:1"}, OTHER)
@@ -307,6 +322,16 @@ def connections(checks):
             checks.admitted(f"{way} into the agent", "POST", f"{pod}/{way}?container=agent&stdout=true{command}")
     checks.refused("postern-exec", "port-forward in a labelled namespace", "POST", at(LABELLED, "pods", "running", "/portforward?ports=8080"))
     checks.admitted("port-forward elsewhere", "POST", at(OTHER, "pods", "running", "/portforward?ports=8080"))
+
+
+def pod_security(checks):
+    """The redirect's NET_ADMIN wants a namespace at `privileged`; the policies above hold its other containers."""
+    for level, right in (("restricted", False), ("baseline", False), ("privileged", True)):
+        enforce = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}}
+        checks.api.must("PATCH", f"/api/v1/namespaces/{LABELLED}", enforce, MERGE)
+        status, answer = checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), guarded(image()))
+        expected = status == 201 if right else status == 403 and f'violates PodSecurity "{level}' in said(answer)
+        checks.expect(expected, f"Pod Security {level} {'admits' if right else 'refuses'} an injected pod", f"{status} {said(answer)}")
 
 
 def create(checks, policy, what, pod, namespace=LABELLED, words=""):

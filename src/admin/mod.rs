@@ -1,4 +1,4 @@
-//! Answers those who run Postern: health and metrics on a TCP address, the whole status on a Unix socket.
+//! Answers those who run Postern: health and metrics on a TCP address, a gateway's whole status on a Unix socket.
 
 mod serve;
 mod socket;
@@ -27,17 +27,47 @@ pub trait Inspect: Send + Sync {
     fn metrics(&self) -> String;
 }
 
+/// What probes and scrapes ask of any process of Postern's. Every answer is what is true now.
+pub trait Health: Send + Sync {
+    /// Why it is not ready, each in one sentence; none where it is.
+    fn unready(&self) -> Vec<String>;
+
+    /// All metrics in Prometheus' text format.
+    fn metrics(&self) -> String;
+}
+
 type Answer = Response<Full<Bytes>>;
+
+/// A gateway as probes see it.
+struct Gateway {
+    inspect: Arc<dyn Inspect>,
+    drain: Drain,
+}
+
+impl Health for Gateway {
+    fn unready(&self) -> Vec<String> {
+        let status = status_now(&*self.inspect, &self.drain);
+        if status.ready { Vec::new() } else { status.reasons }
+    }
+
+    fn metrics(&self) -> String {
+        self.inspect.metrics()
+    }
+}
+
+/// Serves a gateway's `/healthz`, `/readyz` and `/metrics`; see [`serve_health`].
+pub fn serve(listener: TcpListener, inspect: Arc<dyn Inspect>, drain: &Drain) {
+    serve_health(listener, Arc::new(Gateway { inspect, drain: drain.clone() }), drain);
+}
 
 /// Serves `/healthz`, `/readyz` and `/metrics`, and nothing else, until the drain begins.
 ///
 /// `/healthz` is 200 as long as the process turns; `/readyz` is 200 or 503 with one reason a line.
-pub fn serve(listener: TcpListener, inspect: Arc<dyn Inspect>, drain: &Drain) {
-    let stopping = drain.clone();
+pub fn serve_health(listener: TcpListener, health: Arc<dyn Health>, drain: &Drain) {
     let answer = move |path: &str| match path {
         "/healthz" => Some(text(StatusCode::OK, "ok\n")),
-        "/readyz" => Some(readiness(&status_now(&*inspect, &stopping))),
-        "/metrics" => Some(typed("text/plain; version=0.0.4; charset=utf-8", inspect.metrics())),
+        "/readyz" => Some(readiness(&health.unready())),
+        "/metrics" => Some(typed("text/plain; version=0.0.4; charset=utf-8", health.metrics())),
         _ => None,
     };
     let server = Arc::new(Server::new(answer, BOUNDS, drain.clone()));
@@ -53,11 +83,11 @@ fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
     status
 }
 
-fn readiness(status: &Status) -> Answer {
-    if status.ready {
+fn readiness(reasons: &[String]) -> Answer {
+    if reasons.is_empty() {
         return text(StatusCode::OK, "ready\n");
     }
-    let lines: String = status.reasons.iter().map(|reason| one_line(reason)).collect();
+    let lines: String = reasons.iter().map(|reason| one_line(reason)).collect();
     text(StatusCode::SERVICE_UNAVAILABLE, lines)
 }
 
@@ -102,11 +132,11 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Gateway {
+    struct Running {
         sick: AtomicBool,
     }
 
-    impl Inspect for Gateway {
+    impl Inspect for Running {
         fn status(&self) -> Status {
             let mut status = status::tests::healthy();
             if self.sick.load(Ordering::Relaxed) {
@@ -121,10 +151,10 @@ mod tests {
         }
     }
 
-    async fn started() -> (SocketAddr, Arc<Gateway>, Drain) {
+    async fn started() -> (SocketAddr, Arc<Running>, Drain) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (gateway, drain) = (Arc::new(Gateway::default()), Drain::default());
+        let (gateway, drain) = (Arc::new(Running::default()), Drain::default());
         serve(listener, Arc::clone(&gateway) as Arc<dyn Inspect>, &drain);
         (address, gateway, drain)
     }

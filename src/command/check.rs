@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use super::{output, surroundings};
+use super::{output, roots, surroundings};
 use crate::cli::Output;
 use crate::config::pod::PolicySettings;
 use crate::config::source::PolicySource;
@@ -15,12 +15,14 @@ use crate::pod::POLICY_REVISION;
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
 use crate::tls::gate::{Evidence, Gate, GateSettings, Interception, Surroundings};
-use crate::tls::roots::{TlsSettings, UpstreamTls};
+use crate::tls::roots::UpstreamTls;
 
 /// A password or a user with one; more is another file given by mistake.
 const MAX_PASSWORD_BYTES: u64 = 4 << 10;
 /// Postern's roots are two at most; a bundle given by mistake is said as what it is elsewhere.
 const MAX_ROOTS_BYTES: u64 = 4 << 20;
+/// How often a CA that changes while it is read is read again.
+const SWITCHES: usize = 5;
 
 /// What a gateway starts from, all of it read and found good.
 #[derive(Debug)]
@@ -125,8 +127,7 @@ fn read_named(
     let policy = policy(&settings.policy).map_err(|found| problems.extend(found));
     let gate = gate(config, &settings.interception, surroundings, now).map_err(|found| problems.push(found));
     let interception = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
-    let upstream_tls =
-        upstream_tls(config, &settings.upstream.tls, interception).map_err(|found| problems.extend(found));
+    let upstream_tls = upstream_tls(config, &settings, interception).map_err(|found| problems.extend(found));
     problems.extend(
         unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())),
     );
@@ -188,26 +189,39 @@ fn gate(
     surroundings: Surroundings,
     now: SystemTime,
 ) -> Result<Gate, Problem> {
-    Gate::open(settings, surroundings, now).map_err(|closed| {
+    let mut watched = Watched::new(settings.certificate.iter().chain(&settings.key).cloned());
+    let mut opened = Gate::open(settings, surroundings, now);
+    // A mounted Secret that switches to its next version in between gives one's certificate and the other's key.
+    for _ in 0..SWITCHES {
+        if opened.is_ok() || !watched.changed() {
+            break;
+        }
+        opened = Gate::open(settings, surroundings, now);
+    }
+    opened.map_err(|closed| {
         Problem::at("interception", closed.to_string()).in_file(config.display().to_string())
     })
 }
 
-/// Reads what upstreams are trusted by; Postern's own CA is never among it.
+/// Reads what upstreams are trusted by; Postern's own CA is never among it, nor the next one of its roots.
 ///
 /// # Errors
 /// Every file that cannot be used.
 fn upstream_tls(
     config: &Path,
-    settings: &TlsSettings,
+    settings: &Settings,
     interception: &Interception,
 ) -> Result<UpstreamTls, Vec<Problem>> {
-    let own = match interception {
-        Interception::On(authority) => authority.certificates(),
-        Interception::Off | Interception::Passthrough { .. } => &[],
+    let mut own = match interception {
+        Interception::On(authority) => authority.certificates().to_vec(),
+        Interception::Off | Interception::Passthrough { .. } => Vec::new(),
     };
+    // A file that cannot be read is said by whoever writes roots for agents.
+    let roots =
+        settings.trust.as_ref().and_then(|trust| source::read_text(&trust.roots, MAX_ROOTS_BYTES).ok());
+    own.extend(roots.iter().flat_map(|text| roots::certificates(text).flatten()));
     let name = config.display().to_string();
-    UpstreamTls::load(settings, own)
+    UpstreamTls::load(&settings.upstream.tls, &own)
         .map_err(|found| found.into_iter().map(|problem| problem.in_file(&name)).collect())
 }
 
@@ -232,8 +246,8 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
         problems
             .push(Problem::at("credentials.directory", format!("{} is no directory", directory.display())));
     }
-    let roots = settings.trust.as_ref().map(|trust| source::read_text(&trust.roots, MAX_ROOTS_BYTES));
-    if let Some(Err(problem)) = roots {
+    let trusted = settings.trust.as_ref().map(|trust| source::read_text(&trust.roots, MAX_ROOTS_BYTES));
+    if let Some(Err(problem)) = trusted {
         problems.push(Problem::at("trust.roots", format!("{}: {}", problem.file, problem.message)));
     }
     problems

@@ -428,7 +428,7 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
             [
                 "postern.yaml:1:41: policy.workload.namespace: takes its value from the environment variable \
                  NAMESPACE, which is not set",
-                "postern.yaml:2:41: upstream.denyAddresses[1]: takes its value from the environment variable \
+                "postern.yaml:2:42: upstream.denyAddresses[1]: takes its value from the environment variable \
                  NODES, which is not set",
             ]
         );

@@ -1,11 +1,16 @@
 //! The operator's settings: one YAML file, written by the chart.
 
+use std::path::Path;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use serde::{Deserialize, Deserializer, de};
 
-use crate::config::quantity;
+use crate::config::{quantity, source};
+use crate::problem::Problem;
+use crate::{config, pod};
+
+const MAX_BYTES: u64 = 1 << 20;
 
 /// What the operator runs with.
 #[derive(Debug, Clone, Deserialize)]
@@ -45,6 +50,8 @@ pub struct Webhook {
     /// The names of the webhook configurations whose `caBundle` is kept.
     pub mutating: String,
     pub validating: String,
+    /// For how many seconds a replica that was told to stop still answers, until nobody asks it any more.
+    pub drain_seconds: u64,
 }
 
 /// Who makes the webhook's certificate.
@@ -123,6 +130,70 @@ pub struct Injection {
     pub csi_drivers: Vec<String>,
 }
 
+impl Settings {
+    /// Reads a settings file.
+    ///
+    /// # Errors
+    /// What is wrong with it, also with the settings of gateways in it.
+    pub fn read(path: &Path) -> Result<Self, Vec<Problem>> {
+        let text = source::read_text(path, MAX_BYTES).map_err(|problem| vec![problem])?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// Reads the text of a settings file.
+    ///
+    /// # Errors
+    /// The first thing that is not as these types want it, or else everything that is wrong with what is said.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Vec<Problem>> {
+        let settings: Self = serde_yaml::from_str(text).map_err(|error| vec![unread(&error, file)])?;
+        let problems = settings.problems(file);
+        if problems.is_empty() { Ok(settings) } else { Err(problems) }
+    }
+
+    fn problems(&self, file: &str) -> Vec<Problem> {
+        let Self { webhook, admin, root, gateway, .. } = self;
+        let mut problems = Vec::new();
+        for (path, value) in [
+            ("namespace", &self.namespace),
+            ("serviceAccount", &self.service_account),
+            ("lease", &self.lease),
+            ("webhook.service", &webhook.service),
+            ("webhook.certificate", &webhook.certificate),
+            ("webhook.mutating", &webhook.mutating),
+            ("webhook.validating", &webhook.validating),
+            ("root.secret", &root.secret),
+            ("gateway.image", &gateway.image),
+        ] {
+            if value.is_empty() {
+                problems.push(Problem::at(path, "it is empty; give a name").in_file(file));
+            }
+        }
+        if webhook.port == admin.port {
+            let said = format!("port {} is the webhook's too; give each its own", admin.port);
+            problems.push(Problem::at("admin.port", said).in_file(file));
+        }
+        if !["Always", "IfNotPresent", "Never"].contains(&gateway.image_pull_policy.as_str()) {
+            let said = format!("`{}` is none of Always, IfNotPresent, Never", gateway.image_pull_policy);
+            problems.push(Problem::at("gateway.imagePullPolicy", said).in_file(file));
+        }
+        let inner = format!("{file} (gateway.settings)");
+        let read = config::Settings::parse(&gateway.settings, Path::new(pod::POLICY_DIRECTORY), &inner);
+        problems.extend(read.err().unwrap_or_default());
+        problems
+    }
+}
+
+/// The parser's complaint, with the line and column where it stands.
+fn unread(error: &serde_yaml::Error, file: &str) -> Problem {
+    let said = error.without_snippet().to_string();
+    let said = said.lines().next().unwrap_or_default();
+    let said = said.split_once(" at line ").map_or(said, |(said, _)| said);
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let position = error.location().map(|at| (number(at.line()), number(at.column())));
+    let message = format!("{said}; the chart's values say what may stand here");
+    Problem { position, ..Problem::at("", message) }.in_file(file)
+}
+
 impl Default for Webhook {
     fn default() -> Self {
         Self {
@@ -132,6 +203,7 @@ impl Default for Webhook {
             source: CertificateSource::SelfManaged,
             mutating: "postern".to_owned(),
             validating: "postern".to_owned(),
+            drain_seconds: 5,
         }
     }
 }
@@ -162,4 +234,63 @@ fn pull_policy() -> String {
 
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     quantity::duration(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "namespace: postern-system
+serviceAccount: postern-operator
+webhook: {port: 9443, drainSeconds: 0}
+gateway:
+  image: gateway:test
+  settings: |
+    policy: {path: /etc/postern/policy}
+";
+
+    fn said(text: &str) -> Vec<String> {
+        let problems = Settings::parse(text, "config.yaml").unwrap_err();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_not_said_has_defaults() {
+        let settings = Settings::parse(GOOD, "config.yaml").unwrap();
+        assert_eq!((settings.webhook.port, settings.admin.port), (9443, 8080));
+        assert_eq!(settings.webhook.certificate, "postern-webhook-tls");
+        assert_eq!(settings.lease, "postern-operator");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_with_its_place() {
+        let typo = GOOD.replace("serviceAccount", "serviceAcount");
+        assert!(said(&typo)[0].starts_with("config.yaml:2:1: "), "{:?}", said(&typo));
+        assert!(said(&typo)[0].contains("serviceAcount"), "{:?}", said(&typo));
+        let port = GOOD.replace("9443", "70000");
+        assert!(said(&port)[0].starts_with("config.yaml:3:"), "{:?}", said(&port));
+        assert!(said("namespace: [")[0].starts_with("config.yaml:"));
+        assert!(said("")[0].contains("config.yaml"));
+    }
+
+    #[test]
+    fn everything_that_is_wrong_with_what_is_said_is_told() {
+        let text = GOOD
+            .replace("namespace: postern-system", "namespace: ''")
+            .replace("9443", "8080")
+            .replace("image: gateway:test", "image: ''\n  imagePullPolicy: Sometimes");
+        let told = said(&text);
+        for path in ["namespace: ", "gateway.image: ", "admin.port: ", "gateway.imagePullPolicy: "] {
+            assert!(
+                told.iter().any(|line| line.starts_with(&format!("config.yaml: {path}"))),
+                "{path} in {told:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_settings_of_gateways_are_read_as_gateways_read_them() {
+        let told = said(&GOOD.replace("policy: {path", "polcy: {path"));
+        assert!(told.iter().any(|line| line.starts_with("config.yaml (gateway.settings):1:1: ")), "{told:?}");
+    }
 }

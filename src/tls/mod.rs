@@ -7,6 +7,7 @@ pub mod init;
 pub mod java;
 pub mod leaf;
 pub mod roots;
+pub mod serving;
 
 mod chain;
 mod constraint;

@@ -13,6 +13,7 @@ pub(crate) mod journal;
 pub(crate) mod pki;
 pub(crate) mod setup;
 pub(crate) mod upstream;
+pub(crate) mod volume;
 
 pub(crate) use agent::Agent;
 pub(crate) use answer::Answer;
@@ -22,6 +23,7 @@ pub(crate) use gateway::Gateway;
 pub(crate) use pki::Pki;
 pub(crate) use setup::Setup;
 pub(crate) use upstream::Upstream;
+pub(crate) use volume::Volume;
 
 /// How long anything may take before a test says that it did not happen.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);

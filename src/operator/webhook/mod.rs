@@ -1,1 +1,22 @@
 //! Where the API server asks: `/pods/mutate`, `/pods/validate`, `/policies/validate`, over TLS.
+//!
+//! What is answered is decided in [`review`], `pods` and `policies`, which are pure; `serve` moves the bytes,
+//! [`certificate`] decides which certificate is served next, and [`keeping`] fetches and stores it.
+
+pub mod certificate;
+pub mod keeping;
+pub mod review;
+
+mod bundle;
+mod intake;
+mod pods;
+mod policies;
+mod serve;
+#[cfg(test)]
+mod serve_tests;
+mod uid;
+
+#[cfg(test)]
+mod testing;
+
+pub use serve::{Webhook, serve};

@@ -1,0 +1,136 @@
+"""Installs, upgrades and uninstalls the chart on a real API server, and looks at what each leaves as it was.
+
+python3 e2e/cluster/lifecycle.py    # helm and kubectl on PATH, KUBECONFIG of an API server without controllers or Postern
+
+Nothing runs, so nobody answers the webhook: what must start without it starts, and what must not does not. Exit status 1 where
+a check fails.
+"""
+
+import base64
+import subprocess
+import sys
+import time
+
+from administration import Administration, said
+from backstops import CHART, OPERATOR, PATIENCE, SYSTEM, Checks, at
+from guarded_pod import plain
+
+LABELLED, OTHER = "lifecycle-labelled", "lifecycle-other"
+HOOKS = [f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern" for kind in ("mutating", "validating")]
+BACKSTOPS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+POLICIES = f"/apis/postern.dev/v1alpha1/namespaces/{LABELLED}/egresspolicies"
+POLICY = {
+    "apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": {"name": "kept"},
+    "spec": {"destinations": [{"name": "one", "hosts": ["one.example"], "action": "Tunnel"}]},
+}  # fmt: skip
+JSON_PATCH = "application/json-patch+json"
+BUNDLE = base64.b64encode(b"the operator's own").decode()
+
+
+def main():
+    api = Administration()
+    checks = Checks(api)
+    before(api)
+    try:
+        for step in (installed, unreachable, upgraded, uninstalled):
+            print(f"-- {step.__name__}")
+            step(checks)
+    finally:
+        clean(api)
+    print(f"{checks.done} checks, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+def before(api):
+    """CRDs with a policy from before, and two namespaces."""
+    kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(CHART / "crds"))
+    for name, labels in ((LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {})):
+        api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+    deadline = time.monotonic() + PATIENCE
+    while api.ask("POST", POLICIES, POLICY)[0] not in (201, 409):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"after {PATIENCE} s the API server still does not take an EgressPolicy")
+        time.sleep(0.2)
+
+
+def installed(checks):
+    result = helm("install", "postern", str(CHART), "--create-namespace")
+    checks.expect(result.returncode == 0, "helm install where the CRDs and a policy are already", result.stderr)
+    for path in HOOKS:
+        status, configuration = checks.api.ask("GET", path)
+        bundles = [each["clientConfig"].get("caBundle") for each in configuration.get("webhooks", [])]
+        checks.expect(status == 200 and bundles and not any(bundles), f"{path.split('/')[-2]} without a caBundle", bundles)
+        patch = [{"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": BUNDLE} for index in range(len(bundles))]
+        status, answer = checks.api.ask("PATCH", path, patch, JSON_PATCH, as_user=OPERATOR)
+        checks.expect(status == 200, "the operator may write caBundle", said(answer))
+    status, _ = checks.api.ask("DELETE", HOOKS[0] + "?dryRun=All", as_user=OPERATOR)
+    checks.expect(status == 403, "the operator may not delete its webhooks", status)
+
+
+def unreachable(checks):
+    """Nobody answers: pods that must be injected do not start, and are told why; all others do (threat H2)."""
+    for what, path, body in (
+        ("a pod of a labelled namespace", at(LABELLED, "pods"), plain()),
+        ("a pod whose label asks", at(OTHER, "pods"), plain(labels={"postern.dev/inject": "true"})),
+        ("a pod whose annotation asks", at(OTHER, "pods"), plain(annotations={"postern.dev/inject": "true"})),
+        ("a policy", POLICIES, POLICY | {"metadata": {"name": "another"}}),
+    ):
+        status, answer = checks.api.ask("POST", path + "?dryRun=All", body)
+        checks.expect(status == 500 and "postern.dev" in said(answer), f"refused without the webhook: {what}", f"{status} {said(answer)}")
+    for namespace in (OTHER, "kube-system", SYSTEM):
+        checks.admitted(f"a pod in {namespace}", "POST", at(namespace, "pods", more="?dryRun=All"), plain())
+    checks.admitted("a policy's deletion", "DELETE", f"{POLICIES}/kept?dryRun=All")
+
+
+def upgraded(checks):
+    result = helm("upgrade", "postern", str(CHART), "--set", "webhook.timeoutSeconds=7")
+    checks.expect(result.returncode == 0, "helm upgrade", result.stderr)
+    for path in HOOKS:
+        hooks = checks.api.must("GET", path)["webhooks"]
+        kept = {each["clientConfig"].get("caBundle") for each in hooks} == {BUNDLE}
+        checks.expect(kept and {each["timeoutSeconds"] for each in hooks} == {7}, f"{path.split('/')[-2]}: new values, caBundle kept", hooks)
+    checks.expect(checks.api.ask("GET", f"{POLICIES}/kept")[0] == 200, "the policy is kept")
+
+
+def uninstalled(checks):
+    result = helm("uninstall", "postern")
+    checks.expect(result.returncode == 0, "helm uninstall", result.stderr)
+    for path in HOOKS:
+        checks.expect(checks.api.ask("GET", path)[0] == 404, f"no {path.split('/')[-2]} left")
+    left = [each["metadata"]["name"] for each in checks.api.must("GET", BACKSTOPS)["items"] if each["metadata"]["name"].startswith("postern-")]
+    checks.expect(not left, "no admission policy left", left)
+    deadline = time.monotonic() + PATIENCE
+    status = None
+    # The API server forgets a webhook a moment after it is gone.
+    while status != 201 and time.monotonic() < deadline:
+        status, answer = checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), plain())
+        time.sleep(0.1)
+    checks.expect(status == 201, "a pod of the labelled namespace starts", f"{status} {said(answer)}")
+    checks.expect(checks.api.ask("GET", f"{POLICIES}/kept")[0] == 200, "the policy is kept")
+    result = helm("install", "postern", str(CHART))
+    checks.expect(result.returncode == 0, "helm install once more", result.stderr)
+    helm("uninstall", "postern")
+
+
+def clean(api):
+    helm("uninstall", "postern", "--ignore-not-found")
+    kubectl("delete", "--ignore-not-found", "--wait=false", "--filename", str(CHART / "crds"))
+    for name in (LABELLED, OTHER, SYSTEM):
+        for kind in ("configmaps", "secrets"):
+            api.ask("DELETE", at(name, kind))
+        api.ask("DELETE", f"/api/v1/namespaces/{name}")
+        status, namespace = api.ask("GET", f"/api/v1/namespaces/{name}")
+        if status == 200:
+            api.ask("PUT", f"/api/v1/namespaces/{name}/finalize", namespace | {"spec": {"finalizers": []}})
+
+
+def helm(*arguments):
+    return subprocess.run(["helm", *arguments, "--namespace", SYSTEM], capture_output=True, text=True)
+
+
+def kubectl(*arguments):
+    subprocess.run(["kubectl", *arguments], check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""Checks what the chart renders: over a matrix of values, against the oldest and the newest Kubernetes it supports.
+
+python3 e2e/cluster/rendering.py    # helm on PATH; PyPI's kubernetes-validate is installed into the cache where it is missing
+
+No cluster is needed. Every object is validated strictly; the objects of others (cert-manager, Prometheus, Postern's own) have no
+schema there and are looked at by hand below. Exit status 1 where a check fails.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+CHART = Path(__file__).parents[2] / "charts" / "postern"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "postern-e2e" / "python"
+VALIDATE = "kubernetes-validate==1.37.0"
+OLDEST, NEWEST = "1.33", "1.37"
+NAMESPACE = "postern-system"
+FOREIGN = ("cert-manager.io/", "monitoring.coreos.com/", "postern.dev/")
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+ROOT = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+PULL = [{"name": "registry"}]
+PEER = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+
+MATRIX = {
+    "defaults": {},
+    "one replica": {"operator": {"replicas": 1}},
+    "a CA that is given": {"ca": {"source": "Given", "secret": "company-root"}},
+    "cert-manager": {"ca": {"source": "CertManager"}, "webhook": {"certificate": {"source": "CertManager"}}},
+    "cert-manager's own issuers": {
+        "ca": {"source": "CertManager", "certManager": {"issuerRef": {"name": "company", "kind": "ClusterIssuer"}}},
+        "webhook": {"certificate": {"source": "CertManager", "issuerRef": {"name": "company", "kind": "ClusterIssuer"}}},
+    },
+    "monitors, rules and dashboards": {
+        "monitoring": {kind: {"enabled": True, "labels": {"release": "prometheus"}} for kind in ("serviceMonitor", "podMonitor", "prometheusRule", "dashboards")}
+    },
+    "network policies": {
+        "networkPolicy": {"operator": {"enabled": True}, "agents": {"namespaces": ["agents", "more"], "scrapers": [PEER], "ingress": [{"ports": [{"port": 8080}]}]}}
+    },
+    "network policies without a way out": {"networkPolicy": {"agents": {"namespaces": ["agents"], "egress": []}}},
+    "images by digest": {"operator": {"image": {"digest": DIGEST}}, "gateway": {"image": {"tag": "1.2.3", "digest": DIGEST}, "formerImages": ["registry.example/old:1"]}},
+    "dual stack": {"gateway": {"dualStack": True}},
+    "a proxy, roots and ranges": {
+        "gateway": {
+            "upstream": {"proxy": {"url": "http://proxy.example:3128", "except": ["**.corp.example"]}, "roots": ROOT, "denyAddresses": ["10.96.0.0/12", "fd00::/8"],
+                         "allowAddresses": ["127.0.0.0/8"], "hosts": {"api.anthropic.com": "10.0.0.7:8443"}},
+            "listeners": {"dnsPool": "198.18.0.0/16", "reverse": [{"address": "127.0.0.1:15003", "upstream": "https://api.anthropic.com"}]},
+            "limits": {"requestBodyBytes": "16MiB", "headerCount": 64}, "timeouts": {"upstreamHead": "5m"}, "settings": {"limits": {"celCost": 5000}},
+        }
+    },
+    "everything about where the operator runs": {
+        "operator": {"imagePullSecrets": PULL, "nodeSelector": {"kubernetes.io/os": "linux"}, "tolerations": [{"operator": "Exists"}], "priorityClassName": "system-cluster-critical",
+                     "affinity": {"nodeAffinity": {}}, "podLabels": {"team": "a"}, "podAnnotations": {"note": "b"}, "env": [{"name": "RUST_BACKTRACE", "value": "1"}]},
+        "serviceAccount": {"create": False, "name": "mine", "annotations": {"a": "b"}}, "tests": {"namespace": "trial", "imagePullSecrets": PULL},
+    },
+    "narrow rights": {"rbac": {"secretNamespaces": ["agents"], "aggregateToEdit": True}, "injection": {"hostPaths": ["/var/lib/datasets"]}},
+    "without backstops": {"backstops": {"enabled": False}},
+    "port-forward allowed": {"backstops": {"denyPortForward": False}, "webhook": {"excludedNamespaces": ["legacy"], "timeoutSeconds": 5}},
+}  # fmt: skip
+
+REFUSED = [
+    ("an older Kubernetes", {}, "1.32", "needs Kubernetes 1.33 or later, where native sidecars are stable"),
+    ("an unknown value", {"operator": {"replica": 3}}, NEWEST, "'replica' not allowed"),
+    ("no replica", {"operator": {"replicas": 0}}, NEWEST, "/operator/replicas"),
+    ("another source of the CA", {"ca": {"source": "Vault"}}, NEWEST, "/ca/source"),
+    ("half a digest", {"gateway": {"image": {"digest": "sha256:12"}}}, NEWEST, "/gateway/image/digest"),
+    ("a proxy by TLS", {"gateway": {"upstream": {"proxy": {"url": "https://proxy.example"}}}}, NEWEST, "/gateway/upstream/proxy/url"),
+    ("a limit that does not exist", {"gateway": {"limits": {"requestBody": "1MiB"}}}, NEWEST, "'requestBody' not allowed"),
+    ("a timeout without its unit", {"gateway": {"timeouts": {"sniff": "5"}}}, NEWEST, "/gateway/timeouts/sniff"),
+    ("a webhook that may take a minute", {"webhook": {"timeoutSeconds": 60}}, NEWEST, "/webhook/timeoutSeconds"),
+    ("agents beside the operator", {"networkPolicy": {"agents": {"namespaces": [NAMESPACE]}}}, NEWEST, "agents do not run there"),
+    ("a test beside the operator", {"tests": {"namespace": NAMESPACE}}, NEWEST, "whose pods are not injected"),
+]
+
+
+class Checks:
+    """Compares and counts."""
+
+    def __init__(self):
+        self.done, self.failed = 0, 0
+
+    def expect(self, right, what, evidence=""):
+        self.done += 1
+        self.failed += not right
+        print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
+
+
+def main():
+    prepare()
+    checks = Checks()
+    lint(checks)
+    checks.expect(problems({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"prots": []}}, OLDEST), "a misspelt field is found")
+    for name, values in MATRIX.items():
+        rendered = {version: template(values, version) for version in (OLDEST, NEWEST)}
+        for version, (status, text) in rendered.items():
+            checks.expect(status == 0, f"{name}: rendered for {version}", text)
+        if all(status == 0 for status, _ in rendered.values()):
+            look(checks, name, values, {version: objects(text) for version, (_, text) in rendered.items()})
+    for name, values, version, words in REFUSED:
+        status, text = template(values, version)
+        checks.expect(status != 0 and words in text, f"refused: {name}", f"{status} {text}")
+    print(f"{checks.done} checks, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+def prepare():
+    """Goes on under a Python of its own that has what validates and reads YAML."""
+    python = CACHE / "bin" / "python"
+    if not (CACHE / "bin" / "kubernetes-validate").exists():
+        venv.create(CACHE, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", VALIDATE], check=True)
+    if Path(sys.prefix).resolve() != CACHE.resolve():
+        os.execv(python, [python, *sys.argv])
+
+
+def lint(checks):
+    result = helm("lint", CHART, "--strict", "--namespace", NAMESPACE)
+    checks.expect(result.returncode == 0, "helm lint --strict", result.stdout + result.stderr)
+
+
+def template(values, version):
+    """Status, and the objects as YAML or what is wrong."""
+    command = ("template", "postern", CHART, "--namespace", NAMESPACE, "--include-crds", "--kube-version", version, "--values", "-")
+    result = helm(*command, input=json.dumps(values))
+    return result.returncode, result.stdout if result.returncode == 0 else result.stderr
+
+
+def helm(*arguments, **more):
+    return subprocess.run(["helm", *arguments], capture_output=True, text=True, **more)
+
+
+def objects(text):
+    """The objects of a stream of YAML documents."""
+    return [each for each in importlib.import_module("yaml").safe_load_all(text) if each]
+
+
+def look(checks, name, values, rendered):
+    for version, everything in rendered.items():
+        known = [each for each in everything if not each["apiVersion"].startswith(FOREIGN)]
+        wrong = list(filter(None, (problems(each, version) for each in known)))
+        checks.expect(not wrong, f"{name}: {len(known)} objects are valid for {version}", wrong)
+    everything = rendered[NEWEST]
+    checks.expect("caBundle" not in json.dumps([each for each in everything if each["kind"].endswith("WebhookConfiguration")]), f"{name}: no caBundle is rendered")
+    duplicates = {key for key in map(identity, everything) if [identity(each) for each in everything].count(key) > 1}
+    checks.expect(not duplicates, f"{name}: no object is rendered twice", duplicates)
+    unlabelled = [identity(each) for each in everything if each["kind"] != "CustomResourceDefinition" and "helm.sh/chart" not in each["metadata"].get("labels", {})]
+    checks.expect(not unlabelled, f"{name}: every object says which chart it is of", unlabelled)
+    crds = [each["metadata"]["name"] for each in everything if each["kind"] == "CustomResourceDefinition"]
+    shipped = sorted(each["metadata"]["name"] for path in (CHART / "crds").glob("*.yaml") for each in objects(path.read_text()))
+    checks.expect(sorted(crds) == shipped, f"{name}: the CRDs are those of crds/", (crds, shipped))
+    settings = next(each for each in everything if each["kind"] == "ConfigMap" and each["metadata"]["name"] == "postern-operator")
+    follow(checks, name, values, everything, objects(settings["data"]["config.yaml"])[0])
+
+
+def follow(checks, name, values, everything, settings):
+    """What one part says must be what the others are about."""
+    kinds = {}
+    for each in everything:
+        kinds.setdefault(each["kind"], []).append(each)
+    [deployment], [account] = kinds["Deployment"], [settings["serviceAccount"]]
+    pod = deployment["spec"]["template"]["spec"]
+    checks.expect(pod["serviceAccountName"] == account, f"{name}: the operator runs as who its settings name")
+    replicas = values.get("operator", {}).get("replicas", 2)
+    checks.expect(("PodDisruptionBudget" in kinds) == (replicas > 1), f"{name}: a disruption budget where there is more than one replica")
+    gateway = objects(settings["gateway"]["settings"])[0]
+    wanted = {"port": 15001} == gateway["listeners"]["transparent"] and gateway["interception"]["mode"] == "Required"
+    checks.expect(wanted and {"fromEnv": "POSTERN_NODE_ADDRESSES"} in gateway["upstream"]["denyAddresses"], f"{name}: the gateway's settings", gateway)
+    policies = {each["metadata"]["name"]: json.dumps(each) for each in kinds.get("ValidatingAdmissionPolicy", [])}
+    bindings = {each["spec"]["policyName"] for each in kinds.get("ValidatingAdmissionPolicyBinding", [])}
+    checks.expect(bindings == policies.keys(), f"{name}: every admission policy is bound", (bindings, list(policies)))
+    if policies:
+        image = settings["gateway"]["image"]
+        checks.expect(all(image in policies[which] for which in ("postern-shape", "postern-secrets")), f"{name}: the policies admit the image that is injected", image)
+        checks.expect(f":{NAMESPACE}:{account}'" in policies["postern-owned"], f"{name}: the policies admit the operator's writes")
+    given = settings["root"]["source"] == "Given"
+    checks.expect(given == (values.get("ca", {}).get("source", "Generated") != "Generated"), f"{name}: who makes the root")
+    if values.get("ca", {}).get("source") == "CertManager":
+        made = {each["spec"]["secretName"]: each["spec"] for each in kinds["Certificate"]}
+        root = made[settings["root"]["secret"]]
+        checks.expect(root["isCA"] and root["privateKey"]["algorithm"] == "ECDSA", f"{name}: cert-manager makes a root", root)
+        checks.expect(f"postern-webhook.{NAMESPACE}.svc" in made[settings["webhook"]["certificate"]]["dnsNames"], f"{name}: cert-manager makes the webhook's certificate")
+
+
+def problems(each, version):
+    """What is wrong with an object by the schemas of a version of Kubernetes, strictly."""
+    kubernetes = importlib.import_module("kubernetes_validate")
+    try:
+        kubernetes.validate(each, version, strict=True)
+    except (kubernetes.ValidationError, kubernetes.SchemaNotFoundError) as error:
+        return f"{identity(each)}: {error}"
+    return None
+
+
+def identity(each):
+    return each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

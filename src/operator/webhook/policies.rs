@@ -1,0 +1,135 @@
+//! Answers questions about policies by the code with which gateways read them. Pure.
+
+use kube::core::DynamicObject;
+use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
+
+use super::review::{INVALID, named, refused};
+use crate::api::accepted::accepted;
+use crate::problem::Problem;
+
+/// Refuses a policy that gateways could not use, with everything that is wrong with it.
+///
+/// One that was stored as it is, and that a newer release reads less kindly, may still be labelled, owned and deleted.
+pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionResponse {
+    let answer = AdmissionResponse::from(&request);
+    let asked = match request.operation {
+        Operation::Create | Operation::Update => request.sub_resource.is_none(),
+        Operation::Delete | Operation::Connect => false,
+    };
+    if !asked {
+        return answer;
+    }
+    let subject = named(&request);
+    let Some(object) = request.object else {
+        return refused(answer, INVALID, format!("Postern cannot use {subject}: the review holds no object"));
+    };
+    let unchanged = request.old_object.is_some_and(|old| old.data.get("spec") == object.data.get("spec"));
+    let problems = match serde_json::to_value(&object) {
+        Ok(value) => accepted(&value).err().unwrap_or_default(),
+        Err(_) => vec![Problem::at("", "it cannot be written as JSON")],
+    };
+    match problems.as_slice() {
+        [] => answer,
+        problems if unchanged => warned(answer, problems),
+        problems => {
+            let lines: Vec<String> = problems.iter().map(line).collect();
+            refused(answer, INVALID, format!("Postern cannot use {subject}:\n{}", lines.join("\n")))
+        }
+    }
+}
+
+fn warned(mut answer: AdmissionResponse, problems: &[Problem]) -> AdmissionResponse {
+    answer.warnings =
+        Some(problems.iter().map(|problem| format!("Postern cannot use it: {}", line(problem))).collect());
+    answer
+}
+
+/// The field and what is wrong with it; lines and columns are those of no file that its author has.
+fn line(problem: &Problem) -> String {
+    match problem.path.as_str() {
+        "" => problem.message.clone(),
+        path => format!("{path}: {}", problem.message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::review::Question;
+    use super::super::testing::{judged, review};
+    use super::*;
+
+    fn policy(spec: Value, operation: &str) -> Value {
+        let mut made = review("EgressPolicy", operation);
+        let object = &mut made["request"]["object"];
+        object["apiVersion"] = "postern.dev/v1alpha1".into();
+        object["spec"] = spec;
+        made
+    }
+
+    fn good() -> Value {
+        json!({"destinations": [{"name": "api", "hosts": ["api.example.com"], "action": "Inspect"}]})
+    }
+
+    fn bad() -> Value {
+        json!({"destinations": [{"hosts": ["a b"], "action": "Inspect"}, {"hosts": ["a.example"], "action": "Perhaps"}]})
+    }
+
+    fn asked(review: &Value) -> AdmissionResponse {
+        judged(Question::ValidatePolicy, review)
+    }
+
+    #[test]
+    fn a_policy_that_gateways_can_use_is_admitted() {
+        let answer = asked(&policy(good(), "CREATE"));
+        assert!(answer.allowed, "{}", answer.result.message);
+        assert_eq!(answer.warnings, None);
+    }
+
+    #[test]
+    fn a_policy_with_problems_is_refused_with_every_path() {
+        let answer = asked(&policy(bad(), "CREATE"));
+        assert!(!answer.allowed);
+        assert_eq!(answer.result.code, 422);
+        let said = answer.result.message;
+        assert!(said.starts_with("Postern cannot use EgressPolicy agents/agent:\n"), "{said}");
+        for path in ["spec.destinations[0]", "spec.destinations[1].action"] {
+            assert!(said.lines().any(|line| line.starts_with(path)), "{path} in {said}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_was_stored_so_is_admitted_with_warnings_while_its_rules_stay() {
+        let mut made = policy(bad(), "UPDATE");
+        made["request"]["oldObject"] = made["request"]["object"].clone();
+        let answer = asked(&made);
+        assert!(answer.allowed);
+        assert!(
+            answer
+                .warnings
+                .unwrap()
+                .iter()
+                .all(|warning| warning.starts_with("Postern cannot use it: spec."))
+        );
+        made["request"]["oldObject"]["spec"] = good();
+        assert!(!asked(&made).allowed, "new rules are judged");
+    }
+
+    #[test]
+    fn deleting_a_policy_and_telling_its_status_is_not_asked() {
+        let mut deleted = policy(bad(), "DELETE");
+        deleted["request"]["object"] = Value::Null;
+        assert!(asked(&deleted).allowed);
+        let mut told = policy(bad(), "UPDATE");
+        told["request"]["subResource"] = "status".into();
+        assert!(asked(&told).allowed);
+    }
+
+    #[test]
+    fn a_review_without_an_object_is_refused() {
+        let mut made = policy(good(), "CREATE");
+        made["request"]["object"] = Value::Null;
+        assert!(asked(&made).result.message.contains("holds no object"));
+    }
+}

@@ -1,0 +1,248 @@
+//! Serves the webhook over TLS, HTTP/1.1 and HTTP/2, bounded in everything.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::intake::{Intake, MAX_BYTES, Refused};
+use super::review::{self, Circumstances, Question};
+use super::uid;
+use crate::drain::Drain;
+use crate::operator::controller::metrics::{Metrics, Verdict};
+use crate::operator::settings::Settings;
+use crate::tls::serving::{Presented, server_config};
+
+/// What one server holds at most. The API server needs one connection of HTTP/2 for each of its replicas.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Connections over it are closed at once.
+    pub(super) connections: usize,
+    /// How long a handshake, and how long a request's head, may take.
+    pub(super) handshake: Duration,
+    pub(super) head: Duration,
+}
+
+const BOUNDS: Bounds =
+    Bounds { connections: 256, handshake: Duration::from_secs(5), head: Duration::from_secs(30) };
+
+const STREAMS: u32 = 64;
+const HEADER_BYTES: u32 = 16 * 1024;
+const HEADER_COUNT: usize = 64;
+/// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(30);
+const PONG: Duration = Duration::from_secs(10);
+/// How long accepting rests after the system refused it, descriptors having run out.
+const REST: Duration = Duration::from_millis(100);
+
+/// What answers.
+pub struct Webhook {
+    settings: Arc<Settings>,
+    metrics: Arc<Metrics>,
+    pub(super) intake: Intake,
+}
+
+impl Webhook {
+    pub fn new(settings: Arc<Settings>, metrics: Arc<Metrics>) -> Self {
+        Self { settings, metrics, intake: Intake::new() }
+    }
+}
+
+/// Serves until the drain begins; questions that are under way are answered.
+///
+/// # Errors
+/// None in practice: the provider speaks the versions of TLS.
+pub fn serve(
+    listener: TcpListener,
+    presented: Arc<Presented>,
+    webhook: Webhook,
+    drain: &Drain,
+) -> Result<(), rustls::Error> {
+    serve_within(listener, presented, (webhook, BOUNDS), drain)
+}
+
+pub(super) fn serve_within(
+    listener: TcpListener,
+    presented: Arc<Presented>,
+    (webhook, bounds): (Webhook, Bounds),
+    drain: &Drain,
+) -> Result<(), rustls::Error> {
+    let acceptor = TlsAcceptor::from(server_config(presented, &["h2", "http/1.1"])?);
+    let places = Arc::new(Semaphore::new(bounds.connections));
+    let server = Arc::new(Server { webhook, acceptor, bounds, places, drain: drain.clone() });
+    drain.spawn(async move { server.run(&listener).await });
+    Ok(())
+}
+
+struct Server {
+    webhook: Webhook,
+    acceptor: TlsAcceptor,
+    bounds: Bounds,
+    places: Arc<Semaphore>,
+    drain: Drain,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+impl Server {
+    async fn run(self: Arc<Self>, listener: &TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = self.drain.stopping() => return,
+            };
+            let Ok((stream, _)) = accepted else {
+                tokio::time::sleep(REST).await;
+                continue;
+            };
+            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                tracing::warn!("a connection to the webhook was closed: too many are open");
+                continue;
+            };
+            let server = Arc::clone(&self);
+            self.drain.spawn(async move {
+                tokio::select! {
+                    () = server.converse(stream) => {}
+                    () = server.drain.aborting() => {}
+                }
+                drop(place);
+            });
+        }
+    }
+
+    /// How a conversation fails is the client's affair, and counted nowhere: no question was asked.
+    async fn converse(self: &Arc<Self>, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let handshake = tokio::time::timeout(self.bounds.handshake, self.acceptor.accept(stream)).await;
+        match handshake {
+            Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                self.speak_h2(stream).await
+            }
+            Ok(Ok(stream)) => self.speak_h1(stream).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a handshake with the webhook failed"),
+            Err(_) => tracing::debug!("a handshake with the webhook took too long"),
+        }
+    }
+
+    async fn speak_h1(self: &Arc<Self>, stream: TlsStream<TcpStream>) {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.bounds.head);
+        http.max_buf_size(HEADER_BYTES as usize).max_headers(HEADER_COUNT);
+        let connection =
+            http.serve_connection(TokioIo::new(stream), service_fn(|request| self.serve(request)));
+        self.to_its_end(pin!(connection), http1::Connection::graceful_shutdown).await;
+    }
+
+    async fn speak_h2(self: &Arc<Self>, stream: TlsStream<TcpStream>) {
+        let mut http = http2::Builder::new(TokioExecutor::new());
+        http.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
+        http.max_concurrent_streams(STREAMS).max_header_list_size(HEADER_BYTES);
+        let service = service_fn(|request| {
+            let server = Arc::clone(self);
+            async move { server.serve(request).await }
+        });
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        self.to_its_end(pin!(connection), http2::Connection::graceful_shutdown).await;
+    }
+
+    /// Drives a connection; it is told to end when the process stops.
+    async fn to_its_end<C>(&self, mut connection: Pin<&mut C>, tell: fn(Pin<&mut C>))
+    where
+        C: Future<Output = hyper::Result<()>>,
+    {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = self.drain.stopping() => tell(connection.as_mut()),
+        }
+        let _ = connection.await;
+    }
+
+    async fn serve(&self, request: Request<Incoming>) -> Result<Answer, Infallible> {
+        let Some(question) = Question::at(request.uri().path()) else {
+            return Ok(text(StatusCode::NOT_FOUND, "not found"));
+        };
+        if request.method() != Method::POST {
+            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only POST");
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            return Ok(refusal);
+        }
+        let (verdict, answer) = self.webhook.answer(question, request.into_body()).await;
+        self.webhook.metrics.webhook(question.path(), verdict);
+        Ok(answer)
+    }
+}
+
+impl Webhook {
+    async fn answer(&self, question: Question, body: Incoming) -> (Verdict, Answer) {
+        let read = match self.intake.read(body).await {
+            Ok(read) => read,
+            Err(refused) => return (Verdict::Failed, not_read(question, refused)),
+        };
+        let request = match review::read(&read.bytes) {
+            Ok(request) => request,
+            Err(malformed) => {
+                tracing::warn!(path = question.path(), %malformed, "a question could not be read");
+                return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
+            }
+        };
+        let circumstances = Circumstances { settings: &self.settings, draw: &uid::draw };
+        let subject = review::named(&request);
+        let answer = review::answer(question, request, circumstances);
+        let verdict = if answer.allowed { Verdict::Allowed } else { Verdict::Denied };
+        if verdict == Verdict::Denied {
+            tracing::info!(path = question.path(), %subject, why = answer.result.message, "refused");
+        }
+        match serde_json::to_vec(&answer.into_review()) {
+            Ok(json) => (verdict, typed("application/json", json)),
+            Err(error) => {
+                let said = format!("Postern: the answer cannot be written ({error})");
+                (Verdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, said))
+            }
+        }
+    }
+}
+
+fn not_read(question: Question, refused: Refused) -> Answer {
+    let (status, said) = match refused {
+        Refused::TooLarge => {
+            let said = format!("Postern: a review has at most {MAX_BYTES} bytes");
+            (StatusCode::PAYLOAD_TOO_LARGE, said)
+        }
+        Refused::TooSlow => {
+            (StatusCode::REQUEST_TIMEOUT, "Postern: the review did not come in time".to_owned())
+        }
+        Refused::Busy => {
+            let said = "Postern: too many reviews are under way; ask again".to_owned();
+            (StatusCode::SERVICE_UNAVAILABLE, said)
+        }
+        Refused::BrokenOff => (StatusCode::BAD_REQUEST, "Postern: the review broke off".to_owned()),
+    };
+    tracing::warn!(path = question.path(), said, "a question could not be read");
+    text(status, said)
+}
+
+fn text(status: StatusCode, said: impl Into<Bytes>) -> Answer {
+    let mut answer = typed("text/plain; charset=utf-8", said);
+    *answer.status_mut() = status;
+    answer
+}
+
+fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}

@@ -1,0 +1,268 @@
+//! Scripted requests over real TLS to a webhook in this process.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{Request, Version};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::intake::{Intake, MAX_BYTES};
+use super::serve::{Bounds, Webhook, serve_within};
+use super::testing::{review, settings};
+use crate::drain::Drain;
+use crate::operator::controller::metrics::Metrics;
+use crate::tls::serving::{Presented, Serving, issue};
+
+const NAME: &str = "postern-webhook.postern-system.svc";
+const PATIENCE: Duration = Duration::from_secs(20);
+const BOUNDS: Bounds = Bounds { connections: 8, handshake: PATIENCE, head: PATIENCE };
+
+/// A webhook that serves on a port of its own.
+struct Stage {
+    address: SocketAddr,
+    ca: CertificateDer<'static>,
+    metrics: Arc<Metrics>,
+    drain: Drain,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        Self::with(Intake::new(), BOUNDS).await
+    }
+
+    async fn with(intake: Intake, bounds: Bounds) -> Self {
+        let issued = issue(&[NAME.to_owned()], SystemTime::now(), Duration::from_secs(3_600)).unwrap();
+        let presented = Arc::new(Presented::default());
+        presented.present(Serving::read(issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap());
+        let (metrics, drain) = (Arc::new(Metrics::new().unwrap()), Drain::default());
+        let mut webhook = Webhook::new(Arc::new(settings()), Arc::clone(&metrics));
+        webhook.intake = intake;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        serve_within(listener, presented, (webhook, bounds), &drain).unwrap();
+        let ca = CertificateDer::from_pem_slice(issued.ca.as_bytes()).unwrap();
+        Self { address, ca, metrics, drain }
+    }
+
+    /// A connection that speaks this protocol, as an API server opens it.
+    async fn connected(&self, protocol: &str) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.ca.clone()).unwrap();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from(NAME).unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    }
+
+    /// The head and the body of the answer to one request, after which the connection ends.
+    async fn ask(&self, line: &str, fields: &str, body: &[u8]) -> (String, String) {
+        let mut stream = self.connected("http/1.1").await;
+        let head = format!("{line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{fields}\r\n");
+        // Where the answer came before the end of the body, the rest may be refused.
+        let _ = stream.write_all(head.as_bytes()).await;
+        let _ = stream.write_all(body).await;
+        read(&mut stream).await
+    }
+
+    async fn post(&self, path: &str, body: &[u8]) -> (String, String) {
+        self.ask(&format!("POST {path}"), &format!("content-length: {}\r\n", body.len()), body).await
+    }
+}
+
+async fn read(stream: &mut TlsStream<TcpStream>) -> (String, String) {
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("an end in time");
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    (head.to_owned(), body.to_owned())
+}
+
+fn asked() -> Vec<u8> {
+    review("Pod", "DELETE").to_string().into_bytes()
+}
+
+/// What is left of an answer that is an admitting review.
+fn admitted(body: &[u8]) {
+    let answer: Value = serde_json::from_slice(body).unwrap();
+    assert_eq!(
+        (&answer["apiVersion"], &answer["kind"]),
+        (&"admission.k8s.io/v1".into(), &"AdmissionReview".into())
+    );
+    assert_eq!(answer["response"]["uid"], review("Pod", "DELETE")["request"]["uid"]);
+    assert_eq!(answer["response"]["allowed"], true);
+}
+
+#[tokio::test]
+async fn a_review_is_answered_over_http_1() {
+    let stage = Stage::new().await;
+    let (head, body) = stage.post("/pods/mutate", &asked()).await;
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("content-type: application/json"), "{head}");
+    admitted(body.as_bytes());
+    let told = stage.metrics.encode();
+    let line = r#"postern_operator_webhook_requests_total{path="/pods/mutate",verdict="allowed"} 1"#;
+    assert!(told.contains(line), "{told}");
+}
+
+#[tokio::test]
+async fn reviews_are_answered_over_one_connection_of_http_2() {
+    let stage = Stage::new().await;
+    let stream = stage.connected("h2").await;
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    stage.drain.detach(async move { drop(connection.await) });
+    for path in ["/pods/mutate", "/pods/validate", "/policies/validate"] {
+        let request = Request::post(format!("https://{NAME}{path}?timeout=10s"))
+            .version(Version::HTTP_2)
+            .body(Full::new(Bytes::from(asked())))
+            .unwrap();
+        let answer = sender.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        admitted(&answer.into_body().collect().await.unwrap().to_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_a_review_that_names_postern() {
+    let stage = Stage::new().await;
+    let mut made = review("Pod", "CREATE");
+    made["request"]["object"] = Value::Null;
+    let (head, body) = stage.post("/pods/validate", made.to_string().as_bytes()).await;
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["response"]["allowed"], false);
+    assert_eq!(answer["response"]["status"]["code"], 422);
+    assert!(answer["response"]["status"]["message"].as_str().unwrap().contains("Postern"), "{body}");
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_refused_in_words() {
+    let stage = Stage::new().await;
+    for body in [b"".as_slice(), b"{", b"\xff", b"{\"kind\": \"Pod\"}", b"[]", b"null"] {
+        let (head, said) = stage.post("/pods/validate", body).await;
+        assert!(head.starts_with("HTTP/1.1 400 Bad Request"), "{head}");
+        assert!(said.starts_with("Postern: ") && said.contains("AdmissionReview"), "{said}");
+    }
+    let told = stage.metrics.encode();
+    assert!(told.contains(r#"{path="/pods/validate",verdict="failed"} 6"#), "{told}");
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_are_refused() {
+    let stage = Stage::new().await;
+    for path in ["/", "/pods", "/pods/mutate/", "/metrics"] {
+        assert!(stage.post(path, &asked()).await.0.starts_with("HTTP/1.1 404 "), "{path}");
+    }
+    for method in ["GET", "PUT", "DELETE", "PATCH"] {
+        let (head, _) = stage.ask(&format!("{method} /pods/mutate"), "content-length: 0\r\n", b"").await;
+        assert!(head.starts_with("HTTP/1.1 405 ") && head.contains("allow: POST"), "{method}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_bound_is_refused_whether_announced_or_not() {
+    let stage = Stage::new().await;
+    let announced = format!("content-length: {}\r\n", MAX_BYTES + 1);
+    let (head, said) = stage.ask("POST /pods/mutate", &announced, b"").await;
+    assert!(head.starts_with("HTTP/1.1 413 ") && said.contains("at most 8388608 bytes"), "{head} {said}");
+
+    let mut stream = stage.connected("http/1.1").await;
+    let head = "POST /pods/mutate HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    let write = async {
+        for _ in 0..9 {
+            if writing.write_all(chunk.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+        let _ = writing.flush().await;
+    };
+    let mut first = [0; 12];
+    let (_, read) = tokio::join!(write, tokio::time::timeout(PATIENCE, reading.read_exact(&mut first)));
+    read.expect("an answer in time").unwrap();
+    assert_eq!(&first, b"HTTP/1.1 413");
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_or_for_which_there_is_no_room_is_refused() {
+    let slow = Stage::with(Intake::of(1 << 20, Duration::from_millis(50)), BOUNDS).await;
+    let (head, _) = slow.ask("POST /pods/mutate", "content-length: 9\r\n", b"{").await;
+    assert!(head.starts_with("HTTP/1.1 408 "), "{head}");
+
+    let full = Stage::with(Intake::of(10, PATIENCE), BOUNDS).await;
+    let (head, said) = full.post("/pods/mutate", &asked()).await;
+    assert!(head.starts_with("HTTP/1.1 503 ") && said.contains("ask again"), "{head} {said}");
+    assert!(full.post("/pods/mutate", b"{}").await.0.starts_with("HTTP/1.1 400 "), "the room comes back");
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_closed() {
+    let bounds = Bounds { handshake: Duration::from_millis(50), ..BOUNDS };
+    let stage = Stage::with(Intake::new(), bounds).await;
+    let mut silent = TcpStream::connect(stage.address).await.unwrap();
+    let mut said = Vec::new();
+    let ended = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut said)).await;
+    assert_eq!(ended.expect("an end in time").unwrap_or_default(), 0);
+
+    let bounds = Bounds { head: Duration::from_millis(50), ..BOUNDS };
+    let stage = Stage::with(Intake::new(), bounds).await;
+    let mut half = stage.connected("http/1.1").await;
+    half.write_all(b"POST /pods/mu").await.unwrap();
+    assert!(!read(&mut half).await.0.contains("200"));
+}
+
+#[tokio::test]
+async fn connections_over_the_bound_are_closed() {
+    let stage = Stage::with(Intake::new(), Bounds { connections: 1, ..BOUNDS }).await;
+    let _first = stage.connected("http/1.1").await;
+    let mut second = TcpStream::connect(stage.address).await.unwrap();
+    let mut said = Vec::new();
+    let ended = tokio::time::timeout(PATIENCE, second.read_to_end(&mut said)).await;
+    assert_eq!(ended.expect("an end in time").unwrap_or_default(), 0);
+}
+
+#[tokio::test]
+async fn a_shutdown_answers_what_is_under_way_and_ends_what_is_idle() {
+    let stage = Stage::new().await;
+    let idle = stage.connected("http/1.1").await;
+    let mut asking = stage.connected("http/1.1").await;
+    let body = asked();
+    let head = format!(
+        "POST /pods/mutate HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    asking.write_all(head.as_bytes()).await.unwrap();
+    // It is under way once the server asks for the body.
+    let mut interim = [0; 25];
+    asking.read_exact(&mut interim).await.unwrap();
+    assert!(interim.starts_with(b"HTTP/1.1 100 Continue"));
+    let finishing = async {
+        stage.drain.stopping().await;
+        asking.write_all(&body).await.unwrap();
+        read(&mut asking).await
+    };
+    let (in_time, (head, body)) = tokio::join!(stage.drain.shut_down(PATIENCE), finishing);
+    assert!(in_time, "an idle connection does not hold it up");
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    admitted(body.as_bytes());
+    assert!(TcpStream::connect(stage.address).await.is_err());
+    drop(idle);
+}

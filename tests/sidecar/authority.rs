@@ -1,0 +1,86 @@
+//! The CA of a namespace: taken over while the gateway runs, and what becomes of a host that it does not permit yet.
+
+use rcgen::{GeneralSubtree, NameConstraints};
+
+use super::{Volumes, borrowed, ca_keys};
+use crate::support::Pki;
+
+const URL: &str = "https://api.example.com/echo";
+
+/// A CA that may vouch for this name alone.
+fn permitting(name: &str) -> Pki {
+    Pki::with(&format!("CA for {name}"), |params| {
+        params.name_constraints = Some(NameConstraints {
+            permitted_subtrees: vec![GeneralSubtree::DnsName(name.to_owned())],
+            excluded_subtrees: Vec::new(),
+        });
+    })
+}
+
+#[test]
+fn a_new_ca_is_taken_over_while_old_connections_live_on() {
+    let mut pod = Volumes::new().start();
+    let (agent, next) = (pod.gateway.agent(), Pki::new("Next CA"));
+    let mut before = agent.clone().trusting(pod.ca_roots()).tls("api.example.com");
+    assert_eq!(before.issuer(), "Postern Test CA");
+
+    pod.ca.publish(&borrowed(&ca_keys(&next)));
+
+    pod.gateway.wait_for("Policy", "Allow");
+    let after = agent.trusting(next.roots()).tls("api.example.com");
+    assert_eq!(after.issuer(), "Next CA");
+    before.send("GET /echo HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    assert_eq!(before.read_answer().status, 200);
+    assert_eq!(pod.gateway.status()["interception"]["fingerprint"], next.fingerprint().as_str());
+}
+
+#[test]
+fn a_ca_with_anothers_key_leaves_the_last_good_one() {
+    let mut pod = Volumes::new().start();
+    let (next, other) = (ca_keys(&Pki::new("Next CA")), ca_keys(&Pki::new("Other CA")));
+
+    pod.ca.publish(&borrowed(&[next[0].clone(), other[1].clone()]));
+
+    pod.gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "failure")], 1.0);
+    assert_eq!(
+        pod.gateway.agent().trusting(pod.ca_roots()).tls("api.example.com").issuer(),
+        "Postern Test CA"
+    );
+    assert!(pod.gateway.admin("/readyz").text().contains("ca-cert.pem"), "{}", pod.gateway.log());
+}
+
+#[test]
+fn a_host_that_the_ca_does_not_permit_yet_is_denied_until_it_does() {
+    let mut pod = Volumes { ca: permitting("old.example.com"), ..Volumes::new() }
+        .start_with(|setup| setup.reverse("https://api.example.com"));
+    let next = permitting("api.example.com");
+    let agent = pod.gateway.agent().trusting(next.roots());
+
+    assert!(agent.dial("api.example.com").open().is_err());
+
+    let denied = pod.gateway.wait_for("Connection", "Deny");
+    assert_eq!(denied["decision"]["rule"], "postern/builtin/ca-missing");
+    assert!(denied["decision"]["reason"].as_str().unwrap().contains("the operator reissues it"), "{denied}");
+    assert!(pod.upstream.links().is_empty(), "nobody is dialled");
+    let mut reverse = pod.gateway.reverse();
+    reverse.send("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(reverse.read_answer().status, 200, "where nobody is vouched for, no CA is wanted");
+
+    pod.ca.publish(&borrowed(&ca_keys(&next)));
+
+    pod.gateway.wait_for("Policy", "Allow");
+    assert_eq!(agent.get(URL).status, 200);
+}
+
+#[test]
+fn a_denied_host_that_the_ca_does_not_permit_is_refused_under_its_own_rule() {
+    let pod = Volumes {
+        policy: super::Published::of(super::DENY),
+        ca: permitting("old.example.com"),
+        ..Volumes::new()
+    }
+    .start();
+    assert!(pod.gateway.agent().dial("api.example.com").open().is_err());
+    let denied = pod.gateway.wait_for("Connection", "Deny");
+    assert_eq!(denied["decision"]["rule"], "agents/coder/no-api");
+}
