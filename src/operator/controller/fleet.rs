@@ -1,8 +1,6 @@
 //! What pods say of themselves, read after read: which enforce the revision, which drift, which must go. Pure.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a pod may be without the revision before that is worth telling.
 const DRIFT: Duration = Duration::from_mins(2);

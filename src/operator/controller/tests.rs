@@ -1,9 +1,8 @@
 //! Tests of the controller as a whole, against a scripted API server.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::fleet::Answer;
 use super::publish::InForce;
