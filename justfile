@@ -64,6 +64,10 @@ sdks *arguments:
     cargo build --locked --all-features
     python3 e2e/sdks/run.py {{ arguments }}
 
+# Real clients (curl, openssl, Python, Node, Go, rustls, Java) judge what a namespace's CA vouches for.
+constraints *arguments:
+    python3 e2e/cluster/constraints.py {{ arguments }}
+
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
 e2e-netns *arguments:
     cargo build --locked --all-features

@@ -55,6 +55,8 @@ const PURE: &[&str] = &[
     "operator/webhook/pods",
     "operator/webhook/policies",
     "operator/webhook/bundle",
+    "operator/authority/collapse",
+    "operator/authority/constraints",
 ];
 
 /// What scrubbing looks for: a key is plain data, and so are its bounds and spellings.

@@ -21,6 +21,7 @@ import gateway
 import guarded
 import install
 import sdks
+import trust
 import unconfigured
 from explicit import Explicit
 from room import refusal
@@ -29,7 +30,7 @@ from transparent import Transparent
 
 # By name, the stages that it takes: a way, and what is run on it.
 WAYS = {
-    "explicit": [(Explicit, [fetching, command_line, sdks, behind_run, agents, guarded, gateway])],
+    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, agents, guarded, gateway])],
     "transparent": [
         (Transparent, [fetching, command_line, sdks, agents, guarded, unconfigured, gateway]),
         (partial(Transparent, families=[6]), [fetching, unconfigured, gateway]),

@@ -148,6 +148,9 @@ class Stage:
 
     def _write_settings(self):
         self.state.mkdir()
+        brought = self.directory / "own-roots/agent"
+        brought.mkdir(parents=True)
+        shutil.copy(self.roots("upstream"), brought / "SSL_CERT_FILE.pem")
         shutil.copy(POLICY, self.policy)
         self.settings.write_text(json.dumps({  # JSON is YAML.
             "listeners": self.way.listeners(self),
@@ -155,6 +158,7 @@ class Stage:
             "interception": {"mode": "Required", "caCertificate": "ca/ca-cert.pem", "caKey": "ca/ca-key.pem"},
             "policy": {"path": self.policy.name},
             "upstream": {"roots": ["upstream.pem"]} | self.way.reach(*self.ports),
+            "trust": {"directory": "state/trust", "roots": "postern.pem", "ownRoots": "own-roots"},
         }))
 
     def _start_gateway(self):

@@ -293,4 +293,12 @@ gateway:
         let told = said(&GOOD.replace("policy: {path", "polcy: {path"));
         assert!(told.iter().any(|line| line.starts_with("config.yaml (gateway.settings):1:1: ")), "{told:?}");
     }
+
+    #[test]
+    fn the_time_of_distribution_is_written_with_its_unit() {
+        let read = |text: &str| serde_yaml::from_str::<Root>(text).map(|root| root.distribution.as_secs());
+        assert_eq!(read("distribution: 168h").unwrap(), 604_800);
+        assert_eq!(read("source: Given").unwrap(), 604_800);
+        assert!(read("distribution: 168").unwrap_err().to_string().contains("expected a duration"));
+    }
 }

@@ -5,7 +5,7 @@ import java.net.Socket;
 import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
 import javax.net.ssl.SSLContext;
-import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
 
@@ -30,7 +30,7 @@ class Verify {
             socket.setSSLParameters(parameters);
             socket.startHandshake();
             System.out.println("accepted");
-        } catch (SSLHandshakeException refusal) {
+        } catch (SSLException refusal) {
             System.out.println(refusal.getMessage());
             System.exit(1);
         } catch (Throwable broken) {

@@ -11,6 +11,6 @@ const request = get({ host: name, port, servername: isIP(name) ? "" : name, look
 });
 request.on("error", (error) => {
   console.log(error.code, error.message);
-  const refusals = /CERT|SIGNATURE|ISSUER|SUBTREE|NAME/;
-  process.exitCode = refusals.test(error.code) ? 1 : 2;
+  const refused = /CERT/.test(error.code) || /subtree violation/.test(error.message);
+  process.exitCode = refused ? 1 : 2;
 });

@@ -3,6 +3,7 @@
 mod machine;
 mod room;
 mod rules;
+mod token;
 mod trust;
 
 use std::fmt::Write as _;
@@ -55,6 +56,7 @@ pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode>
     let settings = settings.and_then(|(_, settings)| settings.ok());
     findings.extend(room::look(surroundings, settings.as_ref()));
     findings.extend(rules::look(settings.as_ref()));
+    findings.extend(token::look(surroundings));
     let broken = findings.iter().any(|finding| finding.state == State::Broken);
     output::print(output, &text(&findings), &findings)?;
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -8,8 +8,8 @@ use crate::policy::document::Document;
 use crate::policy::pattern::Pattern;
 use crate::policy::vouched::vouched;
 
-/// Octets of all permitted names and addresses, encoded. Six of seven tried clients accept twice this; only Go accepts
-/// far more.
+/// Octets of all permitted names and addresses, encoded. Every client that was tried accepts so much; 110 KiB are
+/// accepted by Go alone.
 const LIMIT: usize = 16 << 10;
 /// What of it addresses may take.
 const ADDRESSES: usize = LIMIT / 4;

@@ -24,8 +24,8 @@ enum Subtree {
 
 impl Extension {
     /// What a CA says that may vouch for this and nothing else. A family of addresses of which none is permitted is
-    /// excluded whole: with names alone, five of eight clients would accept any address. One of which some are
-    /// permitted is bounded by that, and an exclusion would win.
+    /// excluded whole: with names alone five of eight clients would accept any address, and with addresses of one family
+    /// GnuTLS any of the other. One of which some are permitted is bounded by that, and an exclusion would win.
     pub(super) fn of(constraints: &Constraints) -> Self {
         let names = constraints.names().into_iter().flatten().cloned().map(Subtree::Name);
         let addresses = constraints.addresses().iter().map(|ip| Subtree::Network(IpNet::from(*ip)));

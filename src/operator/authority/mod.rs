@@ -17,14 +17,13 @@ mod root;
 mod rotation;
 
 #[cfg(test)]
-mod attacks;
+mod attack_tests;
 #[cfg(test)]
 mod testing;
 
 use std::collections::BTreeMap;
 
 pub use constraints::Constraints;
-pub use intermediate::not_after;
 pub use root::Root;
 
 use crate::tls::authority::{AuthorityError as Defect, MintError};

@@ -79,11 +79,6 @@ impl Root {
         Self::load(&data, now).map(|_usable| data)
     }
 
-    /// When the chain up to the root that agents trust ends.
-    pub fn not_after(&self) -> SystemTime {
-        self.authority.validity().1
-    }
-
     /// The roots that agents are to trust, the one in force first.
     pub(super) fn anchors(&self) -> Vec<Certificate> {
         let in_force = self.authority.certificates().last().cloned();

@@ -1,5 +1,4 @@
 //! Real-world pods, injected or refused.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fmt::Write as _;
 

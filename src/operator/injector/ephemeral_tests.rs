@@ -1,5 +1,4 @@
 //! Ephemeral containers as `kubectl debug` adds them, by profile.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use serde_json::{Value, json};
 
@@ -9,9 +8,10 @@ use super::testing::{UID, injected, judged_change, patched, pod};
 /// A running pod to which an ephemeral container is added.
 fn debugged(name: &str, context: Value, more: Value) -> (Value, Value) {
     let before = injected(&pod(name), UID);
-    let mut container = json!({"name": "debugger-x2k7p", "image": "busybox", "stdin": true, "tty": true,
-        "terminationMessagePolicy": "File", "securityContext": context});
-    container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let mut container = json!({"name": "debugger-x2k7p", "image": "busybox", "stdin": true, "tty": true});
+    container["securityContext"] = context;
+    let Value::Object(more) = more else { panic!("{more} has no fields") };
+    container.as_object_mut().unwrap().extend(more);
     let mut pod = before.clone();
     pod["spec"]["ephemeralContainers"] = json!([container]);
     (before, pod)

@@ -1,5 +1,4 @@
 //! The ways around the gateway that a stored pod may leave, told from the typed pod and independently of the injector.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, SecurityContext};
 
