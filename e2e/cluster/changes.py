@@ -10,7 +10,7 @@ from install import CODER
 from manifests import ALLOWED, LATER, LLM, NEXT_KEY, PLACEHOLDER
 from manifests import NAMESPACE as AGENTS
 from report import Step
-from traffic import is_ours
+from traffic import is_ours, keys_seen
 
 POLICY = f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/coding-agents"
 OPERATOR = "system:serviceaccount:postern-system:postern-operator"
@@ -87,7 +87,9 @@ def key_rotated(stage, step):
     restarts = pod.status_of("postern-gateway")["restartCount"]
     stage.create(manifests.secret(NEXT_KEY))
     with pod.talk("probe.py") as talk:
-        taken = stage.measured(lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys(stage, mark), PATIENCE)
+        taken = stage.measured(
+            lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys_seen(stage, mark), PATIENCE
+        )
     stage.times.record(step, "a rotated key, until the provider sees it", taken, BAR)
     step.check(
         "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
@@ -139,10 +141,6 @@ def programmed(stage, step, words):
 
 def revision(stage):
     return stage.api.take(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy")["data"]["revision"]
-
-
-def keys(stage, mark):
-    return [request["headers"].get("x-api-key") for request in stage.seen_since(mark, kind="request")]
 
 
 def intermediate(stage):
