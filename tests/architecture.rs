@@ -50,6 +50,7 @@ const PURE: &[&str] = &[
     "redirect/netlink/ruleset",
     "redirect/netlink/comparison",
     "redirect/netlink/foreign",
+    "api",
     "operator/injector",
     "operator/webhook/review",
     "operator/webhook/pods",
