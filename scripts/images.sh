@@ -4,7 +4,7 @@
 #   scripts/images.sh [--debug] [--only gateway|operator] [--tag TAG] [--in-container]
 #
 # By default the host compiles the executables, and the Dockerfile only puts them together, which needs no base image.
-# --in-container has the Dockerfile compile them, on RUST_IMAGE (default: its own).
+# --in-container has the Dockerfile compile them, always as a release, on RUST_IMAGE (default: its own).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
