@@ -28,9 +28,11 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
-# Writes what is made from the code: the CustomResourceDefinitions of the chart.
+# Writes what is made from the code: the CustomResourceDefinitions of the chart, its README's values, deploy/ (needs helm).
 generate:
     cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory charts/postern/crds
+    python3 scripts/chart_readme.py
+    scripts/deploy.sh
 
 # Fails where what is generated is not what the code makes of it.
 check-generated:
@@ -40,10 +42,15 @@ check-generated:
     trap 'rm -r "$directory"' EXIT
     cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory "$directory"
     diff --recursive --unified charts/postern/crds "$directory" || { echo "run \`just generate\`" >&2; exit 1; }
+    python3 scripts/chart_readme.py --check
 
 # Both images, each as an archive in target/images (needs buildah); `--debug` compiles faster.
 images *arguments:
     scripts/images.sh {{ arguments }}
+
+# The chart rendered, validated, installed, upgraded, uninstalled, its admission policies attacked: on an API server alone.
+e2e-chart:
+    python3 e2e/cluster/alone.py
 
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:

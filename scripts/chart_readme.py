@@ -49,7 +49,9 @@ def entries(values):
             yield ".".join(path), default, " ".join(comment)
             comment = []
         elif line.strip():
-            raise SystemExit(f"values.yaml:{number}: neither a comment nor a key on one line: write lists and maps as [] and {{}}")
+            raise SystemExit(
+                f"values.yaml:{number}: neither a comment nor a key on one line: write lists and maps as [] and {{}}"
+            )
         else:
             comment = []
 

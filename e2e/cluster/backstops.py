@@ -20,6 +20,7 @@ SYSTEM, LABELLED, OTHER, ENDING = "postern-system", "backstops-labelled", "backs
 OPERATOR = f"system:serviceaccount:{SYSTEM}:postern-operator"
 NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
 HOST_PATH = "/var/lib/datasets"
+TRACES = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"}
 OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
 PATIENCE = 20
 
@@ -55,7 +56,17 @@ def main():
     prepare(api)
     checks = Checks(api)
     try:
-        for section in (owned, rights, ending_namespace, shape, containers, secrets, running, connections, pod_security):
+        for section in (
+            owned,
+            rights,
+            ending_namespace,
+            shape,
+            containers,
+            secrets,
+            running,
+            connections,
+            pod_security,
+        ):
             print(f"-- {section.__name__.replace('_', ' ')}")
             section(checks)
     finally:
@@ -69,14 +80,32 @@ def rendered():
     shown = [f"templates/backstops/{path.name}" for path in sorted((CHART / "templates" / "backstops").glob("*.yaml"))]
     shown += ["templates/operator/rbac.yaml", "templates/operator/service-account.yaml"]
     options = [option for template in shown for option in ("--show-only", template)]
-    command = ["helm", "template", "postern", CHART, "--namespace", SYSTEM, "--set", f"injection.hostPaths={{{HOST_PATH}}}"]
+    command = [
+        "helm",
+        "template",
+        "postern",
+        CHART,
+        "--namespace",
+        SYSTEM,
+        "--set",
+        f"injection.hostPaths={{{HOST_PATH}}},gateway.env[0].name={TRACES['name']},gateway.env[0].value={TRACES['value']}",
+    ]
     return subprocess.run([*command, *options], check=True, capture_output=True).stdout
 
 
 @functools.cache
 def image():
     """The gateway's image, as the chart writes it into the operator's settings."""
-    command = ["helm", "template", "postern", CHART, "--namespace", SYSTEM, "--show-only", "templates/operator/config.yaml"]
+    command = [
+        "helm",
+        "template",
+        "postern",
+        CHART,
+        "--namespace",
+        SYSTEM,
+        "--show-only",
+        "templates/operator/config.yaml",
+    ]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return next(line.split("image: ")[1] for line in text.splitlines() if " image: " in line)
 
@@ -86,7 +115,12 @@ def prepare(api):
     for name, labels in ((SYSTEM, {}), (LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {}), (ENDING, {})):
         if api.ask("GET", f"/api/v1/namespaces/{name}")[0] == 404:
             api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    subprocess.run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"], input=rendered(), check=True, capture_output=True)
+    subprocess.run(
+        ["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"],
+        input=rendered(),
+        check=True,
+        capture_output=True,
+    )
     # The API server compiles a policy a moment after it is stored.
     bad = [
         (at(LABELLED, "pods"), plain()),
@@ -103,7 +137,9 @@ def prepare(api):
 
 def clean(api):
     """Policies first: they would keep what is theirs."""
-    subprocess.run(["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True)
+    subprocess.run(
+        ["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True
+    )
     api.ask("DELETE", at("kube-system", "pods", "running", "?gracePeriodSeconds=0"))
     for name in (LABELLED, OTHER, ENDING, SYSTEM):
         for kind in ("pods", "configmaps", "secrets"):
@@ -138,15 +174,33 @@ def owned(checks):
             checks.refused("postern-owned", f"UPDATE of {name}: {what}", "PATCH", path, body, MERGE)
         checks.admitted(f"{name} written again as it is", "PUT", path, checks.api.must("GET", path))
         change = apply(data={"settings": "e30="})
-        checks.admitted(f"the operator's UPDATE of {name}", "PATCH", path + "?fieldManager=postern-operator", change, APPLY, as_user=OPERATOR)
+        checks.admitted(
+            f"the operator's UPDATE of {name}",
+            "PATCH",
+            path + "?fieldManager=postern-operator",
+            change,
+            APPLY,
+            as_user=OPERATOR,
+        )
         checks.refused("postern-owned", f"DELETE of {name}", "DELETE", path)
         checks.refused("postern-owned", f"deletion of all {kind} with {name} among them", "DELETE", at(OTHER, kind))
-        checks.refused("postern-owned", f"DELETE of {name} by the namespace controller while the namespace lives", "DELETE", path, as_user=NAMESPACE_CONTROLLER)
+        checks.refused(
+            "postern-owned",
+            f"DELETE of {name} by the namespace controller while the namespace lives",
+            "DELETE",
+            path,
+            as_user=NAMESPACE_CONTROLLER,
+        )
         checks.admitted(f"the operator's DELETE of {name}", "DELETE", path, as_user=OPERATOR)
         checks.admitted(f"deletion of all {kind} elsewhere", "DELETE", at(ENDING, kind))
     checks.admitted("a ConfigMap of another name", "POST", at(LABELLED, "configmaps"), named("mine"))
     checks.admitted("its DELETE", "DELETE", at(LABELLED, "configmaps", "mine"))
-    checks.admitted("a Secret with the ConfigMap's name", "POST", at(LABELLED, "secrets", more="?dryRun=All"), named("postern-policy", "secrets"))
+    checks.admitted(
+        "a Secret with the ConfigMap's name",
+        "POST",
+        at(LABELLED, "secrets", more="?dryRun=All"),
+        named("postern-policy", "secrets"),
+    )
 
 
 def rights(checks):
@@ -157,25 +211,39 @@ def rights(checks):
         checks.expect(status == 403, f"the operator makes no {kind} {name}", status)
     for kind in ("configmaps", "secrets"):
         checks.expect(ask("GET", f"/api/v1/{kind}")[0] == 403, f"it lists no {kind}")
-        checks.expect(ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3Dother")[0] == 403, "not those of another name")
+        checks.expect(
+            ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3Dother")[0] == 403, "not those of another name"
+        )
     for kind, name in OWNED:
-        checks.expect(ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3D{name}")[0] == 200, f"it lists {kind} {name} of all namespaces")
+        checks.expect(
+            ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3D{name}")[0] == 200,
+            f"it lists {kind} {name} of all namespaces",
+        )
     refused = [("POST", at(OTHER, "pods"), plain()), ("PATCH", at(OTHER, "pods", "a"), {}), ("POST", at(OTHER, "pods", "a", "/exec?command=ls")),
                ("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}}), ("DELETE", at(OTHER, "pods")), ("DELETE", at(OTHER, "secrets"))]  # fmt: skip
     for request in refused:
-        checks.expect(ask(*request, **({"kind": MERGE} if request[0] == "PATCH" else {}))[0] == 403, f"it may not {request[0]} {request[1].split('/')[-1].split('?')[0]}")
+        checks.expect(
+            ask(*request, **({"kind": MERGE} if request[0] == "PATCH" else {}))[0] == 403,
+            f"it may not {request[0]} {request[1].split('/')[-1].split('?')[0]}",
+        )
 
 
 def ending_namespace(checks):
     """A namespace that is deleted takes Postern's objects with it, by the namespace controller alone."""
     for kind, name in OWNED:
         path = at(ENDING, kind, name) + "?fieldManager=postern-operator"
-        checks.admitted(f"{name} in a namespace that will end", "PATCH", path, named(name, kind), APPLY, as_user=OPERATOR)
+        checks.admitted(
+            f"{name} in a namespace that will end", "PATCH", path, named(name, kind), APPLY, as_user=OPERATOR
+        )
     checks.admitted("DELETE of the namespace", "DELETE", f"/api/v1/namespaces/{ENDING}")
     for kind, name in OWNED:
-        checks.refused("postern-owned", f"DELETE of {name} by another in a namespace that ends", "DELETE", at(ENDING, kind, name))
+        checks.refused(
+            "postern-owned", f"DELETE of {name} by another in a namespace that ends", "DELETE", at(ENDING, kind, name)
+        )
     for kind in ("configmaps", "secrets"):
-        checks.admitted(f"the namespace controller's deletion of {kind}", "DELETE", at(ENDING, kind), as_user=NAMESPACE_CONTROLLER)
+        checks.admitted(
+            f"the namespace controller's deletion of {kind}", "DELETE", at(ENDING, kind), as_user=NAMESPACE_CONTROLLER
+        )
         left = checks.api.must("GET", at(ENDING, kind))["items"]
         checks.expect(not left, f"no {kind} left", left)
 
@@ -199,8 +267,18 @@ def shape(checks):
     refuse("a copy without labels (kubectl debug --copy-to)", changed(good, "metadata/labels", None), OTHER)
     refuse("a container with a name of Postern's", changed(plain(), "spec/containers/0/name", "postern-tools"), OTHER)
     refuse("a third container with such a name", changed(good, "spec/containers/0/name", "postern-tools"))
-    refuse("an init container before the redirect", changed(good, "spec/initContainers", [good["spec"]["containers"][0] | {"name": "first"}, *good["spec"]["initContainers"]]))
-    refuse("a gateway that does not stay", changed(changed(good, "spec/initContainers/1/restartPolicy", None), "spec/initContainers/1/startupProbe", None))
+    refuse(
+        "an init container before the redirect",
+        changed(
+            good,
+            "spec/initContainers",
+            [good["spec"]["containers"][0] | {"name": "first"}, *good["spec"]["initContainers"]],
+        ),
+    )
+    refuse(
+        "a gateway that does not stay",
+        changed(changed(good, "spec/initContainers/1/restartPolicy", None), "spec/initContainers/1/startupProbe", None),
+    )
     for field in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"):
         pod = changed(good, f"spec/{field}", True)
         refuse(field, pod if field != "hostNetwork" else changed(pod, "spec/initContainers/1/ports", None))
@@ -209,19 +287,40 @@ def shape(checks):
         # Without what postern-secrets would refuse before.
         bare = changed(good, "spec/initContainers/1/volumeMounts", good["spec"]["initContainers"][0]["volumeMounts"])
         admit(f"the {name} with its own image", bare)
-        refuse(f"another image of the {name}", changed(bare, f"{own}/image", "registry.example/evil:1"), words="run Postern's image")
-        refuse(f"another tag of the {name}", changed(bare, f"{own}/image", image() + "-evil"), words="run Postern's image")
+        refuse(
+            f"another image of the {name}",
+            changed(bare, f"{own}/image", "registry.example/evil:1"),
+            words="run Postern's image",
+        )
+        refuse(
+            f"another tag of the {name}", changed(bare, f"{own}/image", image() + "-evil"), words="run Postern's image"
+        )
         refuse(f"a command of the {name}", changed(good, f"{own}/command", ["/bin/sh"]))
-        refuse(f"a {name} that is privileged", changed(changed(good, f"{own}/securityContext/allowPrivilegeEscalation", True), f"{own}/securityContext/privileged", True))
+        refuse(
+            f"a {name} that is privileged",
+            changed(
+                changed(good, f"{own}/securityContext/allowPrivilegeEscalation", True),
+                f"{own}/securityContext/privileged",
+                True,
+            ),
+        )
         refuse(f"a {name} with SYS_ADMIN", changed(good, f"{own}/securityContext/capabilities/add", ["SYS_ADMIN"]))
     refuse("a redirect that does nothing", arguments(good, "--dry-run", ""))
     refuse("a redirect that lets another UID out", changed(good, "spec/initContainers/0/args/2", "1000"))
     refuse("a gateway under another UID", changed(good, "spec/initContainers/1/securityContext/runAsUser", UID + 1))
     refuse("a gateway with settings of its own", changed(good, "spec/initContainers/1/args/2", "/tmp/settings"))
-    refuse("a gateway with a variable of its own", changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}))
+    refuse(
+        "a gateway with a variable of its own",
+        changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}),
+    )
+    traced = "spec/initContainers/1/env/+"
+    admit("a gateway with the chart's variable", changed(good, traced, TRACES))
+    refuse("a gateway that traces elsewhere", changed(good, traced, TRACES | {"value": "http://evil:4317"}))
     refuse("a policy from another ConfigMap", changed(good, "spec/volumes/0/configMap/name", "mine"))
     over = changed(good, "spec/volumes/+", {"name": "mine", "configMap": {"name": "mine"}})
-    over = changed(over, "spec/initContainers/1/volumeMounts/+", {"name": "mine", "mountPath": SETTINGS, "subPath": "settings"})
+    over = changed(
+        over, "spec/initContainers/1/volumeMounts/+", {"name": "mine", "mountPath": SETTINGS, "subPath": "settings"}
+    )
     refuse("settings mounted over the operator's", over)
 
 
@@ -238,24 +337,51 @@ def containers(checks):
     refuse("capabilities that are not dropped", changed(good, f"{context}/capabilities", {}))
     for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "BPF", "ALL"):
         refuse(f"the capability {capability}", changed(good, f"{context}/capabilities/add", [capability]))
-    admit("CHOWN and KILL as root", changed(changed(good, f"{context}/capabilities/add", ["CHOWN", "KILL"]), f"{context}/runAsUser", 0))
+    admit(
+        "CHOWN and KILL as root",
+        changed(changed(good, f"{context}/capabilities/add", ["CHOWN", "KILL"]), f"{context}/runAsUser", 0),
+    )
     refuse("seccomp Unconfined", changed(good, f"{context}/seccompProfile/type", "Unconfined"))
     refuse("seccomp left out", changed(good, f"{context}/seccompProfile", None))
-    admit("seccomp of the pod", changed(changed(good, f"{context}/seccompProfile", None), "spec/securityContext", {"seccompProfile": {"type": "RuntimeDefault"}}))
+    admit(
+        "seccomp of the pod",
+        changed(
+            changed(good, f"{context}/seccompProfile", None),
+            "spec/securityContext",
+            {"seccompProfile": {"type": "RuntimeDefault"}},
+        ),
+    )
     refuse("AppArmor Unconfined", changed(good, f"{context}/appArmorProfile", {"type": "Unconfined"}))
     refuse("the gateway's UID", changed(good, f"{context}/runAsUser", UID))
     refuse("the gateway's UID for the whole pod", changed(good, "spec/securityContext", {"runAsUser": UID}))
     admit("the UID beside it", changed(good, f"{context}/runAsUser", UID + 1))
     setup = {"name": "setup", "image": "registry.example/setup:1", "securityContext": LIBRARY}
     admit("an init container behind the gateway", changed(good, "spec/initContainers/+", setup))
-    refuse("the gateway's UID in an init container", changed(good, "spec/initContainers/+", setup | {"securityContext": LIBRARY | {"runAsUser": UID}}))
-    refuse("the gateway's directory mounted", changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-run", "mountPath": "/x"}))
+    refuse(
+        "the gateway's UID in an init container",
+        changed(good, "spec/initContainers/+", setup | {"securityContext": LIBRARY | {"runAsUser": UID}}),
+    )
+    refuse(
+        "the gateway's directory mounted",
+        changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-run", "mountPath": "/x"}),
+    )
     refuse("certificates mounted to write", changed(good, "spec/containers/0/volumeMounts/0/readOnly", False))
-    refuse("an unsafe sysctl", changed(good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}))
+    refuse(
+        "an unsafe sysctl",
+        changed(
+            good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}
+        ),
+    )
     for path in ("/", "/var/run", HOST_PATH + "-other"):
         refuse(f"hostPath {path}", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": path}}))
-    admit("a hostPath that is listed", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}))
-    refuse("a volume that the node mounts", changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}))
+    admit(
+        "a hostPath that is listed",
+        changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}),
+    )
+    refuse(
+        "a volume that the node mounts",
+        changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}),
+    )
 
 
 def secrets(checks):
@@ -264,19 +390,38 @@ def secrets(checks):
     admit = functools.partial(create, checks, None)
     for namespace in (OTHER, "kube-system"):
         for name in ("postern-ca", "postern-credentials"):
-            mounts, variable = mounting({"secret": {"secretName": name}}), {"secretKeyRef": {"name": name, "key": "ca-key.pem"}}
+            mounts, variable = (
+                mounting({"secret": {"secretName": name}}),
+                {"secretKeyRef": {"name": name, "key": "ca-key.pem"}},
+            )
             refuse(f"{name} mounted in {namespace}", mounts, namespace)
             refuse(f"{name} projected", mounting({"projected": {"sources": [{"secret": {"name": name}}]}}), namespace)
-            refuse(f"{name} in a variable", changed(plain(), "spec/containers/0/env", [{"name": "KEY", "valueFrom": variable}]), namespace)
-            refuse(f"{name} in all variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": name}}]), namespace)
+            refuse(
+                f"{name} in a variable",
+                changed(plain(), "spec/containers/0/env", [{"name": "KEY", "valueFrom": variable}]),
+                namespace,
+            )
+            refuse(
+                f"{name} in all variables",
+                changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": name}}]),
+                namespace,
+            )
             first = changed(mounts, "spec/initContainers", mounts["spec"]["containers"])
             refuse(f"{name} in an init container", changed(first, "spec/initContainers/0/name", "first"), namespace)
     admit("another Secret, mounted", mounting({"secret": {"secretName": "mine"}}), OTHER)
-    admit("another Secret, in variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "mine"}}]), OTHER)
+    admit(
+        "another Secret, in variables",
+        changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "mine"}}]),
+        OTHER,
+    )
     good = guarded(image())
     # In kube-system, where the other policies do not hold, so that this one alone is seen.
     admit("the gateway", good, "kube-system")
-    refuse("the gateway's name without its image", changed(good, "spec/initContainers/1/image", "registry.example/evil:1"), "kube-system")
+    refuse(
+        "the gateway's name without its image",
+        changed(good, "spec/initContainers/1/image", "registry.example/evil:1"),
+        "kube-system",
+    )
     stolen = changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-ca", "mountPath": "/x"})
     refuse("the gateway's image without its name", changed(stolen, "spec/containers/0/image", image()), "kube-system")
 
@@ -290,25 +435,59 @@ def running(checks):
         checks.refused("postern-images", f"another image for {name}", "PATCH", pod, body, STRATEGIC)
     body = {"spec": {"containers": [{"name": "agent", "image": "registry.example/agent:2"}]}}
     checks.admitted("another image for the agent", "PATCH", pod, body, STRATEGIC)
-    checks.refused("postern-images", "the operator's label taken away", "PATCH", pod, {"metadata": {"labels": {"postern.dev/injected": None}}}, MERGE)
+    checks.refused(
+        "postern-images",
+        "the operator's label taken away",
+        "PATCH",
+        pod,
+        {"metadata": {"labels": {"postern.dev/injected": None}}},
+        MERGE,
+    )
     checks.admitted("another label", "PATCH", pod, {"metadata": {"labels": {"team": "a"}}}, MERGE)
     refuse = functools.partial(attach, checks, "postern-ephemeral")
     context = ephemeral()["securityContext"]
     attach(checks, None, "an ephemeral container under the same rules", ephemeral())
     refuse("one without any rules (kubectl debug)", ephemeral(securityContext={}))
-    refuse("one that may trace (--profile=general)", ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}}))
+    refuse(
+        "one that may trace (--profile=general)",
+        ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}}),
+    )
     refuse("one that is privileged", ephemeral(securityContext={"privileged": True}))
-    refuse("one with NET_ADMIN", ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}}))
+    refuse(
+        "one with NET_ADMIN",
+        ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}}),
+    )
     refuse("one with the gateway's UID", ephemeral(securityContext=context | {"runAsUser": UID}))
     refuse("one among the gateway's processes", ephemeral(targetContainerName="postern-gateway"))
     refuse("one with a name of Postern's", ephemeral(name="postern-debug"))
     refuse("one with the gateway's directory", ephemeral(volumeMounts=[{"name": "postern-run", "mountPath": "/x"}]))
-    checks.admitted("an injected pod where no other policy holds", "POST", at("kube-system", "pods"), guarded(image(), "running"))
-    attach(checks, "postern-secrets", "one with the CA", ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]), "kube-system")
-    attach(checks, "postern-secrets", "one with the CA in a variable", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]))
+    checks.admitted(
+        "an injected pod where no other policy holds", "POST", at("kube-system", "pods"), guarded(image(), "running")
+    )
+    attach(
+        checks,
+        "postern-secrets",
+        "one with the CA",
+        ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]),
+        "kube-system",
+    )
+    attach(
+        checks,
+        "postern-secrets",
+        "one with the CA in a variable",
+        ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]),
+    )
     checks.admitted("a plain pod elsewhere", "POST", at(OTHER, "pods"), plain("running"))
-    attach(checks, None, "any ephemeral container there", {"name": "debugger", "image": "registry.example/tools:1"}, OTHER)
-    attach(checks, "postern-secrets", "one with the CA there", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]), OTHER)
+    attach(
+        checks, None, "any ephemeral container there", {"name": "debugger", "image": "registry.example/tools:1"}, OTHER
+    )
+    attach(
+        checks,
+        "postern-secrets",
+        "one with the CA there",
+        ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]),
+        OTHER,
+    )
 
 
 def connections(checks):
@@ -318,9 +497,16 @@ def connections(checks):
         for way in ("exec", "attach"):
             command = "&command=ls" if way == "exec" else ""
             for name in ("postern-gateway", "postern-redirect"):
-                checks.refused("postern-exec", f"{way} into {name}", "POST", f"{pod}/{way}?container={name}&stdout=true{command}")
+                checks.refused(
+                    "postern-exec", f"{way} into {name}", "POST", f"{pod}/{way}?container={name}&stdout=true{command}"
+                )
             checks.admitted(f"{way} into the agent", "POST", f"{pod}/{way}?container=agent&stdout=true{command}")
-    checks.refused("postern-exec", "port-forward in a labelled namespace", "POST", at(LABELLED, "pods", "running", "/portforward?ports=8080"))
+    checks.refused(
+        "postern-exec",
+        "port-forward in a labelled namespace",
+        "POST",
+        at(LABELLED, "pods", "running", "/portforward?ports=8080"),
+    )
     checks.admitted("port-forward elsewhere", "POST", at(OTHER, "pods", "running", "/portforward?ports=8080"))
 
 
@@ -331,7 +517,11 @@ def pod_security(checks):
         checks.api.must("PATCH", f"/api/v1/namespaces/{LABELLED}", enforce, MERGE)
         status, answer = checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), guarded(image()))
         expected = status == 201 if right else status == 403 and f'violates PodSecurity "{level}' in said(answer)
-        checks.expect(expected, f"Pod Security {level} {'admits' if right else 'refuses'} an injected pod", f"{status} {said(answer)}")
+        checks.expect(
+            expected,
+            f"Pod Security {level} {'admits' if right else 'refuses'} an injected pod",
+            f"{status} {said(answer)}",
+        )
 
 
 def create(checks, policy, what, pod, namespace=LABELLED, words=""):
@@ -358,7 +548,12 @@ def arguments(pod, *more):
 
 def with_own_roots(pod):
     pod = changed(pod, "spec/volumes/+", {"name": "corporate", "configMap": {"name": "corporate"}})
-    mount = {"name": "corporate", "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem", "subPath": "ca.pem", "readOnly": True}
+    mount = {
+        "name": "corporate",
+        "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem",
+        "subPath": "ca.pem",
+        "readOnly": True,
+    }
     return changed(pod, "spec/initContainers/1/volumeMounts/+", mount)
 
 

@@ -4,7 +4,11 @@ import copy
 
 UID = 61234
 SETTINGS = "/etc/postern/policy/settings"
-LIBRARY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
+LIBRARY = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 
 
 def plain(name="agent", **metadata):
@@ -20,7 +24,10 @@ def guarded(image, name="agent", **metadata):
     """The same after injection."""
     pod = plain(name, **metadata)
     pod["metadata"].setdefault("labels", {})["postern.dev/injected"] = "true"
-    pod["spec"]["containers"][0] |= {"securityContext": copy.deepcopy(LIBRARY), "volumeMounts": [mount("trust", "/run/postern-trust")]}
+    pod["spec"]["containers"][0] |= {
+        "securityContext": copy.deepcopy(LIBRARY),
+        "volumeMounts": [mount("trust", "/run/postern-trust")],
+    }
     pod["spec"]["initContainers"] = [redirect(image), gateway(image)]
     pod["spec"]["volumes"] = [
         {"name": "postern-policy", "configMap": {"name": "postern-policy"}},
@@ -43,8 +50,16 @@ def redirect(image):
 
 
 def gateway(image):
-    mounts = {"policy": "/etc/postern/policy", "ca": "/etc/postern/ca", "credentials": "/etc/postern/credentials", "podinfo": "/etc/podinfo"}
-    written = [{"name": "postern-run", "mountPath": "/run/postern"}, {"name": "postern-trust", "mountPath": "/run/postern-trust"}]
+    mounts = {
+        "policy": "/etc/postern/policy",
+        "ca": "/etc/postern/ca",
+        "credentials": "/etc/postern/credentials",
+        "podinfo": "/etc/podinfo",
+    }
+    written = [
+        {"name": "postern-run", "mountPath": "/run/postern"},
+        {"name": "postern-trust", "mountPath": "/run/postern-trust"},
+    ]
     return {
         "name": "postern-gateway", "image": image, "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",
         "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}],

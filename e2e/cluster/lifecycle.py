@@ -16,7 +16,9 @@ from backstops import CHART, OPERATOR, PATIENCE, SYSTEM, Checks, at
 from guarded_pod import plain
 
 LABELLED, OTHER = "lifecycle-labelled", "lifecycle-other"
-HOOKS = [f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern" for kind in ("mutating", "validating")]
+HOOKS = [
+    f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern" for kind in ("mutating", "validating")
+]
 BACKSTOPS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 POLICIES = f"/apis/postern.dev/v1alpha1/namespaces/{LABELLED}/egresspolicies"
 POLICY = {
@@ -59,8 +61,13 @@ def installed(checks):
     for path in HOOKS:
         status, configuration = checks.api.ask("GET", path)
         bundles = [each["clientConfig"].get("caBundle") for each in configuration.get("webhooks", [])]
-        checks.expect(status == 200 and bundles and not any(bundles), f"{path.split('/')[-2]} without a caBundle", bundles)
-        patch = [{"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": BUNDLE} for index in range(len(bundles))]
+        checks.expect(
+            status == 200 and bundles and not any(bundles), f"{path.split('/')[-2]} without a caBundle", bundles
+        )
+        patch = [
+            {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": BUNDLE}
+            for index in range(len(bundles))
+        ]
         status, answer = checks.api.ask("PATCH", path, patch, JSON_PATCH, as_user=OPERATOR)
         checks.expect(status == 200, "the operator may write caBundle", said(answer))
     status, _ = checks.api.ask("DELETE", HOOKS[0] + "?dryRun=All", as_user=OPERATOR)
@@ -76,7 +83,11 @@ def unreachable(checks):
         ("a policy", POLICIES, POLICY | {"metadata": {"name": "another"}}),
     ):
         status, answer = checks.api.ask("POST", path + "?dryRun=All", body)
-        checks.expect(status == 500 and "postern.dev" in said(answer), f"refused without the webhook: {what}", f"{status} {said(answer)}")
+        checks.expect(
+            status == 500 and "postern.dev" in said(answer),
+            f"refused without the webhook: {what}",
+            f"{status} {said(answer)}",
+        )
     for namespace in (OTHER, "kube-system", SYSTEM):
         checks.admitted(f"a pod in {namespace}", "POST", at(namespace, "pods", more="?dryRun=All"), plain())
     checks.admitted("a policy's deletion", "DELETE", f"{POLICIES}/kept?dryRun=All")
@@ -88,7 +99,11 @@ def upgraded(checks):
     for path in HOOKS:
         hooks = checks.api.must("GET", path)["webhooks"]
         kept = {each["clientConfig"].get("caBundle") for each in hooks} == {BUNDLE}
-        checks.expect(kept and {each["timeoutSeconds"] for each in hooks} == {7}, f"{path.split('/')[-2]}: new values, caBundle kept", hooks)
+        checks.expect(
+            kept and {each["timeoutSeconds"] for each in hooks} == {7},
+            f"{path.split('/')[-2]}: new values, caBundle kept",
+            hooks,
+        )
     checks.expect(checks.api.ask("GET", f"{POLICIES}/kept")[0] == 200, "the policy is kept")
 
 
@@ -97,7 +112,11 @@ def uninstalled(checks):
     checks.expect(result.returncode == 0, "helm uninstall", result.stderr)
     for path in HOOKS:
         checks.expect(checks.api.ask("GET", path)[0] == 404, f"no {path.split('/')[-2]} left")
-    left = [each["metadata"]["name"] for each in checks.api.must("GET", BACKSTOPS)["items"] if each["metadata"]["name"].startswith("postern-")]
+    left = [
+        each["metadata"]["name"]
+        for each in checks.api.must("GET", BACKSTOPS)["items"]
+        if each["metadata"]["name"].startswith("postern-")
+    ]
     checks.expect(not left, "no admission policy left", left)
     deadline = time.monotonic() + PATIENCE
     status = None

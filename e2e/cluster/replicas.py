@@ -178,12 +178,13 @@ def pods_are_judged(report):
 def policies_are_judged(report):
     status, said = kubectl("apply", "-f", "-", given=POLICY)
     report.check("a good policy is admitted", status == 0, said)
-    # The schema has nothing against either: what a hostname is, and that two rules do not share a name.
-    hosts = ["api..example.com", "a b"]
-    destinations = [{"name": "api", "hosts": [host], "action": "Inspect"} for host in hosts]
-    bad = POLICY | {"metadata": {"name": "bad", "namespace": AGENTS}, "spec": {"destinations": destinations}}
+    # The schema knows no regular expressions: both are for the webhook to refuse.
+    denied = {"kind": "Shell", "action": "Deny"}
+    tools = [denied | {"name": name, "when": matching(pattern)} for name, pattern in (("a", "a("), ("b", "b["))]
+    spec = POLICY["spec"] | {"tools": tools}
+    bad = POLICY | {"metadata": {"name": "bad", "namespace": AGENTS}, "spec": spec}
     status, said = kubectl("create", "-f", "-", given=bad)
-    paths = [f"spec.destinations[{index}]" for index in range(2)]
+    paths = [f"spec.tools[{index}].when.any[0].values[0]" for index in range(2)]
     report.check("a bad one is refused with every path", status != 0 and all(path in said for path in paths), said)
 
 
@@ -299,10 +300,14 @@ def settings(port, admin):
     return {
         "namespace": SYSTEM,
         "serviceAccount": "postern-operator",
-        "webhook": {"port": port, "drainSeconds": LINGERING},
+        "webhook": {"port": port, "drain": f"{LINGERING}s"},
         "admin": {"port": admin},
         "gateway": {"image": "postern-gateway:test", "settings": gateway},
     }
+
+
+def matching(pattern):
+    return {"any": [{"param": "command", "operator": "Matches", "values": [pattern]}]}
 
 
 def deletion():

@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(12);
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(args) => operate(&args, cli.output),
-        Command::Crds(args) => super::crds::run(&args, cli.output),
+        Command::Crds(args) => crds::run(&args, cli.output),
     }
 }
 
@@ -65,7 +65,7 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let drain = Drain::default();
-    let lingering = Duration::from_secs(settings.webhook.drain_seconds);
+    let lingering = settings.webhook.drain;
     let condition = start(Arc::new(settings), &drain).await?;
     tokio::select! {
         _ = terminate.recv() => {}

@@ -50,8 +50,9 @@ pub struct Webhook {
     /// The names of the webhook configurations whose `caBundle` is kept.
     pub mutating: String,
     pub validating: String,
-    /// For how many seconds a replica that was told to stop still answers, until nobody asks it any more.
-    pub drain_seconds: u64,
+    /// For how long a replica that was told to stop still answers, like `5s`: until nobody asks it any more.
+    #[serde(deserialize_with = "duration")]
+    pub drain: Duration,
 }
 
 /// Who makes the webhook's certificate.
@@ -203,7 +204,7 @@ impl Default for Webhook {
             source: CertificateSource::SelfManaged,
             mutating: "postern".to_owned(),
             validating: "postern".to_owned(),
-            drain_seconds: 5,
+            drain: Duration::from_secs(5),
         }
     }
 }
@@ -242,7 +243,7 @@ mod tests {
 
     const GOOD: &str = "namespace: postern-system
 serviceAccount: postern-operator
-webhook: {port: 9443, drainSeconds: 0}
+webhook: {port: 9443, drain: 0s}
 gateway:
   image: gateway:test
   settings: |
@@ -300,5 +301,17 @@ gateway:
         assert_eq!(read("distribution: 168h").unwrap(), 604_800);
         assert_eq!(read("source: Given").unwrap(), 604_800);
         assert!(read("distribution: 168").unwrap_err().to_string().contains("expected a duration"));
+    }
+
+    #[test]
+    fn what_the_chart_renders_is_read() {
+        let manifests = include_str!("../../deploy/postern.yaml");
+        let (_, rest) = manifests.split_once("\n  config.yaml: |\n").unwrap();
+        let text: String =
+            rest.split("\n---").next().unwrap().lines().map(|line| format!("{line}\n")).collect();
+        let settings = Settings::parse(&text, "config.yaml").unwrap();
+        assert_eq!(settings.namespace, "postern-system");
+        assert_eq!(settings.root.distribution, Duration::from_secs(7 * 24 * 60 * 60));
+        assert!(settings.gateway.settings.contains("fromEnv: POSTERN_NODE_ADDRESSES"));
     }
 }

@@ -42,7 +42,7 @@
 {{- define "postern.operatorSettings" -}}
 {{- $gateway := dict
     "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
-    "resources" .Values.gateway.resources "settings" (include "postern.gatewaySettings" .) -}}
+    "resources" .Values.gateway.resources "env" .Values.gateway.env "settings" (include "postern.gatewaySettings" .) -}}
 {{- with .Values.gateway.upstream.roots }}{{ $_ := set $gateway "upstreamRoots" . }}{{ end -}}
 {{- $root := ternary "Generated" "Given" (eq .Values.ca.source "Generated") -}}
 {{- dict
@@ -51,9 +51,10 @@
     "lease" "postern-operator"
     "webhook" (dict
       "port" (int .Values.webhook.port) "service" "postern-webhook" "certificate" .Values.webhook.certificate.secret
-      "source" .Values.webhook.certificate.source "mutating" "postern" "validating" "postern")
+      "source" .Values.webhook.certificate.source "mutating" "postern" "validating" "postern"
+      "drainSeconds" (int .Values.webhook.drainSeconds))
     "admin" (dict "port" 8080)
-    "root" (dict "secret" .Values.ca.secret "source" $root)
+    "root" (dict "secret" .Values.ca.secret "source" $root "distribution" .Values.ca.distribution)
     "gateway" $gateway
     "redirect" (dict "resources" .Values.redirect.resources)
     "injection" (dict "hostPaths" .Values.injection.hostPaths)

@@ -23,6 +23,8 @@ use crate::policy::document::API_VERSION;
 const PERIOD: Duration = Duration::from_secs(1);
 /// And where nothing has.
 const RESYNC: Duration = Duration::from_mins(5);
+/// How long a new leader looks around before it says anything.
+const SETTLING: Duration = Duration::from_secs(30);
 /// How long a status that was written is given to come back through the watch.
 const ECHO: Duration = Duration::from_secs(30);
 /// The longest note of an Event.
@@ -35,6 +37,7 @@ pub(super) struct Written(Mutex<HashMap<String, (Status, Instant)>>);
 impl Controller {
     /// Keeps statuses for ever.
     pub(super) async fn keep_statuses(&self) {
+        self.settle().await;
         let mut looked = Instant::now();
         loop {
             tokio::time::sleep(PERIOD).await;
@@ -45,13 +48,30 @@ impl Controller {
         }
     }
 
+    /// Resolves when every namespace had its turn and every pod was asked, or would have been. A status that is written
+    /// before says of what nobody has looked at yet that it is not so.
+    async fn settle(&self) {
+        self.watched.ready().await;
+        let deadline = Instant::now() + SETTLING;
+        while Instant::now() < deadline && !self.is_settled() {
+            tokio::time::sleep(PERIOD).await;
+        }
+        self.outdated();
+    }
+
+    fn is_settled(&self) -> bool {
+        let reports = self.reports.all();
+        let turned = |it: &String| reports.contains_key(it) || self.reports.failure(it).is_some();
+        self.watched.injected().iter().all(turned) && self.is_fleet_asked()
+    }
+
     /// Writes every status that is not what it should be.
     pub(super) async fn write_statuses(&self) {
         let objects = self.watched.policies();
         let uids: HashSet<String> = objects.iter().filter_map(|(_, it)| it.metadata.uid.clone()).collect();
         self.readings.retain(&uids);
         let (pods, states) = (self.watched.pods(), self.states());
-        let reports = self.reports.all();
+        let (reports, injected) = (self.reports.all(), self.watched.injected());
         let (mut accepted, mut refused) = (0, 0);
         for (kind, object) in objects {
             let reading = self.readings.read(kind, &object);
@@ -72,12 +92,7 @@ impl Controller {
                             drifts: states.get(&pod.uid).is_some_and(|(_, drifts)| *drifts),
                         })
                         .collect();
-                    (report.is_some() || failure.is_some()).then_some(Place {
-                        namespace,
-                        report,
-                        failure,
-                        pods,
-                    })
+                    injected.contains(namespace).then_some(Place { namespace, report, failure, pods })
                 })
                 .collect();
             let before = self.status_before(&object, &reading);

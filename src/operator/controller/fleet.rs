@@ -1,8 +1,6 @@
 //! What pods say of themselves, read after read: which enforce the revision, which drift, which must go. Pure.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long a pod may be without the revision before that is worth telling.
 const DRIFT: Duration = Duration::from_mins(2);
@@ -91,6 +89,10 @@ impl Sight {
             Some((revision, since)) if revision == wanted && now >= *since + EAGERNESS => PATIENT,
             None | Some(_) => EAGER,
         }
+    }
+
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Takes what the pod answered, or that it did not.
@@ -215,11 +217,8 @@ mod tests {
         let start = Instant::now();
         let unproven = |seconds: &[u32]| {
             let mut sight = Sight::new();
-            seconds
-                .iter()
-                .map(|at| sight.learn("r", says("r", false), start + *at * SECOND))
-                .next_back()
-                .flatten()
+            let read = |_, at: &u32| sight.learn("r", says("r", false), start + *at * SECOND);
+            seconds.iter().fold(None, read)
         };
         assert_eq!(unproven(&[0, 5, 10]), Some(Consequence::Delete));
         assert_eq!(unproven(&[0, 1, 2]), None, "three reads within a moment are one");

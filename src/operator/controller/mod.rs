@@ -24,20 +24,21 @@ mod stamp;
 mod status;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use kube::Client;
 use kube::runtime::events::{Recorder, Reporter};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use super::settings::Settings;
 use crate::drain::Drain;
@@ -134,7 +135,7 @@ impl Controller {
                 let Some(namespace) = self.queue(|queue| queue.take(Instant::now())) else { break };
                 turns.push(self.turn(namespace));
             }
-            let due = self.queue(|queue| queue.next_due());
+            let due = self.queue(|queue| queue.next_due()).unwrap_or_else(|| Instant::now() + IDLE);
             let full = turns.len() == AT_ONCE;
             tokio::select! {
                 () = &mut stopping => break,
@@ -142,7 +143,7 @@ impl Controller {
                     self.queue(|queue| queue.end(&namespace, turn, Instant::now(), jitter()));
                 }
                 () = self.queued.notified() => {}
-                () = tokio::time::sleep_until(due.unwrap_or_else(|| Instant::now() + IDLE)), if !full => {}
+                () = tokio::time::sleep_until(due.into()), if !full => {}
             }
         }
         while turns.next().await.is_some() {}

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::publish::key;
 use crate::pod;
-use crate::policy::document::{self, Document};
+use crate::policy::document::{self, Document, Kind, Metadata};
 use crate::wire::coding::{Decoder, Limits, Wrote};
 
 /// What the API server takes of values in one ConfigMap.
@@ -59,25 +59,31 @@ pub(super) fn pack(documents: &BTreeMap<String, Document>, others: usize) -> Res
 /// The documents of a ConfigMap by their keys; what this version cannot read is left out.
 pub(super) fn unpack(map: &ConfigMap) -> BTreeMap<String, Document> {
     let plain = map.data.iter().flatten().filter(|(key, _)| key.ends_with(".json"));
-    let texts = plain.map(|(_, text)| text.clone());
+    let plain = plain.map(|(_, text)| text.as_str());
     let binary = map.binary_data.iter().flatten().find(|(key, _)| *key == pod::COMPRESSED_KEY);
     let joined = binary.and_then(|(_, bytes)| String::from_utf8(gunzip(&bytes.0)?).ok()).unwrap_or_default();
-    let compressed = joined.split("\n---\n").filter(|text| !text.is_empty()).map(str::to_owned);
-    texts.chain(compressed).filter_map(|text| read(&text)).collect()
+    let compressed = joined.split("\n---\n").filter(|text| !text.is_empty());
+    plain.chain(compressed).filter_map(read).collect()
 }
 
-/// A document by its key, which is also the file of its problems.
+/// Reads a document, as a gateway does. Its key is the file of its problems.
 fn read(text: &str) -> Option<(String, Document)> {
-    let first = document::parse("", text).ok()?.pop()?;
-    keyed(&first)
+    let named: Named = serde_json::from_str(text).ok()?;
+    let key = key(named.kind, &named.metadata.name);
+    let document = document::parse(&key, text).ok()?.pop()?;
+    Some((key, document))
+}
+
+/// What of a document its key is made of.
+#[derive(serde::Deserialize)]
+struct Named {
+    kind: Kind,
+    metadata: Metadata,
 }
 
 /// The same document, read again so that its key is the file of its problems, as a gateway reads it.
 pub(super) fn keyed(document: &Document) -> Option<(String, Document)> {
-    let key = key(document.kind?, &document.metadata.name);
-    let text = serde_json::to_string(document).ok()?;
-    let document = document::parse(&key, &text).ok()?.pop()?;
-    Some((key, document))
+    read(&serde_json::to_string(document).ok()?)
 }
 
 /// Compresses; the same bytes give the same bytes.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, Preconditions};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Controller;
 use super::fleet::{Answer, Consequence, Sight, State};
@@ -49,8 +49,8 @@ impl Controller {
     async fn ask_fleet(&self) {
         let due = self.due(Instant::now());
         let asked = due.into_iter().map(|(pod, wanted, address)| async move {
-            let answer = ask(SocketAddr::new(address, ADMIN_PORT)).await;
-            self.learn(&pod, &wanted, answer).await;
+            let answer = ask(SocketAddr::new(address, ADMIN_PORT), PATIENCE).await;
+            self.learn(&pod, &wanted, answer, Instant::now()).await;
         });
         stream::iter(asked).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
         self.count();
@@ -75,12 +75,12 @@ impl Controller {
     }
 
     /// Takes what a pod answered, and does what follows.
-    pub(super) async fn learn(&self, pod: &Guarded, wanted: &str, answer: Option<Answer>) {
+    pub(super) async fn learn(&self, pod: &Guarded, wanted: &str, answer: Option<Answer>, now: Instant) {
         let (consequence, said) = {
             let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
             let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
             let before = sight.state(wanted);
-            let consequence = sight.learn(wanted, answer, Instant::now());
+            let consequence = sight.learn(wanted, answer, now);
             if sight.state(wanted) != before || consequence.is_some() {
                 self.outdated();
             }
@@ -137,6 +137,13 @@ impl Controller {
         states.collect()
     }
 
+    /// Whether every pod that could be asked was.
+    pub(super) fn is_fleet_asked(&self) -> bool {
+        let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.watched.pods().into_iter().filter(|pod| pod.running && !pod.leaving);
+        running.all(|pod| pod.address.is_none() || fleet.get(&pod.uid).is_some_and(Sight::was_asked))
+    }
+
     fn count(&self) {
         let states = self.states();
         for state in State::ALL {
@@ -147,8 +154,8 @@ impl Controller {
 }
 
 /// Reads a gateway's metrics; none where it does not answer in time and in bounds.
-pub(super) async fn ask(address: SocketAddr) -> Option<Answer> {
-    timeout(PATIENCE, exposition(address)).await.ok().flatten().map(|text| read(&text))
+async fn ask(address: SocketAddr, patience: Duration) -> Option<Answer> {
+    timeout(patience, exposition(address)).await.ok().flatten().map(|text| read(&text))
 }
 
 async fn exposition(address: SocketAddr) -> Option<String> {
@@ -211,7 +218,7 @@ mod tests {
             // Who has heard enough hangs up.
             let _ = stream.write_all(&answer).await;
         };
-        tokio::join!(ask(address), serve).0
+        tokio::join!(ask(address, PATIENCE), serve).0
     }
 
     fn response(body: &str) -> Vec<u8> {
@@ -234,9 +241,9 @@ mod tests {
         assert_eq!(asked(b"220 mail.example ESMTP\r\n".to_vec()).await, None);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn who_does_not_answer_is_not_waited_for() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        assert_eq!(ask(listener.local_addr().unwrap()).await, None);
+        assert_eq!(ask(listener.local_addr().unwrap(), Duration::from_millis(10)).await, None);
     }
 }

@@ -1,9 +1,7 @@
 //! Which namespace is looked at next: debounced, never twice at once, and after a failure ever more rarely. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How long changes of one namespace are gathered.
 const DEBOUNCE: Duration = Duration::from_millis(200);

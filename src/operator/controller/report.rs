@@ -65,10 +65,6 @@ impl Reports {
         state.reports.remove(namespace);
     }
 
-    pub(super) fn of(&self, namespace: &str) -> Option<Arc<Report>> {
-        self.lock().reports.get(namespace).cloned()
-    }
-
     /// Why the namespace's last turn failed, if it did.
     pub(super) fn failure(&self, namespace: &str) -> Option<String> {
         self.lock().failures.get(namespace).cloned()

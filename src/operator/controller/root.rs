@@ -15,7 +15,7 @@ use crate::operator::settings::RootSource;
 
 /// How often the Secret is read: one object, by its name.
 const PERIOD: Duration = Duration::from_secs(5);
-/// The annotation by which a human asks for a new root.
+/// The annotation by which a human asks for a new root: the time of asking, RFC 3339.
 const ROTATE: &str = "postern.dev/rotate";
 /// Kubernetes' type of a Secret with `tls.crt` and `tls.key`.
 const TLS: &str = "kubernetes.io/tls";
@@ -129,8 +129,11 @@ impl Controller {
         secret: Secret,
         now: SystemTime,
     ) -> Result<Option<Secret>, kube::Error> {
-        let asked = secret.annotations().contains_key(ROTATE);
-        let next = Root::load(&bytes(secret.clone()), now).and_then(|root| root.advanced(asked, now));
+        let wish = secret.annotations().get(ROTATE).cloned();
+        let next = Root::load(&bytes(secret.clone()), now).and_then(|root| {
+            let asked = wish.as_ref().is_some_and(|wish| root.is_asked(wish, now));
+            root.distributing(self.settings.root.distribution).advanced(asked, now)
+        });
         let data = match next {
             Ok(Some(data)) => data,
             Ok(None) => return Ok(Some(secret)),
@@ -141,12 +144,11 @@ impl Controller {
         };
         let mut written = secret.clone();
         written.data = Some(objects::secret_data(&data));
-        written.annotations_mut().remove(ROTATE);
         let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let name = written.name_any();
         match secrets.replace(&name, &parameters, &written).await {
             Ok(replaced) => {
-                tracing::info!(secret = name.as_str(), asked, "the root CA's rotation goes on");
+                tracing::info!(secret = name.as_str(), "the root CA's rotation goes on");
                 Ok(Some(replaced))
             }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Some(secret)),

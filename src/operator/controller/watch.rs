@@ -3,7 +3,7 @@
 //! Of Secrets only those that the operator keeps are watched, by their names and without what they hold: who may list
 //! or watch all Secrets may read all of them. Those that policies refer to are asked for by name.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -173,6 +173,16 @@ impl Watched {
 
     pub(super) fn namespaces(&self) -> Vec<String> {
         self.namespaces.state().iter().map(|namespace| namespace.name_any()).collect()
+    }
+
+    /// The namespaces that are to have the operator's objects.
+    pub(super) fn injected(&self) -> BTreeSet<String> {
+        let labelled = self.namespaces.state().into_iter().filter(|namespace| {
+            let label = namespace.labels().get(pod::INJECTION_LABEL);
+            namespace.metadata.deletion_timestamp.is_none() && label.is_some_and(|it| it == pod::ENABLED)
+        });
+        let labelled = labelled.map(|namespace| namespace.name_any());
+        labelled.chain(self.pods().into_iter().map(|pod| pod.namespace)).collect()
     }
 
     /// The labels of a namespace; none where there is no such namespace.

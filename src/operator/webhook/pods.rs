@@ -251,7 +251,7 @@ mod tests {
         let patch = asked(Question::MutatePod, &made).patch.unwrap();
         let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
         assert!(
-            patch.iter().all(|operation| operation.path().starts_with("/spec/ephemeralContainers")),
+            patch.iter().all(|operation| operation.path().as_str().starts_with("/spec/ephemeralContainers")),
             "{patch}"
         );
         json_patch::patch(&mut made["request"]["object"], &patch).unwrap();

@@ -1,0 +1,87 @@
+"""Runs what is proven of the chart on an API server without a node: rendering, backstops, lifecycle.
+
+python3 e2e/cluster/alone.py    # etcd and kube-apiserver on loopback, ended again; KVER chooses the version of Kubernetes
+
+Exit status 1 where a check fails.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import certificates
+import servers
+from commands import run, tried
+from processes import Processes
+from servers import executable
+
+PARTS = ["backstops.py", "lifecycle.py", "rendering.py"]
+LOOPBACK = "127.0.0.1"
+STARTED = ["kube-apiserver", "etcd"]
+PATIENCE = 60
+
+
+def main():
+    servers.build()
+    with tempfile.TemporaryDirectory() as directory:
+        processes = Processes(Path(directory))
+        try:
+            kubeconfig = start(Path(directory), processes)
+            environment = os.environ | {"KUBECONFIG": str(kubeconfig), "PATH": f"{servers.BIN}:{os.environ['PATH']}"}
+            failed = [part for part in PARTS if not passes(part, environment)]
+        finally:
+            for name in STARTED:
+                processes.stop(name)
+    print(
+        f"failed: {', '.join(failed)}" if failed else f"all of {', '.join(PARTS)} pass on Kubernetes {servers.VERSION}"
+    )
+    return 1 if failed else 0
+
+
+def passes(part, environment):
+    print(f"== {part}", flush=True)
+    return subprocess.run([sys.executable, Path(__file__).parent / part], env=environment, check=False).returncode == 0
+
+
+def start(directory, processes):
+    """Starts both; the kubeconfig of the administrator, once the API server is ready."""
+    clients, peers, api = (free_port() for _ in range(3))
+    pki = directory / "pki"
+    certificates.prepare(pki, LOOPBACK, "nobody")
+    certificates.kubeconfig(pki, "admin", f"https://{LOOPBACK}:{api}")
+    etcd, peer = f"http://{LOOPBACK}:{clients}", f"http://{LOOPBACK}:{peers}"
+    urls = ["--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", peer]
+    member = ["--initial-advertise-peer-urls", peer, "--initial-cluster", f"alone={peer}", "--unsafe-no-fsync"]
+    processes.start("etcd", executable("etcd"), "--name", "alone", "--data-dir", directory / "etcd", *urls, *member)
+    processes.start(
+        "kube-apiserver", executable("kube-apiserver"), f"--etcd-servers={etcd}", f"--bind-address={LOOPBACK}", f"--secure-port={api}",
+        *("--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true", "--authorization-mode=RBAC"),
+        *(f"--tls-cert-file={pki}/apiserver.crt", f"--tls-private-key-file={pki}/apiserver.key", f"--client-ca-file={pki}/ca.crt"),
+        *("--service-account-issuer=https://kubernetes.default.svc", f"--service-account-signing-key-file={pki}/sa.key"),
+        f"--service-account-key-file={pki}/sa.pub",
+        # No controller makes service accounts, and none looks for endpoints: a webhook's Service is seen to have none.
+        *("--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", "--enable-aggregator-routing=true"),
+    )  # fmt: skip
+    kubeconfig, deadline = pki / "admin.kubeconfig", time.monotonic() + PATIENCE
+    ready = (executable("kubectl"), "--kubeconfig", kubeconfig, "get", "--raw", "/readyz")
+    while tried(*ready)[0] != 0:
+        if time.monotonic() > deadline or not processes.is_alive("kube-apiserver"):
+            raise RuntimeError(
+                f"kube-apiserver is not ready: {run('tail', '-n', '5', processes.log('kube-apiserver'))}"
+            )
+        time.sleep(0.2)
+    return kubeconfig
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind((LOOPBACK, 0))
+        return listener.getsockname()[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
