@@ -82,8 +82,11 @@ def agent():
 
 
 def postern():
-    """The archives of the gateway's and the operator's images, made from this checkout by what makes the released ones."""
-    run("scripts/images.sh", "--debug", "--tag", TAG, cwd=ROOT)
+    """Makes the gateway's and the operator's images from this checkout by what makes the released ones."""
+    print(run("scripts/images.sh", "--debug", "--tag", TAG, cwd=ROOT), end="", flush=True)
+
+
+def postern_archives():
     return [ROOT / "target/images" / f"{name}.tar" for name in ("gateway", "operator")]
 
 

@@ -47,6 +47,8 @@ def inspected(stage, step):
     )
     said = pod.program("node.mjs", f"https://{ALLOWED}/")
     step.check("Node trusts the gateway", said.get("body") == INTACT, said)
+    said = pod.execute("sh", "-c", "echo $JAVA_TOOL_OPTIONS; head -c 4 /run/postern-trust/java.jks | od -An -tx1")[1]
+    step.check("Java is told of a key store", "javax.net.ssl.trustStore=" in said and "fe ed fe ed" in said, said)
     requests = stage.seen_since(mark, kind="request")
     peers = {request["peer"] for request in requests}
     step.check(
