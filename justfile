@@ -63,12 +63,12 @@ demo:
 
 # Real clients (curl, Python, Node, Go, Java, git, coding agents) by the proxy, and unconfigured in a namespace (as root).
 clients *arguments:
-    cargo build --locked --all-features
+    cargo build --locked --all-features --bins --tests
     python3 e2e/clients/run.py --way both {{ arguments }}
 
 # The official SDKs as judges of recorded answers that went through the gateway, with and without denied calls.
 sdks *arguments:
-    cargo build --locked --all-features
+    cargo build --locked --all-features --bins --tests
     python3 e2e/sdks/run.py {{ arguments }}
 
 # Real clients (curl, openssl, Python, Node, Go, rustls, Java) judge what a namespace's CA vouches for.
@@ -77,7 +77,7 @@ constraints *arguments:
 
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
 e2e-netns *arguments:
-    cargo build --locked --all-features
+    cargo build --locked --all-features --bins --tests
     python3 e2e/netns/run.py {{ arguments }}
 
 # The same for whoever runs everything: left out, and said so, where that is not root.

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::output;
+use super::{crds, output};
 use crate::admin::{self, Health};
 use crate::bind;
 use crate::cli::Output;

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
 use super::certificate::Certificate;
 use super::root::{self, BACKDATED, DISTRUSTED, NEXT, PREVIOUS, ROOT, Root};
 use super::{AuthorityError, Data};
@@ -32,8 +35,7 @@ struct Standing {
 impl Root {
     /// The data of the root's Secret where its rotation goes on now: a next root is made, since that is `asked` or the
     /// root has passed 80 % of its life; or it becomes the root, since agents have had it for as long as is set
-    /// ([`Root::distributing`]). Only for a root that the operator makes. Who asked is to withdraw that once a next root
-    /// was made: after it is in force, another would be.
+    /// ([`Root::distributing`]). Only for a root that the operator makes.
     pub fn advanced(&self, asked: bool, now: SystemTime) -> Result<Option<Data>, AuthorityError> {
         match self.standing().step(asked, now) {
             Step::Stay => Ok(None),
@@ -46,6 +48,16 @@ impl Root {
             }
             Step::Promote => self.promoted(now).map(Some),
         }
+    }
+
+    /// Whether somebody asked for a rotation that has not begun: `wish` is the time of it (RFC 3339), which is past and
+    /// later than the newest root was made. So a wish that stays written down is granted once.
+    pub fn is_asked(&self, wish: &str, now: SystemTime) -> bool {
+        let Ok(wished) = OffsetDateTime::parse(wish, &Rfc3339) else { return false };
+        let standing = self.standing();
+        let newest = standing.next.map_or(standing.not_before + BACKDATED, |(made, _)| made);
+        // Certificates hold whole seconds.
+        wished.unix_timestamp() > OffsetDateTime::from(newest).unix_timestamp() && wished <= now
     }
 
     fn standing(&self) -> Standing {
@@ -167,6 +179,23 @@ mod tests {
         let hasty = Root::load(&both, now).unwrap().distributing(Duration::from_secs(1));
         assert_eq!(hasty.advanced(false, now).unwrap(), None);
         assert!(hasty.advanced(false, now + Duration::from_secs(2)).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_wish_is_granted_once() {
+        let now = UNIX_EPOCH + DAY * 20_000;
+        let day = |days: u32| UNIX_EPOCH + DAY * (20_000 + days);
+        let (wish, old, future) = ("2024-10-05T00:00:00Z", "2024-10-03T00:00:00Z", "2030-01-01T00:00:00Z");
+        let first = root(now);
+        assert!(first.is_asked(wish, day(2)) && !first.is_asked(wish, day(0)));
+        for other in [old, future, "now", ""] {
+            assert!(!first.is_asked(other, day(2)), "{other}");
+        }
+        let both = first.advanced(true, day(2)).unwrap().unwrap();
+        let rotating = Root::load(&both, day(2)).unwrap();
+        assert!(!rotating.is_asked(wish, day(2)));
+        let after = rotating.advanced(false, day(9)).unwrap().unwrap();
+        assert!(!Root::load(&after, day(9)).unwrap().is_asked(wish, day(9)));
     }
 
     #[test]
