@@ -3,9 +3,11 @@
 import base64
 import json
 import re
+import time
 
 import manifests
 from api import becomes
+from chart import NAMESPACE as SYSTEM
 from commands import run
 from install import CODER
 from manifests import ALLOWED, LATER, LLM, NEXT_KEY, PLACEHOLDER
@@ -13,6 +15,7 @@ from manifests import NAMESPACE as AGENTS
 from report import Step
 from traffic import is_ours, keys_seen
 
+ROOT, BEGIN = "postern-root-ca", "-----BEGIN CERTIFICATE-----"
 POLICY = f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/coding-agents"
 OPERATOR = "system:serviceaccount:postern-system:postern-operator"
 BAR = 10
@@ -24,6 +27,7 @@ def steps():
     yield Step("policies that cannot be followed disturb nothing", unfollowed)
     yield Step("G10 a rotated key", key_rotated)
     yield Step("B16 the CA is issued anew", reissued)
+    yield Step("B16 the root is rotated", root_rotated)
 
 
 def edited(stage, step):
@@ -137,6 +141,39 @@ def reissued(stage, step):
     step.check(
         "it is constrained to the names that are inspected or denied", {ALLOWED, LLM} <= set(permitted), constraints
     )
+
+
+def root_rotated(stage, step):
+    pod, old = stage.pod(CODER), certificates(stage)[-1]
+    restarts = pod.status_of("postern-gateway")["restartCount"]
+    with pod.talk("probe.py") as talk:
+        kept, fresh = {"kind": "https", "host": ALLOWED, "kept": "old"}, {"kind": "https", "host": ALLOWED}
+        first = talk.ask(kept)
+        asked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        stage.kubectl("annotate", "secret", ROOT, "-n", SYSTEM, f"postern.dev/rotate={asked}", "--overwrite")
+        taken = stage.measured(lambda: trusted(pod) == "2", PATIENCE)
+        stage.times.record(step, "a new root, until agents trust it besides the old one", taken, 2 * BAR)
+        step.check("meanwhile nothing is issued by it", certificates(stage)[-1] == old, f"{trusted(pod)} roots")
+        taken = stage.measured(lambda: issuer_key(talk.ask(fresh)) not in (None, issuer_key(first)), PATIENCE)
+        stage.times.record(step, "a new root, until leaves are below it", taken, 3 * BAR)
+        step.check("another root signs the namespace's CA", certificates(stage)[-1] != old, "its certificate differs")
+        said = talk.ask(fresh)
+        step.check("agents accept what is below it", is_ours(said), said)
+        said = talk.ask(kept)
+        step.check("the connection of before goes on", is_ours(said), said)
+    step.check(
+        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
+    )
+
+
+def trusted(pod):
+    """How many roots of Postern's agents trust."""
+    return pod.execute("grep", "-c", "BEGIN", "/run/postern-trust/ca.pem")[1].strip()
+
+
+def certificates(stage):
+    """The intermediate and the root, in PEM."""
+    return [f"{BEGIN}{each}" for each in intermediate(stage).split(BEGIN)[1:]]
 
 
 def programmed(stage, step, words):
