@@ -3,7 +3,7 @@
 import manifests
 from api import becomes
 from chart import NAMESPACE as SYSTEM
-from chart import RELEASE
+from chart import OPERATOR, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY
 from report import Step
@@ -25,7 +25,7 @@ def upgraded(stage, step):
     step.check("helm upgrade ends", status == 0, said)
     step.check("the policy is the same", stage.policy()["metadata"]["uid"] == before, before)
     # Former replicas answer until the API server asks them no more.
-    becomes(lambda: len(stage.pods_of(SYSTEM, "app.kubernetes.io/component=operator")) == 2, PATIENCE)
+    becomes(lambda: len(stage.pods_of(SYSTEM, OPERATOR)) == 2, PATIENCE)
     pod = stage.start(manifests.idle("after-upgrade"))
     limits = pod.init_container("postern-redirect")["resources"].get("limits", {})
     step.check("new pods are injected with the new values", limits.get("memory") == "96Mi", limits)
