@@ -10,6 +10,7 @@ from report import Step
 
 NODE = "e2e-node"
 PATIENCE = 90
+KINDS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"]
 
 
 def steps():
@@ -40,17 +41,11 @@ def drained(stage, step):
     chosen = ["--pod-selector=postern.dev/injected=true", "--force", "--delete-emptydir-data", "--timeout=90s"]
     taken = stage.measured(lambda: stage.kubectl("drain", NODE, *chosen)[0] == 0, PATIENCE)
     stage.times.record(step, "a drained node", taken, PATIENCE)
-    step.check(
-        "no injected pod is left on it",
-        not any(pod.is_ready() for pod in stage.pods_of(AGENTS)),
-        [pod.name for pod in stage.pods_of(AGENTS)],
-    )
+    left = [pod.name for pod in stage.pods_of(AGENTS) if pod.is_ready()]
+    step.check("no injected pod is left on it", not left, left)
     stage.kubectl("uncordon", NODE)
-    step.check(
-        "elsewhere (here: again) its Deployment's pods start",
-        becomes(lambda: [pod for pod in ready() if pod.name not in before], PATIENCE),
-        [pod.name for pod in ready()],
-    )
+    again = becomes(lambda: [pod.name for pod in ready() if pod.name not in before], PATIENCE)
+    step.check("once it takes pods again, those of a Deployment start", again, again)
 
 
 def deleted(stage, step):
@@ -62,9 +57,7 @@ def deleted(stage, step):
 def uninstalled(stage, step):
     status, said = stage.chart.uninstall()
     step.check("helm uninstall ends", status == 0, said)
-    left = stage.kubectl(
-        "get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies", "-o", "name"
-    )[1]
+    left = stage.kubectl("get", ",".join(KINDS), "-o", "name")[1]
     step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
     stage.create(manifests.injected_namespace("afterwards"))
     becomes(lambda: stage.api.exists("/api/v1/namespaces/afterwards/serviceaccounts/default"), PATIENCE)
