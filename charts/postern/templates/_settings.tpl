@@ -57,6 +57,6 @@
     "root" (dict "secret" .Values.ca.secret "source" $root "distribution" .Values.ca.distribution)
     "gateway" $gateway
     "redirect" (dict "resources" .Values.redirect.resources)
-    "injection" (dict "hostPaths" .Values.injection.hostPaths)
+    "injection" (dict "hostPaths" .Values.injection.hostPaths "csiDrivers" .Values.injection.csiDrivers)
   | toYaml -}}
 {{- end }}
