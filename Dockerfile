@@ -9,9 +9,11 @@ ARG RUST_IMAGE=docker.io/library/rust:1.95-bookworm
 ARG BINARIES=compiled
 
 FROM ${RUST_IMAGE} AS compiled
+# What scripts/static.sh is asked for: all of it, as a release, or `--debug`, or `--only gateway`.
+ARG COMPILE=""
 WORKDIR /postern
 COPY . .
-RUN scripts/static.sh --output /roots
+RUN scripts/static.sh --output /roots ${COMPILE}
 
 # What scripts/static.sh made on the host.
 FROM scratch AS prebuilt

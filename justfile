@@ -18,7 +18,7 @@ lint:
 
 # The API documentation; a warning is an error.
 docs:
-    RUSTDOCFLAGS="-D warnings" cargo doc --locked --all-features --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --all-features --no-deps --lib
 
 # Unit tests, the architecture's rules and the black-box tests of the built executable.
 test *arguments:
@@ -28,29 +28,42 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
-# Writes what is made from the code: the CustomResourceDefinitions of the chart, its README's values, deploy/ (needs helm).
-generate:
-    cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory charts/postern/crds
+# What most recipes share: the executables, and what the tests are made of.
+_build:
+    cargo build --locked --all-features --bins --tests
+
+# Writes what is made from the code: the chart's CustomResourceDefinitions, dashboards, and values in its README, deploy/.
+generate: _build
+    target/debug/postern-operator crds --directory charts/postern/crds
     python3 scripts/chart_readme.py
+    python3 scripts/dashboards.py
     scripts/deploy.sh
 
 # Fails where what is generated is not what the code makes of it.
-check-generated:
+check-generated: _build
     #!/usr/bin/env bash
     set -euo pipefail
     directory=$(mktemp -d)
     trap 'rm -r "$directory"' EXIT
-    cargo run --locked --quiet --features operator --bin postern-operator -- crds --directory "$directory"
-    diff --recursive --unified charts/postern/crds "$directory" || { echo "run \`just generate\`" >&2; exit 1; }
+    stale() { echo "run \`just generate\`" >&2; exit 1; }
+    target/debug/postern-operator crds --directory "$directory/crds"
+    diff --recursive --unified charts/postern/crds "$directory/crds" || stale
+    scripts/deploy.sh "$directory/postern.yaml"
+    diff --unified deploy/postern.yaml "$directory/postern.yaml" || stale
     python3 scripts/chart_readme.py --check
+    python3 scripts/dashboards.py --check
 
 # Both images, each as an archive in target/images (needs buildah); `--debug` compiles faster.
 images *arguments:
     scripts/images.sh {{ arguments }}
 
-# The chart rendered, validated, installed, upgraded, uninstalled, its admission policies attacked: on an API server alone.
-e2e-chart:
+# The chart rendered, installed, upgraded, uninstalled, its admission policies attacked; two operators: on an API server alone.
+e2e-chart: _build
     python3 e2e/cluster/alone.py
+
+# Every alert of the chart fires where it means to, and nowhere else (needs promtool).
+alerts:
+    python3 e2e/cluster/alerts.py
 
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
@@ -62,22 +75,19 @@ demo:
     cargo run --locked --release -- demo
 
 # Real clients (curl, Python, Node, Go, Java, git, coding agents) by the proxy, and unconfigured in a namespace (as root).
-clients *arguments:
-    cargo build --locked --all-features --bins --tests
+clients *arguments: _build
     python3 e2e/clients/run.py --way both {{ arguments }}
 
 # The official SDKs as judges of recorded answers that went through the gateway, with and without denied calls.
-sdks *arguments:
-    cargo build --locked --all-features --bins --tests
+sdks *arguments: _build
     python3 e2e/sdks/run.py {{ arguments }}
 
 # Real clients (curl, openssl, Python, Node, Go, rustls, Java) judge what a namespace's CA vouches for.
-constraints *arguments:
+constraints *arguments: _build
     python3 e2e/cluster/constraints.py {{ arguments }}
 
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
-e2e-netns *arguments:
-    cargo build --locked --all-features --bins --tests
+e2e-netns *arguments: _build
     python3 e2e/netns/run.py {{ arguments }}
 
 # The same for whoever runs everything: left out, and said so, where that is not root.
@@ -114,5 +124,5 @@ bench-redirect:
     cargo bench --locked --bench gateway --no-run
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
-# What CI runs: everything that takes minutes; the tests come last.
-ci: check-fmt check-gateway lint docs check-generated _e2e-netns-as-root _e2e-cluster-as-root sdks test
+# What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
+ci: check-fmt check-gateway alerts lint docs check-generated constraints sdks e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test

@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 target=${1:-deploy/postern.yaml}
 helm=$(command -v helm || echo "${XDG_CACHE_HOME:-$HOME/.cache}/postern-e2e/bin/helm")
-[ -x "$helm" ] || { echo "helm cannot be found: install it, or run python3 e2e/cluster/servers.py, which fetches it" >&2; exit 1; }
+[ -x "$helm" ] || python3 e2e/cluster/servers.py --clients
 {
   cat <<HEAD
 # Postern without Helm: what the chart renders with its defaults (scripts/deploy.sh writes this file).

