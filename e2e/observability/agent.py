@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import struct
+from functools import cached_property
 
 from network import inside
 from pod import BESIDE, NAME, NAMESPACES
@@ -27,6 +28,10 @@ class Agent:
     def __init__(self, roots, proxy=None):
         self.roots, self.proxy = roots, proxy
 
+    @cached_property
+    def trust(self):
+        return ssl.create_default_context(cafile=self.roots)
+
     def chat(self, parent=None, padding=0):
         """Status and text of a turn with two calls of Bash; `parent` is the span it belongs to."""
         said = {"role": "user", "content": PROMPT + " " * padding}
@@ -39,7 +44,7 @@ class Agent:
     def ask(self, host, method, path, body=None, headers=None):
         """Status and text of an exchange."""
         connection = http.client.HTTPSConnection(host, timeout=PATIENCE)
-        connection.sock = ssl.create_default_context(cafile=self.roots).wrap_socket(self.reach(host), server_hostname=host)
+        connection.sock = self.trust.wrap_socket(self.reach(host), server_hostname=host)
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
         text = answer.read().decode()

@@ -20,6 +20,7 @@ def steps():
     yield Step("targets", targets)
     yield Step("panels have data", have_data)
     yield Step("variables have choices", have_choices)
+    yield Step("the operator's view", operators_view)
 
 
 def targets(stage, step):
@@ -75,3 +76,19 @@ def have_choices(stage, step):
                 found = stage.prometheus.ask(f"label/{label}/values", **{"match[]": selector.replace("$namespace", "agents")})
                 wanted = {"namespace": ["agents"], "pod": [NAME, BESIDE]}[name]
                 step.check(f"{dashboard['title']}: ${name}", found == wanted, found)
+
+
+def operators_view(stage, step):
+    seen = {
+        'postern_operator_pods{state="enforcing"}': 1,
+        'postern_operator_policies{accepted="true"}': 2,
+        'postern_operator_policies{accepted="false"}': 1,
+        "postern_operator_leader": 1,
+    }
+    for query, expected in seen.items():
+        becomes(lambda query=query, expected=expected: latest(stage, query) == [expected], PATIENCE)
+        step.check(f"{query} is {expected}", latest(stage, query) == [expected], latest(stage, query))
+
+
+def latest(stage, query):
+    return [float(each["value"][1]) for each in stage.prometheus.ask("query", query=query)["result"]]

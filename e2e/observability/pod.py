@@ -56,13 +56,15 @@ class Volumes:
 
     def refresh(self):
         """Takes over what the API server has now."""
-        policy = replicas.found("configmap", "postern-policy", replicas.AGENTS)
+        named = ["configmap/postern-policy", "secret/postern-ca", "secret/postern-credentials", f"pod/{NAME}"]
+        status, said = replicas.kubectl("-n", replicas.AGENTS, "get", *named, "-o", "json")
+        replicas.demand(status, said)
+        policy, ca, credentials, pod = json.loads(said)["items"]
         self._write("policy", {name: text.encode() for name, text in policy["data"].items()})
-        for volume in ("ca", "credentials"):
-            secret = replicas.found("secret", f"postern-{volume}", replicas.AGENTS)
+        for volume, secret in (("ca", ca), ("credentials", credentials)):
             data = secret.get("data", {}).items()
             self._write(volume, {name: base64.b64decode(value) for name, value in data})
-        metadata = replicas.found("pod", NAME, replicas.AGENTS)["metadata"]
+        metadata = pod["metadata"]
         lines = {
             kind: "\n".join(f"{name}={json.dumps(value)}" for name, value in metadata.get(kind, {}).items())
             for kind in ("labels", "annotations")
