@@ -6,8 +6,11 @@ Everything runs in network namespaces of this run's own, before a real API serve
 """
 
 import argparse
+import http.client
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +29,8 @@ import written
 from stage import Stage
 
 NEEDED = ["ip", "nsenter", "unshare", "setpriv", "openssl", "prometheus", "promtool"]
+# What a step may meet that is no check of its own.
+FAILURES = (OSError, RuntimeError, ValueError, LookupError, TypeError, http.client.HTTPException, subprocess.SubprocessError)
 # Said to the copy of this program that runs in the namespace.
 INSIDE = "POSTERN_E2E_OBSERVABILITY"
 
@@ -38,6 +43,8 @@ def main():
         jaeger.build()
         # No address of this machine is in reach there, and every port is free.
         os.execvpe("unshare", ["unshare", "--net", sys.executable, *sys.argv], os.environ | {INSIDE: "1"})
+    # Ended from outside, it still ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     started, directory = time.monotonic(), Path(tempfile.mkdtemp(prefix="postern-observability-"))
     done = []
     try:
@@ -60,7 +67,7 @@ def examine(stage, step):
     step.begin()
     try:
         step.examine(stage, step)
-    except (OSError, RuntimeError, ValueError, LookupError, TypeError) as error:
+    except FAILURES as error:
         step.check("the checks come to their end", False, repr(error))
     step.end()
     return step
