@@ -58,8 +58,8 @@ def arrives(step, stage, gateway, agent, protocol):
     denied = [event for event in verdicts if event["postern.verdict"] == "Deny"]
     step.check("each call's decision is an event of the span", ("Bash", "Allow") in calls and ("Bash", "Deny") in calls, calls)
     step.check("the denial names its rule", [each["postern.rule"] for each in denied] == ["agents/coding-agents/no-force-remove"], denied)
-    transforms = [event for event in map(fields, ours["logs"]) if event["event"] == "postern.transform"]
-    step.check("what was changed is an event too", transforms, transforms)
+    changed = sorted(event["postern.transform"] for event in map(fields, ours["logs"]) if event["event"] == "postern.transform")
+    step.check("what was changed is an event too, once", changed == ["credential", "hosted-tool"], changed)
     resource = fields({"fields": arrived["processes"][ours["processID"]]["tags"]})
     step.check("the resource names the pod", resource.get("k8s.pod.name") == gateway.name, resource)
     text = json.dumps(arrived)
