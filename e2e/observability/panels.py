@@ -48,8 +48,10 @@ def lacks(prometheus, query):
         values = prometheus.values(query)
     except ValueError as error:
         return str(error)
-    moves = "rate(" not in query or any(name in query for name in STILL)
-    return "" if values and (moves or max(values) > 0) else "it has no data" if not values else "it never moves"
+    if not values:
+        return "it has no data"
+    may_stand_still = "rate(" not in query or any(name in query for name in STILL)
+    return "" if may_stand_still or max(values) > 0 else "it never moves"
 
 
 def asked():
