@@ -3,15 +3,19 @@
 import base64
 import json
 import re
+import time
 
 import manifests
+from api import becomes
+from chart import NAMESPACE as SYSTEM
 from commands import run
 from install import CODER
 from manifests import ALLOWED, LATER, LLM, NEXT_KEY, PLACEHOLDER
 from manifests import NAMESPACE as AGENTS
 from report import Step
-from traffic import is_ours
+from traffic import is_ours, keys_seen
 
+ROOT, BEGIN = "postern-root-ca", "-----BEGIN CERTIFICATE-----"
 POLICY = f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/coding-agents"
 OPERATOR = "system:serviceaccount:postern-system:postern-operator"
 BAR = 10
@@ -23,6 +27,7 @@ def steps():
     yield Step("policies that cannot be followed disturb nothing", unfollowed)
     yield Step("G10 a rotated key", key_rotated)
     yield Step("B16 the CA is issued anew", reissued)
+    yield Step("B16 the root is rotated", root_rotated)
 
 
 def edited(stage, step):
@@ -46,28 +51,39 @@ def edited(stage, step):
 def unfollowed(stage, step):
     again = [{"name": "anthropic", "hosts": [LATER], "secretKeyRef": {"name": "anthropic", "key": "api-key"}}]
     absent = [{"name": "absent", "hosts": [LATER], "secretKeyRef": {"name": "nowhere", "key": "api-key"}}]
+    other = [manifests.inspect("later", LATER) | {"provider": "OpenAIChat"}]
     wrong = {
         "a name of a credential that another policy has": ("twice", {"credentials": again}, "anthropic"),
         "a Secret that is not there": ("absent", {"credentials": absent}, "nowhere"),
+        "one that contradicts another": ("against", {"destinations": other}, "provider"),
         "pods that are not there": ("nobody", {"podSelector": {"matchLabels": {"app": "nobody"}}}, ""),
     }
-    pod, before = stage.pod(CODER), stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
+    pod, before = stage.pod(CODER), credentials(stage)
     for words, (name, spec, named) in wrong.items():
-        document = manifests.policy(name) | {
-            "spec": {"podSelector": {}, "destinations": [manifests.inspect("later", LATER)]} | spec
-        }
-        status, said = stage.apply(document)
+        document = {"podSelector": {}, "destinations": [manifests.inspect("later", LATER) | {"provider": "Anthropic"}]}
+        status, said = stage.apply(manifests.policy(name) | {"spec": document | spec})
         if status == 0:
-            stage.measured(lambda name=name: "status" in stage.policy(name), PATIENCE)
-            said = stage.policy(name).get("status", {})
-        step.check(f"{words}: said where its author looks", named in json.dumps(said), said)
+            said = becomes(lambda name=name, named=named: told(stage, name, named), PATIENCE)
+        step.check(f"{words}: said where its author looks", said and named in said, said or told(stage, name))
     said = pod.probe({"kind": "https", "host": ALLOWED})
     step.check("what was allowed still is", is_ours(said), said)
-    after = stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
+    after = credentials(stage)
     step.check("the credential that was there still is", before["anthropic"] == after.get("anthropic"), sorted(after))
     stage.kubectl(
         "delete", "egresspolicies", "-n", AGENTS, "--ignore-not-found", *(name for name, *_ in wrong.values())
     )
+
+
+def told(stage, name, named=""):
+    """What the conditions of a policy say and how many pods it selects, or nothing where `named` is not in it."""
+    status = stage.policy(name).get("status", {})
+    said = [f"{each['type']} {each['status']}: {each['message']}" for each in status.get("conditions", [])]
+    said = " ".join([*said, f"{status['selectedPods']} pods"]) if said else ""
+    return said if named in said else ""
+
+
+def credentials(stage):
+    return stage.api.take(f"/api/v1/namespaces/{AGENTS}/secrets/postern-credentials")["data"]
 
 
 def key_rotated(stage, step):
@@ -87,7 +103,9 @@ def key_rotated(stage, step):
     restarts = pod.status_of("postern-gateway")["restartCount"]
     stage.create(manifests.secret(NEXT_KEY))
     with pod.talk("probe.py") as talk:
-        taken = stage.measured(lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys(stage, mark), PATIENCE)
+        taken = stage.measured(
+            lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys_seen(stage, mark), PATIENCE
+        )
     stage.times.record(step, "a rotated key, until the provider sees it", taken, BAR)
     step.check(
         "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
@@ -125,6 +143,39 @@ def reissued(stage, step):
     )
 
 
+def root_rotated(stage, step):
+    pod, old = stage.pod(CODER), certificates(stage)[-1]
+    restarts = pod.status_of("postern-gateway")["restartCount"]
+    with pod.talk("probe.py") as talk:
+        kept, fresh = {"kind": "https", "host": ALLOWED, "kept": "old"}, {"kind": "https", "host": ALLOWED}
+        first = talk.ask(kept)
+        asked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        stage.kubectl("annotate", "secret", ROOT, "-n", SYSTEM, f"postern.dev/rotate={asked}", "--overwrite")
+        taken = stage.measured(lambda: trusted(pod) == "2", PATIENCE)
+        stage.times.record(step, "a new root, until agents trust it besides the old one", taken, 2 * BAR)
+        step.check("meanwhile nothing is issued by it", certificates(stage)[-1] == old, f"{trusted(pod)} roots")
+        taken = stage.measured(lambda: issuer_key(talk.ask(fresh)) not in (None, issuer_key(first)), PATIENCE)
+        stage.times.record(step, "a new root, until leaves are below it", taken, 3 * BAR)
+        step.check("another root signs the namespace's CA", certificates(stage)[-1] != old, "its certificate differs")
+        said = talk.ask(fresh)
+        step.check("agents accept what is below it", is_ours(said), said)
+        said = talk.ask(kept)
+        step.check("the connection of before goes on", is_ours(said), said)
+    step.check(
+        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
+    )
+
+
+def trusted(pod):
+    """How many roots of Postern's agents trust."""
+    return pod.execute("grep", "-c", "BEGIN", "/run/postern-trust/ca.pem")[1].strip()
+
+
+def certificates(stage):
+    """The intermediate and the root, in PEM."""
+    return [f"{BEGIN}{each}" for each in intermediate(stage).split(BEGIN)[1:]]
+
+
 def programmed(stage, step, words):
     """Until the status says that every selected pod enforces the newest generation."""
 
@@ -139,10 +190,6 @@ def programmed(stage, step, words):
 
 def revision(stage):
     return stage.api.take(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy")["data"]["revision"]
-
-
-def keys(stage, mark):
-    return [request["headers"].get("x-api-key") for request in stage.seen_since(mark, kind="request")]
 
 
 def intermediate(stage):

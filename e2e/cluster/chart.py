@@ -11,6 +11,8 @@ RELEASE, NAMESPACE = "postern", "postern-system"
 CHART = images.ROOT / "charts/postern"
 # Of Services and of pods.
 RANGES = ["10.96.0.0/16", "10.244.0.0/16", "fd00:244::/64"]
+# How long agents are given to read a new root before something is issued by it: days, for those who are not waiting.
+DISTRIBUTION = "5s"
 PATIENCE = "120s"
 
 
@@ -25,6 +27,7 @@ class Chart:
         return {
             "operator": {"image": image | {"repository": images.OPERATOR}},
             "gateway": {"image": image | {"repository": images.GATEWAY}, "upstream": upstream},
+            "ca": {"distribution": DISTRIBUTION},
         } | more
 
     def install(self, **more):

@@ -3,6 +3,7 @@
 python3 e2e/cluster/cluster.py up | down
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -37,9 +38,15 @@ PATIENCE = 60
 
 
 class Cluster:
-    """`up` brings it up from nothing and `down` removes all of it; one a machine at a time."""
+    """`up` brings it up from nothing and `down` removes all of it; one a machine at a time, held by one program."""
 
     def __init__(self):
+        servers.CACHE.mkdir(parents=True, exist_ok=True)
+        self.lock = (servers.CACHE / "lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"another program holds the cluster of this machine ({self.lock.name}): wait for its end")
         self.pki, self.processes = RUN / "pki", Processes(RUN)
         self.kubeconfig = self.pki / "admin.kubeconfig"
 

@@ -82,9 +82,11 @@ def agent():
 
 
 def postern():
-    """The archives of the gateway's and the operator's images, built from this checkout as the released ones are."""
-    debug = os.environ | {"CARGO_PROFILE_DEV_DEBUG": "0"}
-    run("scripts/images.sh", "--debug", "--tag", TAG, cwd=ROOT, env=debug)
+    """Makes the gateway's and the operator's images from this checkout by what makes the released ones."""
+    print(run("scripts/images.sh", "--debug", "--tag", TAG, cwd=ROOT), end="", flush=True)
+
+
+def postern_archives():
     return [ROOT / "target/images" / f"{name}.tar" for name in ("gateway", "operator")]
 
 

@@ -93,7 +93,7 @@ MATRIX = {
     },
     "narrow rights": {
         "rbac": {"secretNamespaces": ["agents"], "aggregateToEdit": True},
-        "injection": {"hostPaths": ["/var/lib/datasets"]},
+        "injection": {"hostPaths": ["/var/lib/datasets"], "csiDrivers": ["nfs.csi.k8s.io"]},
     },
     "without backstops": {"backstops": {"enabled": False}},
     "port-forward allowed": {

@@ -47,7 +47,6 @@ def main():
     started, checks = time.monotonic(), []
     try:
         with Stage(arguments.keep) as stage:
-            print(f"the cluster is up after {time.monotonic() - started:.0f} s", flush=True)
             for step in chosen(arguments.only):
                 examine(stage, step)
                 checks += step.checks

@@ -93,7 +93,7 @@ def imports(module, packages):
 
 
 def compile_to(target, module, package, *flags):
-    started, unfinished = time.monotonic(), target.with_suffix(".unfinished")
+    started, unfinished = time.monotonic(), target.with_name(f"{target.name}.{os.getpid()}")
     run("go", "build", *flags, "-o", unfinished, package, cwd=module, env=environment())
     unfinished.rename(target)
     print(f"built {target.name} in {time.monotonic() - started:.0f} s, {target.stat().st_size >> 20} MiB", flush=True)

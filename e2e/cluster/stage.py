@@ -123,11 +123,19 @@ class Stage:
         return (RUN / "outside/upstream.crt").read_text()
 
     def _prepare(self):
-        servers.build()
-        agent, (gateway, operator) = images.agent(), images.postern()
-        self.cluster.up()
+        prepared = {
+            "Kubernetes' servers are built": servers.build,
+            "the agent's image is made": images.agent,
+            "Postern's images are made": images.postern,
+            "the node is Ready": self.cluster.up,
+        }
+        for what, prepare in prepared.items():
+            started = time.monotonic()
+            prepare()
+            self.times.taken[what] = (time.monotonic() - started, None)
+            print(f"{what}: {time.monotonic() - started:.0f} s", flush=True)
         self._start_outside()
-        for archive in (agent, gateway, operator):
+        for archive in (images.agent(), *images.postern_archives()):
             self.cluster.load(archive)
 
     def _start_outside(self):

@@ -47,6 +47,8 @@ def inspected(stage, step):
     )
     said = pod.program("node.mjs", f"https://{ALLOWED}/")
     step.check("Node trusts the gateway", said.get("body") == INTACT, said)
+    said = pod.execute("sh", "-c", "echo $JAVA_TOOL_OPTIONS; head -c 4 /run/postern-trust/java.jks | od -An -tx1")[1]
+    step.check("Java is told of a key store", "javax.net.ssl.trustStore=" in said and "fe ed fe ed" in said, said)
     requests = stage.seen_since(mark, kind="request")
     peers = {request["peer"] for request in requests}
     step.check(
@@ -67,7 +69,7 @@ def guarded(stage, step):
     step.check("the harmless call arrives, the dangerous one does not", calls == [HARMLESS], said)
     step.check("the model reads why", "coding-agents/no-force-remove" in texts and DANGEROUS not in str(blocks), texts)
     step.check("the agent holds the placeholder", said.get("key") == PLACEHOLDER, said.get("key"))
-    keys = [request["headers"].get("x-api-key") for request in stage.seen_since(mark, kind="request")]
+    keys = keys_seen(stage, mark)
     step.check("the upstream saw the key", keys == [KEY], keys)
     mark = stage.mark()
     said = pod.program("sdk.py", '{"api_key": "sk-ant-another-key"}')
@@ -199,6 +201,12 @@ def strays(stage, pod):
     """The flows that neither go to the resolver nor to the upstream's HTTPS."""
     known = {f"udp {RESOLVER} 53", *(f"tcp {address} 443" for address in UPSTREAM.values())}
     return {flow: packets for flow, packets in stage.wire.opened(*pod.addresses()).items() if flow not in known}
+
+
+def keys_seen(stage, mark):
+    """The keys that reached the provider, wherever its clients write them."""
+    headers = [request["headers"] for request in stage.seen_since(mark, kind="request")]
+    return [each.get("x-api-key") or each.get("authorization", "").removeprefix("Bearer ") for each in headers]
 
 
 def service_of(stage):

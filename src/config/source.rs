@@ -148,18 +148,49 @@ impl PolicySource {
         match file.file_name().and_then(|name| name.to_str()) {
             Some(REVISION_KEY) => self.revision = Some(one_line(file)?),
             Some(SYNCED_AT_KEY) => self.synced_at = Some(moment(file)?),
-            name => {
-                let bytes = if name == Some(COMPRESSED_KEY) {
-                    decompressed(file, *left)?
-                } else {
-                    read_bytes(file, *left)?
-                };
+            Some(COMPRESSED_KEY) => {
+                let bytes = decompressed(file, *left)?;
+                *left -= bytes.len() as u64;
+                self.files.extend(separated(file, &text(file, bytes)?));
+            }
+            Some(_) | None => {
+                let bytes = read_bytes(file, *left)?;
                 *left -= bytes.len() as u64;
                 self.files.push((file.display().to_string(), text(file, bytes)?));
             }
         }
         Ok(())
     }
+}
+
+/// The documents of a text that holds many, each a text with its number: what one text may hold is bounded for each of
+/// them, not for all. A text without any document stays what it is, and is a mistake where it is parsed.
+fn separated(file: &Path, text: &str) -> Vec<(String, String)> {
+    let mut documents = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        // At the start of a line nothing else in YAML is written so, in no text of several lines either.
+        if line
+            .strip_prefix("---")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+        {
+            documents.push(String::new());
+        }
+        if let Some(document) = documents.last_mut() {
+            document.push_str(line);
+        }
+    }
+    documents.retain(|document| !is_blank(document));
+    if documents.is_empty() {
+        return vec![(file.display().to_string(), text.to_owned())];
+    }
+    let named = |(number, document)| (format!("{} (document {number})", file.display()), document);
+    (1..).zip(documents).map(named).collect()
+}
+
+/// Whether there is nothing in a document: its marker and comments alone.
+fn is_blank(document: &str) -> bool {
+    let content = document.strip_prefix("---").unwrap_or(document);
+    content.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
 }
 
 fn one_line(file: &Path) -> Result<String, Problem> {
@@ -280,8 +311,8 @@ mod tests {
             ("settings", b"not looked at"),
         ]);
         let read = read_policy(dir.path()).unwrap();
-        assert_eq!(names(&read), ["namespace-a.json", COMPRESSED_KEY]);
-        assert_eq!(read.files[1].1, "kind: EgressPolicy\n---\n");
+        assert_eq!(names(&read), ["namespace-a.json", "policies.yaml.gz (document 1)"]);
+        assert_eq!(read.files[1].1, "kind: EgressPolicy\n");
         assert_eq!(read.revision.as_deref(), Some("sha256:0123456789abcdef"));
         assert_eq!(read.synced_at, Some(SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(500)));
     }
@@ -290,6 +321,16 @@ mod tests {
     fn an_operators_directory_may_hold_no_policy() {
         let read = read_policy(directory(&[(REVISION_KEY, b"sha256:00")]).path()).unwrap();
         assert_eq!((names(&read).len(), read.revision.as_deref()), (0, Some("sha256:00")));
+    }
+
+    #[test]
+    fn documents_are_told_apart_by_their_markers_alone() {
+        let text = "# all\n--- # one\na: |\n  ---\n---x: y\n---\n\n---\r\nb: 1\n---";
+        let found = separated(Path::new("p"), text);
+        let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["--- # one\na: |\n  ---\n---x: y\n", "---\r\nb: 1\n"]);
+        assert_eq!(found[1].0, "p (document 2)");
+        assert_eq!(separated(Path::new("p"), "---\n"), [("p".to_owned(), "---\n".to_owned())]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::problem::Problem;
 use crate::{config, pod};
 
 const MAX_BYTES: u64 = 1 << 20;
+/// What the names of the gateway's own variables begin with.
+pub(super) const VARIABLE_PREFIX: &str = "POSTERN_";
 
 /// What the operator runs with.
 #[derive(Debug, Clone, Deserialize)]
@@ -177,6 +179,18 @@ impl Settings {
             let said = format!("`{}` is none of Always, IfNotPresent, Never", gateway.image_pull_policy);
             problems.push(Problem::at("gateway.imagePullPolicy", said).in_file(file));
         }
+        for (at, variable) in gateway.env.iter().enumerate() {
+            let said = match variable.name.as_str() {
+                "" => "a variable without a name; give one".to_owned(),
+                name if name.starts_with(VARIABLE_PREFIX) => {
+                    format!(
+                        "{name} is Postern's to set; remove it, and see gateway.settings for what it would change"
+                    )
+                }
+                _ => continue,
+            };
+            problems.push(Problem::at(format!("gateway.env[{at}].name"), said).in_file(file));
+        }
         let inner = format!("{file} (gateway.settings)");
         let read = config::Settings::parse(&gateway.settings, Path::new(pod::POLICY_DIRECTORY), &inner);
         problems.extend(read.err().unwrap_or_default());
@@ -287,6 +301,20 @@ gateway:
                 "{path} in {told:?}"
             );
         }
+    }
+
+    #[test]
+    fn no_variable_of_postern_s_is_set_in_passing() {
+        let text = GOOD.replace(
+            "image: gateway:test",
+            "image: gateway:test\n  env: [{name: OTEL_SERVICE_NAME, value: a}, {name: POSTERN_INTERCEPT, value: '0'}, {name: ''}]",
+        );
+        let told = said(&text);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].starts_with("config.yaml: gateway.env[1].name: POSTERN_INTERCEPT is Postern's"),
+            "{told:?}"
+        );
     }
 
     #[test]

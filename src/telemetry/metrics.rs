@@ -202,8 +202,13 @@ impl Metrics {
 
     /// Whether the policy in force is the one that the operator stamped on the pod. Where it stamped none, nothing is
     /// said.
-    pub fn policy_programmed(&self, programmed: bool) {
-        self.policy.programmed.with_label_values::<&str>(&[]).set(i64::from(programmed));
+    pub fn policy_programmed(&self, programmed: Option<bool>) {
+        match programmed {
+            Some(programmed) => {
+                self.policy.programmed.with_label_values::<&str>(&[]).set(i64::from(programmed))
+            }
+            None => self.policy.programmed.reset(),
+        }
     }
 
     /// Changed policy files were read.

@@ -163,6 +163,12 @@ fn a_stamp_that_is_not_the_revision_in_force_is_said_and_traffic_goes_on() {
 
     poll("the metric", || programmed().then_some(()));
     assert_eq!(reasons(&pod.gateway), "");
+
+    pod.info.publish(&[("labels", b"app=\"coder\"\n"), ("annotations", b"")]);
+
+    poll("its end", || {
+        (!pod.gateway.admin("/metrics").text().contains("postern_policy_programmed ")).then_some(())
+    });
 }
 
 #[test]

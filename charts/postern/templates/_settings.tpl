@@ -52,11 +52,11 @@
     "webhook" (dict
       "port" (int .Values.webhook.port) "service" "postern-webhook" "certificate" .Values.webhook.certificate.secret
       "source" .Values.webhook.certificate.source "mutating" "postern" "validating" "postern"
-      "drainSeconds" (int .Values.webhook.drainSeconds))
+      "drain" .Values.webhook.drain)
     "admin" (dict "port" 8080)
     "root" (dict "secret" .Values.ca.secret "source" $root "distribution" .Values.ca.distribution)
     "gateway" $gateway
     "redirect" (dict "resources" .Values.redirect.resources)
-    "injection" (dict "hostPaths" .Values.injection.hostPaths)
+    "injection" (dict "hostPaths" .Values.injection.hostPaths "csiDrivers" .Values.injection.csiDrivers)
   | toYaml -}}
 {{- end }}

@@ -191,9 +191,7 @@ pub(super) fn show(condition: &Condition) {
     {
         let facts = condition.facts();
         metrics.policy_in_force(revision, facts.synced_at.unwrap_or(facts.loaded_at));
-        if let Some(stamped) = &facts.expected.stamped {
-            metrics.policy_programmed(stamped == revision);
-        }
+        metrics.policy_programmed(facts.expected.stamped.as_ref().map(|stamped| stamped == revision));
     }
     metrics.interception(match &snapshot.interception {
         Interception::On(_) => label::Interception::Required,

@@ -216,6 +216,8 @@ mod tests {
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         place.brings("agent", "a.pem", &format!("{broken}{corp}"));
         place.brings("agent", "b.pem", "no PEM");
+        // What kubelet makes where the volume holds no such file.
+        fs::create_dir(place.path("own/agent/c.pem")).unwrap();
         assert_eq!(Trusting::default().look(Some(&place.settings())), None);
         assert_eq!(count(&place.read("agent/ca.pem")), 2);
     }

@@ -38,14 +38,11 @@ impl Constraints {
         let (mut names, mut addresses, mut every) = (BTreeSet::new(), BTreeSet::new(), false);
         for pattern in vouched(documents) {
             match pattern {
-                Pattern::Exact(name) => {
-                    names.insert(name.as_str().to_owned());
-                }
-                Pattern::OneLabel(suffix) | Pattern::Labels(suffix) => {
-                    names.insert(format!(".{}", suffix.as_str()));
-                }
                 Pattern::Ip(ip) => {
                     addresses.insert(ip);
+                }
+                Pattern::Exact(_) | Pattern::OneLabel(_) | Pattern::Labels(_) => {
+                    names.extend(written(&pattern))
                 }
                 Pattern::Every => every = true,
             }
@@ -68,10 +65,15 @@ impl Constraints {
         self.names.is_none()
     }
 
-    /// Hosts that did not fit and are not covered, so that gateways deny them: `example.com`, `.example.com` (what lies
-    /// below) and addresses.
-    pub fn left_out(&self) -> &[String] {
-        &self.left_out
+    /// Hosts of a policy that did not fit and are not covered, so that gateways deny them: `example.com`,
+    /// `.example.com` (what lies below) and addresses.
+    pub fn left_out_of(&self, document: &Document) -> Vec<String> {
+        if self.left_out.is_empty() {
+            return Vec::new();
+        }
+        let hosts = vouched(std::slice::from_ref(document));
+        let written = hosts.iter().filter_map(written);
+        written.filter(|host| self.left_out.iter().any(|left| covers(left, host))).collect()
     }
 
     /// What the authors of the policies should know, a sentence each: for the policies' status.
@@ -111,6 +113,24 @@ impl Constraints {
     pub(super) fn addresses(&self) -> &BTreeSet<IpAddr> {
         &self.addresses
     }
+}
+
+/// A host as constraints write it; none for every host.
+fn written(pattern: &Pattern) -> Option<String> {
+    match pattern {
+        Pattern::Exact(name) => Some(name.as_str().to_owned()),
+        Pattern::OneLabel(suffix) | Pattern::Labels(suffix) => Some(format!(".{}", suffix.as_str())),
+        Pattern::Ip(ip) => Some(ip.to_string()),
+        Pattern::Every => None,
+    }
+}
+
+/// Whether what is permitted by the one host would permit the other.
+fn covers(one: &str, other: &str) -> bool {
+    let (parent, name) = (one.trim_start_matches('.'), other.trim_start_matches('.'));
+    one == other
+        || (name == parent && other.starts_with('.'))
+        || name.strip_suffix(parent).is_some_and(|below| below.ends_with('.'))
 }
 
 /// Takes out what does not fit, the last first.
@@ -196,7 +216,7 @@ mod tests {
         let hosts = hosts.iter().map(String::as_str).collect::<Vec<_>>();
         let constraints = Constraints::of(&inspecting(&hosts));
         assert!(names(&constraints).contains(&".region0.example.com"));
-        assert!(!constraints.is_unconstrained() && constraints.left_out().is_empty());
+        assert!(!constraints.is_unconstrained() && constraints.left_out.is_empty());
         let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
         assert!(caveat.contains("everything below region0.example.com"), "{caveat}");
     }
@@ -210,7 +230,10 @@ mod tests {
         assert!(!constraints.is_unconstrained());
         assert_eq!(constraints.addresses().len(), ADDRESSES / 12);
         let kept = constraints.names().unwrap().len() + constraints.addresses().len();
-        assert_eq!(kept + constraints.left_out().len(), 2_600);
+        assert_eq!(kept + constraints.left_out.len(), 2_600);
+        let left_out =
+            constraints.left_out_of(&inspecting(&["name0000.test", "name1999.test", "10.0.2.87"])[0]);
+        assert_eq!(left_out, ["name1999.test", "10.0.2.87"]);
         let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
         assert!(
             caveat.contains("are denied: ") && caveat.contains(" more; inspect them by wildcards"),

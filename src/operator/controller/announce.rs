@@ -50,7 +50,7 @@ impl Controller {
 
     /// Resolves when every namespace had its turn and every pod was asked, or would have been. A status that is written
     /// before says of what nobody has looked at yet that it is not so.
-    async fn settle(&self) {
+    pub(super) async fn settle(&self) {
         self.watched.ready().await;
         let deadline = Instant::now() + SETTLING;
         while Instant::now() < deadline && !self.is_settled() {

@@ -15,8 +15,9 @@ use crate::wire::coding::{Decoder, Limits, Wrote};
 
 /// What the API server takes of values in one ConfigMap.
 const BOUND: usize = 1 << 20;
-/// Beyond this, documents go compressed.
+/// Beyond this many bytes, or documents, they go compressed: a gateway reads 4,096 files at most.
 const PLAIN: usize = 900 << 10;
+const PLAIN_FILES: usize = 4_000;
 /// What a gateway reads of policies at most.
 const DECODED: usize = 16 << 20;
 
@@ -44,7 +45,7 @@ pub(super) fn pack(documents: &BTreeMap<String, Document>, others: usize) -> Res
         .map(|(key, document)| (key.clone(), serde_json::to_string(document).unwrap_or_default()))
         .collect();
     let bytes = texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
-    if bytes + others <= PLAIN {
+    if bytes + others <= PLAIN && texts.len() <= PLAIN_FILES {
         return Ok(Packed { data: texts, binary_data: BTreeMap::new() });
     }
     let joined = texts.into_values().collect::<Vec<_>>().join("\n---\n");
@@ -170,6 +171,39 @@ mod tests {
         assert!(packed.binary_data[pod::COMPRESSED_KEY].0.len() < 512 << 10);
         assert_eq!(pack(&all, 1000).unwrap(), packed, "the same documents are the same bytes");
         assert_eq!(revision(&unpack(&map(packed))), revision(&all));
+    }
+
+    #[test]
+    fn a_gateway_reads_back_what_was_compressed() {
+        let host = |policy: usize, at: usize| {
+            let digest = crate::digest::sha256_hex(format!("{policy}-{at}").as_bytes());
+            format!("\"{}.{}\"", &digest[..32], &digest[32..])
+        };
+        let all: BTreeMap<String, Document> = (0..1_500)
+            .map(|number| {
+                let hosts: Vec<String> = (0..18).map(|at| host(number, at)).collect();
+                let spec = format!(
+                    "{{\"destinations\": [{{\"name\": \"d\", \"action\": \"Tunnel\", \"hosts\": [{}]}}]}}",
+                    hosts.join(",")
+                );
+                let text = format!(
+                    "{{\"apiVersion\": \"postern.dev/v1alpha1\", \"kind\": \"EgressPolicy\", \"metadata\": \
+                     {{\"name\": \"p{number}\", \"namespace\": \"agents\"}}, \"spec\": {spec}}}"
+                );
+                read(&text).unwrap()
+            })
+            .collect();
+        let packed = pack(&all, 1000).unwrap();
+        let compressed = &packed.binary_data[pod::COMPRESSED_KEY].0;
+        assert!(compressed.len() > 800 << 10, "{} bytes", compressed.len());
+
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(pod::COMPRESSED_KEY), compressed).unwrap();
+        let source = crate::config::source::read_policy(directory.path()).unwrap();
+        let documents: Vec<Document> =
+            source.files.iter().flat_map(|(file, text)| document::parse(file, text).unwrap()).collect();
+        assert_eq!(documents.len(), 1_500);
+        assert_eq!(crate::policy::compile::revision(&documents), revision(&all));
     }
 
     #[test]

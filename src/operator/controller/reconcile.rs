@@ -37,7 +37,6 @@ struct Chosen {
 struct Ca {
     data: BTreeMap<String, Vec<u8>>,
     trouble: Option<Trouble>,
-    unconstrained: bool,
 }
 
 impl Controller {
@@ -75,22 +74,24 @@ impl Controller {
         }
         let current = Current::read(&self.client, namespace).await?;
         let chosen = self.choose(&scene, &current);
-        let ca = self.keep_ca(namespace, &chosen.documents, &current, now).await?;
+        let all: Vec<Document> = chosen.documents.values().cloned().collect();
+        let wanted = Constraints::of(&all);
+        let ca = self.keep_ca(namespace, &wanted, &current, now).await?;
         let gathered = self.keep_credentials(namespace, &chosen.documents, &current).await?;
         let synced_at = self.keep_policy(namespace, &chosen, current.policy.as_ref(), now).await?;
         self.metrics
             .ca(namespace, ca.data.get(pod::CA_CERTIFICATE_KEY).and_then(|pem| certificate::not_after(pem)));
-        let all: Vec<Document> = chosen.documents.values().cloned().collect();
         let report = Report {
             revision: revision(&all),
             secrets: digest(&[&ca.data, &gathered.data]),
             synced_at,
+            left_out: left_out(&wanted, &chosen.documents),
+            caveats: wanted.caveats(),
             documents: chosen.documents,
             refused: chosen.refused,
             credentials: gathered.missing,
             sources: gathered.sources,
             trouble: chosen.trouble.or(ca.trouble),
-            unconstrained: ca.unconstrained,
         };
         self.reports.put(namespace, report);
         self.published.notify_one();
@@ -139,28 +140,25 @@ impl Controller {
     async fn keep_ca(
         &self,
         namespace: &str,
-        documents: &BTreeMap<String, Document>,
+        wanted: &Constraints,
         current: &Current,
         now: SystemTime,
     ) -> Result<Ca, ObjectError> {
-        let all: Vec<Document> = documents.values().cloned().collect();
-        let wanted = Constraints::of(&all);
         let issued = current.ca.as_ref();
         let trouble = |reason, message| Ca {
             data: issued.cloned().unwrap_or_default(),
             trouble: Some(Trouble { reason, message }),
-            unconstrained: wanted.is_unconstrained(),
         };
         let missing = || Err("the root CA has not been read yet".to_owned());
         let root = match self.root.now().unwrap_or_else(missing) {
             Ok(root) => root,
             Err(why) => return Ok(trouble("RootUnavailable", format!("no CA can be issued: {why}"))),
         };
-        let Some(due) = root.due(issued, &wanted, now) else {
+        let Some(due) = root.due(issued, wanted, now) else {
             let data = issued.cloned().unwrap_or_default();
-            return Ok(Ca { data, trouble: None, unconstrained: wanted.is_unconstrained() });
+            return Ok(Ca { data, trouble: None });
         };
-        let data = match root.issue(namespace, &wanted, issued, now) {
+        let data = match root.issue(namespace, wanted, issued, now) {
             Ok(data) => data,
             Err(error) => {
                 return Ok(trouble("CaNotIssued", format!("the namespace's CA cannot be issued: {error}")));
@@ -168,7 +166,7 @@ impl Controller {
         };
         apply(&self.client, &objects::secret(namespace, pod::CA_SECRET, &data)).await?;
         tracing::info!(namespace, ?due, "issued the namespace's CA");
-        Ok(Ca { data, trouble: None, unconstrained: wanted.is_unconstrained() })
+        Ok(Ca { data, trouble: None })
     }
 
     async fn keep_credentials(
@@ -223,6 +221,12 @@ impl Controller {
         tracing::info!(namespace, revision, policies, "published the namespace's policies");
         Ok(now)
     }
+}
+
+/// What of each policy the CA has no room for.
+fn left_out(wanted: &Constraints, documents: &BTreeMap<String, Document>) -> BTreeMap<String, Vec<String>> {
+    let of_each = documents.iter().map(|(key, document)| (key.clone(), wanted.left_out_of(document)));
+    of_each.filter(|(_, hosts)| !hosts.is_empty()).collect()
 }
 
 /// A moment as RFC 3339, whole seconds.

@@ -25,8 +25,10 @@ pub(super) struct Report {
     pub(super) sources: BTreeMap<String, Option<String>>,
     /// Why not everything is as policies say.
     pub(super) trouble: Option<Trouble>,
-    /// Whether the namespace's CA may vouch for every name.
-    pub(super) unconstrained: bool,
+    /// What the authors of the namespace's policies should know of its CA, a sentence each.
+    pub(super) caveats: Vec<String>,
+    /// Hosts that the CA has no room for, so that they are denied, by the key of their policy.
+    pub(super) left_out: BTreeMap<String, Vec<String>>,
 }
 
 /// What is wrong with a whole namespace.

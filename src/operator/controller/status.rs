@@ -1,5 +1,6 @@
 //! What a policy's status says, from what became of it in its namespaces. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -14,7 +15,7 @@ use crate::policy::compile::Labels;
 use crate::policy::document::Document;
 use crate::policy::selector::selects;
 
-/// How many pods that do not enforce are listed.
+/// How many pods that do not enforce, or hosts that are left out, are listed.
 const FEW: usize = 10;
 /// The longest message of a condition; Kubernetes allows 32 KiB.
 const LONGEST: usize = 8 << 10;
@@ -129,12 +130,7 @@ fn in_force(refusals: &[(&str, &Refusal)]) -> &'static str {
 
 fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refusal)], tally: &Tally) -> Word {
     let no = |reason, message| Word { holds: false, reason, message };
-    let unconstrained = places.iter().any(|place| place.report.is_some_and(|report| report.unconstrained));
-    let suffix = if unconstrained {
-        " The CA is not constrained to names, since a policy inspects every host."
-    } else {
-        ""
-    };
+    let suffix = caveats(places);
     if reading.candidate.read.is_err()
         || refusals.iter().any(|(_, refusal)| refusal.in_force != InForce::AsWritten)
     {
@@ -155,6 +151,14 @@ fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refus
         if let Some(missing) = report.credentials.get(&reading.candidate.key) {
             return no("CredentialMissing", format!("In namespace {namespace}: {}.", missing.join("; ")));
         }
+        if let Some(hosts) = report.left_out.get(&reading.candidate.key) {
+            let message = format!(
+                "In namespace {namespace}: these hosts are denied, since the namespace's CA has no room for them: {}.\
+                 {suffix}",
+                some(hosts)
+            );
+            return no("HostsLeftOut", message);
+        }
     }
     let Tally { selected, enforcing, drifting, .. } = tally;
     if *selected == 0 {
@@ -172,6 +176,13 @@ fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refus
         (false, true) => no("Drift", format!("{message} Others have not for two minutes.")),
         (false, false) => no("Pending", message),
     }
+}
+
+/// What is to be known of the CAs of these namespaces, each sentence once.
+fn caveats(places: &[Place<'_>]) -> String {
+    let all: BTreeSet<&String> =
+        places.iter().filter_map(|place| place.report).flat_map(|report| &report.caveats).collect();
+    all.iter().map(|caveat| format!(" {caveat}.")).collect()
 }
 
 fn tally(reading: &Reading, places: &[Place<'_>]) -> Tally {
@@ -200,6 +211,15 @@ fn selected(document: &Document, pod: &Seen<'_>) -> bool {
 /// A problem with its field.
 fn place(path: &str, message: &str) -> String {
     if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") }
+}
+
+/// The first few of many.
+fn some(hosts: &[String]) -> String {
+    let shown = hosts.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match hosts.len().saturating_sub(FEW) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn lines(told: impl Iterator<Item = String>) -> String {

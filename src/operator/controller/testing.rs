@@ -80,10 +80,20 @@ impl Cluster {
         let controller =
             Controller::new(client, Arc::new(settings), Arc::new(Metrics::new().unwrap()), watched);
         let mut cluster = Self { server, controller, writers };
+        cluster.listed();
         cluster.namespace("agents", &[("postern.dev/injection", "enabled")]);
         cluster.controller.look_at_root(std::time::SystemTime::now()).await.unwrap();
         cluster.server.forget();
         cluster
+    }
+
+    /// Everything that is watched is listed, and there is nothing yet.
+    fn listed(&mut self) {
+        let Writers { policies, cluster_policies, namespaces, pods, .. } = &mut self.writers;
+        policies.apply_watcher_event(&Event::InitDone);
+        cluster_policies.apply_watcher_event(&Event::InitDone);
+        namespaces.apply_watcher_event(&Event::InitDone);
+        pods.apply_watcher_event(&Event::InitDone);
     }
 
     pub(super) fn namespace(&mut self, name: &str, pairs: &[(&str, &str)]) {
@@ -190,6 +200,8 @@ struct State {
     version: u64,
     asked: Vec<String>,
     refused: Vec<(String, u16)>,
+    /// What somebody else writes just before something is asked: the line, the path, the object.
+    meanwhile: Vec<(String, String, Value)>,
 }
 
 impl Server {
@@ -208,6 +220,11 @@ impl Server {
     /// Refuses what begins so (`PATCH /api/…`) with this status.
     pub(super) fn refuse(&self, begins: &str, status: u16) {
         self.lock().refused.push((begins.to_owned(), status));
+    }
+
+    /// Somebody else creates the object just before this (`POST /api/…`) is asked.
+    pub(super) fn before(&self, line: &str, path: &str, object: Value) {
+        self.lock().meanwhile.push((line.to_owned(), path.to_owned(), object));
     }
 
     /// What was asked since it was forgotten, as `GET /path`.
@@ -247,6 +264,11 @@ impl State {
     fn answer(&mut self, method: &Method, path: &str, apply: bool, body: &Value) -> (u16, Value) {
         let line = format!("{method} {path}");
         self.asked.push(line.clone());
+        let (now, later) =
+            std::mem::take(&mut self.meanwhile).into_iter().partition(|(at, _, _)| *at == line);
+        self.meanwhile = later;
+        let now: Vec<(String, String, Value)> = now;
+        now.into_iter().for_each(|(_, path, object)| self.put(&path, object));
         if let Some((_, status)) = self.refused.iter().find(|(begins, _)| line.starts_with(begins)) {
             return (*status, failure(*status, "refused by the test"));
         }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::fleet::Answer;
 use super::publish::InForce;
@@ -355,4 +356,76 @@ async fn the_root_is_made_once_and_never_over_another_s() {
     cluster.controller.look_at_root(SystemTime::now()).await.unwrap();
     assert_eq!(cluster.server.object(root).unwrap(), made);
     assert_eq!(cluster.server.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn of_two_leaders_that_make_the_root_at_once_the_first_one_s_is_the_root_of_both() {
+    let (root, secrets) = (
+        "/api/v1/namespaces/postern-system/secrets/postern-root-ca",
+        "/api/v1/namespaces/postern-system/secrets",
+    );
+    let theirs = Cluster::new().await.server.object(root).unwrap();
+    let mut cluster = Cluster::new().await;
+    assert_ne!(cluster.server.object(root).unwrap()["data"], theirs["data"]);
+    cluster.server.remove(root);
+    cluster.server.before(&format!("POST {secrets}"), root, theirs.clone());
+
+    cluster.controller.look_at_root(SystemTime::now()).await.unwrap();
+
+    assert_eq!(cluster.server.object(root).unwrap()["data"], theirs["data"]);
+    cluster.policy(&policy("a", INSPECT));
+    cluster.turn().await;
+    assert_eq!(cluster.server.object(CA).unwrap()["data"]["roots.pem"], theirs["data"]["tls.crt"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_status_is_written_before_every_namespace_had_its_turn_and_every_pod_was_asked() {
+    let mut cluster = Cluster::new().await;
+    cluster.policy(&policy("a", TUNNEL));
+    cluster.pod("one", &[]);
+    let mut settled = std::pin::pin!(cluster.controller.settle());
+    let wait = Duration::from_secs(5);
+    assert!(timeout(wait, &mut settled).await.is_err(), "no turn was taken");
+    cluster.turn().await;
+    assert!(timeout(wait, &mut settled).await.is_err(), "the pod was not asked");
+    let wanted = cluster.report().revision.clone();
+    cluster.controller.learn(&cluster.guarded("one"), &wanted, None, Instant::now()).await;
+    assert!(timeout(wait, &mut settled).await.is_ok(), "silence is an answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_nobody_gets_to_holds_statuses_up_for_half_a_minute_at_most() {
+    let cluster = Cluster::new().await;
+    let started = tokio::time::Instant::now();
+    cluster.controller.settle().await;
+    assert!((30..=31).contains(&started.elapsed().as_secs()), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn what_the_ca_cannot_vouch_for_is_in_the_status() {
+    let mut cluster = Cluster::new().await;
+    let hosts = |tier: char| (0..700).map(|at| format!("{tier}{at:06}.test")).collect::<Vec<_>>().join(", ");
+    let inspect = |hosts: &str| format!("destinations: [{{name: d, hosts: [{hosts}], action: Inspect}}]");
+    for tier in ['a', 'b', 'c'] {
+        cluster.policy(&policy(&tier.to_string(), &inspect(&hosts(tier))));
+    }
+    cluster.turn().await;
+    cluster.controller.write_statuses().await;
+    let (_, reason, message) = cluster.condition(&place("a"), "Programmed");
+    assert_eq!(reason, "NoPods");
+    assert!(
+        message.contains("these are denied: ") && message.contains("inspect them by wildcards"),
+        "{message}"
+    );
+    let (status, reason, message) = cluster.condition(&place("c"), "Programmed");
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "HostsLeftOut"));
+    assert!(message.contains("these hosts are denied") && message.contains("c000000.test"), "{message}");
+    assert!(message.contains("c000009.test and 690 more"), "{message}");
+
+    cluster.policy(&policy("b", &inspect("'**'")));
+    cluster.turn().await;
+    cluster.controller.write_statuses().await;
+    let (_, reason, message) = cluster.condition(&place("c"), "Programmed");
+    assert_eq!(reason, "NoPods");
+    assert!(message.contains("The namespace's CA is unconstrained: "), "{message}");
 }

@@ -1,11 +1,12 @@
 //! Postern's own containers: the redirect, which starts before everything, and the gateway, which starts next.
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
 use super::ports::Ports;
 use super::shape::{INIT_CONTAINERS, edit_list, is_true, list, ours, text};
-use crate::operator::settings::Settings;
+use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
 /// The UIDs that gateways are given: those of nobody else, and within what a user namespace maps.
@@ -141,7 +142,7 @@ fn gateway(parts: &Parts<'_>) -> Value {
         "image": parts.settings.gateway.image,
         "imagePullPolicy": parts.settings.gateway.image_pull_policy,
         "args": ["gateway", "--config", settings_file()],
-        "env": variables(),
+        "env": variables(&parts.settings.gateway.env),
         "livenessProbe": probe("/healthz", parts.ports.admin, [20, 10, 6]),
         "ports": [{"containerPort": parts.ports.admin, "name": super::ports::METRICS, "protocol": "TCP"}],
         "readinessProbe": probe("/readyz", parts.ports.admin, [5, 2, 3]),
@@ -179,7 +180,8 @@ fn kept_by_the_redirect(file: &str) -> Value {
     json!({"name": super::volumes::RUN, "mountPath": file, "readOnly": true, "subPath": name})
 }
 
-fn variables() -> Vec<Value> {
+/// Postern's own variables, then those of the settings, which may refer to the ones before them and never replace one.
+fn variables(further: &[EnvVar]) -> Vec<Value> {
     let fields = [
         (pod::POD_NAME_VARIABLE, "metadata.name"),
         (pod::POD_NAMESPACE_VARIABLE, "metadata.namespace"),
@@ -189,7 +191,23 @@ fn variables() -> Vec<Value> {
     ];
     let read = |(name, path)| json!({"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}});
     let intercept = json!({"name": "POSTERN_INTERCEPT", "value": "1"});
-    std::iter::once(intercept).chain(fields.map(read)).collect()
+    let further = further.iter().filter(|variable| !variable.name.starts_with(VARIABLE_PREFIX)).map(filled);
+    std::iter::once(intercept).chain(fields.map(read)).chain(further).collect()
+}
+
+/// A variable as the API server stores it.
+fn filled(variable: &EnvVar) -> Value {
+    let mut variable = variable.clone();
+    variable.value = variable.value.filter(|value| !value.is_empty());
+    if let Some(source) = &mut variable.value_from {
+        if let Some(field) = &mut source.field_ref {
+            field.api_version.get_or_insert_with(|| "v1".to_owned());
+        }
+        if let Some(resource) = &mut source.resource_field_ref {
+            resource.divisor.get_or_insert_with(|| Quantity("0".to_owned()));
+        }
+    }
+    json!(variable)
 }
 
 /// A probe of the admin port: every `period` seconds, given up on after `timeout`, failed after so many in a row. All

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
-use super::testing::{UID, corpus, injected, judged, patched, pod, try_inject};
+use super::testing::{UID, corpus, injected, judged, patched, pod, settings, try_inject};
 use super::ways_around_tests::ways_around;
+use super::{Circumstances, mutate, validate};
 
 #[test]
 fn a_bare_pod_is_injected_whole() {
@@ -64,6 +65,31 @@ fn what_only_a_newer_kubernetes_knows_stays_where_it_was() {
     assert_eq!(pod["spec"]["initContainers"][2]["tomorrow"], 1);
     assert_eq!(pod["spec"]["initContainers"][0]["restartPolicyRules"], Value::Null);
     assert_eq!(pod["spec"]["containers"][0]["securityContext"]["tomorrow"], "kept");
+}
+
+#[test]
+fn variables_of_the_settings_come_after_postern_s_and_replace_none() {
+    let mut settings = settings();
+    let node = json!({"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}});
+    settings.gateway.env = serde_json::from_value(json!([
+        {"name": "OTEL_SERVICE_NAME", "value": "agents"},
+        {"name": "EMPTY", "value": ""},
+        {"name": "POSTERN_INTERCEPT", "value": "0"},
+        node,
+    ]))
+    .unwrap();
+    let around = Circumstances { settings: &settings, namespace: "agents", uid: UID };
+    let bare = pod("bare");
+    let made = patched(&bare, &mutate(&bare, &around).unwrap());
+    let variables = made["spec"]["initContainers"][1]["env"].as_array().unwrap();
+    let posterns = variables.iter().take_while(|one| one["name"].as_str().unwrap().starts_with("POSTERN_"));
+    let posterns = posterns.count();
+    assert_eq!(variables[0], json!({"name": "POSTERN_INTERCEPT", "value": "1"}));
+    let mut stored = node;
+    stored["valueFrom"]["fieldRef"]["apiVersion"] = "v1".into();
+    let further = [json!({"name": "OTEL_SERVICE_NAME", "value": "agents"}), json!({"name": "EMPTY"}), stored];
+    assert_eq!(variables[posterns..], further, "as the API server stores them");
+    assert_eq!(validate(&made, None, &around), Vec::<String>::new());
 }
 
 #[test]
