@@ -1,13 +1,13 @@
 //! Asks gateways what they enforce, at the admin port of their pods.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::stream::FuturesUnordered;
 use http::{Request, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1;
@@ -28,32 +28,40 @@ const ADMIN_PORT: u16 = 15090;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest exposition that is read.
 const BYTES: usize = 1 << 20;
-/// How many pods are asked at once.
-const AT_ONCE: usize = 32;
+/// How many pods are asked at once, of one namespace and in all.
+const OF_A_NAMESPACE: usize = 16;
+const AT_ONCE: usize = 1024;
 /// How often it is looked who is due.
 const TICK: Duration = Duration::from_secs(1);
 /// How long kubelet lets a pod end by itself whose agent may be talking past its gateway.
 const GRACE: u32 = 1;
 
 impl Controller {
-    /// Asks pods for ever.
+    /// Asks pods for ever. Nobody waits for those that do not answer: rounds overlap, and a namespace has so many places
+    /// and no more.
     pub(super) async fn watch_fleet(&self) {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut asking, mut places) = (FuturesUnordered::new(), Places::default());
         loop {
-            tick.tick().await;
-            self.ask_fleet().await;
+            tokio::select! {
+                _ = tick.tick() => {
+                    for (pod, wanted, address) in self.due(Instant::now()) {
+                        if places.take(&pod) {
+                            asking.push(self.ask_one(pod, wanted, address));
+                        }
+                    }
+                    self.count();
+                }
+                Some(pod) = asking.next(), if !asking.is_empty() => places.leave(&pod),
+            }
         }
     }
 
-    async fn ask_fleet(&self) {
-        let due = self.due(Instant::now());
-        let asked = due.into_iter().map(|(pod, wanted, address)| async move {
-            let answer = ask(SocketAddr::new(address, ADMIN_PORT), PATIENCE).await;
-            self.learn(&pod, &wanted, answer, Instant::now()).await;
-        });
-        stream::iter(asked).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
-        self.count();
+    async fn ask_one(&self, pod: Guarded, wanted: String, address: IpAddr) -> Guarded {
+        let answer = ask(SocketAddr::new(address, ADMIN_PORT), PATIENCE).await;
+        self.learn(&pod, &wanted, answer, Instant::now()).await;
+        pod
     }
 
     /// The pods that are to be asked now, and the revision that each should enforce.
@@ -153,6 +161,34 @@ impl Controller {
     }
 }
 
+/// Who is being asked, by namespace.
+#[derive(Debug, Default)]
+struct Places {
+    taken: HashMap<String, HashSet<String>>,
+    count: usize,
+}
+
+impl Places {
+    /// Takes a place for a pod; false where it has one, or there is none left.
+    fn take(&mut self, pod: &Guarded) -> bool {
+        if self.count >= AT_ONCE {
+            return false;
+        }
+        let taken = self.taken.entry(pod.namespace.clone()).or_default();
+        let took = taken.len() < OF_A_NAMESPACE && taken.insert(pod.uid.clone());
+        self.count += usize::from(took);
+        took
+    }
+
+    fn leave(&mut self, pod: &Guarded) {
+        let Some(taken) = self.taken.get_mut(&pod.namespace) else { return };
+        self.count -= usize::from(taken.remove(&pod.uid));
+        if taken.is_empty() {
+            self.taken.remove(&pod.namespace);
+        }
+    }
+}
+
 /// Reads a gateway's metrics; none where it does not answer in time and in bounds.
 async fn ask(address: SocketAddr, patience: Duration) -> Option<Answer> {
     timeout(patience, exposition(address)).await.ok().flatten().map(|text| read(&text))
@@ -245,5 +281,30 @@ mod tests {
     async fn who_does_not_answer_is_not_waited_for() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         assert_eq!(ask(listener.local_addr().unwrap(), Duration::from_millis(10)).await, None);
+    }
+
+    fn pod(namespace: &str, uid: usize) -> Guarded {
+        Guarded {
+            namespace: namespace.to_owned(),
+            name: String::new(),
+            uid: format!("{namespace}-{uid}"),
+            labels: BTreeMap::new(),
+            policy_stamp: None,
+            secrets_stamp: None,
+            address: None,
+            running: true,
+            leaving: false,
+        }
+    }
+
+    #[test]
+    fn one_namespace_does_not_take_the_places_of_another() {
+        let mut places = Places::default();
+        let took = (0..1_000).filter(|number| places.take(&pod("crowded", *number))).count();
+        assert_eq!(took, OF_A_NAMESPACE);
+        assert!(places.take(&pod("other", 0)));
+        assert!(!places.take(&pod("other", 0)), "it is being asked");
+        places.leave(&pod("crowded", 0));
+        assert!(places.take(&pod("crowded", 999)));
     }
 }
