@@ -181,7 +181,7 @@ mod tests {
         };
         let all: BTreeMap<String, Document> = (0..1_500)
             .map(|number| {
-                let hosts: Vec<String> = (0..18).map(|at| host(number, at)).collect();
+                let hosts: Vec<String> = (0..16).map(|at| host(number, at)).collect();
                 let spec = format!(
                     "{{\"destinations\": [{{\"name\": \"d\", \"action\": \"Tunnel\", \"hosts\": [{}]}}]}}",
                     hosts.join(",")
