@@ -285,7 +285,9 @@ def shape(checks):
     for index, name in enumerate(("redirect", "gateway")):
         own = f"spec/initContainers/{index}"
         # Without what postern-secrets would refuse before.
-        bare = changed(good, "spec/initContainers/1/volumeMounts", good["spec"]["initContainers"][0]["volumeMounts"])
+        mounts = good["spec"]["initContainers"][1]["volumeMounts"]
+        open_to_all = [mount for mount in mounts if mount["name"] not in ("postern-ca", "postern-credentials")]
+        bare = changed(good, "spec/initContainers/1/volumeMounts", open_to_all)
         admit(f"the {name} with its own image", bare)
         refuse(
             f"another image of the {name}",
@@ -322,6 +324,18 @@ def shape(checks):
         over, "spec/initContainers/1/volumeMounts/+", {"name": "mine", "mountPath": SETTINGS, "subPath": "settings"}
     )
     refuse("settings mounted over the operator's", over)
+    mine, mounts = {"name": "mine", "configMap": {"name": "mine"}}, "spec/initContainers/1/volumeMounts/+"
+    aside = changed(good, "spec/volumes/+", mine)
+    refuse(
+        "a policy mounted by a way around",
+        changed(aside, mounts, {"name": "mine", "mountPath": "/etc/postern/own-roots/../policy"}),
+    )
+    own = {"name": "postern-ca", "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem", "subPath": "ca-key.pem"}
+    refuse("the gateway's key as an agent's CA", changed(good, mounts, own))
+    for index, name in ((6, "hosts"), (7, "resolv.conf")):
+        own = f"spec/initContainers/1/volumeMounts/{index}"
+        refuse(f"a gateway that shares the agents' {name}", changed(good, own, None))
+        refuse(f"another file as {name}", changed(aside, f"{own}/name", "mine"))
 
 
 def containers(checks):
@@ -444,6 +458,10 @@ def running(checks):
         MERGE,
     )
     checks.admitted("another label", "PATCH", pod, {"metadata": {"labels": {"team": "a"}}}, MERGE)
+    checks.admitted("a pod without a gateway elsewhere", "POST", at(OTHER, "pods"), plain("bare"))
+    bare, pretends = at(OTHER, "pods", "bare"), {"metadata": {"labels": {"postern.dev/injected": "true"}}}
+    checks.refused("postern-images", "a pod without a gateway that pretends to have one", "PATCH", bare, pretends, MERGE)
+    checks.admitted("another label of it", "PATCH", bare, {"metadata": {"labels": {"team": "a"}}}, MERGE)
     refuse = functools.partial(attach, checks, "postern-ephemeral")
     context = ephemeral()["securityContext"]
     attach(checks, None, "an ephemeral container under the same rules", ephemeral())

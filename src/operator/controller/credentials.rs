@@ -11,6 +11,11 @@ use crate::credential::GREATEST;
 use crate::pod;
 use crate::policy::document::{Credential, Document, SecretKeyRef};
 
+/// The most Secrets that are asked for in one namespace: more would keep its policies waiting.
+const MOST_SECRETS: usize = 256;
+/// What the API server takes of values in one Secret.
+const BOUND: usize = 1 << 20;
+
 /// What was found of the credentials of a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
@@ -39,6 +44,9 @@ pub(super) async fn gather(
         if found.contains_key(reference.name.as_str()) || is_own(&reference.name) {
             continue;
         }
+        if found.len() >= MOST_SECRETS {
+            break;
+        }
         let secret = match secrets.get_opt(&reference.name).await {
             Ok(secret) => Ok(secret),
             Err(kube::Error::Api(status)) if status.is_forbidden() => Err(status.message.clone()),
@@ -46,9 +54,11 @@ pub(super) async fn gather(
         };
         found.insert(&reference.name, secret);
     }
-    let mut gathered = Gathered::default();
+    let (mut gathered, mut taken) = (Gathered::default(), 0);
     for (key, credential, reference) in references(documents) {
-        match value(namespace, reference, found.get(reference.name.as_str())) {
+        let value = value(namespace, reference, found.get(reference.name.as_str()));
+        // Those of the cluster's policies come first.
+        match value.and_then(|bytes| within(&mut taken, bytes)) {
             Ok(bytes) => drop(gathered.data.insert(credential.name.clone(), bytes)),
             Err(why) => {
                 let sentence =
@@ -62,6 +72,15 @@ pub(super) async fn gather(
         gathered.sources.insert(name.to_owned(), version);
     }
     Ok(gathered)
+}
+
+/// The value, where it still fits. Without the bound one Secret too many would stop everything of the namespace.
+fn within(taken: &mut usize, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    *taken += bytes.len();
+    if *taken > BOUND {
+        return Err("the namespace's credentials are longer than 1 MiB together: refer to fewer".to_owned());
+    }
+    Ok(bytes)
 }
 
 /// Every credential with a reference, and the key of its policy.
@@ -86,7 +105,11 @@ fn value(
 ) -> Result<Vec<u8>, String> {
     let SecretKeyRef { name, key } = reference;
     let secret = match found {
-        None => return Err(format!("the Secret {name} is Postern's own: name another one")),
+        None if is_own(name) => return Err(format!("the Secret {name} is Postern's own: name another one")),
+        None => {
+            let most = "the namespace's policies refer to more than 256 Secrets";
+            return Err(format!("{most}: put several keys into one, and refer to fewer"));
+        }
         Some(Err(why)) => {
             return Err(format!("the operator may not read the Secret {namespace}/{name}: {why}"));
         }
@@ -106,5 +129,19 @@ fn value(
         )),
         // As it is, a newline at its end too: the gateway reads it as it reads a file.
         Some(value) => Ok(value.0.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_into_one_secret_is_left_out_and_said() {
+        let mut taken = 0;
+        for _ in 0..BOUND / GREATEST {
+            assert!(within(&mut taken, vec![b'x'; GREATEST]).is_ok());
+        }
+        assert!(within(&mut taken, b"x".to_vec()).unwrap_err().contains("longer than 1 MiB together"));
     }
 }

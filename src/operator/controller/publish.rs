@@ -147,6 +147,11 @@ fn settle(
     published.documents = standing;
 }
 
+/// Whether a key of the ConfigMap is that of a policy of the cluster.
+pub(super) fn is_cluster(key: &str) -> bool {
+    key.starts_with("cluster-")
+}
+
 /// How these documents contradict each other for pods of these labels; nothing where they do not.
 fn contradictions(documents: &BTreeMap<String, Document>, pods: &[Labels]) -> Vec<Problem> {
     let all: Vec<Document> = documents.values().cloned().collect();

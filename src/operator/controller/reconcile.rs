@@ -10,7 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use super::credentials::{Gathered, gather};
 use super::objects::{self, Current, ObjectError, apply, delete};
 use super::packing::{Packed, pack, unpack};
-use super::publish::{Refusal, publish};
+use super::publish::{Refusal, is_cluster, publish};
 use super::queue::Turn;
 use super::report::{Report, Trouble};
 use super::watch::Scene;
@@ -127,9 +127,9 @@ impl Controller {
         let (documents, packed, trouble) = match pack(&published.documents, others) {
             Ok(packed) => (published.documents, packed, None),
             Err(error) => {
-                let message = format!("{error}; what was published before stays in force");
-                let packed = pack(&last, others).unwrap_or_default();
-                (last, packed, Some(Trouble { reason: "TooLarge", message }))
+                let (documents, packed, instead) = fallen_back(&published.documents, last, others);
+                let message = format!("{error}; {instead}");
+                (documents, packed, Some(Trouble { reason: "TooLarge", message }))
             }
         };
         Chosen { documents, refused: published.refused, packed, trouble }
@@ -229,6 +229,28 @@ fn left_out(wanted: &Constraints, documents: &BTreeMap<String, Document>) -> BTr
     of_each.filter(|(_, hosts)| !hosts.is_empty()).collect()
 }
 
+/// What is published where not everything fits, and that in words. A namespace's policies, as many as it may have, do not
+/// keep a change of the cluster's from being in force.
+fn fallen_back(
+    wanted: &BTreeMap<String, Document>,
+    last: BTreeMap<String, Document>,
+    others: usize,
+) -> (BTreeMap<String, Document>, Packed, &'static str) {
+    let of_cluster = |documents: &BTreeMap<String, Document>| -> BTreeMap<String, Document> {
+        documents.iter().filter(|(key, _)| is_cluster(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    };
+    let cluster = of_cluster(wanted);
+    let known =
+        |documents: &BTreeMap<String, Document>| revision(&documents.values().cloned().collect::<Vec<_>>());
+    if known(&of_cluster(&last)) != known(&cluster)
+        && let Ok(packed) = pack(&cluster, others)
+    {
+        return (cluster, packed, "the cluster's policies alone are in force");
+    }
+    let packed = pack(&last, others).unwrap_or_default();
+    (last, packed, "what was published before stays in force")
+}
+
 /// A moment as RFC 3339, whole seconds.
 pub(super) fn written(moment: SystemTime) -> String {
     let moment = OffsetDateTime::from(moment);
@@ -252,4 +274,35 @@ fn digest(secrets: &[&BTreeMap<String, Vec<u8>>]) -> String {
     let mut hex = crate::digest::sha256_hex(&all);
     hex.truncate(16);
     format!("sha256:{hex}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{candidate, cluster_policy, policy};
+    use super::*;
+
+    fn documents(texts: &[String]) -> BTreeMap<String, Document> {
+        let candidates = texts.iter().map(|text| candidate(text));
+        candidates.map(|one| (one.key, one.read.unwrap())).collect()
+    }
+
+    fn cluster(action: &str) -> String {
+        cluster_policy(
+            "floor",
+            &format!("destinations: [{{name: d, hosts: [one.example], action: {action}}}]"),
+        )
+    }
+
+    #[test]
+    fn what_a_namespace_adds_past_the_bound_does_not_keep_the_cluster_s_change_out() {
+        let own = policy("a", "destinations: [{name: d, hosts: [two.example], action: Tunnel}]");
+        let last = documents(&[cluster("Tunnel"), own.clone()]);
+        let wanted = documents(&[cluster("Deny"), own.clone()]);
+        let (published, packed, _) = fallen_back(&wanted, last.clone(), 0);
+        assert_eq!(published.keys().collect::<Vec<_>>(), ["cluster-floor.json"]);
+        assert!(packed.data["cluster-floor.json"].contains("Deny"));
+        let unchanged = documents(&[cluster("Tunnel"), own]);
+        let (published, _, said) = fallen_back(&unchanged, last, 0);
+        assert_eq!((published.len(), said), (2, "what was published before stays in force"));
+    }
 }

@@ -31,13 +31,22 @@ pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
     }
 }
 
-/// What is wrong with a change of a pod that has a gateway; of one that has none, nothing is judged: it was there before.
+/// What is wrong with a change of a pod that has a gateway; of one that has none, which was there before, only whether it
+/// is now to be taken for one: the operator would keep a CA for its namespace, and ask it what it enforces.
 pub(super) fn updated(pod: &Value, before: &Value) -> Vec<String> {
     if ours(before, pod::GATEWAY_CONTAINER).is_none() {
-        return Vec::new();
+        let pretends = is_labelled(pod) && !is_labelled(before);
+        let refuse = || {
+            format!(
+                "metadata.labels[{}] is set on a pod without a gateway: remove it, and create the pod anew to have it \
+                 injected",
+                pod::INJECTED_LABEL
+            )
+        };
+        return pretends.then(refuse).into_iter().collect();
     }
     let mut problems = images(pod, before);
-    if text(&pod["metadata"]["labels"], pod::INJECTED_LABEL) != "true" {
+    if !is_labelled(pod) {
         problems.push(format!(
             "metadata.labels[{}] is to stay \"true\": Postern watches the pod by it",
             pod::INJECTED_LABEL
@@ -49,6 +58,10 @@ pub(super) fn updated(pod: &Value, before: &Value) -> Vec<String> {
     }
     problems.extend(refused);
     problems
+}
+
+fn is_labelled(pod: &Value) -> bool {
+    text(&pod["metadata"]["labels"], pod::INJECTED_LABEL) == "true"
 }
 
 /// The pod with its new ephemeral containers as they are made, but for placeholders: of those none is asked.

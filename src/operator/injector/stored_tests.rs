@@ -114,6 +114,15 @@ fn a_pod_that_was_there_before_is_not_judged_by_its_changes() {
 }
 
 #[test]
+fn a_pod_without_a_gateway_is_not_passed_off_as_one_that_has_it() {
+    let before = pod("bare");
+    let labelled = with(&before, "/metadata/labels", json!({"postern.dev/injected": "true"}));
+    let [problem] = &judged_change(&labelled, &before)[..] else { panic!("one problem") };
+    assert!(problem.contains("is set on a pod without a gateway"), "{problem}");
+    assert_eq!(judged_change(&labelled, &labelled), Vec::<String>::new());
+}
+
+#[test]
 fn a_running_pod_keeps_its_images_and_its_label() {
     let before = injected(&pod("init-containers"), UID);
     let change = |pointer: &str, value: Value| judged_change(&with(&before, pointer, value), &before);
