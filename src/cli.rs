@@ -112,7 +112,8 @@ pub struct RedirectArgs {
     /// The gateway's settings, for its ports [default: 15001, 15002, 15053 and 15090].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Copies /etc/hosts and /etc/resolv.conf there, so that the gateway has them as no container of the pod changed them.
+    /// Keeps the name servers of /etc/resolv.conf there, and a hosts file with the loopback alone: what the gateway resolves
+    /// by, which no container of the pod can change.
     #[arg(long, value_name = "DIRECTORY")]
     pub keep_names: Option<PathBuf>,
     /// What programs the rules. Auto is nf_tables, and iptables where the kernel has no nf_tables.

@@ -93,7 +93,7 @@ MATRIX = {
     },
     "narrow rights": {
         "rbac": {"secretNamespaces": ["agents"], "aggregateToEdit": True},
-        "injection": {"hostPaths": ["/var/lib/datasets"], "csiDrivers": ["nfs.csi.k8s.io"]},
+        "injection": {"hostPaths": ["/var/lib/datasets"], "csiDrivers": ["nfs.csi.k8s.io"], "nameservers": ["169.254.20.10"]},
     },
     "without backstops": {"backstops": {"enabled": False}},
     "port-forward allowed": {

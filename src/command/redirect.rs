@@ -20,6 +20,9 @@ use crate::redirect::plan::{Plan, Ports};
 use crate::redirect::rule::Family;
 use crate::redirect::{RedirectError, iptables, nft};
 
+/// The hosts file of a gateway.
+const HOSTS: &[u8] = b"127.0.0.1 localhost\n::1 localhost\n";
+
 /// Where administrators' programs are, whatever PATH says.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
@@ -91,16 +94,16 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Copies what names are resolved by, under the same file names. A file that is not there is kept as an empty one: the
-/// gateway's container mounts both.
+/// Writes what the gateway resolves names by, under the usual file names, for its container to mount: the name servers
+/// as they are now, and a hosts file with the loopback alone, since a pod's aliases are its author's.
 fn keep_names(directory: &Path) -> anyhow::Result<()> {
-    for file in pod::NAME_FILES.map(Path::new) {
-        let copy = directory.join(file.file_name().unwrap_or_default());
-        let text = match fs::read(file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            read => read.with_context(|| format!("{} cannot be read", file.display()))?,
-        };
-        fs::write(&copy, text).with_context(|| format!("{} cannot be written", copy.display()))?;
+    let servers = match fs::read(pod::NAME_SERVERS_FILE) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read.with_context(|| format!("{} cannot be read", pod::NAME_SERVERS_FILE))?,
+    };
+    for (file, text) in [(pod::HOSTS_FILE, HOSTS), (pod::NAME_SERVERS_FILE, servers.as_slice())] {
+        let kept = directory.join(Path::new(file).file_name().unwrap_or_default());
+        fs::write(&kept, text).with_context(|| format!("{} cannot be written", kept.display()))?;
     }
     Ok(())
 }

@@ -131,6 +131,8 @@ pub struct Injection {
     pub host_paths: Vec<String>,
     /// Drivers of inline CSI volumes that pods may have, besides those that hold certificates and secrets alone.
     pub csi_drivers: Vec<String>,
+    /// Name servers that pods may name, a node-local cache's among them; gateways resolve by them.
+    pub nameservers: Vec<String>,
 }
 
 impl Settings {

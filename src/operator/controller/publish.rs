@@ -69,7 +69,8 @@ pub(super) fn key(kind: Kind, name: &str) -> String {
 /// Chooses among the candidates and their last good versions. `pods` are the label sets of the namespace's pods.
 ///
 /// What was accepted before is not disturbed: where policies contradict each other, those that have changed are tried
-/// one after the other, and each that brings a new contradiction goes back to its last good version or stays out.
+/// one after the other, and each that brings a new contradiction goes back to its last good version or stays out. A
+/// namespace's own that contradicts the cluster's stays out whichever came first.
 pub(super) fn publish(
     candidates: &[Candidate],
     last_good: &BTreeMap<String, Document>,
@@ -97,29 +98,51 @@ pub(super) fn publish(
     published
 }
 
-/// Chooses where not all that is wanted goes together.
+/// Chooses where not all that is wanted goes together: first among the cluster's policies, so that no namespace's holds one
+/// of them up, and then among the namespace's beside those.
 fn settle(
     published: &mut Published,
     wanted: &BTreeMap<String, Document>,
     last_good: &BTreeMap<String, Document>,
     pods: &[Labels],
 ) {
-    let kept = last_good.iter().filter(|(key, _)| wanted.contains_key(*key));
-    let mut standing: BTreeMap<String, Document> =
-        kept.map(|(key, document)| (key.clone(), document.clone())).collect();
-    let mut known = contradictions(&standing, pods);
-    let mut waiting: Vec<(&String, &Document)> = wanted
-        .iter()
-        .filter(|(key, document)| standing.get(*key).is_none_or(|last| text(last) != text(document)))
-        .collect();
+    let (mut standing, mut known) = (BTreeMap::new(), Vec::new());
+    for cluster in [true, false] {
+        let of_tier = |(key, _): &(&String, &Document)| is_cluster(key) == cluster;
+        let kept = last_good.iter().filter(of_tier).filter(|(key, _)| wanted.contains_key(*key));
+        let above = standing.clone();
+        let kept = kept.filter(|(key, document)| cluster || goes_with(&above, &known, (key, document), pods));
+        standing.extend(kept.map(|(key, document)| (key.clone(), document.clone())));
+        known = contradictions(&standing, pods);
+        let new = |(key, document): &(&String, &Document)| {
+            standing.get(*key).is_none_or(|last| text(last) != text(document))
+        };
+        let waiting = wanted.iter().filter(of_tier).filter(new).collect();
+        (standing, known) = join(published, (standing, known), waiting, pods);
+    }
+    for problem in known {
+        let refusal = published.refused.entry(problem.file.clone()).or_insert_with(|| Refusal {
+            reason: Reason::Conflict,
+            problems: Vec::new(),
+            in_force: InForce::AsWritten,
+        });
+        refusal.problems.push(problem);
+    }
+    published.documents = standing;
+}
+
+/// Adds to what stands whatever of the waiting brings no new contradiction, and refuses the rest.
+fn join(
+    published: &mut Published,
+    (mut standing, mut known): (BTreeMap<String, Document>, Vec<Problem>),
+    mut waiting: Vec<(&String, &Document)>,
+    pods: &[Labels],
+) -> (BTreeMap<String, Document>, Vec<Problem>) {
     let mut blamed: BTreeMap<String, Vec<Problem>> = BTreeMap::new();
     loop {
         let before = waiting.len();
         waiting.retain(|(key, document)| {
-            let mut with = standing.clone();
-            with.insert((*key).clone(), (*document).clone());
-            let found = contradictions(&with, pods);
-            let fresh: Vec<Problem> = found.iter().filter(|one| !known.contains(one)).cloned().collect();
+            let (with, found, fresh) = added(&standing, &known, (key, document), pods);
             if fresh.is_empty() {
                 (standing, known) = (with, found);
                 return false;
@@ -136,15 +159,30 @@ fn settle(
         let problems = blamed.remove(key).unwrap_or_default();
         published.refused.insert(key.clone(), Refusal { reason: Reason::Conflict, problems, in_force });
     }
-    for problem in known {
-        let refusal = published.refused.entry(problem.file.clone()).or_insert_with(|| Refusal {
-            reason: Reason::Conflict,
-            problems: Vec::new(),
-            in_force: InForce::AsWritten,
-        });
-        refusal.problems.push(problem);
-    }
-    published.documents = standing;
+    (standing, known)
+}
+
+/// What stands with one more document, how that contradicts itself, and which of it is new.
+fn added(
+    standing: &BTreeMap<String, Document>,
+    known: &[Problem],
+    (key, document): (&str, &Document),
+    pods: &[Labels],
+) -> (BTreeMap<String, Document>, Vec<Problem>, Vec<Problem>) {
+    let mut with = standing.clone();
+    with.insert(key.to_owned(), document.clone());
+    let found = contradictions(&with, pods);
+    let fresh = found.iter().filter(|one| !known.contains(one)).cloned().collect();
+    (with, found, fresh)
+}
+
+fn goes_with(
+    standing: &BTreeMap<String, Document>,
+    known: &[Problem],
+    one: (&str, &Document),
+    pods: &[Labels],
+) -> bool {
+    added(standing, known, one, pods).2.is_empty()
 }
 
 /// Whether a key of the ConfigMap is that of a policy of the cluster.
@@ -209,7 +247,7 @@ fn text(document: &Document) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{candidate, labels, policy};
+    use super::super::testing::{candidate, cluster_policy, labels, policy};
     use super::*;
 
     /// Everything candidates would be without contradictions.
@@ -294,6 +332,24 @@ mod tests {
         let refusal = &published.refused["namespace-a.json"];
         assert!(refusal.problems[0].path.starts_with("spec.credentials[0]"));
         assert!(refusal.problems[0].message.contains("-/c"), "{refusal:?}");
+    }
+
+    fn of_cluster(name: &str, spec: &str) -> Candidate {
+        candidate(&cluster_policy(name, spec))
+    }
+
+    #[test]
+    fn no_credential_of_a_namespace_keeps_a_policy_of_the_cluster_out() {
+        let squatting = with_credential("a", "two.example");
+        let last = good(std::slice::from_ref(&squatting));
+        let floor = of_cluster(
+            "floor",
+            "destinations: [{name: d, hosts: [one.example], action: Inspect}, {name: evil, hosts: [evil.example], action: Deny}]\n  credentials: [{name: key, hosts: [one.example], secretKeyRef: {name: s, key: k}}]",
+        );
+        let published = publish(&[floor, squatting], &last, &[]);
+        assert_eq!(published.documents.keys().collect::<Vec<_>>(), ["cluster-floor.json"]);
+        let refusal = &published.refused["namespace-a.json"];
+        assert_eq!((refusal.reason, refusal.in_force), (Reason::Conflict, InForce::Nothing));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::hardening;
 use super::shape::{CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, spec, text};
 use super::{references, volumes};
-use crate::operator::settings::Settings;
+use crate::operator::settings::{Injection, Settings};
 use crate::pod;
 
 /// Containers that other meshes put in, and their annotations.
@@ -24,6 +24,7 @@ pub(super) fn refuse(pod: &Value, settings: &Settings) -> Vec<String> {
     let mut problems = host_namespaces(pod);
     problems.extend(system(pod));
     problems.extend(meshes(pod));
+    problems.extend(resolvers(pod, &settings.injection));
     problems.extend(names(pod));
     problems.extend(hardening::refuse(pod));
     problems.extend(volumes::refuse(pod, &settings.injection));
@@ -86,6 +87,22 @@ fn meshes(pod: &Value) -> Vec<String> {
         problems.push(format!("metadata.labels[{label}] is of a mesh, {remedy}"));
     }
     problems
+}
+
+/// The gateway resolves by the pod's name servers: one of the author's choice would say where names lead.
+fn resolvers(pod: &Value, injection: &Injection) -> Vec<String> {
+    let servers = pod["spec"]["dnsConfig"]["nameservers"].as_array().into_iter().flatten().enumerate();
+    let foreign = servers.filter(|(_, server)| {
+        server.as_str().is_none_or(|server| !injection.nameservers.iter().any(|listed| listed == server))
+    });
+    foreign
+        .map(|(number, server)| {
+            format!(
+                "spec.dnsConfig.nameservers[{number}] is {server}, and the gateway would resolve by it: leave name servers \
+                 to the cluster, or have that one listed in the chart's injection.nameservers"
+            )
+        })
+        .collect()
 }
 
 /// No container of anybody else's has a name that only Postern's have.
