@@ -68,7 +68,7 @@ class Cluster:
 
     def down(self):
         """Ends what an `up` of this or an earlier run started, by the processes it recorded."""
-        for name in STARTED:
+        for name in [*(set(self.processes.names()) - set(STARTED)), *STARTED]:
             if name == "containerd" and self.processes.is_alive(name):
                 self._remove_containers()
             self.processes.stop(name)

@@ -40,7 +40,6 @@ class Stage:
 
     def __exit__(self, *_):
         if not self.keep:
-            self.cluster.processes.stop("outside")
             self.cluster.down()
 
     @property
