@@ -4,8 +4,8 @@
 //! for is bounded by its name constraints and its seven days. Reading and writing the Secrets is the controller's:
 //! nothing here touches the cluster or a clock.
 //!
-//! [`constraints`] says what a namespace's CA may vouch for, [`collapse`] how that is kept short, [`extension`] how it
-//! stands in a certificate; [`root`] reads and makes the root, [`intermediate`] issues below it, [`rotation`] replaces
+//! `constraints` says what a namespace's CA may vouch for, `collapse` how that is kept short, `extension` how it
+//! stands in a certificate; `root` reads and makes the root, `intermediate` issues below it, `rotation` replaces
 //! it.
 
 mod certificate;

@@ -1,9 +1,9 @@
 //! Keeps each namespace's objects as policies, pods and secrets ask for, and says in their status how far that is true.
 //!
-//! [`watch`] hears what changes, [`queue`] says whose turn it is, [`reconcile`] takes it: [`publish`] chooses the
-//! documents, [`packing`] lays them into the ConfigMap, [`credentials`] copies what they refer to. Beside it
-//! [`root`] keeps the root CA, [`stamp`] makes kubelets refresh, [`probe`] asks gateways, [`fleet`] judges what they say,
-//! [`announce`] writes the statuses, [`heartbeat`] vouches.
+//! `watch` hears what changes, `queue` says whose turn it is, `reconcile` takes it: `publish` chooses the
+//! documents, `packing` lays them into the ConfigMap, `credentials` copies what they refer to. Beside it
+//! `root` keeps the root CA, `stamp` makes kubelets refresh, `probe` asks gateways, `fleet` judges what they say,
+//! `announce` writes the statuses, `heartbeat` vouches.
 
 mod announce;
 mod certificate;
