@@ -4,6 +4,7 @@ python3 e2e/cluster/servers.py [--clients] builds what is missing, or unpacks he
 version of Kubernetes.
 """
 
+import fcntl
 import io
 import os
 import re
@@ -32,8 +33,14 @@ def executable(name):
 
 
 def build():
-    """Builds and unpacks what the cache lacks, and says what took how long."""
+    """Builds and unpacks what the cache lacks, and says what took how long. Who comes second waits for the first."""
     BIN.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        fill()
+
+
+def fill():
     clients()
     missing = [name for name in SERVERS if not executable(name).exists()]
     if missing or not executable("etcd").exists():

@@ -491,6 +491,7 @@ mod tests {
         metrics.policy_in_force("r", SystemTime::UNIX_EPOCH);
         metrics.interception(Interception::Off);
         metrics.interception_proven(true);
+        metrics.policy_programmed(Some(true));
         metrics.credential_attached("anthropic");
         metrics.tool_call(Vendor::Anthropic, "Bash", Verdict::Deny);
         metrics.hosted_tool_stripped(Vendor::Anthropic, "web_search_20250305");
