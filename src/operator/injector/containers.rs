@@ -9,9 +9,11 @@ use super::shape::{INIT_CONTAINERS, edit_list, is_true, list, ours, text};
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
-/// The UIDs that gateways are given: those of nobody else, and within what a user namespace maps.
+/// The UIDs that gateways are given: those of nobody else, as many as the API server takes, so that nobody hits one by
+/// trying; in a pod with a user namespace of its own, what that maps.
 const LEAST_UID: u32 = 60_000;
-const GREATEST_UID: u32 = 65_533;
+const GREATEST_UID: u32 = 2_147_483_647;
+const GREATEST_MAPPED_UID: u32 = 65_533;
 
 /// Where kubelet's token would be; the API server mounts it into every container of a pod that asks for it.
 const TOKEN_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -50,15 +52,24 @@ pub(super) fn uid(pod: &Value) -> Option<u32> {
     let arguments = list(ours(pod, pod::REDIRECT_CONTAINER)?, "args");
     let at = arguments.iter().position(|argument| argument == "--uid")?;
     let uid = arguments.get(at + 1)?.as_str()?.parse().ok()?;
-    (LEAST_UID..=GREATEST_UID).contains(&uid).then_some(uid)
+    (LEAST_UID..=greatest_uid(pod)).contains(&uid).then_some(uid)
 }
 
 /// A UID that nobody of the pod asks for, `random` choosing among them.
-pub(super) fn draw(taken: &[u64], random: u32) -> u32 {
-    let count = GREATEST_UID - LEAST_UID + 1;
+pub(super) fn draw(pod: &Value, taken: &[u64], random: u32) -> u32 {
+    let count = greatest_uid(pod) - LEAST_UID + 1;
     let candidates = (0..count).map(|step| LEAST_UID + (random % count + step) % count);
     let mut free = candidates.filter(|uid| !taken.contains(&u64::from(*uid)));
     free.next().unwrap_or(LEAST_UID)
+}
+
+fn greatest_uid(pod: &Value) -> u32 {
+    if has_user_namespace(pod) { GREATEST_MAPPED_UID } else { GREATEST_UID }
+}
+
+/// Whether the pod's users are not the node's.
+pub(super) fn has_user_namespace(pod: &Value) -> bool {
+    pod["spec"]["hostUsers"] == Value::Bool(false)
 }
 
 /// Whether a stored container is the one that was made, but for what the API server itself adds: resources and how they

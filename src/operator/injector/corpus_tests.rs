@@ -95,13 +95,16 @@ fn variables_of_the_settings_come_after_postern_s_and_replace_none() {
 #[test]
 fn a_drawn_uid_is_nobody_elses() {
     let pod = json!({"spec": {
+        "hostUsers": false,
         "securityContext": {"runAsUser": 60_000},
         "containers": [{"name": "a", "securityContext": {"runAsUser": 60_001}}],
     }});
     assert_eq!(super::draw(&pod, 0), 60_002);
     assert_eq!(super::draw(&pod, 5_533), 65_533);
     assert_eq!(super::draw(&pod, 5_534), 60_002);
-    assert_eq!(super::draw(&json!({}), u32::MAX), 60_000 + u32::MAX % 5_534);
+    let many = 2_147_483_647 - 60_000 + 1;
+    assert_eq!(super::draw(&json!({}), many - 1), 2_147_483_647);
+    assert_eq!(super::draw(&json!({}), u32::MAX), 60_000 + u32::MAX % many);
 }
 
 #[test]

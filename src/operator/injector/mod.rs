@@ -96,10 +96,10 @@ pub fn validate(pod: &Value, before: Option<&Value>, circumstances: &Circumstanc
     }
 }
 
-/// A UID for the pod's gateway that nobody of the pod asks for: 60000 to 65533, `random` choosing among them.
+/// A UID for the pod's gateway that nobody of the pod asks for, 60000 or above, `random` choosing among them.
 pub fn draw(pod: &Value, random: u32) -> u32 {
     let taken: Vec<u64> = hardening::users(pod).map(|(_, user)| user).collect();
-    containers::draw(&taken, random)
+    containers::draw(pod, &taken, random)
 }
 
 /// All that is put into one pod.

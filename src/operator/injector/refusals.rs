@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::hardening;
 use super::shape::{CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, spec, text};
-use super::{references, volumes};
+use super::{containers, references, volumes};
 use crate::operator::settings::{Injection, Settings};
 use crate::pod;
 
@@ -25,6 +25,7 @@ pub(super) fn refuse(pod: &Value, settings: &Settings) -> Vec<String> {
     problems.extend(system(pod));
     problems.extend(meshes(pod));
     problems.extend(resolvers(pod, &settings.injection));
+    problems.extend(guessable(pod));
     problems.extend(names(pod));
     problems.extend(hardening::refuse(pod));
     problems.extend(volumes::refuse(pod, &settings.injection));
@@ -101,6 +102,20 @@ fn resolvers(pod: &Value, injection: &Injection) -> Vec<String> {
                 "spec.dnsConfig.nameservers[{number}] is {server}, and the gateway would resolve by it: leave name servers \
                  to the cluster, or have that one listed in the chart's injection.nameservers"
             )
+        })
+        .collect()
+}
+
+/// A user namespace maps so few UIDs that an image whose `USER` is one of them would hit the gateway's in time.
+fn guessable(pod: &Value) -> Vec<String> {
+    if !containers::has_user_namespace(pod) || hardening::user(&spec(pod)).is_some() {
+        return Vec::new();
+    }
+    let unnamed = agents(pod).filter(|agent| hardening::user(agent).is_none());
+    unnamed
+        .map(|agent| {
+            let path = agent.path;
+            format!("{path}.securityContext.runAsUser is missing, and with hostUsers: false the image's user could be the gateway's: name a UID")
         })
         .collect()
 }

@@ -81,7 +81,7 @@ fn of_the_gateway(gateway: &Container, redirect: &Container) -> Vec<String> {
         && gateway.restart_policy.as_deref() == Some("Always")
         && gateway.command.is_none()
         && exempted == Some(&uid.to_string())
-        && (60_000..=65_533).contains(&uid)
+        && uid >= 60_000
         && context.run_as_non_root == Some(true)
         && context.read_only_root_filesystem == Some(true)
         && capabilities.add.is_none()
