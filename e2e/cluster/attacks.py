@@ -6,8 +6,9 @@ import images
 import manifests
 from install import CODER
 from manifests import NAMESPACE as AGENTS
-from manifests import OTHER
-from network import ELSEWHERE
+from manifests import ALLOWED, OTHER
+from network import ELSEWHERE, UPSTREAM
+from outside import INTACT
 from pods import GATEWAY
 from report import Step
 from traffic import CONTAINERS, nothing_left, refused
@@ -20,6 +21,7 @@ OWNED = ["configmap/postern-policy", "secret/postern-ca", "secret/postern-creden
 
 def steps():
     yield Step("A9 A10 H7 an agent attacks from its container", attacked)
+    yield Step("B1 an agent writes the files by which names are resolved", rewrites_names)
     yield Step("A23 an image of the gateway's user", gateways_user)
     yield Step("A12 pods that the wall could not hold", refused_pods)
     yield Step("H1 a pod opts out", opts_out)
@@ -43,6 +45,21 @@ def attacked(stage, step):
     rules = pod.in_network("nft", "list", "table", "inet", "postern")
     step.check("the redirect is as it was", "redirect" in rules, f"{rules.count('counter')} counters")
     nothing_left(stage, step, pod, mark)
+
+
+def rewrites_names(stage, step):
+    """A pod's containers share them, and root writes them; the gateway has its own."""
+    pod, mark = stage.start(manifests.idle("resolver")), stage.mark()
+    stage.wire.clear()
+    wrong = f"{ELSEWHERE[4]} {ALLOWED}"
+    write = f"echo {wrong} >> /etc/hosts; echo nameserver {ELSEWHERE[4]} > /etc/resolv.conf; cat /etc/hosts"
+    said = pod.execute("sh", "-c", write)[1]
+    step.check("the agent writes what its containers share", wrong in said, said)
+    for kind in ("http", "https"):
+        said = pod.probe({"kind": kind, "host": ALLOWED, "address": UPSTREAM[4]})
+        step.check(f"{kind}: its gateway goes where the name leads", said.get("body") == INTACT, said)
+    nothing_left(stage, step, pod, mark)
+    stage.delete("pod", "resolver", AGENTS, wait=False)
 
 
 def gateways_user(stage, step):
