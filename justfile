@@ -104,6 +104,11 @@ _e2e-cluster-as-root:
     @if [ "$(id -u)" = 0 ]; then {{ just_executable() }} e2e-cluster; \
     else echo "e2e-cluster is left out: containers are started by root alone"; fi
 
+# Traces in a real Jaeger, dashboards and alerts in a real Prometheus that scrapes busy gateways and the operator; as root.
+e2e-observability *arguments:
+    cargo build --locked --all-features --bins --tests
+    python3 e2e/observability/run.py {{ arguments }}
+
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
 fuzz-smoke seconds="30":
     command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz

@@ -112,6 +112,9 @@ pub struct RedirectArgs {
     /// The gateway's settings, for its ports [default: 15001, 15002, 15053 and 15090].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Copies /etc/hosts and /etc/resolv.conf there, so that the gateway has them as no container of the pod changed them.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub keep_names: Option<PathBuf>,
     /// What programs the rules. Auto is nf_tables, and iptables where the kernel has no nf_tables.
     #[arg(long, value_enum, ignore_case = true, default_value_t = Backend::Auto)]
     pub backend: Backend,

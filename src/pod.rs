@@ -61,8 +61,12 @@ pub const CREDENTIALS_DIRECTORY: &str = "/etc/postern/credentials";
 pub const OWN_ROOTS_DIRECTORY: &str = "/etc/postern/own-roots";
 /// The downward API: `labels` and `annotations`.
 pub const POD_INFO_DIRECTORY: &str = "/etc/podinfo";
-/// An emptyDir with the status socket.
+/// An emptyDir with the status socket, and [`NAME_FILES`] as they were before any agent ran.
 pub const RUN_DIRECTORY: &str = "/run/postern";
+
+/// What names are resolved by. All containers of a pod share them and may write them, so that the redirect keeps copies
+/// in [`RUN_DIRECTORY`], which the gateway's container mounts over them.
+pub const NAME_FILES: [&str; 2] = ["/etc/hosts", "/etc/resolv.conf"];
 
 /// An emptyDir that the gateway writes and agents read: [`BUNDLE_FILE`], [`ADDED_FILE`] and [`JAVA_FILE`], and the same
 /// below `CONTAINER/` for a container with roots of its own.

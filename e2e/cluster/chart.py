@@ -8,6 +8,8 @@ from network import NODE, within
 from servers import executable
 
 RELEASE, NAMESPACE = "postern", "postern-system"
+# The label of the operator's pods.
+OPERATOR = "app.kubernetes.io/component=operator"
 CHART = images.ROOT / "charts/postern"
 # Of Services and of pods.
 RANGES = ["10.96.0.0/16", "10.244.0.0/16", "fd00:244::/64"]

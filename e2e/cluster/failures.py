@@ -8,6 +8,7 @@ import manifests
 from api import becomes
 from changes import PATIENCE, POLICY, programmed
 from chart import NAMESPACE as SYSTEM
+from chart import OPERATOR
 from install import CODER
 from manifests import ALLOWED, LATER, OTHER, UNNAMED
 from manifests import NAMESPACE as AGENTS
@@ -55,18 +56,12 @@ def gateway_killed(stage, step):
         "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
     )
     requests = [line for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
-    step.check(
-        "the upstream saw the requests that were served, and no other",
-        len(requests) == sum(map(served, heard)),
-        len(requests),
-    )
+    counted = len(requests) == sum(map(served, heard))
+    step.check("the upstream saw the requests that were served, and no other", counted, len(requests))
     foreign = strays(stage, pod)
     step.check("no flow left for anywhere else", not foreign, stage.wire.opened(*pod.addresses()))
-    step.check(
-        "kubelet has started it again, once",
-        pod.status_of(GATEWAY)["restartCount"] == 1,
-        pod.status_of(GATEWAY)["restartCount"],
-    )
+    restarts = pod.status_of(GATEWAY)["restartCount"]
+    step.check("kubelet has started it again, once", restarts == 1, restarts)
     pod.demand_ready()
 
 
@@ -84,9 +79,8 @@ def redirect_deleted(stage, step):
         found = stage.api.found(doomed.path)
         return not found or found["metadata"].get("deletionTimestamp") or found["metadata"]["uid"] != before
 
-    stage.times.record(
-        step, "a pod without its redirect, until the operator deletes it", stage.measured(gone, 120), 120
-    )
+    taken = stage.measured(gone, 2 * PATIENCE)
+    stage.times.record(step, "a pod without its redirect, until the operator deletes it", taken, 2 * PATIENCE)
     events = [said for said in stage.events_of(AGENTS) if "ntercept" in said]
     step.check("an Event says why", events, events)
 
@@ -99,11 +93,8 @@ def operator_rolled(stage, step):
         status, said = stage.kubectl("rollout", "status", "deployment/postern-operator", "-n", SYSTEM, "--timeout=90s")
         heard = load.end()
     step.check("the rollout ends", status == 0, said)
-    step.check(
-        "no request failed meanwhile",
-        heard and all(map(served, heard)),
-        [said for said in heard if not served(said)] or f"{len(heard)} served",
-    )
+    failed = [said for said in heard if not served(said)]
+    step.check("no request failed meanwhile", heard and not failed, failed or f"{len(heard)} served")
     made = stage.start(manifests.idle("after-rollout"))
     step.check("pods are injected as before", GATEWAY in str(made.object()["spec"]["initContainers"]), "Ready")
     stage.delete("pod", made.name, AGENTS, wait=False)
@@ -114,7 +105,8 @@ def leader_killed(stage, step):
     holder = becomes(lambda: leader(stage), PATIENCE)
     name = next((pod.name for pod in stage.pods_of(SYSTEM) if holder.startswith(pod.name)), None)
     step.check("the lease names a replica", name, holder)
-    stage.kubectl("delete", "pod", name, "-n", SYSTEM, "--force", "--grace-period=0")
+    # It has no time to give the lease back.
+    os.kill(stage.pod(name, SYSTEM).process_of("operator"), signal.SIGKILL)
     taken = stage.measured(lambda: leader(stage) not in ("", holder), PATIENCE)
     stage.times.record(step, "a killed leader, until another leads", taken, TAKEOVER)
     edit(stage, step, "led by another, an edit until its status says so")
@@ -131,11 +123,8 @@ def api_away(stage, step):
             said = talk.ask({"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
             step.check("what is not is refused", "error" in said, said)
         stage.cluster.start_api()
-    step.check(
-        "the operator is available again",
-        becomes(lambda: stage.api.take(DEPLOYMENT)["status"].get("availableReplicas") == 2, PATIENCE),
-        "2 replicas",
-    )
+    available = becomes(lambda: stage.api.take(DEPLOYMENT)["status"].get("availableReplicas") == 2, PATIENCE)
+    step.check("the operator is available again", available, "2 replicas")
     edit(stage, step, "after the API server's return, an edit until its status says so")
 
 
@@ -153,11 +142,8 @@ def webhook_unreachable(stage, step):
     finally:
         scale(stage, 2)
     held = becomes(lambda: [pod for pod in stage.pods_of(AGENTS, "app=held") if pod.is_ready()], PATIENCE)
-    step.check(
-        "with the operator back, they start and are injected",
-        held and GATEWAY in str(held[0].object()["spec"]["initContainers"]),
-        [pod.name for pod in held],
-    )
+    names = [each["name"] for each in held[0].object()["spec"]["initContainers"]] if held else []
+    step.check("with the operator back, they start and are injected", GATEWAY in names, names)
     stage.delete("deployment", "free", OTHER, wait=False)
 
 
@@ -175,18 +161,12 @@ def without_webhooks(stage, step):
 
 
 def scale(stage, replicas):
+    def reached():
+        pods = stage.pods_of(SYSTEM, OPERATOR)
+        return len(pods) == replicas and all(pod.is_ready() for pod in pods)
+
     stage.api.merge(DEPLOYMENT, {"spec": {"replicas": replicas}})
-    selector = ",".join(
-        f"{name}={value}" for name, value in stage.api.take(DEPLOYMENT)["spec"]["selector"]["matchLabels"].items()
-    )
-    if not becomes(
-        lambda: (
-            sum(pod.is_ready() for pod in stage.pods_of(SYSTEM, selector))
-            == replicas
-            == len(stage.pods_of(SYSTEM, selector))
-        ),
-        PATIENCE,
-    ):
+    if not becomes(reached, PATIENCE):
         raise RuntimeError(f"the operator does not come to {replicas} replicas: {stage.events_of(SYSTEM)[-5:]}")
 
 

@@ -3,7 +3,7 @@
 import copy
 
 UID = 61234
-SETTINGS = "/etc/postern/policy/settings"
+SETTINGS, RUN = "/etc/postern/policy/settings", "/run/postern"
 LIBRARY = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -44,8 +44,8 @@ def redirect(image):
     context = own_context() | {"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False}
     context["capabilities"] = {"drop": ["ALL"], "add": ["NET_ADMIN"]}
     return {
-        "name": "postern-redirect", "image": image, "args": ["redirect", "--uid", str(UID), "--config", SETTINGS],
-        "securityContext": context, "volumeMounts": [mount("policy", "/etc/postern/policy")],
+        "name": "postern-redirect", "image": image, "args": ["redirect", "--uid", str(UID), "--config", SETTINGS, "--keep-names", RUN],
+        "securityContext": context, "volumeMounts": [mount("policy", "/etc/postern/policy"), {"name": "postern-run", "mountPath": RUN}],
     }  # fmt: skip
 
 
@@ -57,8 +57,10 @@ def gateway(image):
         "podinfo": "/etc/podinfo",
     }
     written = [
-        {"name": "postern-run", "mountPath": "/run/postern"},
+        {"name": "postern-run", "mountPath": RUN},
         {"name": "postern-trust", "mountPath": "/run/postern-trust"},
+        mount("run", "/etc/hosts") | {"subPath": "hosts"},
+        mount("run", "/etc/resolv.conf") | {"subPath": "resolv.conf"},
     ]
     return {
         "name": "postern-gateway", "image": image, "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",

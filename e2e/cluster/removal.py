@@ -3,13 +3,14 @@
 import manifests
 from api import becomes
 from chart import NAMESPACE as SYSTEM
-from chart import RELEASE
+from chart import OPERATOR, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY
 from report import Step
 
 NODE = "e2e-node"
 PATIENCE = 90
+KINDS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"]
 
 
 def steps():
@@ -25,7 +26,7 @@ def upgraded(stage, step):
     step.check("helm upgrade ends", status == 0, said)
     step.check("the policy is the same", stage.policy()["metadata"]["uid"] == before, before)
     # Former replicas answer until the API server asks them no more.
-    becomes(lambda: len(stage.pods_of(SYSTEM, "app.kubernetes.io/component=operator")) == 2, PATIENCE)
+    becomes(lambda: len(stage.pods_of(SYSTEM, OPERATOR)) == 2, PATIENCE)
     pod = stage.start(manifests.idle("after-upgrade"))
     limits = pod.init_container("postern-redirect")["resources"].get("limits", {})
     step.check("new pods are injected with the new values", limits.get("memory") == "96Mi", limits)
@@ -40,17 +41,11 @@ def drained(stage, step):
     chosen = ["--pod-selector=postern.dev/injected=true", "--force", "--delete-emptydir-data", "--timeout=90s"]
     taken = stage.measured(lambda: stage.kubectl("drain", NODE, *chosen)[0] == 0, PATIENCE)
     stage.times.record(step, "a drained node", taken, PATIENCE)
-    step.check(
-        "no injected pod is left on it",
-        not any(pod.is_ready() for pod in stage.pods_of(AGENTS)),
-        [pod.name for pod in stage.pods_of(AGENTS)],
-    )
+    left = [pod.name for pod in stage.pods_of(AGENTS) if pod.is_ready()]
+    step.check("no injected pod is left on it", not left, left)
     stage.kubectl("uncordon", NODE)
-    step.check(
-        "elsewhere (here: again) its Deployment's pods start",
-        becomes(lambda: [pod for pod in ready() if pod.name not in before], PATIENCE),
-        [pod.name for pod in ready()],
-    )
+    again = becomes(lambda: [pod.name for pod in ready() if pod.name not in before], PATIENCE)
+    step.check("once it takes pods again, those of a Deployment start", again, again)
 
 
 def deleted(stage, step):
@@ -62,9 +57,7 @@ def deleted(stage, step):
 def uninstalled(stage, step):
     status, said = stage.chart.uninstall()
     step.check("helm uninstall ends", status == 0, said)
-    left = stage.kubectl(
-        "get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies", "-o", "name"
-    )[1]
+    left = stage.kubectl("get", ",".join(KINDS), "-o", "name")[1]
     step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
     stage.create(manifests.injected_namespace("afterwards"))
     becomes(lambda: stage.api.exists("/api/v1/namespaces/afterwards/serviceaccounts/default"), PATIENCE)

@@ -43,7 +43,8 @@ def main():
     arguments = parse()
     refuse_what_cannot_work()
     # Ended from outside, it still removes what it made.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda number, _: sys.exit(f"ended by {signal.Signals(number).name}"))
     started, checks = time.monotonic(), []
     try:
         with Stage(arguments.keep) as stage:

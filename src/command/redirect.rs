@@ -1,6 +1,7 @@
 //! `postern redirect`: makes the gateway the only way out of this network namespace.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use super::output;
 use crate::cli::{Backend, Output, RedirectArgs};
 use crate::config::Settings;
 use crate::config::dns::DNS_PORT;
+use crate::pod;
 use crate::problem::Problem;
 use crate::redirect::apply::{self, Choice, InForce, Ipv6InForce};
 use crate::redirect::plan::{Plan, Ports};
@@ -69,6 +71,9 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
         output::print(output, &text, &Rules { rules: &text })?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(directory) = args.keep_names.as_deref().filter(|_| !args.instead.verify) {
+        keep_names(directory)?;
+    }
     let choice = choice(args.backend);
     let in_force = if args.instead.verify {
         match apply::verify(&plan, choice, &directories) {
@@ -84,6 +89,20 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
     let report = Report::new(&plan, &in_force);
     output::print(output, &report.text(), &report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Copies what names are resolved by, under the same file names. A file that is not there is kept as an empty one: the
+/// gateway's container mounts both.
+fn keep_names(directory: &Path) -> anyhow::Result<()> {
+    for file in pod::NAME_FILES.map(Path::new) {
+        let copy = directory.join(file.file_name().unwrap_or_default());
+        let text = match fs::read(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.with_context(|| format!("{} cannot be read", file.display()))?,
+        };
+        fs::write(&copy, text).with_context(|| format!("{} cannot be written", copy.display()))?;
+    }
+    Ok(())
 }
 
 fn remove(directories: &[PathBuf], output: Output) -> anyhow::Result<ExitCode> {

@@ -155,6 +155,24 @@ impl Drop for Namespace {
 }
 
 #[test]
+fn what_names_are_resolved_by_is_kept_where_agents_do_not_write() {
+    let Some(namespace) = Namespace::new() else { return };
+    let kept = namespace.place.path().join("kept");
+    fs::create_dir(&kept).unwrap();
+    let arguments = ["--keep-names", kept.to_str().unwrap()];
+    assert_eq!(namespace.redirect(&[&arguments[..], &["--dry-run"]].concat()).code, Some(0));
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 0, "a dry run writes nothing");
+    namespace.program(&arguments);
+    for name in ["hosts", "resolv.conf"] {
+        let shared = fs::read(format!("/etc/{name}")).unwrap_or_default();
+        assert_eq!(fs::read(kept.join(name)).unwrap(), shared, "{name}");
+    }
+    let said = namespace.redirect(&["--keep-names", "/nowhere"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("/nowhere/hosts cannot be written"), "{said:?}");
+}
+
+#[test]
 fn arguments_that_make_no_plan_are_refused_in_one_sentence() {
     let place = Place::new();
     for (arguments, sentence) in [

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::policy::name::DnsName;
 
-/// Those of /etc/resolv.conf, which all containers of a pod share; none where it cannot be read.
+/// Those of /etc/resolv.conf, which all containers of a pod begin with; none where it cannot be read.
 pub(super) fn domains() -> Vec<DnsName> {
     search(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
 }

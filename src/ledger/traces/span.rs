@@ -43,7 +43,9 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
         let kind = http.status.filter(|status| *status >= 400).map(|status| status.to_string());
         attributes.push(KeyValue::new(names::ERROR, kind.unwrap_or_else(|| "stream".to_owned())));
     }
-    let events = before.iter().chain([last]).flat_map(decisions).take(EVENTS).collect();
+    // What ends an exchange that went through says all that was changed once more.
+    let told = |event: &&Event| event.kind != Kind::Transform || last.kind != Kind::Response;
+    let events = before.iter().filter(told).chain([last]).flat_map(decisions).take(EVENTS).collect();
     let builder = SpanBuilder::from_name(name(last))
         .with_kind(SpanKind::Client)
         .with_start_time(time(exchange.time()))

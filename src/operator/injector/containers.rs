@@ -93,6 +93,8 @@ fn redirect(parts: &Parts<'_>) -> Value {
         parts.uid.to_string(),
         "--config".to_owned(),
         settings_file(),
+        "--keep-names".to_owned(),
+        pod::RUN_DIRECTORY.to_owned(),
     ];
     if !parts.inbound.is_empty() {
         let ports: Vec<String> = parts.inbound.iter().map(u16::to_string).collect();
@@ -117,7 +119,10 @@ fn redirect(parts: &Parts<'_>) -> Value {
         },
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [mount(pod::POLICY_CONFIG_MAP, pod::POLICY_DIRECTORY)],
+        "volumeMounts": [
+            mount(pod::POLICY_CONFIG_MAP, pod::POLICY_DIRECTORY),
+            json!({"name": super::volumes::RUN, "mountPath": pod::RUN_DIRECTORY}),
+        ],
     })
 }
 
@@ -130,6 +135,7 @@ fn gateway(parts: &Parts<'_>) -> Value {
         json!({"name": super::volumes::RUN, "mountPath": pod::RUN_DIRECTORY}),
         json!({"name": super::volumes::TRUST, "mountPath": pod::TRUST_DIRECTORY}),
     ];
+    mounts.extend(pod::NAME_FILES.map(kept_by_the_redirect));
     mounts.extend_from_slice(parts.own_roots);
     json!({
         "name": pod::GATEWAY_CONTAINER,
@@ -166,6 +172,12 @@ fn settings_file() -> String {
 
 fn mount(volume: &str, path: &str) -> Value {
     json!({"name": volume, "mountPath": path, "readOnly": true})
+}
+
+/// A file in the place of the one that agents write too.
+fn kept_by_the_redirect(file: &str) -> Value {
+    let name = file.rsplit('/').next();
+    json!({"name": super::volumes::RUN, "mountPath": file, "readOnly": true, "subPath": name})
 }
 
 /// Postern's own variables, then those of the settings, which may refer to the ones before them and never replace one.

@@ -1,6 +1,6 @@
 //! The ways around the gateway that a stored pod may leave, told from the typed pod and independently of the injector.
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, SecurityContext};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, SecurityContext, VolumeMount};
 
 /// Sentences, for people who read a failed test; none where the gateway is the only way out.
 pub(super) fn ways_around(pod: &Pod) -> Vec<String> {
@@ -91,7 +91,16 @@ fn of_the_gateway(gateway: &Container, redirect: &Container) -> Vec<String> {
     let leaks = gateway.volume_mounts.iter().flatten().any(|mount| {
         mount.mount_path.starts_with("/etc/postern/own-roots/") && mount.name.starts_with("postern-")
     });
+    let kept = |mount: &&VolumeMount| {
+        mount.name == "postern-run"
+            && mount.read_only == Some(true)
+            && mount.mount_path.strip_prefix("/etc/") == mount.sub_path.as_deref()
+    };
+    let kept = gateway.volume_mounts.iter().flatten().filter(kept).map(|mount| mount.mount_path.as_str());
     let mut ways = Vec::new();
+    if !kept.eq(["/etc/hosts", "/etc/resolv.conf"]) {
+        ways.push("agents write what the gateway resolves names by".to_owned());
+    }
     if !expected {
         ways.push("the gateway is another".to_owned());
     }

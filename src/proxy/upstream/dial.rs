@@ -135,7 +135,8 @@ impl Dialer {
     }
 }
 
-/// Where names stand that no DNS server knows, `hostAliases` of a pod among them.
+/// Where names stand that no DNS server knows, `hostAliases` of a pod among them. In a pod it is a copy from before the
+/// agents ran, who may write the one that they share.
 const HOSTS: &str = "/etc/hosts";
 
 /// Asks the hosts file, then the system's resolver. The name is complete: resolv.conf's search domains, which could
