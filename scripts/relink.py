@@ -8,6 +8,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 
 def main():
@@ -17,9 +18,10 @@ def main():
     (source,) = (target["src_path"] for target in package["targets"] if target["name"] == executable and "bin" in target["kind"])
     # What is there twice is there once for a procedural macro: no executable names it itself.
     linked = {name: built[identity][0] for identity, name in names.items() if len(built.get(identity, [])) == 1}
-    library = linked[package["name"]]
     externs = [word for name, file in linked.items() for word in ("--extern", f"{name}={file}")]
-    crates = ["-L", f"dependency={library.rpartition('/')[0]}", *externs]
+    # Cargo lays what was asked for beside the directory in which everything is.
+    beside = Path(linked[package["name"]]).parent
+    crates = ["-L", f"dependency={beside}", "-L", f"dependency={beside / 'deps'}", *externs]
     shape = ["--edition", package["edition"], "--crate-name", executable.replace("-", "_"), "--crate-type", "bin"]
     static = ["-C", "target-feature=+crt-static", "-C", "strip=symbols", "--cap-lints", "allow"]
     subprocess.run(["rustc", *shape, *static, *crates, "-o", output, source], check=True)
