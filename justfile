@@ -128,10 +128,5 @@ bench-redirect:
     cargo bench --locked --bench gateway --no-run
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
-# The same for whoever runs everything: left out, and said so, where that is not root.
-_e2e-observability-as-root:
-    @if [ "$(id -u)" = 0 ]; then {{ just_executable() }} e2e-observability; \
-    else echo "e2e-observability is left out: network namespaces are made by root alone"; fi
-
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts lint docs check-generated constraints sdks e2e-chart _e2e-observability-as-root _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts lint docs check-generated constraints sdks e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
