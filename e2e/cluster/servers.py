@@ -35,7 +35,7 @@ def executable(name):
 def build():
     """Builds and unpacks what the cache lacks, and says what took how long. Who comes second waits for the first."""
     BIN.mkdir(parents=True, exist_ok=True)
-    with open(CACHE / "lock", "w") as lock:
+    with open(CACHE / "build.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         fill()
 
