@@ -1,4 +1,4 @@
-"""Runs what is proven on an API server without a node: of the chart rendering, backstops and lifecycle, of the operator two replicas.
+"""Runs what is proven on an API server without a node: of the chart its definitions, rendering, backstops and lifecycle, of the operator two replicas.
 
 python3 e2e/cluster/alone.py    # etcd and kube-apiserver on loopback, ended again; KVER chooses the version of Kubernetes
 
@@ -19,7 +19,7 @@ from commands import run, tried
 from processes import Processes
 from servers import executable
 
-PARTS = ["rendering.py", "backstops.py", "lifecycle.py", "replicas.py"]
+PARTS = ["crds.py", "rendering.py", "backstops.py", "lifecycle.py", "replicas.py"]
 LOOPBACK = "127.0.0.1"
 STARTED = ["kube-apiserver", "etcd"]
 PATIENCE = 60
