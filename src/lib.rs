@@ -12,6 +12,7 @@ pub mod cli;
 pub mod command;
 
 pub mod call;
+mod clients;
 mod digest;
 pub mod event;
 mod fold;

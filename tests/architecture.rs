@@ -22,6 +22,7 @@ struct Rule {
 const PURE: &[&str] = &[
     "yaml",
     "pod",
+    "clients",
     "fold",
     "digest",
     "call",

@@ -12,21 +12,7 @@ pub(in crate::command) const MARK: &str = "POSTERN_RUN";
 const PROXIES: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
-/// Whose value replaces the roots a client has, so that it holds all of them.
-pub(in crate::command) const BUNDLES: &[&str] = &[
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "AWS_CA_BUNDLE",
-    "CODEX_CA_CERTIFICATE",
-    "CARGO_HTTP_CAINFO",
-    "PIP_CERT",
-    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-];
-
-/// Whose value is added to the roots a client has.
-pub(in crate::command) const ADDED_ROOTS: &[&str] = &["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
+pub(in crate::command) use crate::clients::{ADDED_ROOTS, WHOLE_ROOTS as BUNDLES};
 
 /// Like [`BUNDLES`], of fewer clients: replaced where they are set, since they would win.
 const RARE_BUNDLES: &[&str] =

@@ -35,7 +35,7 @@ pub(super) fn find(pod: &Value) -> Vec<OwnRoot> {
     let mut found = Vec::new();
     for agent in agents(pod) {
         let mut own = kept(pod, &agent);
-        for name in WHOLE.into_iter().chain(ADDED) {
+        for name in WHOLE.iter().chain(ADDED) {
             let Some(root) = named(&agent, name).filter(|root| is_readable(pod, &agent, root)) else {
                 continue;
             };
@@ -80,7 +80,7 @@ fn kept(pod: &Value, agent: &Located<'_>) -> Vec<OwnRoot> {
     let read = |mount: &Value| {
         let file = below(text(mount, "mountPath"), &directory)?.to_owned();
         let (volume, sub_path) = (text(mount, "name").to_owned(), text(mount, "subPath").to_owned());
-        let known = WHOLE.into_iter().chain(ADDED).any(|name| file == format!("{name}.pem"));
+        let known = WHOLE.iter().chain(ADDED).any(|name| file == format!("{name}.pem"));
         let root = OwnRoot { container: agent.name().to_owned(), file, volume, sub_path };
         (known && is_readable(pod, agent, &root)).then_some(root)
     };

@@ -7,21 +7,7 @@ use super::shape::{Located, agents, edit_agents, list, set_variable, text, varia
 use super::volumes::mount_trust;
 use crate::pod;
 
-/// Variables whose file stands in the place of the client's own roots.
-pub(super) const WHOLE: [&str; 9] = [
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "AWS_CA_BUNDLE",
-    "CODEX_CA_CERTIFICATE",
-    "CARGO_HTTP_CAINFO",
-    "PIP_CERT",
-    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-];
-
-/// Variables whose file is added to the client's own roots.
-pub(super) const ADDED: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
+pub(super) use crate::clients::{ADDED_ROOTS as ADDED, WHOLE_ROOTS as WHOLE};
 
 /// The options that every Java machine reads.
 pub(super) const JAVA: &str = "JAVA_TOOL_OPTIONS";
@@ -72,7 +58,7 @@ pub(super) fn warnings_of(container: &Located<'_>, own_roots: &[OwnRoot]) -> Vec
             WHOLE[0]
         ));
     }
-    for name in WHOLE.into_iter().chain(ADDED) {
+    for name in WHOLE.iter().chain(ADDED) {
         let Some(entry) = variable(container.value, name) else { continue };
         let value = text(entry, "value");
         if !entry["valueFrom"].is_null() {
