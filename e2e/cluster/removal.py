@@ -61,7 +61,11 @@ def uninstalled(stage, step):
     step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
     stage.create(manifests.injected_namespace("afterwards"))
     becomes(lambda: stage.api.exists("/api/v1/namespaces/afterwards/serviceaccounts/default"), PATIENCE)
-    pod = stage.start(manifests.idle("agent", "afterwards"))
+    # The API server forgets an admission policy a moment after it is gone.
+    bare = manifests.idle("agent", "afterwards")
+    forgotten = stage.measured(lambda: stage.apply(bare)[0] == 0, PATIENCE)
+    step.check("the API server asks them no more", forgotten is not None, forgotten)
+    pod = stage.pod("agent", "afterwards").demand_ready()
     names = [each["name"] for each in pod.object()["spec"].get("initContainers", [])]
     step.check("pods of a labelled namespace start, without a gateway", GATEWAY not in names, names)
     crds = stage.kubectl("get", "crd", "-o", "name")[1]
