@@ -79,6 +79,7 @@ const WORLD: &[&str] = &[
     "proxy",
     "dns",
     "bind",
+    "capacity",
     "route",
     "tls",
     "config",
@@ -125,6 +126,7 @@ const RULES: &[Rule] = &[
         forbidden: &[
             "crate::proxy",
             "crate::bind",
+            "crate::capacity",
             "crate::route",
             "crate::tls",
             "crate::redirect::apply",

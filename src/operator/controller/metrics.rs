@@ -18,6 +18,7 @@ pub struct Metrics {
     root_not_after: IntGaugeVec,
     reconciles: IntCounterVec,
     webhook_requests: IntCounterVec,
+    webhook_closed: IntCounter,
     webhook_certificate: IntGaugeVec,
     leader: IntGauge,
     deleted: IntCounter,
@@ -77,6 +78,13 @@ impl Metrics {
                 "Questions of the API server.",
                 &["path", "verdict"],
             )?,
+            webhook_closed: registered(
+                r,
+                IntCounter::new(
+                    name("webhook_connections_closed_total"),
+                    "Connections to the webhook that were closed to make room for others.",
+                )?,
+            )?,
             webhook_certificate: gauges(
                 r,
                 "webhook_certificate_not_after_timestamp_seconds",
@@ -116,6 +124,11 @@ impl Metrics {
     /// The API server asked at this path of the webhook.
     pub fn webhook(&self, path: &str, verdict: Verdict) {
         self.webhook_requests.with_label_values(&[path, verdict.word()]).inc();
+    }
+
+    /// A connection to the webhook was closed to make room for another.
+    pub fn webhook_closed(&self) {
+        self.webhook_closed.inc();
     }
 
     /// When the certificate that the webhook serves with expires.
