@@ -4,6 +4,7 @@ import json
 
 import images
 import manifests
+from api import PATIENCE, becomes
 from install import CODER
 from manifests import NAMESPACE as AGENTS
 from manifests import ALLOWED, OTHER
@@ -166,6 +167,9 @@ def writers(stage, step):
             said = stage.kubectl("auth", "can-i", verb, resource, "-n", AGENTS, f"--as={SERVICE_ACCOUNT}")[1].strip()
             step.check(f"the agent's service account may not {verb} {resource}", said.endswith("no"), said)
     stage.kubectl("create", "rolebinding", USER, "--clusterrole=admin", f"--user={USER}", "-n", AGENTS)
+    # The API server learns of rights a moment after they are given; who has none is refused for another reason.
+    may = lambda: stage.kubectl("auth", "can-i", "patch", "secrets", "-n", AGENTS, f"--as={USER}")[0] == 0
+    step.check("twin: the namespace's admin may change Secrets", becomes(may, PATIENCE), USER)
     label = {"metadata": {"labels": {"changed": "yes"}}}
     for who, person in (("the namespace's admin", [f"--as={USER}"]), ("the cluster's", [])):
         for name in OWNED:
@@ -219,7 +223,7 @@ def pod_security(stage, step):
     for level in ("baseline", "restricted"):
         name = f"level-{level}"
         labels = {"postern.dev/injection": "enabled", "pod-security.kubernetes.io/enforce": level}
-        stage.create(manifests.namespace(name, **labels))
+        stage.create_namespace(manifests.namespace(name, **labels))
         status, said = stage.apply(manifests.idle("agent", name))
         step.check(
             f"a namespace at {level}: the pod is refused, and NET_ADMIN is named",
