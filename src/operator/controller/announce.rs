@@ -12,10 +12,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::Controller;
-use super::fleet::State;
-use super::guarded::Guarded;
 use super::objects::{MANAGER, said};
 use super::policies::{Reading, resource, selects_namespace, word};
+use super::probe::Sighted;
 use super::report::Report;
 use super::rota::in_turn;
 use super::status::{Place, Seen, status};
@@ -39,9 +38,6 @@ const NOTE: usize = 1000;
 /// The statuses that were written lately, by the UIDs of the policies.
 #[derive(Debug, Default)]
 pub(super) struct Written(Mutex<HashMap<String, (Status, Instant)>>);
-
-/// A pod, and where it stands where it was asked.
-type Sighted = (Arc<Guarded>, Option<(State, bool)>);
 
 /// A status that is not what it should be.
 struct Change {

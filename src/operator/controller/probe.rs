@@ -134,8 +134,8 @@ impl Controller {
         }
     }
 
-    /// All pods, and where each stands; nothing of one that was never asked.
-    pub(super) fn sights(&self) -> Vec<(Arc<Guarded>, Option<(State, bool)>)> {
+    /// All pods, and where each stands.
+    pub(super) fn sights(&self) -> Vec<Sighted> {
         let reports = self.reports.all();
         let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let pods = self.watched.pods().into_iter().map(|pod| {
@@ -163,6 +163,10 @@ impl Controller {
         self.metrics.namespaces(self.reports.all().len());
     }
 }
+
+/// A pod, where it stands, and whether it has been without the revision for too long; nothing of one that was never
+/// asked.
+pub(super) type Sighted = (Arc<Guarded>, Option<(State, bool)>);
 
 /// Who is being asked, by namespace.
 #[derive(Debug, Default)]
