@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 CONNECTIONS = 8
 PATIENCE = 60
+# API servers close connections that are idle for 90 s.
+IDLE = 30
 MERGE = "application/merge-patch+json"
 MAPS = "/api/v1/configmaps?fieldSelector=metadata.name%3Dpostern-policy"
 # Where the operator asks gateways.
@@ -32,17 +34,25 @@ class Client:
 
     def ask(self, method, path, body=None, kind="application/json"):
         """The answer, which must be a good one."""
-        try:
-            connection = self.idle.get_nowait()
-        except queue.Empty:
-            connection = self.connection()
+        connection = self._taken()
         connection.request(method, path, None if body is None else json.dumps(body), {"content-type": kind})
         answer = connection.getresponse()
         text = answer.read().decode()
-        self.idle.put(connection)
+        self.idle.put((connection, time.monotonic()))
         if answer.status >= 300:
             raise RuntimeError(f"{method} {path}: {answer.status} {text[:300]}")
         return json.loads(text) if "json" in answer.headers["content-type"] else text
+
+    def _taken(self):
+        """A connection that the API server has not closed for want of use."""
+        while True:
+            try:
+                connection, used = self.idle.get_nowait()
+            except queue.Empty:
+                return self.connection()
+            if time.monotonic() - used < IDLE:
+                return connection
+            connection.close()
 
     def merge(self, path, body):
         return self.ask("PATCH", path, body, MERGE)

@@ -26,6 +26,7 @@ from replicas import SYSTEM, Replica, Report, kubectl, namespace
 RESTING = 20
 ROUNDS = 5
 PATIENCE = 300
+ESTABLISHED = 30
 # What a quiet namespace may wait while another one is noisy: for its ConfigMap, and for the stamps of its pods.
 PUBLISHED, STAMPED = 5, 10
 
@@ -235,9 +236,8 @@ def noise_holds_nobody_up(report, figures, crowd, maps):
 
 def definitions(client, operator):
     status, said = kubectl("apply", "-f", "-", given=run(operator, "crds"))
-    if status == 0:
-        status, said = kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    if status != 0:
+    served = ("get", "egresspolicies,clusteregresspolicies", "--all-namespaces")
+    if status != 0 or not becomes(lambda: kubectl(*served)[0] == 0, ESTABLISHED):
         raise RuntimeError(said)
     client.ask("POST", "/api/v1/namespaces", namespace(SYSTEM))
 

@@ -47,7 +47,7 @@ struct Change {
 }
 
 impl Controller {
-    /// Keeps statuses for ever. It rests as long as a look took, so that looking is not all that the operator does.
+    /// Keeps statuses for ever. It rests as long as looking took, so that looking is not all that the operator does.
     pub(super) async fn keep_statuses(&self) {
         self.settle().await;
         let (mut looked, mut took) = (Instant::now(), Duration::ZERO);
@@ -56,8 +56,9 @@ impl Controller {
             tokio::time::sleep(PERIOD.max(took)).await;
             if self.take_outdated() || looked.elapsed() >= RESYNC {
                 looked = Instant::now();
-                last = self.write_statuses(&last).await;
+                let changed = self.changed_statuses().await;
                 took = looked.elapsed();
+                last = self.write_statuses(changed, &last).await;
             }
         }
     }
@@ -79,12 +80,10 @@ impl Controller {
         self.watched.injected().keys().all(turned) && self.is_fleet_asked()
     }
 
-    /// Writes a round of the statuses that are not what they should be, beginning after the namespace `last`. Answers
-    /// the namespace of the one that was written last.
-    pub(super) async fn write_statuses(&self, last: &str) -> String {
-        let changed = self.changed_statuses().await;
-        let all: usize = changed.values().map(Vec::len).sum();
-        if all > ROUND {
+    /// Writes a round of statuses, beginning after the namespace `last`. Answers the namespace of the one that was
+    /// written last.
+    async fn write_statuses(&self, changed: BTreeMap<String, Vec<Change>>, last: &str) -> String {
+        if changed.values().map(Vec::len).sum::<usize>() > ROUND {
             self.outdated();
         }
         let mut written = last.to_owned();
@@ -93,6 +92,13 @@ impl Controller {
             written = reading.namespace.clone().unwrap_or_default();
         }
         written
+    }
+
+    /// Writes what is to be written now.
+    #[cfg(test)]
+    pub(super) async fn announce(&self) {
+        let changed = self.changed_statuses().await;
+        self.write_statuses(changed, "").await;
     }
 
     /// The statuses that are not what they should be, by namespace; those of the cluster's policies under no name.

@@ -82,11 +82,15 @@ impl Controller {
                 continue;
             }
             let stamp = Stamp { policy: report.revision.clone(), secrets: report.secrets.clone() };
-            if is_due(&stamp, recent.get(&pod.uid), now) {
-                waiting.entry(pod.namespace.clone()).or_default().push((pod, stamp));
+            let given = recent.get(&pod.uid);
+            if is_due(&stamp, given, now) {
+                let at = given.map(|given| given.at);
+                waiting.entry(pod.namespace.clone()).or_default().push((at, pod, stamp));
             }
         }
-        in_turn(waiting, last, ROUND)
+        // Of one namespace whoever was stamped longest ago.
+        waiting.values_mut().for_each(|pods| pods.sort_by_key(|(at, _, _)| *at));
+        in_turn(waiting, last, ROUND).into_iter().map(|(_, pod, stamp)| (pod, stamp)).collect()
     }
 
     /// Annotates a pod through its status, which takes no right to change the pod itself.
