@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -11,13 +12,13 @@ use kube::runtime::events::{Event, EventType};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::Controller;
 use super::objects::{MANAGER, said};
 use super::policies::{Reading, resource, selects_namespace, word};
 use super::probe::Sighted;
 use super::report::Report;
 use super::rota::in_turn;
 use super::status::{Place, Seen, status};
+use super::{AT_ONCE, Controller};
 use crate::api::status::Status;
 use crate::policy::compile::Labels;
 use crate::policy::document::API_VERSION;
@@ -86,12 +87,11 @@ impl Controller {
         if changed.values().map(Vec::len).sum::<usize>() > ROUND {
             self.outdated();
         }
-        let mut written = last.to_owned();
-        for Change { reading, before, after } in in_turn(changed, last, ROUND) {
-            self.write_status(&reading, &before, after).await;
-            written = reading.namespace.clone().unwrap_or_default();
-        }
-        written
+        let round = in_turn(changed, last, ROUND);
+        let namespace = |change: &Change| change.reading.namespace.clone().unwrap_or_default();
+        let last = round.last().map_or_else(|| last.to_owned(), namespace);
+        stream::iter(round).for_each_concurrent(AT_ONCE, |change| self.write_status(change)).await;
+        last
     }
 
     /// Writes what is to be written now.
@@ -169,7 +169,7 @@ impl Controller {
         self.written.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn write_status(&self, reading: &Reading, before: &Status, after: Status) {
+    async fn write_status(&self, Change { reading, before, after }: Change) {
         let resource = resource(reading.kind);
         let api: Api<DynamicObject> = match &reading.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
@@ -192,7 +192,7 @@ impl Controller {
                 return;
             }
         }
-        self.tell(reading, before, &after).await;
+        self.tell(&reading, &before, &after).await;
         self.written().insert(reading.uid.clone(), (after, Instant::now()));
     }
 
@@ -238,7 +238,7 @@ fn places_of<'a, 'p>(reading: &Reading, places: &'p BTreeMap<&'a str, Place<'a>>
     }
     let applies = |place: &&Place<'_>| match &reading.candidate.read {
         Ok(document) => selects_namespace(document, place.labels),
-        Err(_) => place.report.is_some_and(|report| report.documents.contains_key(&reading.candidate.key)),
+        Err(_) => place.report.is_some_and(|report| report.in_force.contains_key(&reading.candidate.key)),
     };
     places.values().filter(applies).collect()
 }

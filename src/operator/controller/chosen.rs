@@ -1,5 +1,6 @@
 //! What a namespace is to have, computed from what its policies ask for and from what it has. Pure, and long where much is asked.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,7 +12,7 @@ use super::report::Trouble;
 use super::watch::Scene;
 use crate::operator::authority::Constraints;
 use crate::policy::compile::revision;
-use crate::policy::document::Document;
+use crate::policy::document::{Document, Selector};
 
 /// What a namespace is to have.
 #[derive(Debug)]
@@ -26,6 +27,14 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Which pods each document selects.
+    pub(super) fn in_force(&self) -> BTreeMap<String, Option<Selector>> {
+        self.documents
+            .iter()
+            .map(|(key, document)| (key.clone(), document.spec.pod_selector.clone()))
+            .collect()
+    }
+
     /// What of each policy the CA has no room for.
     pub(super) fn left_out(&self) -> BTreeMap<String, Vec<String>> {
         let of_each = self.documents.iter();
@@ -42,15 +51,18 @@ pub(super) fn choose(
     floors: BTreeMap<String, Document>,
     others: usize,
 ) -> Chosen {
-    let last = current.map(unpack).unwrap_or_default();
-    let mut last_good = floors;
-    last_good.extend(last.clone());
-    last_good.retain(|_, document| selects_namespace(document, &scene.labels));
-    let published = publish(&scene.candidates, &last_good, &scene.pods);
+    let last = LazyCell::new(|| current.map(unpack).unwrap_or_default());
+    let last_good = || {
+        let mut all = floors;
+        all.extend(last.clone());
+        all.retain(|_, document| selects_namespace(document, &scene.labels));
+        all
+    };
+    let published = publish(&scene.candidates, last_good, &scene.pods);
     let (documents, packed, trouble) = match pack(&published.documents, others) {
         Ok(packed) => (published.documents, packed, None),
         Err(error) => {
-            let (documents, packed, instead) = fallen_back(&published.documents, last, others);
+            let (documents, packed, instead) = fallen_back(&published.documents, last.clone(), others);
             let message = format!("{error}; {instead}");
             (documents, packed, Some(Trouble { reason: "TooLarge", message }))
         }

@@ -50,7 +50,7 @@ use metrics::Metrics;
 use queue::Queue;
 use watch::Watched;
 
-/// How many namespaces are worked on at once.
+/// How many namespaces are worked on at once, and how many objects are written at once.
 const AT_ONCE: usize = 8;
 /// How long the dispatcher waits where nothing is due.
 const IDLE: Duration = Duration::from_secs(60);

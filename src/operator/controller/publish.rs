@@ -1,5 +1,6 @@
 //! Which documents a namespace gets: what is accepted, what goes back to its last good version, and why. Pure.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::policy::compile::{Labels, Policy};
@@ -71,34 +72,38 @@ pub(super) fn key(kind: Kind, name: &str) -> String {
     format!("{tier}-{start}.{digest}.json")
 }
 
-/// Chooses among the candidates and their last good versions. `pods` are the label sets of the namespace's pods.
+/// Chooses among the candidates and their last good versions, which are asked for where they are needed. `pods` are the
+/// label sets of the namespace's pods.
 ///
 /// What was accepted before is not disturbed: where policies contradict each other, those that have changed are tried
 /// one after the other, and each that brings a new contradiction goes back to its last good version or stays out. A
 /// namespace's own that contradicts the cluster's stays out whichever came first.
 pub(super) fn publish(
     candidates: &[Candidate],
-    last_good: &BTreeMap<String, Document>,
+    last_good: impl FnOnce() -> BTreeMap<String, Document>,
     pods: &[Labels],
 ) -> Published {
+    let last_good = LazyCell::new(last_good);
     let mut published = Published::default();
     let mut wanted = BTreeMap::new();
     for Candidate { key, read } in candidates {
+        let problems = match read {
+            Ok(document) => {
+                wanted.insert(key.clone(), document.clone());
+                continue;
+            }
+            Err(problems) => problems.clone(),
+        };
         let last = last_good.get(key);
-        if let Some(document) = read.as_ref().ok().or(last) {
-            wanted.insert(key.clone(), document.clone());
-        }
-        if let Err(problems) = read {
-            let in_force = if last.is_some() { InForce::LastGood } else { InForce::Nothing };
-            let refusal = Refusal { reason: Reason::Invalid, problems: problems.clone(), in_force };
-            published.refused.insert(key.clone(), refusal);
-        }
+        let in_force = if last.is_some() { InForce::LastGood } else { InForce::Nothing };
+        wanted.extend(last.map(|last| (key.clone(), last.clone())));
+        published.refused.insert(key.clone(), Refusal { reason: Reason::Invalid, problems, in_force });
     }
     let pods = distinguished(&wanted, pods);
     if contradictions(&wanted, &pods).is_empty() {
         published.documents = wanted;
     } else {
-        settle(&mut published, &wanted, last_good, &pods);
+        settle(&mut published, &wanted, &last_good, &pods);
     }
     published
 }
@@ -290,7 +295,7 @@ mod tests {
     #[test]
     fn policies_that_go_together_are_all_published() {
         let candidates = [tunnel("a", "one.example"), tunnel("b", "two.example")];
-        let published = publish(&candidates, &BTreeMap::new(), &[]);
+        let published = publish(&candidates, BTreeMap::new, &[]);
         assert_eq!(published.documents.len(), 2);
         assert!(published.refused.is_empty());
     }
@@ -300,7 +305,7 @@ mod tests {
         let last = good(&[tunnel("a", "one.example")]);
         let broken =
             candidate(&policy("a", "destinations: [{name: d, hosts: [one.example], action: Permit}]"));
-        let published = publish(&[broken, tunnel("b", "two.example")], &last, &[]);
+        let published = publish(&[broken, tunnel("b", "two.example")], || last, &[]);
         assert_eq!(hosts(&published, "namespace-a.json"), ["one.example"]);
         assert_eq!(hosts(&published, "namespace-b.json"), ["two.example"], "the others go on");
         let refusal = &published.refused["namespace-a.json"];
@@ -312,7 +317,7 @@ mod tests {
     fn a_policy_that_never_compiled_stays_out() {
         let broken =
             candidate(&policy("a", "destinations: [{name: d, hosts: [one.example], action: Permit}]"));
-        let published = publish(&[broken], &BTreeMap::new(), &[]);
+        let published = publish(&[broken], BTreeMap::new, &[]);
         assert!(published.documents.is_empty());
         assert_eq!(published.refused["namespace-a.json"].in_force, InForce::Nothing);
     }
@@ -320,14 +325,14 @@ mod tests {
     #[test]
     fn a_policy_that_is_gone_is_gone() {
         let last = good(&[tunnel("a", "one.example")]);
-        assert!(publish(&[], &last, &[]).documents.is_empty());
+        assert!(publish(&[], || last, &[]).documents.is_empty());
     }
 
     #[test]
     fn the_one_that_comes_later_with_a_credential_s_name_stays_out_and_not_the_one_in_force() {
         let standing = with_credential("z", "one.example");
         let last = good(std::slice::from_ref(&standing));
-        let published = publish(&[with_credential("a", "two.example"), standing], &last, &[]);
+        let published = publish(&[with_credential("a", "two.example"), standing], || last, &[]);
         assert!(published.documents.contains_key("namespace-z.json"));
         assert!(!published.documents.contains_key("namespace-a.json"));
         let refusal = &published.refused["namespace-a.json"];
@@ -342,7 +347,7 @@ mod tests {
             .replace("kind: EgressPolicy", "kind: ClusterEgressPolicy")
             .replace(", namespace: agents", "");
         let candidates = [candidate(&cluster), with_credential("a", "two.example")];
-        let published = publish(&candidates, &BTreeMap::new(), &[]);
+        let published = publish(&candidates, BTreeMap::new, &[]);
         assert!(published.documents.contains_key("cluster-c.json"));
         let refusal = &published.refused["namespace-a.json"];
         assert!(refusal.problems[0].path.starts_with("spec.credentials[0]"));
@@ -361,7 +366,7 @@ mod tests {
             "floor",
             "destinations: [{name: d, hosts: [one.example], action: Inspect}, {name: evil, hosts: [evil.example], action: Deny}]\n  credentials: [{name: key, hosts: [one.example], secretKeyRef: {name: s, key: k}}]",
         );
-        let published = publish(&[floor, squatting], &last, &[]);
+        let published = publish(&[floor, squatting], || last, &[]);
         assert_eq!(published.documents.keys().collect::<Vec<_>>(), ["cluster-floor.json"]);
         let refusal = &published.refused["namespace-a.json"];
         assert_eq!((refusal.reason, refusal.in_force), (Reason::Conflict, InForce::Nothing));
@@ -371,7 +376,7 @@ mod tests {
     fn a_name_that_changes_hands_in_one_go_is_no_contradiction() {
         let last = good(&[with_credential("b", "one.example")]);
         let candidates = [with_credential("a", "one.example"), tunnel("b", "two.example")];
-        let published = publish(&candidates, &last, &[]);
+        let published = publish(&candidates, || last, &[]);
         assert!(published.refused.is_empty(), "{:?}", published.refused);
     }
 
@@ -388,7 +393,7 @@ mod tests {
     fn what_no_pod_meets_together_contradicts_nobody() {
         let candidates = [speaks("a", "one", "Anthropic"), speaks("b", "two", "OpenAIChat")];
         let pods = [labels(&[("one", "1")]), labels(&[("two", "1")])];
-        assert!(publish(&candidates, &BTreeMap::new(), &pods).refused.is_empty());
+        assert!(publish(&candidates, BTreeMap::new, &pods).refused.is_empty());
     }
 
     #[test]
@@ -396,7 +401,7 @@ mod tests {
         let (a, b) = (speaks("a", "one", "Anthropic"), speaks("b", "two", "OpenAIChat"));
         let last = good(&[a.clone(), b.clone()]);
         let both = [labels(&[("one", "1"), ("two", "1")])];
-        let published = publish(&[a, b, tunnel("c", "new.example")], &last, &both);
+        let published = publish(&[a, b, tunnel("c", "new.example")], || last, &both);
         assert_eq!(published.documents.len(), 3, "{:?}", published.refused);
         assert_eq!(published.refused["namespace-b.json"].in_force, InForce::AsWritten);
         assert!(!published.refused.contains_key("namespace-c.json"));

@@ -11,6 +11,8 @@ const APART: Duration = Duration::from_secs(1);
 const TIMES: u32 = 4;
 /// After how long a namespace is looked at though nothing was heard.
 const RESYNC: Duration = Duration::from_mins(10);
+/// For how long one of which nothing was heard lets others go first.
+const YIELDING: Duration = Duration::from_mins(1);
 /// The first and the longest wait after a failure.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -24,6 +26,8 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Entry {
     due: Option<Instant>,
+    /// Something has changed since the last turn began.
+    heard: bool,
     /// When the last turn began, and before when there is no other one.
     began: Option<Instant>,
     rests: Option<Instant>,
@@ -45,6 +49,7 @@ impl Queue {
     /// be its own doing.
     pub(super) fn touch(&mut self, namespace: &str, now: Instant) {
         let entry = self.entries.entry(namespace.to_owned()).or_default();
+        entry.heard = true;
         if entry.failures > 0 && entry.due.is_some() {
             return;
         }
@@ -59,9 +64,9 @@ impl Queue {
             .entries
             .iter_mut()
             .filter_map(|(namespace, entry)| Some((due(entry)?, namespace, entry)))
-            .min_by_key(|(due, _, _)| *due)
+            .min_by_key(|(due, _, entry)| if entry.heard { *due } else { *due + YIELDING })
             .map(|(_, namespace, entry)| (namespace, entry))?;
-        (entry.due, entry.began, entry.running) = (None, Some(now), true);
+        (entry.due, entry.heard, entry.began, entry.running) = (None, false, Some(now), true);
         Some(namespace.clone())
     }
 
@@ -143,6 +148,21 @@ mod tests {
         let turn = |(tenth, namespace): &(u32, String)| format!("{namespace} {tenth}");
         let turns: Vec<String> = turns.iter().map(turn).collect();
         assert_eq!(turns, ["noisy 2", "noisy 12", "noisy 22", "quiet 27", "noisy 32", "noisy 42"]);
+    }
+
+    #[test]
+    fn what_has_changed_goes_before_what_is_only_looked_at_again() {
+        let start = Instant::now();
+        let mut queue = Queue::default();
+        queue.touch("calm", start);
+        queue.take(start + SECOND).unwrap();
+        queue.end("calm", Turn::Done, start + SECOND, 0.5);
+        let now = queue.next_due().unwrap() + SECOND;
+        queue.touch("edited", now - DEBOUNCE);
+        assert_eq!(queue.take(now).as_deref(), Some("edited"));
+        queue.end("edited", Turn::Done, now, 0.5);
+        queue.touch("edited", now + YIELDING);
+        assert_eq!(queue.take(now + YIELDING + SECOND).as_deref(), Some("calm"), "but not for ever");
     }
 
     #[test]

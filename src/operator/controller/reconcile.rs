@@ -80,11 +80,11 @@ impl Controller {
             .ca(namespace, ca.data.get(pod::CA_CERTIFICATE_KEY).and_then(|pem| certificate::not_after(pem)));
         let report = Report {
             left_out: chosen.left_out(),
+            in_force: chosen.in_force(),
             revision: chosen.revision,
             secrets: digest(&[&ca.data, &gathered.data]),
             synced_at,
             caveats: chosen.constraints.caveats(),
-            documents: chosen.documents,
             refused: chosen.refused,
             credentials: gathered.missing,
             sources: gathered.sources,

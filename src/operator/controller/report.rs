@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use super::publish::Refusal;
-use crate::policy::document::Document;
+use crate::policy::document::Selector;
 
 /// What a namespace has.
 #[derive(Debug, Clone)]
@@ -16,8 +16,8 @@ pub(super) struct Report {
     pub(super) secrets: String,
     /// When the operator last vouched for the ConfigMap.
     pub(super) synced_at: SystemTime,
-    /// The documents in force, by their keys.
-    pub(super) documents: BTreeMap<String, Document>,
+    /// Which pods the documents in force select, by their keys.
+    pub(super) in_force: BTreeMap<String, Option<Selector>>,
     pub(super) refused: BTreeMap<String, Refusal>,
     /// Credentials that are not there, as sentences, by the key of their policy.
     pub(super) credentials: BTreeMap<String, Vec<String>>,

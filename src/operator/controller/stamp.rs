@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::Controller;
 use super::guarded::Guarded;
 use super::objects::{MANAGER, said};
 use super::rota::in_turn;
+use super::{AT_ONCE, Controller};
 use crate::pod;
 
 /// How many pods are stamped in a second: kubelets and the API server have other work too.
@@ -59,11 +60,12 @@ impl Controller {
                 // A period passes where nothing is published.
                 let _ = tokio::time::timeout(PERIOD, self.published.notified()).await;
             }
-            for (pod, stamp) in round {
-                tokens.tick().await;
-                self.stamp(&pod, stamp).await;
+            if let Some((pod, _)) = round.last() {
                 last.clone_from(&pod.namespace);
             }
+            let pace = stream::poll_fn(|context| tokens.poll_tick(context).map(Some));
+            let stamping = stream::iter(round).zip(pace);
+            stamping.for_each_concurrent(AT_ONCE, |((pod, stamp), _)| self.stamp(pod, stamp)).await;
         }
     }
 
@@ -94,7 +96,7 @@ impl Controller {
     }
 
     /// Annotates a pod through its status, which takes no right to change the pod itself.
-    async fn stamp(&self, pod: &Guarded, stamp: Stamp) {
+    async fn stamp(&self, pod: Arc<Guarded>, stamp: Stamp) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let annotations = json!({ pod::POLICY_REVISION: stamp.policy, pod::SECRETS_REVISION: stamp.secrets });
         // Not another pod of the same name.
@@ -120,7 +122,7 @@ impl Controller {
     #[cfg(test)]
     pub(super) async fn stamp_all(&self) {
         for (pod, stamp) in self.unstamped("", Instant::now()) {
-            self.stamp(&pod, stamp).await;
+            self.stamp(pod, stamp).await;
         }
     }
 }

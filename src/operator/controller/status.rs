@@ -12,7 +12,6 @@ use super::publish::{InForce, Reason, Refusal};
 use super::report::Report;
 use crate::api::status::Status;
 use crate::policy::compile::Labels;
-use crate::policy::document::Document;
 use crate::policy::selector::selects;
 
 /// How many pods that do not enforce, or hosts that are left out, are listed.
@@ -194,9 +193,10 @@ fn caveats(places: &[&Place<'_>]) -> String {
 fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
     let mut tally = Tally::default();
     for place in places {
-        let in_force = place.report.and_then(|report| report.documents.get(&reading.candidate.key));
-        let Some(document) = reading.candidate.read.as_ref().ok().or(in_force) else { continue };
-        for pod in place.pods.iter().filter(|pod| selected(document, pod)) {
+        let in_force = place.report.and_then(|report| report.in_force.get(&reading.candidate.key));
+        let written = reading.candidate.read.as_ref().ok().map(|document| &document.spec.pod_selector);
+        let Some(selector) = written.or(in_force) else { continue };
+        for pod in place.pods.iter().filter(|pod| selects(selector.as_ref(), pod.labels)) {
             tally.selected += 1;
             if pod.state == Some(State::Enforcing) && in_force.is_some() {
                 tally.enforcing += 1;
@@ -208,10 +208,6 @@ fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
     }
     tally.others.sort();
     tally
-}
-
-fn selected(document: &Document, pod: &Seen<'_>) -> bool {
-    selects(document.spec.pod_selector.as_ref(), pod.labels)
 }
 
 /// A problem with its field.

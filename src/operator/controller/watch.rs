@@ -20,6 +20,7 @@ use kube::runtime::{WatchStreamExt, reflector};
 
 use super::Controller;
 use super::guarded::Guarded;
+use super::objects;
 use super::policies::{Reading, resource, selects_namespace};
 use super::publish::Candidate;
 use crate::pod;
@@ -165,9 +166,7 @@ impl Watched {
         let map = ObjectRef::new(pod::POLICY_CONFIG_MAP).within(namespace);
         let ca = ObjectRef::new(pod::CA_SECRET).within(namespace);
         let credentials = ObjectRef::new(pod::CREDENTIALS_SECRET).within(namespace);
-        let own = |labels: &Labels| {
-            labels.get(super::objects::MANAGED_BY).is_some_and(|by| by == super::objects::MANAGER)
-        };
+        let own = |labels: &Labels| labels.get(objects::MANAGED_BY).is_some_and(|by| by == objects::MANAGER);
         let kept = [
             (
                 "ConfigMap",
@@ -209,6 +208,8 @@ impl Controller {
     pub(super) async fn follow(&self, writers: Writers) {
         let client = || self.client.clone();
         let config = || Config::default().timeout(TIMEOUT);
+        // Who else has written what is in it does not matter for policies.
+        let lean = |object: &mut DynamicObject| object.metadata.managed_fields = None;
         let named = |name: &str| config().fields(&format!("metadata.name={name}"));
         let dynamic = |kind| Api::<DynamicObject>::all_with(client(), &resource(kind));
         let injected = config().labels(&format!("{}=true", pod::INJECTED_LABEL));
@@ -219,13 +220,13 @@ impl Controller {
             watcher(Api::<PartialObjectMeta<Secret>>::all(client()), named(pod::CREDENTIALS_SECRET));
         tokio::join!(
             self.keep(
-                watcher(dynamic(Kind::EgressPolicy), config()),
+                watcher(dynamic(Kind::EgressPolicy), config()).modify(lean),
                 writers.policies,
                 About::Namespace,
                 |event| is_written(&self.watched.policies, Kind::EgressPolicy, event)
             ),
             self.keep(
-                watcher(dynamic(Kind::ClusterEgressPolicy), config()),
+                watcher(dynamic(Kind::ClusterEgressPolicy), config()).modify(lean),
                 writers.cluster_policies,
                 About::All,
                 |event| is_written(&self.watched.cluster_policies, Kind::ClusterEgressPolicy, event)
@@ -237,9 +238,9 @@ impl Controller {
                 |_| true
             ),
             self.keep(pods, writers.pods, About::Namespace, |event| self.matters(event)),
-            self.keep(maps, writers.config_maps, About::Namespace, |_| true),
-            self.keep(cas, writers.cas, About::Namespace, |_| true),
-            self.keep(credentials, writers.credentials, About::Namespace, |_| true),
+            self.keep(maps, writers.config_maps, About::Namespace, |event| is_others(event)),
+            self.keep(cas, writers.cas, About::Namespace, |event| is_others(event)),
+            self.keep(credentials, writers.credentials, About::Namespace, |event| is_others(event)),
         );
     }
 
@@ -308,4 +309,48 @@ fn is_written(seen: &Store<DynamicObject>, kind: Kind, event: &Event<DynamicObje
     let version = |object: &DynamicObject| (object.metadata.uid.clone(), object.metadata.generation);
     let before = seen.get(&ObjectRef::from_obj_with(object, resource(kind)));
     before.is_none_or(|before| version(&before) != version(object))
+}
+
+/// Whether somebody else has a part in one of the operator's objects, or it is gone. What the operator alone has written
+/// is as it should be.
+fn is_others<K: ResourceExt>(event: &Event<K>) -> bool {
+    let Event::Apply(object) = event else { return true };
+    let fields = object.managed_fields();
+    fields.is_empty() || fields.iter().any(|it| it.manager.as_deref() != Some(objects::MANAGER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{object, policy};
+    use super::*;
+
+    #[test]
+    fn a_policy_whose_status_alone_has_changed_gives_nobody_a_turn() {
+        let (watched, mut writers) = stores();
+        let matters = |object: &DynamicObject| {
+            is_written(&watched.policies, Kind::EgressPolicy, &Event::Apply(object.clone()))
+        };
+        let mut one = object(&policy("a", "{}"));
+        assert!(matters(&one));
+        writers.policies.apply_watcher_event(&Event::Apply(one.clone()));
+        one.data["status"] = serde_json::json!({ "selectedPods": 3 });
+        assert!(!matters(&one));
+        one.metadata.generation = Some(2);
+        assert!(matters(&one));
+        assert!(is_written(&watched.policies, Kind::EgressPolicy, &Event::Delete(one)));
+    }
+
+    #[test]
+    fn what_the_operator_wrote_itself_gives_nobody_a_turn_and_what_others_wrote_does() {
+        let written_by = |managers: &[&str]| {
+            let fields: Vec<_> = managers.iter().map(|it| serde_json::json!({ "manager": it })).collect();
+            let map =
+                serde_json::json!({ "metadata": { "name": "postern-policy", "managedFields": fields } });
+            is_others(&Event::Apply(serde_json::from_value::<PartialObjectMeta<ConfigMap>>(map).unwrap()))
+        };
+        assert!(!written_by(&["postern-operator", "postern-operator"]));
+        assert!(written_by(&["postern-operator", "kubectl-edit"]));
+        assert!(written_by(&[]));
+        assert!(is_others(&Event::Delete(ConfigMap::default())));
+    }
 }
