@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::{Answer, respond};
-use crate::capacity::{self, Capacity, Peer};
+use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 
 /// What one server holds at most.
@@ -75,8 +75,8 @@ where
         Self { answer, bounds, capacity: Capacity::new(bounds.connections), drain }
     }
 
-    /// Accepts until the drain begins. Who comes when all places are taken gets that of whoever came first: a probe
-    /// has its answer long before, whoever else holds connections.
+    /// Accepts until the drain begins. Who comes when all places are taken gets somebody else's: a probe has
+    /// its answer before anybody could take its own.
     pub(super) async fn run<L: Listen>(self: Arc<Self>, listener: &L) {
         loop {
             let accepted = tokio::select! {
@@ -88,10 +88,13 @@ where
                 continue;
             };
             let place = self.capacity.take(peer);
+            if place.displaces() {
+                tracing::debug!(?peer, "a connection for health or metrics took the place of another");
+            }
             let server = Arc::clone(&self);
             self.drain.spawn(async move {
                 tokio::select! {
-                    () = server.converse(stream) => {}
+                    () = server.converse(stream, &place) => {}
                     () = place.lost() => {}
                 }
             });
@@ -99,8 +102,9 @@ where
     }
 
     /// Answers one request. How a conversation fails is the client's affair and said nowhere.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S) {
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &Place) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
+            let _asking = place.ask();
             let answer = respond(request.method(), (self.answer)(request.uri().path()));
             std::future::ready(Ok::<_, Infallible>(answer))
         });

@@ -78,12 +78,10 @@ impl Metrics {
                 "Questions of the API server.",
                 &["path", "verdict"],
             )?,
-            webhook_closed: registered(
+            webhook_closed: counter(
                 r,
-                IntCounter::new(
-                    name("webhook_connections_closed_total"),
-                    "Connections to the webhook that were closed to make room for others.",
-                )?,
+                "webhook_connections_closed_total",
+                "Connections to the webhook that were closed to make room for others.",
             )?,
             webhook_certificate: gauges(
                 r,
@@ -95,20 +93,12 @@ impl Metrics {
                 r,
                 IntGauge::new(name("leader"), "Whether this replica runs the controller.")?,
             )?,
-            deleted: registered(
+            deleted: counter(
                 r,
-                IntCounter::new(
-                    name("pods_deleted_total"),
-                    "Pods deleted because their interception stayed unproven.",
-                )?,
+                "pods_deleted_total",
+                "Pods deleted because their interception stayed unproven.",
             )?,
-            stamps: registered(
-                r,
-                IntCounter::new(
-                    name("stamps_total"),
-                    "Pods annotated so that kubelet refreshes their volumes.",
-                )?,
-            )?,
+            stamps: counter(r, "stamps_total", "Pods annotated so that kubelet refreshes their volumes.")?,
             registry,
         })
     }
@@ -201,6 +191,10 @@ fn registered<C: Collector + Clone + 'static>(registry: &Registry, collector: C)
 
 fn gauges(registry: &Registry, of: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
     registered(registry, IntGaugeVec::new(Opts::new(name(of), help), labels)?)
+}
+
+fn counter(registry: &Registry, of: &str, help: &str) -> Result<IntCounter, Error> {
+    registered(registry, IntCounter::new(name(of), help)?)
 }
 
 fn counters(registry: &Registry, of: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
