@@ -13,21 +13,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 
 use super::{Answer, respond};
+use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 
 /// What one server holds at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Connections over it are closed at once.
-    pub(super) connections: usize,
+    pub(super) connections: capacity::Bounds,
     /// How long a connection may last, from accept to the end of its one answer.
     pub(super) patience: Duration,
 }
 
-pub(super) const BOUNDS: Bounds = Bounds { connections: 64, patience: Duration::from_secs(5) };
+pub(super) const BOUNDS: Bounds =
+    Bounds { connections: capacity::Bounds { all: 64, of_a_peer: 16 }, patience: Duration::from_secs(5) };
 
 /// The most bytes and fields of a request's head.
 const HEADER_BYTES: usize = 16 * 1024;
@@ -40,22 +40,22 @@ const REST: Duration = Duration::from_millis(100);
 pub(super) trait Listen: Send + Sync {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
 }
 
 impl Listen for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self) -> io::Result<TcpStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(TcpStream, Peer)> {
+        self.accept().await.map(|(stream, address)| (stream, address.into()))
     }
 }
 
 impl Listen for UnixListener {
     type Stream = UnixStream;
 
-    async fn next(&self) -> io::Result<UnixStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(UnixStream, Peer)> {
+        self.accept().await.map(|(stream, _)| (stream, Peer::Local))
     }
 }
 
@@ -63,7 +63,7 @@ impl Listen for UnixListener {
 pub(super) struct Server<A> {
     answer: A,
     bounds: Bounds,
-    places: Arc<Semaphore>,
+    capacity: Capacity,
     drain: Drain,
 }
 
@@ -72,33 +72,39 @@ where
     A: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 {
     pub(super) fn new(answer: A, bounds: Bounds, drain: Drain) -> Self {
-        Self { answer, bounds, places: Arc::new(Semaphore::new(bounds.connections)), drain }
+        Self { answer, bounds, capacity: Capacity::new(bounds.connections), drain }
     }
 
-    /// Accepts until the drain begins.
+    /// Accepts until the drain begins. Who comes when all places are taken gets somebody else's: a probe has
+    /// its answer before anybody could take its own.
     pub(super) async fn run<L: Listen>(self: Arc<Self>, listener: &L) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.next() => accepted,
                 () = self.drain.stopping() => return,
             };
-            let Ok(stream) = accepted else {
+            let Ok((stream, peer)) = accepted else {
                 tokio::time::sleep(REST).await;
                 continue;
             };
-            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-                let server = Arc::clone(&self);
-                self.drain.spawn(async move {
-                    server.converse(stream).await;
-                    drop(place);
-                });
+            let place = self.capacity.take(peer);
+            if place.displaces() {
+                tracing::debug!(?peer, "a connection for health or metrics took the place of another");
             }
+            let server = Arc::clone(&self);
+            self.drain.spawn(async move {
+                tokio::select! {
+                    () = server.converse(stream, &place) => {}
+                    () = place.lost() => {}
+                }
+            });
         }
     }
 
     /// Answers one request. How a conversation fails is the client's affair and said nowhere.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S) {
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &Place) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
+            let _asking = place.ask();
             let answer = respond(request.method(), (self.answer)(request.uri().path()));
             std::future::ready(Ok::<_, Infallible>(answer))
         });
@@ -156,23 +162,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_over_the_bound_are_closed_and_places_come_back() {
-        let (address, _drain) = started(Bounds { connections: 1, ..BOUNDS }).await;
-        let mut first = TcpStream::connect(address).await.unwrap();
-        first.write_all(b"GET").await.unwrap();
-        let mut second = TcpStream::connect(address).await.unwrap();
-        assert_eq!(read(&mut second).await, "");
-        drop(first);
-        let served = async {
-            loop {
-                let mut third = TcpStream::connect(address).await.unwrap();
-                let _ = third.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
-                if read(&mut third).await.starts_with("HTTP/1.1 200") {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, served).await.expect("a place in time");
+    async fn whoever_holds_all_connections_keeps_nobody_out() {
+        let connections = capacity::Bounds { all: 2, of_a_peer: 2 };
+        let (address, _drain) = started(Bounds { connections, patience: PATIENCE }).await;
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET").await.unwrap();
+            held.push(stream);
+        }
+        let mut third = TcpStream::connect(address).await.unwrap();
+        third.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        assert!(read(&mut third).await.starts_with("HTTP/1.1 200"));
+        assert_eq!(read(&mut held[0]).await, "", "the first one made room");
     }
 
     #[tokio::test]
