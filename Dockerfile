@@ -1,7 +1,7 @@
 # The two images: `gateway`, which runs in agents' pods as redirect and as sidecar, and `operator`, which runs once.
 # Each is one static executable, the roots it trusts, its user, and its bill of materials: no shell, no package manager.
 #
-#   docker build --target gateway --tag postern-gateway .
+#   docker build --target gateway --build-arg COMPILE="--only gateway" --tag postern-gateway .
 #
 # `scripts/images.sh` builds both from executables that the host compiled (BINARIES=prebuilt), or whole.
 
@@ -13,7 +13,10 @@ FROM ${RUST_IMAGE} AS compiled
 ARG COMPILE=""
 WORKDIR /postern
 COPY . .
-RUN scripts/static.sh --output /roots ${COMPILE}
+# Crates, and what was compiled of them, are kept from build to build; nothing of either is in an image.
+RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
+    --mount=type=cache,target=/postern/target,sharing=locked \
+    scripts/static.sh --output /roots ${COMPILE}
 
 # What scripts/static.sh made on the host.
 FROM scratch AS prebuilt

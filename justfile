@@ -86,7 +86,7 @@ clients *arguments: _build
 sdks *arguments: _build
     python3 e2e/sdks/run.py {{ arguments }}
 
-# Real clients (curl, openssl, Python, Node, Go, rustls, Java) judge what a namespace's CA vouches for.
+# Real clients (curl, openssl, GnuTLS, Python, Node, Bun, Go, rustls, Java) judge what a namespace's CA vouches for.
 constraints *arguments: _build
     python3 e2e/cluster/constraints.py {{ arguments }}
 

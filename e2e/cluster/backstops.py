@@ -13,6 +13,7 @@ from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
 from api import becomes
+from checks import Checks, at, is_refused, named
 from guarded_pod import LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
 
 CHART = Path(__file__).parents[2] / "charts" / "postern"
@@ -23,31 +24,6 @@ HOST_PATH = "/var/lib/datasets"
 TRACES = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"}
 OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
 PATIENCE = 20
-
-
-class Checks:
-    """Asks, compares, counts."""
-
-    def __init__(self, api):
-        self.api, self.done, self.failed = api, 0, 0
-
-    def expect(self, right, what, evidence=""):
-        self.done += 1
-        self.failed += not right
-        print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
-
-    def refused(self, policy, what, *request, words="", **more):
-        """That a request is refused by this very policy, and with these words."""
-        status, answer = self.api.ask(*request, **more)
-        right = is_refused(policy, status, answer) and words in said(answer)
-        self.expect(right, f"{policy} refuses {what}", f"{status} {said(answer)}; meant: {words}")
-
-    def admitted(self, what, *request, **more):
-        """That no policy refuses; whatever else the server says to a request to connect is not asked here."""
-        status, answer = self.api.ask(*request, **more)
-        connects = any(request[1].split("?")[0].endswith(end) for end in ("/exec", "/attach", "/portforward"))
-        right = "ValidatingAdmissionPolicy" not in said(answer) if connects else status < 300
-        self.expect(right, f"let through: {what}", f"{status} {said(answer)}")
 
 
 def main():
@@ -159,11 +135,6 @@ def writes(query):
     return [("PATCH", at(OTHER, kind, name, query), named(name, kind), APPLY) for kind, name in OWNED]
 
 
-def is_refused(policy, status, answer):
-    """Whether a request was refused by this very policy."""
-    return status in (403, 422) and f"ValidatingAdmissionPolicy '{policy}'" in said(answer)
-
-
 def clean(api):
     """Policies first: they would keep what is theirs."""
     subprocess.run(
@@ -177,15 +148,6 @@ def clean(api):
         status, namespace = api.ask("GET", f"/api/v1/namespaces/{name}")
         if status == 200:
             api.ask("PUT", f"/api/v1/namespaces/{name}/finalize", namespace | {"spec": {"finalizers": []}})
-
-
-def at(namespace, kind, name="", more=""):
-    return f"/api/v1/namespaces/{namespace}/{kind}" + (f"/{name}" if name else "") + more
-
-
-def named(name, kind="configmaps", **more):
-    kinds = {"configmaps": "ConfigMap", "secrets": "Secret"}
-    return {"apiVersion": "v1", "kind": kinds[kind], "metadata": {"name": name}} | more
 
 
 def owned(checks):

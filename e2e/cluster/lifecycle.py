@@ -12,7 +12,8 @@ import sys
 
 from administration import Administration, said
 from api import becomes
-from backstops import CHART, OPERATOR, PATIENCE, SYSTEM, Checks, at
+from backstops import CHART, OPERATOR, PATIENCE, SYSTEM
+from checks import Checks, at
 from guarded_pod import plain
 
 LABELLED, OTHER = "lifecycle-labelled", "lifecycle-other"

@@ -16,6 +16,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -43,6 +44,8 @@ const BOUNDS: Bounds = Bounds {
     head: Duration::from_secs(30),
 };
 
+/// How many questions are judged at a time: each may take a core, and memory for what a policy compiles to.
+const JUDGED: usize = 4;
 const STREAMS: u32 = 64;
 const HEADER_BYTES: u32 = 16 * 1024;
 const HEADER_COUNT: usize = 64;
@@ -59,11 +62,13 @@ pub struct Webhook {
     settings: Arc<Settings>,
     metrics: Arc<Metrics>,
     pub(super) intake: Intake,
+    /// Turns to judge what was read.
+    judging: Arc<Semaphore>,
 }
 
 impl Webhook {
     pub fn new(settings: Arc<Settings>, metrics: Arc<Metrics>) -> Self {
-        Self { settings, metrics, intake: Intake::new() }
+        Self { settings, metrics, intake: Intake::new(), judging: Arc::new(Semaphore::new(JUDGED)) }
     }
 }
 
@@ -217,34 +222,49 @@ impl Webhook {
             Ok(read) => read,
             Err(refused) => return (Verdict::Failed, not_read(question, refused)),
         };
-        let request = match review::read(&read.bytes) {
-            Ok(request) => request,
-            Err(malformed) => {
-                tracing::warn!(path = question.path(), %malformed, "a question could not be read");
-                return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
-            }
-        };
-        let mut octets = [0; 4];
-        if rand::fill(&mut octets).is_err() {
-            let said = "Postern: the system has no randomness to draw a user ID by";
-            return (Verdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, said));
-        }
-        let random = u32::from_be_bytes(octets);
-        let circumstances = Circumstances { settings: &self.settings, random };
-        let subject = review::named(&request);
-        let answer = review::answer(question, request, circumstances);
-        let verdict = if answer.allowed { Verdict::Allowed } else { Verdict::Denied };
-        if verdict == Verdict::Denied {
-            tracing::info!(path = question.path(), %subject, why = answer.result.message, "refused");
-        }
-        match serde_json::to_vec(&answer.into_review()) {
-            Ok(json) => (verdict, typed("application/json", json)),
-            Err(error) => {
-                let said = format!("Postern: the answer cannot be written ({error})");
-                (Verdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, said))
-            }
-        }
+        let turn = Arc::clone(&self.judging).acquire_owned().await;
+        let (settings, bytes) = (Arc::clone(&self.settings), read.bytes.clone());
+        // A policy of megabytes takes a while, in which probes and other questions are answered.
+        let judged = tokio::task::spawn_blocking(move || {
+            // It is kept to the end, whether or not anybody still waits for the answer.
+            let _turn = turn;
+            judge(question, &bytes, &settings)
+        });
+        let judged = judged.await;
+        judged.unwrap_or_else(|error| {
+            tracing::error!(path = question.path(), %error, "a question could not be judged");
+            failed("Postern: the question could not be judged")
+        })
     }
+}
+
+fn judge(question: Question, bytes: &[u8], settings: &Settings) -> (Verdict, Answer) {
+    let request = match review::read(bytes) {
+        Ok(request) => request,
+        Err(malformed) => {
+            tracing::warn!(path = question.path(), %malformed, "a question could not be read");
+            return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
+        }
+    };
+    let mut octets = [0; 4];
+    if rand::fill(&mut octets).is_err() {
+        return failed("Postern: the system has no randomness to draw a user ID by");
+    }
+    let circumstances = Circumstances { settings, random: u32::from_be_bytes(octets) };
+    let subject = review::named(&request);
+    let answer = review::answer(question, request, circumstances);
+    let verdict = if answer.allowed { Verdict::Allowed } else { Verdict::Denied };
+    if verdict == Verdict::Denied {
+        tracing::info!(path = question.path(), %subject, why = answer.result.message, "refused");
+    }
+    match serde_json::to_vec(&answer.into_review()) {
+        Ok(json) => (verdict, typed("application/json", json)),
+        Err(error) => failed(format!("Postern: the answer cannot be written ({error})")),
+    }
+}
+
+fn failed(said: impl Into<Bytes>) -> (Verdict, Answer) {
+    (Verdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, said))
 }
 
 fn not_read(question: Question, refused: Refused) -> Answer {

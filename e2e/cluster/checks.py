@@ -1,0 +1,42 @@
+"""What an API server was asked for, whether its answer is the expected one, and which admission policy it names."""
+
+from administration import said
+
+
+class Checks:
+    """Asks, compares, counts."""
+
+    def __init__(self, api):
+        self.api, self.done, self.failed = api, 0, 0
+
+    def expect(self, right, what, evidence=""):
+        self.done += 1
+        self.failed += not right
+        print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
+
+    def refused(self, policy, what, *request, words="", **more):
+        """That a request is refused by this very policy, and with these words."""
+        status, answer = self.api.ask(*request, **more)
+        right = is_refused(policy, status, answer) and words in said(answer)
+        self.expect(right, f"{policy} refuses {what}", f"{status} {said(answer)}; meant: {words}")
+
+    def admitted(self, what, *request, **more):
+        """That no policy refuses; whatever else the server says to a request to connect is not asked here."""
+        status, answer = self.api.ask(*request, **more)
+        connects = any(request[1].split("?")[0].endswith(end) for end in ("/exec", "/attach", "/portforward"))
+        right = "ValidatingAdmissionPolicy" not in said(answer) if connects else status < 300
+        self.expect(right, f"let through: {what}", f"{status} {said(answer)}")
+
+
+def at(namespace, kind, name="", more=""):
+    return f"/api/v1/namespaces/{namespace}/{kind}" + (f"/{name}" if name else "") + more
+
+
+def named(name, kind="configmaps", **more):
+    kinds = {"configmaps": "ConfigMap", "secrets": "Secret"}
+    return {"apiVersion": "v1", "kind": kinds[kind], "metadata": {"name": name}} | more
+
+
+def is_refused(policy, status, answer):
+    """Whether a request was refused by this very policy."""
+    return status in (403, 422) and f"ValidatingAdmissionPolicy '{policy}'" in said(answer)
