@@ -15,23 +15,88 @@ pub(super) struct Found {
 
 /// Finds the end of the string whose first byte after the opening quote is `start`, and checks all of it.
 pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<Found, JsonError> {
-    let mut at = start;
-    let mut escaped = false;
+    let at = start + plain_length(&bytes[start..]);
+    if bytes.get(at) == Some(&b'"') {
+        return Ok(Found { end: at + 1, escaped: false });
+    }
+    find_end_of_escaped(bytes, at)
+}
+
+/// The same from the first byte on that is neither plain nor the end. Where there is one escape there are many, as in
+/// source code: a block at a time is looked through for all that is not plain, without a branch for what is.
+fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
+    let mut at = first;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let Marks { quotes, backslashes, controls } = Marks::of(block);
+        let mut left = quotes | backslashes | controls;
+        let mut next = at + block.len();
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            if backslashes >> place & 1 == 1 {
+                let behind = place + escape_length(bytes, at + place)?;
+                if behind >= block.len() {
+                    next = at + behind;
+                    break;
+                }
+                left &= u64::MAX << behind;
+            } else if quotes >> place & 1 == 1 {
+                return Ok(Found { end: at + place + 1, escaped: true });
+            } else {
+                return Err(JsonError::new(at + place, Reason::Control));
+            }
+        }
+        at = next;
+    }
     loop {
-        at += plain_length(&bytes[at..]);
         match bytes.get(at) {
-            Some(b'"') => return Ok(Found { end: at + 1, escaped }),
+            Some(b'"') => return Ok(Found { end: at + 1, escaped: true }),
             Some(b'\\') => at += escape_length(bytes, at)?,
-            Some(_) => return Err(JsonError::new(at, Reason::Control)),
+            Some(0..0x20) => return Err(JsonError::new(at, Reason::Control)),
+            Some(_) => at += 1,
             None => return Err(JsonError::new(at, Reason::End)),
         }
-        escaped = true;
     }
+}
+
+/// What stands where in a block: a bit a byte, the lowest for the first.
+struct Marks {
+    quotes: u64,
+    backslashes: u64,
+    controls: u64,
+}
+
+impl Marks {
+    fn of(block: &[u8; 64]) -> Self {
+        let has_control = block.iter().fold(false, |found, byte| found | (*byte < 0x20));
+        Self {
+            quotes: bits(block, |byte| byte == b'"'),
+            backslashes: bits(block, |byte| byte == b'\\'),
+            controls: if has_control { bits(block, |byte| byte < 0x20) } else { 0 },
+        }
+    }
+}
+
+/// Of which bytes this is true.
+fn bits(block: &[u8; 64], is: impl Fn(u8) -> bool) -> u64 {
+    // Compiled to wide instructions, as the loop over the words below is not.
+    let flags: [u8; 64] = std::array::from_fn(|place| u8::from(is(block[place])));
+    let (words, _) = flags.as_chunks();
+    // The factor moves the flag of each byte of a word to a bit of its own in the highest byte.
+    words.iter().enumerate().fold(0, |bits, (place, word)| {
+        bits | (u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * place)
+    })
+}
+
+/// How many bytes the string takes that begins with the first of these bytes, quotes included; none where there is no
+/// string that [`Document::parse`](super::Document::parse) would read, or not all of it.
+pub fn string_length(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.starts_with(b"\"").then(|| find_end(bytes, 1).ok())??.end;
+    str::from_utf8(&bytes[..end]).is_ok().then_some(end)
 }
 
 /// How many bytes there are before the first quote, backslash or control character.
 fn plain_length(bytes: &[u8]) -> usize {
-    // Most keys and values are short, and lines end in an escape: the search for long ones is prepared only for them.
+    // Most keys and values are short: the search for long ones is prepared only for them.
     let (words, _) = bytes[..bytes.len().min(SHORT)].as_chunks();
     for (count, word) in words.iter().enumerate() {
         let special = special_bytes(u64::from_le_bytes(*word));
@@ -61,9 +126,16 @@ fn special_bytes(word: u64) -> u64 {
 }
 
 /// How many bytes the escape takes whose backslash is at `at`: 2, 6, or the 12 of a surrogate pair.
+#[inline]
 fn escape_length(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     match bytes.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        other => long_escape_length(bytes, at, other.copied()),
+    }
+}
+
+fn long_escape_length(bytes: &[u8], at: usize, kind: Option<u8>) -> Result<usize, JsonError> {
+    match kind {
         Some(b'u') => match unit(bytes, at)? {
             0xd800..=0xdbff if bytes.get(at + 6..at + 8) == Some(br"\u") => match unit(bytes, at + 6)? {
                 0xdc00..=0xdfff => Ok(12),
