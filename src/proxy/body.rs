@@ -16,6 +16,7 @@ use super::head::without_forbidden_trailers;
 use super::record::Record;
 use super::rewriting::Rewriting;
 use super::silence::{HUNGRY, Silence, Watchdog};
+use super::source::Source;
 use super::upstream::H1Body;
 
 /// What the agent is given back.
@@ -33,30 +34,21 @@ pub(crate) struct Body {
     watchdog: Watchdog,
 }
 
-enum Source {
-    /// A text of our own, or nothing.
-    Own(Option<Bytes>),
-    H1(H1Body),
-    H2(Incoming),
-    /// The source has ended; only what is ready remains.
-    Ended,
-}
-
 impl Body {
     /// A text of our own.
     pub(crate) fn own(text: impl Into<Bytes>) -> Self {
         let text = text.into();
-        Self::over(Source::Own((!text.is_empty()).then_some(text)), Duration::MAX)
+        Self::over(Source::own((!text.is_empty()).then_some(text)), Duration::MAX)
     }
 
     /// A body that comes over HTTP/1.1.
     pub(crate) fn h1(body: H1Body, idle: Duration) -> Self {
-        Self::over(Source::H1(body), idle)
+        Self::over(Source::h1(body), idle)
     }
 
     /// A body that comes over HTTP/2.
     pub(crate) fn h2(body: Incoming, idle: Duration) -> Self {
-        Self::over(Source::H2(body), idle)
+        Self::over(Source::h2(body), idle)
     }
 
     fn over(source: Source, idle: Duration) -> Self {
@@ -96,39 +88,10 @@ impl Body {
     }
 
     fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        self.source = Source::Ended;
+        self.source.end();
         self.ready.clear();
         self.end(Some(&failure));
         Poll::Ready(Some(Err(failure)))
-    }
-
-    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut self.source {
-            Source::Own(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Source::H1(body) => Pin::new(body).poll_frame(cx),
-            Source::H2(body) => Pin::new(body).poll_frame(cx),
-            Source::Ended => Poll::Ready(None),
-        }
-    }
-
-    fn source_has_ended(&self) -> bool {
-        match &self.source {
-            Source::Own(text) => text.is_none(),
-            Source::H1(body) => body.is_end_stream(),
-            Source::H2(body) => body.is_end_stream(),
-            Source::Ended => true,
-        }
-    }
-
-    /// Whether all bytes have come that were promised. Over h2 the end may come in a frame of its own, for which a
-    /// reader that knows the length does not wait.
-    fn source_is_used_up(&self) -> bool {
-        let left = match &self.source {
-            Source::H1(body) => body.size_hint(),
-            Source::H2(body) => body.size_hint(),
-            Source::Own(_) | Source::Ended => SizeHint::default(),
-        };
-        self.source_has_ended() || left.exact() == Some(0)
     }
 
     /// What becomes of one frame of the source: it passes, or goes through the rewrite into `ready`.
@@ -140,7 +103,7 @@ impl Body {
         let is_taken = !rewriting.has_more();
         self.rewrote();
         // Whoever knows the length asks for no more than that: what the rewrite says at the end is said now.
-        if is_taken && self.source_is_used_up() {
+        if is_taken && self.source.is_used_up() {
             self.finish()?;
         }
         Ok(None)
@@ -159,13 +122,13 @@ impl Body {
         }
         if broken.is_some() {
             self.rewriting = None;
-            self.source = Source::Ended;
+            self.source.end();
         }
     }
 
     /// The source has ended: what the rewrite held back follows.
     fn finish(&mut self) -> Result<(), Failure> {
-        self.source = Source::Ended;
+        self.source.end();
         let Some(rewriting) = &mut self.rewriting else { return Ok(()) };
         rewriting.finish(&mut self.ready)?;
         self.rewrote();
@@ -185,7 +148,7 @@ impl Body {
         if self.ready.is_empty() {
             return Err(failure);
         }
-        self.source = Source::Ended;
+        self.source.end();
         self.failing = Some(failure);
         self.telling = Some(Box::pin(tokio::time::sleep(TELLING)));
         Ok(())
@@ -197,7 +160,7 @@ impl Body {
         }
         self.watchdog.fed();
         let is_last = self.ready.is_empty() && self.rewriting.is_none() && self.failing.is_none();
-        if is_last && self.source_is_used_up() {
+        if is_last && self.source.is_used_up() {
             self.end(None);
         }
         Poll::Ready(Some(Ok(frame)))
@@ -241,11 +204,11 @@ impl http_body::Body for Body {
                 }
                 continue;
             }
-            if matches!(this.source, Source::Ended) && this.rewriting.is_none() {
+            if this.source.is_over() && this.rewriting.is_none() {
                 this.end(None);
                 return Poll::Ready(None);
             }
-            let step = match this.poll_source(cx) {
+            let step = match this.source.poll(cx) {
                 Poll::Ready(Some(Ok(frame))) => this.take_in(frame),
                 Poll::Ready(Some(Err(_))) => this.break_off().map(|()| None),
                 Poll::Ready(None) => this.finish().map(|()| None),
@@ -264,21 +227,18 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ready.is_empty() && self.rewriting.is_none() && self.failing.is_none() && self.source_has_ended()
+        self.ready.is_empty() && self.rewriting.is_none() && self.failing.is_none() && self.source.has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.source {
-            _ if self.rewriting.as_ref().is_some_and(|rewriting| !rewriting.keeps_length()) => {
-                SizeHint::default()
-            }
-            Source::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
-            Source::H1(body) => body.size_hint(),
-            Source::H2(body) => body.size_hint(),
-            Source::Ended => SizeHint::with_exact(
-                self.ready.iter().filter_map(Frame::data_ref).map(|d| d.len() as u64).sum(),
-            ),
+        if self.rewriting.as_ref().is_some_and(|rewriting| !rewriting.keeps_length()) {
+            return SizeHint::default();
         }
+        if self.source.is_over() {
+            let ready = self.ready.iter().filter_map(Frame::data_ref);
+            return SizeHint::with_exact(ready.map(|data| data.len() as u64).sum());
+        }
+        self.source.size_hint()
     }
 }
 

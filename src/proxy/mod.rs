@@ -27,6 +27,7 @@ mod session;
 mod silence;
 pub mod snapshot;
 mod sniff;
+mod source;
 mod transparent;
 mod tunnel;
 mod upgrade;
