@@ -80,6 +80,27 @@ impl Reader {
         }
     }
 
+    /// The bytes with which the next part begins, where parts are events and none of it was looked at yet.
+    pub(super) fn untouched(&self) -> &[u8] {
+        match self {
+            Self::Events { decoder, over: false, .. } => decoder.untouched(),
+            Self::Events { .. } | Self::Frames { .. } | Self::Array { .. } | Self::Messages => &[],
+        }
+    }
+
+    /// Takes out as many bytes of those, which are whole events.
+    pub(super) fn skip(&mut self, bytes: usize) -> Bytes {
+        match self {
+            Self::Events { decoder, .. } => decoder.skip(bytes),
+            Self::Frames { .. } | Self::Array { .. } | Self::Messages => Bytes::new(),
+        }
+    }
+
+    /// Whether an event said that it is the last.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Events { over: true, .. })
+    }
+
     /// What was pushed and has not come out. Nothing more is read.
     pub(super) fn take_rest(&mut self) -> Bytes {
         match std::mem::replace(self, Self::Messages) {

@@ -4,6 +4,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::encode::{self, Encoder, Sink};
 use super::framing::{Reader, Unit};
+use super::stencil::Stencil;
 use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
@@ -31,6 +32,8 @@ pub struct Guard {
     given: usize,
     passed: usize,
     edited: bool,
+    /// The form of the last part, where parts may come that differ in their text alone.
+    stencil: Stencil,
     /// What the JSON of parts is read in.
     scratch: Scratch,
 }
@@ -60,6 +63,7 @@ impl Guard {
             given: 0,
             passed: 0,
             edited: false,
+            stencil: Stencil::default(),
             scratch: Scratch::default(),
         }
     }
@@ -180,6 +184,11 @@ impl Guard {
             let reason = format!("a message is longer than {most} bytes (limits.sseEventBytes)");
             return self.fail(Broken::bound(reason), &message, &mut sink);
         }
+        let run = self.stencil.run(&message, most);
+        if run.parts == 1 && run.bytes == message.len() {
+            self.pass(run.parts, &message, &mut sink);
+            return Ok(());
+        }
         let data = Excerpt::Of(0..message.len());
         let received = Received { name: None, data, before: Bytes::new(), raw: message, canonical: true };
         self.part(received, &mut sink)
@@ -276,7 +285,13 @@ impl Guard {
 
     /// Reads all parts that are complete.
     fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        let most = self.gate.settings().limits.event_bytes;
         loop {
+            let run = self.stencil.run(self.reader.untouched(), most);
+            if run.parts > 0 {
+                let raw = self.reader.skip(run.bytes);
+                self.pass(run.parts, &raw, sink);
+            }
             match self.reader.next_unit() {
                 Ok(None) => return Ok(()),
                 Ok(Some(Unit::Part(received))) => self.part(received, sink)?,
@@ -285,6 +300,16 @@ impl Guard {
                 Ok(Some(Unit::Tail(tail))) => self.tail.push(tail),
                 Err(broken) => return self.fail(broken, &Bytes::new(), sink),
             }
+        }
+    }
+
+    /// Lets parts go on that lie under the stencil.
+    fn pass(&mut self, parts: usize, raw: &Bytes, sink: &mut Sink<'_>) {
+        self.given += parts;
+        self.passed += parts;
+        self.transcript.again(self.stencil.numbers(), &mut self.gate);
+        if !self.observes() {
+            sink.received(raw);
         }
     }
 
@@ -304,6 +329,7 @@ impl Guard {
 
     /// Gives one part to the transcript.
     fn take(&mut self, received: &mut Received) -> Result<(), Broken> {
+        self.stencil.forget();
         let data = received.data.of(&received.raw);
         let json = if data.is_empty() || received.is_done() { b"null" } else { data };
         let document = Document::parse_with(json, self.gate.settings().limits.json, &mut self.scratch)
@@ -314,6 +340,9 @@ impl Guard {
         }
         let event = Event { name: received.name(), json: document.root(), received };
         self.transcript.event(&event, &mut self.gate, &mut self.out)?;
+        if let Some(data) = received.data_in_raw().filter(|_| self.may_come_again(received)) {
+            self.stencil.cut(&received.raw, data, self.transcript.free(&event));
+        }
         document.give_back(&mut self.scratch);
         self.given += 1;
         self.normalization = Normalization::StreamReconstructed;
@@ -324,6 +353,12 @@ impl Guard {
             )));
         }
         Ok(())
+    }
+
+    /// Whether a part went on, alone and as it came, and more may follow it.
+    fn may_come_again(&self, received: &Received) -> bool {
+        let is_cut_from_stream = matches!(self.framing, Framing::Events(_) | Framing::Whole);
+        is_cut_from_stream && !self.reader.is_over() && self.out.is_only(received)
     }
 
     fn read_whole(&mut self, body: &Bytes) -> Result<Option<Vec<u8>>, Broken> {

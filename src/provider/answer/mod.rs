@@ -19,6 +19,9 @@ mod note;
 mod part;
 mod refusal;
 mod script;
+mod stencil;
+#[cfg(test)]
+mod stencil_tests;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
@@ -34,7 +37,7 @@ pub(in crate::provider) use nested::wraps;
 pub use part::{Event, Out, Part, Received};
 
 use crate::call::{Inputs, Judge};
-use crate::wire::json::{self, Document};
+use crate::wire::json::{self, Document, Value};
 
 /// Reads one answer in one dialect.
 pub trait Transcript: Send {
@@ -43,6 +46,19 @@ pub trait Transcript: Send {
     /// # Errors
     /// Where the stream cannot be understood, or must not go on.
     fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
+
+    /// The values of the part that was taken last, each of which could have been any other string, or whole number,
+    /// without more coming of that part than that it goes on. None where it came to anything else, and where a second
+    /// part like it would.
+    ///
+    /// Parts that are the same but for such values are not read any more: [`Self::again`] tells of them.
+    fn free<'d>(&mut self, _event: &Event<'d>) -> Vec<Value<'d>> {
+        Vec::new()
+    }
+
+    /// Parts went on that are the same as the last but for the values that [`Self::free`] named. `numbers` are those of
+    /// the last of them, in the order of the document.
+    fn again(&mut self, _numbers: &[u64], _gate: &mut Gate) {}
 
     /// The stream has ended: what is still undecided is decided, or given up.
     ///

@@ -57,6 +57,14 @@ impl Received {
         self.data.of(&self.raw)
     }
 
+    /// Where in `raw` its JSON begins; none where it is bytes of its own.
+    pub(super) fn data_in_raw(&self) -> Option<usize> {
+        match &self.data {
+            Excerpt::Of(range) => Some(range.start),
+            Excerpt::Own(_) => None,
+        }
+    }
+
     /// How many bytes of memory it takes while it is kept.
     pub fn kept_bytes(&self) -> usize {
         self.raw.len().max(self.data().len()) + BESIDE
@@ -108,6 +116,12 @@ impl Out {
     /// Says something of our own.
     pub fn say(&mut self, name: Option<&'static str>, json: impl Into<String>) {
         self.parts.push(Part::New { name: name.map(Cow::Borrowed), json: json.into() });
+    }
+
+    /// Whether this part, as it came, is all that goes on.
+    pub(super) fn is_only(&self, received: &Received) -> bool {
+        let is_same = |raw: &Bytes| raw.as_ptr() == received.raw.as_ptr() && raw.len() == received.raw.len();
+        matches!(&self.parts[..], [Part::Received(part)] if part.canonical && is_same(&part.raw))
     }
 
     /// Takes out all that was put in.

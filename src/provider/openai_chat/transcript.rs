@@ -15,6 +15,12 @@ use crate::wire::json::{Document, Kind, Limits, Value};
 /// How many choices an answer may have; OpenAI's `n` is at most 128.
 const MOST_CHOICES: usize = 1024;
 
+/// Where a delta has text.
+const TEXTS: [&str; 4] = ["content", "reasoning_content", "reasoning", "refusal"];
+
+/// Noise with which OpenAI makes all chunks of a stream equally long.
+const PADDING: &str = "obfuscation";
+
 /// Reads one answer.
 #[derive(Default)]
 pub(super) struct Transcript {
@@ -80,6 +86,27 @@ impl answer::Transcript for Transcript {
             self.emit(&chunk, out)?;
         }
         Ok(())
+    }
+
+    /// Of what a choice says beside calls, only that it says something matters, and that only once.
+    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+        let root = event.json;
+        let (Ok(choices), Ok(None), true) =
+            (chunk::choices(root, "delta"), hosted::failed(root), self.kept.is_empty())
+        else {
+            return Vec::new();
+        };
+        let [chunk::Choice { said: Some(said), finish: None, .. }] = choices[..] else { return Vec::new() };
+        if !chunk::pieces(said).is_ok_and(|pieces| pieces.is_empty()) {
+            return Vec::new();
+        }
+        let of = |object: Value<'d>, key: &str| object.get(key).ok().flatten();
+        let mut free: Vec<Value<'d>> = TEXTS.iter().filter_map(|key| of(said, key)).collect();
+        free.retain(|text| text.kind() == Kind::String && says(*text));
+        if !free.is_empty() {
+            free.extend(of(root, PADDING).filter(|padding| padding.kind() == Kind::String));
+        }
+        free
     }
 
     fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {

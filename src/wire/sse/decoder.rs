@@ -79,6 +79,19 @@ impl Decoder {
         Ok((!block.is_empty()).then(|| lines::read(block, terminated, &mut self.stream)))
     }
 
+    /// What was pushed since the last part came out; nothing where a part has begun already, and behind the end.
+    pub fn untouched(&self) -> &[u8] {
+        let is_between = self.line == Line::Start && self.inflow.held().is_empty();
+        let goes_on = !self.too_long && !self.stream.is_over();
+        if is_between && goes_on { self.inflow.fresh() } else { &[] }
+    }
+
+    /// Takes out so many of the [untouched](Self::untouched) bytes, for whoever knows that they are whole events in
+    /// the very lines of one that came out before them in canonical form, none of them too long.
+    pub fn skip(&mut self, bytes: usize) -> Bytes {
+        self.inflow.take(bytes)
+    }
+
     /// What was pushed and has not come out, for whoever passes a stream on although it has no reading.
     pub fn into_rest(mut self) -> Bytes {
         self.inflow.take_all()

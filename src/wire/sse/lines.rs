@@ -29,6 +29,11 @@ impl Stream {
         self.line_end.unwrap_or_default()
     }
 
+    /// Whether the last event came already: there is no canonical form behind it.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
     fn ends_with(&self, event: &Event) -> bool {
         match self.form.end {
             End::Data(data) => event.data() == data.as_bytes(),

@@ -95,6 +95,14 @@ impl Transcript for Messages {
         }
     }
 
+    /// Pieces of text and of thinking change nothing here. Where blocks went, each is numbered anew.
+    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+        let of = |key: &str| event.json.get(key).ok().flatten();
+        let Some(open) = self.open.as_ref().filter(|_| self.dropped == 0) else { return Vec::new() };
+        let is_piece = of("type").is_some_and(|kind| kind.says("content_block_delta"));
+        of("delta").filter(|_| is_piece).and_then(|delta| open.free(delta)).into_iter().collect()
+    }
+
     fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
         if self.give_up(gate) {
             return Err(Broken::ambiguous("the answer ended inside a tool call"));

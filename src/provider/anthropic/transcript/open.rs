@@ -133,6 +133,17 @@ impl Open {
         Ok(())
     }
 
+    /// What a piece of text, or of thinking, says: nothing here depends on it.
+    pub(super) fn free<'d>(&self, delta: Value<'d>) -> Option<Value<'d>> {
+        let (kind, key) = match &self.content {
+            Content::Text => ("text_delta", "text"),
+            Content::Thinking => ("thinking_delta", "thinking"),
+            Content::Other | Content::Swallowed | Content::Call(_) => return None,
+        };
+        let of = |key: &str| delta.get(key).ok().flatten();
+        of(key).filter(|_| of("type").is_some_and(|said| said.says(kind)))
+    }
+
     /// Takes what stands among the block's parts and is of no block: it keeps its place.
     pub(super) fn beside(&mut self, part: Part, out: &mut Out) {
         match &mut self.content {

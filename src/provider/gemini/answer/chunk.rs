@@ -93,22 +93,34 @@ pub(super) fn note(answer: &Fields<'_>, facts: &mut AnswerFacts) {
         facts.id = Some(id.into_owned());
     }
     let Some(usage) = answer.at("usageMetadata").and_then(|usage| Fields::read(usage).ok()) else { return };
-    let count = |name: &str| usage.at(name).and_then(number);
+    facts.usage = used(facts.usage, |name| usage.at(name).and_then(number));
+}
+
+/// By which names a chunk counts what was used.
+pub(super) const COUNTS: [&str; 5] = [
+    "promptTokenCount",
+    "toolUsePromptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "cachedContentTokenCount",
+];
+
+/// What was used so far: what is not counted any more stays as it was before, in `old`.
+pub(super) fn used(old: Usage, count: impl Fn(&str) -> Option<u64>) -> Usage {
     let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (None, None) => None,
         _ => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
     };
     let reasoning = count("thoughtsTokenCount");
-    let old = facts.usage;
     // Results of the provider's own tools are read by the model and counted apart from the prompt.
     let input = count("promptTokenCount").map(|prompt| sum(Some(prompt), count("toolUsePromptTokenCount")));
-    facts.usage = Usage {
+    Usage {
         input: input.flatten().or(old.input),
         output: sum(count("candidatesTokenCount"), reasoning).or(old.output),
         cache_read: count("cachedContentTokenCount").or(old.cache_read),
         cache_write: None,
         reasoning: reasoning.or(old.reasoning),
-    };
+    }
 }
 
 /// A whole number, which may stand in quotes.

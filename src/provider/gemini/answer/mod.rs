@@ -9,6 +9,7 @@ mod chunk;
 mod hosted;
 mod page;
 mod part;
+mod plain;
 mod rewrite;
 
 #[cfg(test)]
@@ -32,6 +33,8 @@ pub(super) struct Answer {
     /// By index.
     candidates: BTreeMap<u64, State>,
     pages: Pages,
+    /// What the numbers of the last plain chunk count.
+    counted: Vec<Option<&'static str>>,
 }
 
 impl Transcript for Answer {
@@ -43,6 +46,22 @@ impl Transcript for Answer {
             self.read(event.json, Some(event.received.clone()), gate)?;
         }
         if self.candidates.values().any(State::holds) { Ok(()) } else { self.release(out) }
+    }
+
+    /// Text is nobody's call. What was used is told with every chunk: the last that tells it has the say.
+    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+        if event.is_done() || self.held() > 0 {
+            return Vec::new();
+        }
+        let Some(plain) = plain::read(event.json) else { return Vec::new() };
+        self.counted = plain.names;
+        plain.texts.into_iter().chain(plain.numbers).collect()
+    }
+
+    fn again(&mut self, numbers: &[u64], gate: &mut Gate) {
+        let place = |name: &str| self.counted.iter().position(|counted| *counted == Some(name));
+        let count = |name: &str| place(name).and_then(|place| numbers.get(place).copied());
+        gate.facts.usage = chunk::used(gate.facts.usage, count);
     }
 
     fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {

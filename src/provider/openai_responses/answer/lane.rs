@@ -74,6 +74,28 @@ impl Lane {
         Ok(())
     }
 
+    /// What a piece of text says is of no interest, nor what pads it; its number is, and is the one number that is free.
+    pub(super) fn free<'d>(&self, event: &Event<'d>) -> Vec<Value<'d>> {
+        let of = |key: &str| event.json.get(key).ok().flatten();
+        let is_text = of("type").is_some_and(|kind| TEXTS.iter().any(|text| kind.says(text)));
+        let is_plain =
+            |index: Option<u64>| index.and_then(|index| self.items.get(&index)).is_none_or(Item::is_plain);
+        let is_alone = of("response").is_none() && of("item").is_none() && self.queue.bytes() == 0;
+        if !is_text || !is_alone || !self.index(event.json).is_ok_and(is_plain) {
+            return Vec::new();
+        }
+        let texts = ["delta", "obfuscation"].into_iter().filter_map(of);
+        let texts = texts.filter(|text| text.kind() == Kind::String);
+        texts.chain(of("sequence_number").filter(|number| number.kind() == Kind::Number)).collect()
+    }
+
+    /// Pieces of text went on; with a number, where they have them.
+    pub(super) fn again(&mut self, numbers: &[u64]) {
+        if let [number] = numbers {
+            self.queue.passed(*number);
+        }
+    }
+
     /// What is no event: the marker that ends the streams of another API, or something else in its place.
     fn unnamed(&mut self, event: &Event<'_>, out: &mut Out) -> Result<(), Broken> {
         if !event.json.is_null() {
@@ -351,6 +373,14 @@ impl Lane {
         self.is_open = false;
     }
 }
+
+/// Events with a piece of text in `delta`.
+const TEXTS: [&str; 4] = [
+    "response.output_text.delta",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_text.delta",
+    "response.refusal.delta",
+];
 
 /// Where an event of this type has input of a tool call, and whether that is all of it.
 fn input_field(kind: &str) -> Option<(&'static str, bool)> {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use super::super::answer::member::get;
 use super::super::answer::{Broken, Event, Gate, KeepAlive, Out, Transcript};
-use crate::wire::json::{Document, Kind};
+use crate::wire::json::{Document, Kind, Value};
 use lane::Lane;
 
 /// Events that end a response. Each has all of it.
@@ -47,6 +47,19 @@ impl Transcript for Responses {
         }
         let lane = self.lanes.entry(stream.map(str::to_owned)).or_insert_with(|| Lane::new(stream));
         lane.event(event, gate, out)
+    }
+
+    /// Where several answers come at once, each has its own numbers.
+    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+        let mut lanes = self.lanes.values();
+        match (lanes.next(), lanes.next()) {
+            (Some(lane), None) => lane.free(event),
+            _ => Vec::new(),
+        }
+    }
+
+    fn again(&mut self, numbers: &[u64], _: &mut Gate) {
+        self.lanes.values_mut().for_each(|lane| lane.again(numbers));
     }
 
     fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {

@@ -50,6 +50,11 @@ impl Queue {
         self.next
     }
 
+    /// An event with this number went on, while nothing was kept.
+    pub(super) fn passed(&mut self, number: u64) {
+        self.next = i64::try_from(number).ok().map(|number| number + self.shift + 1);
+    }
+
     /// A new response counts from its beginning.
     pub(super) fn restart(&mut self) {
         self.shift = 0;
