@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +14,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 
+use super::places::{Place, Places};
 use super::{Answer, respond};
 use crate::drain::Drain;
 
 /// What one server holds at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Connections over it are closed at once.
+    /// One over it takes the place of another.
     pub(super) connections: usize,
     /// How long a connection may last, from accept to the end of its one answer.
     pub(super) patience: Duration,
@@ -40,22 +41,23 @@ const REST: Duration = Duration::from_millis(100);
 pub(super) trait Listen: Send + Sync {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    /// The next one, and who has made it where that has an address.
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
 }
 
 impl Listen for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self) -> io::Result<TcpStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+        self.accept().await.map(|(stream, peer)| (stream, Some(peer.ip())))
     }
 }
 
 impl Listen for UnixListener {
     type Stream = UnixStream;
 
-    async fn next(&self) -> io::Result<UnixStream> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(UnixStream, Option<IpAddr>)> {
+        self.accept().await.map(|(stream, _)| (stream, None))
     }
 }
 
@@ -63,7 +65,7 @@ impl Listen for UnixListener {
 pub(super) struct Server<A> {
     answer: A,
     bounds: Bounds,
-    places: Arc<Semaphore>,
+    places: Places,
     drain: Drain,
 }
 
@@ -72,7 +74,7 @@ where
     A: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 {
     pub(super) fn new(answer: A, bounds: Bounds, drain: Drain) -> Self {
-        Self { answer, bounds, places: Arc::new(Semaphore::new(bounds.connections)), drain }
+        Self { answer, bounds, places: Places::new(bounds.connections), drain }
     }
 
     /// Accepts until the drain begins.
@@ -82,22 +84,17 @@ where
                 accepted = listener.next() => accepted,
                 () = self.drain.stopping() => return,
             };
-            let Ok(stream) = accepted else {
+            let Ok((stream, peer)) = accepted else {
                 tokio::time::sleep(REST).await;
                 continue;
             };
-            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-                let server = Arc::clone(&self);
-                self.drain.spawn(async move {
-                    server.converse(stream).await;
-                    drop(place);
-                });
-            }
+            let (server, place) = (Arc::clone(&self), self.places.take(peer));
+            self.drain.spawn(async move { server.converse(stream, place).await });
         }
     }
 
     /// Answers one request. How a conversation fails is the client's affair and said nowhere.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S) {
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, mut place: Place) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let answer = respond(request.method(), (self.answer)(request.uri().path()));
             std::future::ready(Ok::<_, Infallible>(answer))
@@ -113,7 +110,11 @@ where
             }
             let _ = connection.await;
         };
-        let _ = tokio::time::timeout(self.bounds.patience, conversation).await;
+        tokio::select! {
+            _ = tokio::time::timeout(self.bounds.patience, conversation) => {}
+            _ = &mut place.taken => {}
+        }
+        self.places.leave(&place);
     }
 }
 
@@ -156,23 +157,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_over_the_bound_are_closed_and_places_come_back() {
-        let (address, _drain) = started(Bounds { connections: 1, ..BOUNDS }).await;
-        let mut first = TcpStream::connect(address).await.unwrap();
-        first.write_all(b"GET").await.unwrap();
-        let mut second = TcpStream::connect(address).await.unwrap();
-        assert_eq!(read(&mut second).await, "");
-        drop(first);
-        let served = async {
-            loop {
-                let mut third = TcpStream::connect(address).await.unwrap();
-                let _ = third.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
-                if read(&mut third).await.starts_with("HTTP/1.1 200") {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, served).await.expect("a place in time");
+    async fn who_comes_is_answered_however_many_wait_and_say_nothing() {
+        let (address, _drain) = started(Bounds { connections: 2, patience: 2 * PATIENCE }).await;
+        let mut silent = Vec::new();
+        for _ in 0..3 {
+            let mut one = TcpStream::connect(address).await.unwrap();
+            one.write_all(b"GET").await.unwrap();
+            silent.push(one);
+        }
+        let mut asking = TcpStream::connect(address).await.unwrap();
+        asking.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        assert!(read(&mut asking).await.starts_with("HTTP/1.1 200"));
+        assert_eq!(read(&mut silent[0]).await, "", "the oldest gave its place");
     }
 
     #[tokio::test]

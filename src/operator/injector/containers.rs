@@ -72,14 +72,18 @@ pub(super) fn has_user_namespace(pod: &Value) -> bool {
     pod["spec"]["hostUsers"] == Value::Bool(false)
 }
 
+/// What limits of a namespace and autoscalers set; every other resource is a device, which can change what runs beside it.
+const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+
 /// Whether a stored container is the one that was made, but for what the API server itself adds: resources and how they
 /// are resized, the pull policy `Always`, kubelet's token. What it is allowed to do and what it runs is compared whole.
 fn is_as_made(stored: &Value, made: &Value) -> bool {
     let (Some(stored), Some(made)) = (stored.as_object(), made.as_object()) else { return false };
     let keys = stored.keys().chain(made.keys());
-    keys.filter(|key| !["resources", "resizePolicy"].contains(&key.as_str())).all(|key| {
+    keys.filter(|key| key.as_str() != "resizePolicy").all(|key| {
         let (stored, made) = (stored.get(key), made.get(key));
         match key.as_str() {
+            "resources" => stored == made || stored.is_none_or(has_no_device),
             "imagePullPolicy" => stored == made || stored.is_some_and(|policy| policy == "Always"),
             "volumeMounts" => {
                 let stored = stored.and_then(Value::as_array).into_iter().flatten();
@@ -89,6 +93,14 @@ fn is_as_made(stored: &Value, made: &Value) -> bool {
             _ => stored == made,
         }
     })
+}
+
+fn has_no_device(resources: &Value) -> bool {
+    let named = |part: &Value| {
+        part.as_object().is_some_and(|part| part.keys().all(|key| RESOURCES.contains(&key.as_str())))
+    };
+    let parts = resources.as_object().into_iter().flatten();
+    parts.into_iter().all(|(key, part)| ["requests", "limits"].contains(&key.as_str()) && named(part))
 }
 
 fn is_token(mount: &Value) -> bool {
