@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
 use super::ports::Ports;
-use super::shape::{INIT_CONTAINERS, edit_list, is_true, list, ours, text};
+use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
@@ -34,8 +34,9 @@ pub(super) struct Parts<'a> {
 /// Puts the redirect first and the gateway second, before what the pod itself starts.
 pub(super) fn place(pod: &mut Value, parts: &Parts<'_>) {
     let Some(spec) = pod.get_mut("spec") else { return };
+    let shared = spec.get("resources").cloned().unwrap_or_default();
     edit_list(spec, INIT_CONTAINERS, |containers| {
-        let expected = [redirect(parts), gateway(parts)];
+        let expected = [redirect(parts), gateway(parts)].map(|container| sharing(container, &shared));
         let placed = expected.map(|expected| {
             let name = text(&expected, "name");
             let found = containers.iter().find(|container| text(container, "name") == name);
@@ -45,6 +46,22 @@ pub(super) fn place(pod: &mut Value, parts: &Parts<'_>) {
         containers.retain(|container| !super::shape::is_ours(text(container, "name")));
         containers.splice(0..0, placed);
     });
+}
+
+/// The container without the resources that the pod has for all of its containers together: the API server refuses a pod
+/// whose containers ask for more than it has.
+fn sharing(mut container: Value, shared: &Value) -> Value {
+    let of_pod = |name: &str| ["requests", "limits"].iter().any(|kind| !shared[*kind][name].is_null());
+    edit_object(&mut container, "resources", |resources| {
+        for kind in ["requests", "limits"] {
+            edit_object(resources, kind, |part| {
+                if let Some(part) = part.as_object_mut() {
+                    part.retain(|name, _| !of_pod(name));
+                }
+            });
+        }
+    });
+    container
 }
 
 /// The UID that the redirect of an injected pod names.
