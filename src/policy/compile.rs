@@ -91,7 +91,7 @@ impl Policy {
     /// Judges all documents, also those that do not select the pod, and keeps what selects it. Without a cluster
     /// only pod labels are compared: neither a policy's namespace nor a `namespaceSelector` is.
     pub fn compile(documents: &[Document], labels: &Labels) -> Result<Self, Vec<Problem>> {
-        let (mut judged, mut problems) = judge(documents);
+        let (mut judged, mut problems) = judge(documents, |_| {});
         select(&mut judged, labels);
         problems.extend(conflicts(&judged));
         if !problems.is_empty() {
@@ -215,7 +215,12 @@ pub fn revision(documents: &[Document]) -> String {
 /// What stands against documents in pods of these labels, each set of labels by itself: what [`Policy::compile`] says,
 /// without the policies.
 pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
-    let (mut judged, mut problems) = judge(documents);
+    let (mut judged, mut problems) = judge(documents, |lowered| {
+        // All that two policies can contradict each other by, besides credentials: there may be very many others.
+        lowered.rules.retain(|(_, rule)| rule.grant.as_ref().is_some_and(|grant| grant.provider.is_some()));
+        lowered.rules.shrink_to_fit();
+        lowered.tools = Vec::new();
+    });
     for labels in pods {
         select(&mut judged, labels);
         problems.extend(conflicts(&judged));
@@ -223,13 +228,17 @@ pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
     problems
 }
 
-/// Compiles each document by itself, the cluster's first, and tells of those that cannot be.
-fn judge(documents: &[Document]) -> (Vec<Judged<'_>>, Vec<Problem>) {
+/// Compiles each document by itself, the cluster's first, and tells of those that cannot be; `trim` takes away what is not
+/// wanted of each.
+fn judge(documents: &[Document], trim: impl Fn(&mut Lowered)) -> (Vec<Judged<'_>>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut judged = Vec::with_capacity(documents.len());
     for document in documents {
         match lower(document) {
-            Ok(lowered) => judged.push(Judged { document, lowered, selected: false }),
+            Ok(mut lowered) => {
+                trim(&mut lowered);
+                judged.push(Judged { document, lowered, selected: false });
+            }
             Err(found) => problems.extend(found.into_iter().map(|problem| document.origin.locate(problem))),
         }
     }
