@@ -61,6 +61,10 @@ images *arguments:
 e2e-chart: _build
     python3 e2e/cluster/alone.py
 
+# The operator with 200 namespaces, 2,000 pods and 400 policies, one namespace noisy, on an API server alone; prints figures.
+scale *arguments: _build
+    python3 e2e/cluster/scale.py {{ arguments }}
+
 # Every alert of the chart fires where it means to, and nowhere else (needs promtool).
 alerts:
     python3 e2e/cluster/alerts.py
@@ -82,7 +86,7 @@ clients *arguments: _build
 sdks *arguments: _build
     python3 e2e/sdks/run.py {{ arguments }}
 
-# Real clients (curl, openssl, Python, Node, Go, rustls, Java) judge what a namespace's CA vouches for.
+# Real clients (curl, openssl, GnuTLS, Python, Node, Bun, Go, rustls, Java) judge what a namespace's CA vouches for.
 constraints *arguments: _build
     python3 e2e/cluster/constraints.py {{ arguments }}
 

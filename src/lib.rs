@@ -34,6 +34,7 @@ pub mod redirect;
 
 pub mod admin;
 mod bind;
+mod capacity;
 pub mod config;
 pub mod drain;
 pub mod ledger;

@@ -10,17 +10,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import certificates
 import servers
+from api import becomes
 from commands import run, tried
+from ports import LOOPBACK, reserved
 from processes import Processes
 from servers import executable
 
 PARTS = ["crds.py", "rendering.py", "backstops.py", "lifecycle.py", "replicas.py"]
-LOOPBACK = "127.0.0.1"
 STARTED = ["kube-apiserver", "etcd"]
 PATIENCE = 60
 
@@ -52,7 +52,7 @@ def passes(part, environment):
 
 def start(directory, processes):
     """Starts both; the kubeconfig of the administrator, once the API server is ready."""
-    clients, peers, api = (free_port() for _ in range(3))
+    clients, peers, api = (reserved() for _ in range(3))
     pki = directory / "pki"
     certificates.prepare(pki, LOOPBACK, "nobody")
     certificates.kubeconfig(pki, "admin", f"https://{LOOPBACK}:{api}")
@@ -69,14 +69,16 @@ def start(directory, processes):
         # No controller makes service accounts, and none looks for endpoints: a webhook's Service is seen to have none.
         *("--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", "--enable-aggregator-routing=true"),
     )  # fmt: skip
-    kubeconfig, deadline = pki / "admin.kubeconfig", time.monotonic() + PATIENCE
-    ready = (executable("kubectl"), "--kubeconfig", kubeconfig, "get", "--raw", "/readyz")
-    while tried(*ready)[0] != 0:
-        if time.monotonic() > deadline or not processes.is_alive("kube-apiserver"):
-            raise RuntimeError(
-                f"kube-apiserver is not ready: {run('tail', '-n', '5', processes.log('kube-apiserver'))}"
-            )
-        time.sleep(0.2)
+    kubeconfig = pki / "admin.kubeconfig"
+    asked = (executable("kubectl"), "--kubeconfig", kubeconfig, "get", "--raw")
+
+    def serves():
+        """It makes the namespaces of its own a moment after it is ready."""
+        return all(tried(*asked, path)[0] == 0 for path in ("/readyz", "/api/v1/namespaces/kube-system"))
+
+    becomes(lambda: serves() or not processes.is_alive("kube-apiserver"), PATIENCE)
+    if not serves():
+        raise RuntimeError(f"kube-apiserver is not ready: {run('tail', '-n', '5', processes.log('kube-apiserver'))}")
     return kubeconfig
 
 
@@ -85,12 +87,6 @@ def own_address():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         asked.connect(("198.51.100.1", 9))
         return asked.getsockname()[0]
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind((LOOPBACK, 0))
-        return listener.getsockname()[1]
 
 
 if __name__ == "__main__":

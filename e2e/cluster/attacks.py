@@ -5,13 +5,14 @@ import json
 import images
 import manifests
 import servers
+from api import PATIENCE, becomes
 from install import CODER
 from manifests import NAMESPACE as AGENTS
-from api import becomes
 from manifests import ALLOWED, OTHER
 from network import ELSEWHERE, UPSTREAM
 from outside import INTACT
-from pods import GATEWAY, PATIENCE, REDIRECT
+from pods import GATEWAY, REDIRECT
+from pods import PATIENCE as STARTING
 from report import Step
 from traffic import CONTAINERS, nothing_left, refused
 
@@ -89,7 +90,7 @@ def restarts_all(stage, step):
     stage.create(manifests.agent("restarted", containers=containers, volumes=volumes))
     pod = stage.pod("restarted")
     wrote = (0, f"nameserver {ELSEWHERE[4]}\n")
-    again = becomes(lambda: pod.is_ready() and pod.execute("cat", "/etc/resolv.conf") == wrote, PATIENCE)
+    again = becomes(lambda: pod.is_ready() and pod.execute("cat", "/etc/resolv.conf") == wrote, STARTING)
     step.check("it runs again, with the file that it wrote", again, pod.execute("cat", "/etc/resolv.conf"))
     runs = {name: pod.status_of(name)["restartCount"] for name in (REDIRECT, GATEWAY)}
     step.check("and so do the redirect and the gateway", all(runs.values()), runs)
@@ -206,6 +207,9 @@ def writers(stage, step):
             said = stage.kubectl("auth", "can-i", verb, resource, "-n", AGENTS, f"--as={SERVICE_ACCOUNT}")[1].strip()
             step.check(f"the agent's service account may not {verb} {resource}", said.endswith("no"), said)
     stage.kubectl("create", "rolebinding", USER, "--clusterrole=admin", f"--user={USER}", "-n", AGENTS)
+    # The API server learns of rights a moment after they are given; who has none is refused for another reason.
+    may = lambda: stage.kubectl("auth", "can-i", "patch", "secrets", "-n", AGENTS, f"--as={USER}")[0] == 0
+    step.check("twin: the namespace's admin may change Secrets", becomes(may, PATIENCE), USER)
     label = {"metadata": {"labels": {"changed": "yes"}}}
     for who, person in (("the namespace's admin", [f"--as={USER}"]), ("the cluster's", [])):
         for name in OWNED:
@@ -259,7 +263,7 @@ def pod_security(stage, step):
     for level in ("baseline", "restricted"):
         name = f"level-{level}"
         labels = {"postern.dev/injection": "enabled", "pod-security.kubernetes.io/enforce": level}
-        stage.create(manifests.namespace(name, **labels))
+        stage.create_namespace(manifests.namespace(name, **labels))
         status, said = stage.apply(manifests.idle("agent", name))
         step.check(
             f"a namespace at {level}: the pod is refused, and NET_ADMIN is named",

@@ -9,7 +9,6 @@ so that the policies stand alone. Every refusal is asked for as cluster-admin. E
 import functools
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
@@ -40,8 +39,7 @@ class Checks:
     def refused(self, policy, what, *request, words="", **more):
         """That a request is refused by this very policy, and with these words."""
         status, answer = self.api.ask(*request, **more)
-        by = f"ValidatingAdmissionPolicy '{policy}'"
-        right = status in (403, 422) and by in said(answer) and words in said(answer)
+        right = is_refused(policy, status, answer) and words in said(answer)
         self.expect(right, f"{policy} refuses {what}", f"{status} {said(answer)}; meant: {words}")
 
     def admitted(self, what, *request, **more):
@@ -54,9 +52,9 @@ class Checks:
 
 def main():
     api = Administration()
-    prepare(api)
     checks = Checks(api)
     try:
+        prepare(api)
         for section in (
             owned,
             rights,
@@ -122,18 +120,48 @@ def prepare(api):
         check=True,
         capture_output=True,
     )
-    # The API server compiles a policy a moment after it is stored.
-    bad = [
-        (at(LABELLED, "pods"), plain()),
-        (at(LABELLED, "pods"), changed(guarded(image()), "spec/containers/0/securityContext/privileged", True)),
-        (at(OTHER, "pods"), changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "postern-ca"}}])),
-        (at(OTHER, "configmaps"), named("postern-policy")),
-    ]
-    deadline = time.monotonic() + PATIENCE
-    while any(api.ask("POST", path + "?dryRun=All", body)[0] < 300 for path, body in bad):
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"after {PATIENCE} s the API server still does not hold to the admission policies")
-        time.sleep(0.2)
+    # What is changed, and what is entered; no policy has anything against either.
+    for namespace, pod in ((LABELLED, guarded(image(), "probed")), (OTHER, plain("probed"))):
+        if api.ask("GET", at(namespace, "pods", "probed"))[0] == 404:
+            api.must("POST", at(namespace, "pods"), pod)
+    # The API server compiles a policy, and learns of rights, a moment after they are stored.
+    late = lambda: [policy for policy, ask in violations().items() if not is_refused(policy, *api.ask(*ask))]
+    if not becomes(lambda: not late(), PATIENCE):
+        raise RuntimeError(f"after {PATIENCE} s the API server still does not hold to {late()}")
+    written = lambda: all(api.ask(*ask, as_user=OPERATOR)[0] < 300 for ask in writes("?dryRun=All&fieldManager=a"))
+    if not becomes(written, PATIENCE):
+        raise RuntimeError(f"after {PATIENCE} s the operator may still not write what is its own")
+
+
+def violations():
+    """By policy, what it refuses and no other does; none of it is kept."""
+    unconfined = changed(guarded(image()), "spec/containers/0/securityContext/seccompProfile/type", "Unconfined")
+    reader = changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "postern-ca"}}])
+    pretends, loose = {"metadata": {"labels": {"postern.dev/injected": "true"}}}, ephemeral(securityContext={})
+    entered, added = "/exec?container=postern-gateway&command=ls", "/ephemeralcontainers?dryRun=All"
+    dry = {"more": "?dryRun=All"}
+    return {
+        "postern-owned": ("POST", at(OTHER, "configmaps", **dry), named("postern-policy")),
+        "postern-shape": ("POST", at(LABELLED, "pods", **dry), bounded()),
+        "postern-containers": ("POST", at(LABELLED, "pods", **dry), unconfined),
+        "postern-secrets": ("POST", at(OTHER, "pods", **dry), reader),
+        "postern-images": ("PATCH", at(OTHER, "pods", "probed", **dry), pretends, MERGE),
+        "postern-ephemeral": (
+            *("PATCH", at(LABELLED, "pods", "probed", added)),
+            *({"spec": {"ephemeralContainers": [loose]}}, STRATEGIC),
+        ),
+        "postern-exec": ("POST", at(LABELLED, "pods", "probed", entered)),
+    }
+
+
+def writes(query):
+    """The operator's, of what it keeps in a namespace."""
+    return [("PATCH", at(OTHER, kind, name, query), named(name, kind), APPLY) for kind, name in OWNED]
+
+
+def is_refused(policy, status, answer):
+    """Whether a request was refused by this very policy."""
+    return status in (403, 422) and f"ValidatingAdmissionPolicy '{policy}'" in said(answer)
 
 
 def clean(api):
@@ -237,6 +265,10 @@ def ending_namespace(checks):
             f"{name} in a namespace that will end", "PATCH", path, named(name, kind), APPLY, as_user=OPERATOR
         )
     checks.admitted("DELETE of the namespace", "DELETE", f"/api/v1/namespaces/{ENDING}")
+    first = at(ENDING, OWNED[0][0], OWNED[0][1], "?dryRun=All")
+    ends = lambda: checks.api.ask("DELETE", first, as_user=NAMESPACE_CONTROLLER)[0] < 300
+    # Policies are shown a namespace as the API server remembers it.
+    checks.expect(becomes(ends, PATIENCE), "policies are shown a moment later that it ends")
     for kind, name in OWNED:
         checks.refused(
             "postern-owned", f"DELETE of {name} by another in a namespace that ends", "DELETE", at(ENDING, kind, name)
@@ -254,10 +286,10 @@ def shape(checks):
     good, asks = guarded(image()), {"postern.dev/inject": "true"}
     refuse = functools.partial(create, checks, "postern-shape")
     admit = functools.partial(create, checks, None)
-    refuse("a plain pod in a labelled namespace", plain())
-    refuse("a plain pod that says no", plain(annotations={"postern.dev/inject": "false"}))
-    refuse("a plain pod whose label asks", plain(labels=asks), OTHER)
-    refuse("a plain pod whose annotation asks", plain(annotations=asks), OTHER)
+    refuse("a plain pod in a labelled namespace", bounded())
+    refuse("a plain pod that says no", bounded(annotations={"postern.dev/inject": "false"}))
+    refuse("a plain pod whose label asks", bounded(labels=asks), OTHER)
+    refuse("a plain pod whose annotation asks", bounded(annotations=asks), OTHER)
     admit("a plain pod elsewhere", plain(), OTHER)
     admit("a plain pod in kube-system", plain(), "kube-system")
     admit("a plain pod beside the operator", plain(), SYSTEM)
@@ -266,7 +298,7 @@ def shape(checks):
     admit("one with declared ports", arguments(good, "--inbound-ports", "80,8443"))
     admit("one with a CA of the agent's own", with_own_roots(good))
     refuse("a copy without labels (kubectl debug --copy-to)", changed(good, "metadata/labels", None), OTHER)
-    refuse("a container with a name of Postern's", changed(plain(), "spec/containers/0/name", "postern-tools"), OTHER)
+    refuse("a container with a name of Postern's", changed(bounded(), "spec/containers/0/name", "postern-tools"), OTHER)
     refuse("a third container with such a name", changed(good, "spec/containers/0/name", "postern-tools"))
     refuse(
         "an init container before the redirect",
@@ -585,17 +617,20 @@ def pod_security(checks):
     for level, right in (("restricted", False), ("baseline", False), ("privileged", True)):
         enforce = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}}
         checks.api.must("PATCH", f"/api/v1/namespaces/{LABELLED}", enforce, MERGE)
-        # The API server reads the label from a cache of its own.
-        becomes(lambda: judges(checks.api, level, right), PATIENCE)
-        checks.expect(
-            judges(checks.api, level, right), f"Pod Security {level} {'admits' if right else 'refuses'} an injected pod"
-        )
+
+        def judged(level=level, right=right):
+            """What is expected; the API server remembers the label of before for a moment."""
+            status, answer = checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), guarded(image()))
+            return status == 201 if right else status == 403 and f'violates PodSecurity "{level}' in said(answer)
+
+        what = f"Pod Security {level} {'admits' if right else 'refuses'} an injected pod"
+        checks.expect(becomes(judged, PATIENCE), what, f"not within {PATIENCE} s")
 
 
-def judges(api, level, right):
-    """Whether an injected pod is admitted, or refused at this level."""
-    status, answer = api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), guarded(image()))
-    return status == 201 if right else status == 403 and f'violates PodSecurity "{level}' in said(answer)
+def bounded(**metadata):
+    """A plain pod whose container is held to what a guarded one's is. Of several policies that refuse a request the API
+    server names any: each is asked what it alone refuses."""
+    return changed(plain(**metadata), "spec/containers/0/securityContext", LIBRARY)
 
 
 def create(checks, policy, what, pod, namespace=LABELLED, words=""):

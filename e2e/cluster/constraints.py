@@ -2,7 +2,7 @@
 
 python3 e2e/cluster/constraints.py [--only WORD] [--verbose]
 
-It wants cargo, curl, openssl, node, go and java. The CA is issued by the operator's own code (`examples/issue.rs`), the
+It wants cargo, curl, openssl, gnutls-cli, node, npm, go and java; Bun comes from npm into the cache. The CA is issued by the operator's own code (`examples/issue.rs`), the
 leaves by openssl with the key of that CA, as whoever stole it would do.
 """
 
@@ -15,13 +15,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from servers import CACHE
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
 VERIFIERS = HERE / "verifiers"
 GOOD, EVIL = "api.example.com", "evil.test"
 ACCEPTS, REFUSES = "accepts", "refuses"
+# Statically linked to BoringSSL; this build runs on every amd64.
+BUN = ("@oven/bun-linux-x64-baseline", "1.4.4")
 
 # A policy's hosts; then leaves, each with its alternative names, what is asked for, and what is expected of clients.
 CASES = {
@@ -84,7 +89,8 @@ CASES = {
 
 # What a client is known to refuse although it should accept: client, then the leaf. Java holds an IPv4 address against
 # the exclusion of IPv6 octet by octet, runs past its end and gives up; without the exclusion GnuTLS would accept any IPv6.
-EXCEPTIONS = {("java", "the address"): REFUSES}
+# BoringSSL, which is in Bun, holds no address against constraints, and so refuses every one.
+EXCEPTIONS = {(client, "the address"): REFUSES for client in ("java", "bun")}
 
 
 def main():
@@ -110,6 +116,7 @@ def build(folder):
     run("cargo", "build", "--quiet", "--locked", "--features", "operator", "--examples", cwd=REPOSITORY)
     run("go", "build", "-o", folder / "verify-go", VERIFIERS / "verify.go", env={"GO111MODULE": "off", "GOFLAGS": ""})
     run("javac", "-d", folder, VERIFIERS / "Verify.java")
+    bun = installed_bun()
     return {
         "curl": lambda roots, name, port: [
             *("curl", "--silent", "--show-error", "--noproxy", "*", "--output", os.devnull, "--cacert", roots),
@@ -119,13 +126,32 @@ def build(folder):
             *("openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", roots, "-verify_return_error"),
             *(["-verify_ip", name, "-noservername"] if is_address(name) else ["-verify_hostname", name, "-servername", name]),
         ],
+        "gnutls": lambda roots, name, port: [
+            *("gnutls-cli", "--x509cafile", roots, "--port", port, "--verify-hostname", name),
+            *([] if is_address(name) else ["--sni-hostname", name]),
+            "127.0.0.1",
+        ],
         "python": lambda *asked: [sys.executable, VERIFIERS / "verify.py", *asked],
         "python strict": lambda *asked: [sys.executable, VERIFIERS / "verify.py", *asked, "strict"],
         "node": lambda roots, *asked: ["env", f"NODE_EXTRA_CA_CERTS={roots}", "node", VERIFIERS / "verify.mjs", *asked],
+        "bun": lambda roots, *asked: ["env", f"NODE_EXTRA_CA_CERTS={roots}", bun, VERIFIERS / "verify.mjs", *asked],
         "go": lambda *asked: [folder / "verify-go", *asked],
         "rustls": lambda *asked: [target() / "debug/examples/verify", *asked],
         "java": lambda *asked: ["java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Verify", *asked],
     }
+
+
+def installed_bun():
+    """Its executable, which the package holds; it is kept in the cache."""
+    package, version = BUN
+    place = CACHE / f"bun-{version}"
+    executable = place / "node_modules" / package / "bin/bun"
+    if not executable.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        quiet = ("--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--silent")
+        run("npm", "install", *quiet, "--prefix", place, f"{package}@{version}")
+        executable.chmod(0o755)
+    return executable
 
 
 # The exit statuses that say: the certificate was looked at, and refused. All others but 0 are broken clients.
@@ -140,8 +166,9 @@ def case(name, folder, clients, only):
         return
     issued = issue(folder, hosts)
     for number, (leaf, names, asked, expected) in enumerate(chosen):
-        with Server(mint(folder, number, asked, names)) as port:
-            verdicts = {client: verdict(client, command(folder / "roots.pem", asked, str(port))) for client, command in clients.items()}
+        with Server(mint(folder, number, asked, names)) as port, ThreadPoolExecutor(os.cpu_count()) as pool:
+            asks = [command(folder / "roots.pem", asked, str(port)) for command in clients.values()]
+            verdicts = dict(zip(clients, pool.map(verdict, clients, asks)))
         wanted = {client: EXCEPTIONS.get((client, leaf), expected) for client in clients}
         different = [client for client in clients if verdicts[client][0] != wanted[client]]
         known = [client for client in clients if wanted[client] != expected]

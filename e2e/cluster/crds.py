@@ -11,11 +11,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from api import becomes
 from policies import BAD, GOOD, NAMESPACE, policy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFINITIONS = ROOT / "charts/postern/crds"
 KUBECTL = os.environ.get("KUBECTL", "kubectl")
+PATIENCE = 30
 FENCED = re.compile(r"^```yaml\n(apiVersion: postern\.dev/.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -144,13 +146,20 @@ def shown():
         "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(doubled)
     )
     yield "a condition has one entry", code != 0 and "Duplicate value" in err, out + err
-    code, out, err = kubectl("explain", "egresspolicy.spec.tools.when")
-    yield "kubectl explain says what a condition is", "dotted path into the tool's input" in out, out + err
-    code, out, err = kubectl("get", "postern", "-A", "-o", "name")
-    yield "the category names both kinds", code == 0 and "shown" in out, out + err
-    code, out, err = kubectl("get", "cegp")
-    yield "the cluster's kind has a short name", code == 0, out + err
+    # Documentation and names are published a moment after a definition is established.
+    for what, words, *command in (
+        ("kubectl explain says what a condition is", "dotted path into the tool's input", "explain", "egresspolicy.spec.tools.when"),
+        ("the category names both kinds", "shown", "get", "postern", "-A", "-o", "name"),
+        ("the cluster's kind has a short name", "", "get", "cegp"),
+    ):
+        yield what, becomes(lambda words=words, command=command: says(words, *command), PATIENCE), f"not within {PATIENCE} s"
     kubectl("delete", "egp", "shown", "-n", NAMESPACE)
+
+
+def says(words, *command):
+    """Whether a command of kubectl's succeeds with these words."""
+    code, out, err = kubectl(*command)
+    return code == 0 and words in out + err
 
 
 if __name__ == "__main__":

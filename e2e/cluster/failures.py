@@ -6,7 +6,7 @@ import time
 
 import manifests
 from api import becomes
-from changes import PATIENCE, POLICY, programmed
+from changes import PATIENCE, POLICY, change, programmed
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR
 from install import CODER
@@ -55,24 +55,29 @@ def gateway_killed(stage, step):
     step.check(
         "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
     )
-    requests = [line for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
-    counted = len(requests) == sum(map(served, heard))
-    step.check("the upstream saw the requests that were served, and no other", counted, len(requests))
+    pages = [line["line"].split()[1] for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
+    of_those_served, others = ([said for said in heard if served(said) == which] for which in (True, False))
+    lacking = {said["page"] for said in of_those_served} - set(pages)
+    step.check("the upstream saw the requests that were served, each once", not lacking and len(pages) == len(set(pages)), len(pages))
+    # One that the gateway had passed on, and was killed before it passed on the answer, arrived too.
+    foreign = [said for said in others if said["page"] in pages and said["began"] > killed]
+    step.check("of those that were not, it saw none that the gateway was not there for", not foreign, foreign or len(others))
     foreign = strays(stage, pod)
     step.check("no flow left for anywhere else", not foreign, stage.wire.opened(*pod.addresses()))
-    restarts = pod.status_of(GATEWAY)["restartCount"]
-    step.check("kubelet has started it again, once", restarts == 1, restarts)
+    # Kubelet writes what it did a moment after it.
+    restarts = lambda: pod.status_of(GATEWAY)["restartCount"]
+    step.check("kubelet has started it again, once", becomes(lambda: restarts() == 1, PATIENCE), restarts())
     pod.demand_ready()
 
 
 def redirect_deleted(stage, step):
     doomed = stage.start(manifests.idle("doomed"))
-    gateway = doomed.process_of(GATEWAY)
+    gateway, address = doomed.process_of(GATEWAY), doomed.addresses()[0]
     before = doomed.object()["metadata"]["uid"]
     doomed.in_network("nft", "delete", "table", "inet", "postern")
     # It would prove interception within the minute; a reload makes it do so now.
     os.kill(gateway, signal.SIGHUP)
-    unproven = stage.measured(lambda: doomed.exists() and doomed.metric("postern_interception_proven") == 0, PATIENCE)
+    unproven = stage.measured(lambda: doomed.metric("postern_interception_proven", address) == 0, PATIENCE)
     step.check("the gateway says that interception is not proven", unproven is not None, unproven)
 
     def gone():
@@ -81,7 +86,7 @@ def redirect_deleted(stage, step):
 
     taken = stage.measured(gone, 2 * PATIENCE)
     stage.times.record(step, "a pod without its redirect, until the operator deletes it", taken, 2 * PATIENCE)
-    events = [said for said in stage.events_of(AGENTS) if "ntercept" in said]
+    events = becomes(lambda: [said for said in stage.events_of(AGENTS) if "ntercept" in said], PATIENCE)
     step.check("an Event says why", events, events)
 
 
@@ -101,12 +106,13 @@ def operator_rolled(stage, step):
 
 
 def leader_killed(stage, step):
-    # After a rollout nobody may lead for a moment.
-    holder = becomes(lambda: leader(stage), PATIENCE)
-    name = next((pod.name for pod in stage.pods_of(SYSTEM) if holder.startswith(pod.name)), None)
-    step.check("the lease names a replica", name, holder)
+    # After a rollout nobody may lead for a moment, or one that is about to end.
+    pod = becomes(lambda: leading(stage), PATIENCE)
+    if not step.check("the lease names a replica that stays", pod, leader(stage)):
+        return
+    holder = leader(stage)
     # It has no time to give the lease back.
-    os.kill(stage.pod(name, SYSTEM).process_of("operator"), signal.SIGKILL)
+    os.kill(pod.process_of("operator"), signal.SIGKILL)
     taken = stage.measured(lambda: leader(stage) not in ("", holder), PATIENCE)
     stage.times.record(step, "a killed leader, until another leads", taken, TAKEOVER)
     edit(stage, step, "led by another, an edit until its status says so")
@@ -123,8 +129,9 @@ def api_away(stage, step):
             said = talk.ask({"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
             step.check("what is not is refused", "error" in said, said)
         stage.cluster.start_api()
-    available = becomes(lambda: stage.api.take(DEPLOYMENT)["status"].get("availableReplicas") == 2, PATIENCE)
-    step.check("the operator is available again", available, "2 replicas")
+    before = renewed(stage)
+    again = becomes(lambda: renewed(stage) > before, PATIENCE)
+    step.check("the operator leads again", again, f"the lease is renewed, {renewed(stage)}")
     edit(stage, step, "after the API server's return, an edit until its status says so")
 
 
@@ -141,7 +148,8 @@ def webhook_unreachable(stage, step):
         step.check("running agents are served", is_ours(said), said)
     finally:
         scale(stage, 2)
-    held = becomes(lambda: [pod for pod in stage.pods_of(AGENTS, "app=held") if pod.is_ready()], PATIENCE)
+    # Whose pods were refused asks again after ever longer pauses.
+    held = becomes(lambda: [pod for pod in stage.pods_of(AGENTS, "app=held") if pod.is_ready()], 3 * PATIENCE)
     names = [each["name"] for each in held[0].object()["spec"]["initContainers"]] if held else []
     step.check("with the operator back, they start and are injected", GATEWAY in names, names)
     stage.delete("deployment", "free", OTHER, wait=False)
@@ -177,16 +185,32 @@ def scale(stage, replicas):
 
 
 def edit(stage, step, words):
-    """An edit and the one that takes it back."""
+    """An edit, which webhooks that were away may refuse at first, and the one that takes it back."""
     destinations = manifests.SPEC["destinations"]
-    stage.api.merge(POLICY, {"spec": {"destinations": [*destinations, manifests.inspect("later", LATER)]}})
+    more = [*destinations, manifests.inspect("later", LATER)]
+    taken = stage.measured(lambda: stage.api.merge(POLICY, {"spec": {"destinations": more}})[0] == 200, PATIENCE)
+    step.check("the edit is taken", taken is not None, taken)
     programmed(stage, step, words)
-    stage.api.merge(POLICY, {"spec": {"destinations": destinations}})
+    change(stage, destinations)
 
 
 def leader(stage):
-    lease = stage.api.found(LEASE)
-    return (lease or {}).get("spec", {}).get("holderIdentity") or ""
+    return lease(stage).get("holderIdentity") or ""
+
+
+def leading(stage):
+    """The pod that leads, if it stays."""
+    holder = leader(stage)
+    return next((pod for pod in stage.pods_of(SYSTEM, OPERATOR) if holder.startswith(pod.name) and pod.stays()), None)
+
+
+def renewed(stage):
+    """When the leader last said that it leads, or an empty text."""
+    return lease(stage).get("renewTime") or ""
+
+
+def lease(stage):
+    return (stage.api.found(LEASE) or {}).get("spec", {})
 
 
 def served(said):

@@ -1,5 +1,6 @@
 """From nothing to a guarded pod: the chart, a namespace, a policy, an agent."""
 
+import json
 import time
 
 import manifests
@@ -24,8 +25,9 @@ def installed(stage, step):
     status, said = stage.chart.install()
     stage.times.record(step, "helm install, until the operator is available", time.monotonic() - started)
     step.check("helm install waits until the operator is available", status == 0, said)
-    replicas = stage.api.take(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/postern-operator")["status"]
-    step.check("two replicas of the operator are available", replicas.get("availableReplicas") == 2, replicas)
+    replicas = lambda: stage.api.take(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/postern-operator")["status"]
+    available = becomes(lambda: replicas().get("availableReplicas") == 2, 30)
+    step.check("two replicas of the operator are available", available, replicas())
     for kind in ("mutating", "validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
         bundles = lambda path=path: all(
@@ -42,15 +44,30 @@ def installed(stage, step):
 
 
 def first_policy(stage, step):
-    stage.create(manifests.injected_namespace(), manifests.namespace(manifests.OTHER), service_account())
+    stage.create_namespace(manifests.injected_namespace(), manifests.namespace(manifests.OTHER))
+    stage.create(service_account())
     objects = {"configmaps/postern-policy": {}, "secrets/postern-ca": {}, "secrets/postern-credentials": {}}
     there = stage.measured(lambda: all(stage.api.exists(f"/api/v1/namespaces/{AGENTS}/{path}") for path in objects), 30)
     step.check("policy, CA and credentials are in the namespace before any pod", there is not None, there)
+    asked = stage.measured(lambda: is_in_force(stage), 30)
+    step.check("the API server asks the webhooks, and holds to the admission policies", asked is not None, asked)
     stage.create(manifests.secret(), manifests.policy())
     accepted = becomes(lambda: stage.condition("Accepted").get("status") == "True", 30)
     step.check("the policy is Accepted", accepted, stage.policy().get("status"))
     listed = stage.kubectl("get", "egresspolicies", "-n", AGENTS)[1]
     step.check("kubectl get shows the columns", "coding-agents" in listed, listed)
+
+
+def is_in_force(stage):
+    """Of webhooks and of admission policies the API server learns a moment after they are stored; nothing is kept."""
+    mounted = manifests.container("agent", manifests.IDLE, volumeMounts=[{"name": "theirs", "mountPath": "/ca"}])
+    theirs = {"name": "theirs", "secret": {"secretName": "postern-ca"}}
+    thief = manifests.agent("dry", manifests.OTHER, containers=[mounted], volumes=[theirs])
+    dry = lambda given: stage.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input=json.dumps(given))
+    injected, said = dry(manifests.idle("dry"))
+    refused = [dry(manifests.policy("dry", **WRONG["the webhook"][0])), dry(thief)]
+    denied = [status != 0 and word in text for (status, text), word in zip(refused, ("denied", "ValidatingAdmissionPolicy"))]
+    return injected == 0 and GATEWAY in said and all(denied)
 
 
 BOTH = {"name": "both", "hosts": ["a.example.com"], "cidrs": ["10.0.0.0/8"], "action": "Tunnel"}
@@ -97,6 +114,8 @@ def injected(stage, step):
     step.check("no token of the service account is mounted", mounted is False, mounted)
     proven = pod.metric("postern_interception_proven")
     step.check("the gateway has proven interception", proven == 1, pod.ask("/readyz"))
+    # What it printed last is in its log a moment after its end.
+    becomes(lambda: "issuer" in pod.logs("prepare"), 15)
     said = pod.logs("prepare").strip()
     guarded = "got out" not in said and "Postern" in said
     step.check("A13 an init container of the agent's is guarded already", guarded, said)

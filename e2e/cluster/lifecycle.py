@@ -9,9 +9,9 @@ a check fails.
 import base64
 import subprocess
 import sys
-import time
 
 from administration import Administration, said
+from api import becomes
 from backstops import CHART, OPERATOR, PATIENCE, SYSTEM, Checks, at
 from guarded_pod import plain
 
@@ -48,11 +48,8 @@ def before(api):
     kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(CHART / "crds"))
     for name, labels in ((LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {})):
         api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    deadline = time.monotonic() + PATIENCE
-    while api.ask("POST", POLICIES, POLICY)[0] not in (201, 409):
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"after {PATIENCE} s the API server still does not take an EgressPolicy")
-        time.sleep(0.2)
+    if not becomes(lambda: api.ask("POST", POLICIES, POLICY)[0] in (201, 409), PATIENCE):
+        raise RuntimeError(f"after {PATIENCE} s the API server still does not take an EgressPolicy")
 
 
 def installed(checks):
@@ -68,7 +65,7 @@ def installed(checks):
             {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": BUNDLE}
             for index in range(len(bundles))
         ]
-        status, answer = checks.api.ask("PATCH", path, patch, JSON_PATCH, as_user=OPERATOR)
+        status, answer = soon(lambda: checks.api.ask("PATCH", path, patch, JSON_PATCH, as_user=OPERATOR), 200)
         checks.expect(status == 200, "the operator may write caBundle", said(answer))
     status, _ = checks.api.ask("DELETE", HOOKS[0] + "?dryRun=All", as_user=OPERATOR)
     checks.expect(status == 403, "the operator may not delete its webhooks", status)
@@ -82,7 +79,7 @@ def unreachable(checks):
         ("a pod whose annotation asks", at(OTHER, "pods"), plain(annotations={"postern.dev/inject": "true"})),
         ("a policy", POLICIES, POLICY | {"metadata": {"name": "another"}}),
     ):
-        status, answer = checks.api.ask("POST", path + "?dryRun=All", body)
+        status, answer = soon(lambda: checks.api.ask("POST", path + "?dryRun=All", body), 500)
         checks.expect(
             status == 500 and "postern.dev" in said(answer),
             f"refused without the webhook: {what}",
@@ -118,17 +115,25 @@ def uninstalled(checks):
         if each["metadata"]["name"].startswith("postern-")
     ]
     checks.expect(not left, "no admission policy left", left)
-    deadline = time.monotonic() + PATIENCE
-    status = None
-    # The API server forgets a webhook a moment after it is gone.
-    while status != 201 and time.monotonic() < deadline:
-        status, answer = checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), plain())
-        time.sleep(0.1)
+    status, answer = soon(lambda: checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), plain()), 201)
     checks.expect(status == 201, "a pod of the labelled namespace starts", f"{status} {said(answer)}")
     checks.expect(checks.api.ask("GET", f"{POLICIES}/kept")[0] == 200, "the policy is kept")
     result = helm("install", "postern", str(CHART))
     checks.expect(result.returncode == 0, "helm install once more", result.stderr)
     helm("uninstall", "postern")
+
+
+def soon(ask, wanted):
+    """The answer that is waited for, or the last one: of rights and of webhooks, new and gone, the API server learns a
+    moment after they are stored."""
+    answers = []
+
+    def comes():
+        answers.append(ask())
+        return answers[-1][0] == wanted
+
+    becomes(comes, PATIENCE)
+    return answers[-1]
 
 
 def clean(api):

@@ -34,6 +34,11 @@ class Pod:
             each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", [])
         )
 
+    def stays(self):
+        """Whether it is Ready and nobody has deleted it."""
+        found = self.stage.api.found(self.path)
+        return bool(found) and "deletionTimestamp" not in found["metadata"] and self.is_ready()
+
     def demand_ready(self):
         if not becomes(self.is_ready, PATIENCE):
             found = self.stage.api.found(self.path) or {}
@@ -57,7 +62,7 @@ class Pod:
     def status_of(self, container):
         status = self.object()["status"]
         every = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
-        return next(each for each in every if each["name"] == container)
+        return next((each for each in every if each["name"] == container), {})
 
     def execute(self, *command, container="agent", **options):
         """Status and output of a command in a container, by `kubectl exec`."""
@@ -95,7 +100,7 @@ class Pod:
         return [event for event in lines if all(field(event, name) == value for name, value in wanted.items())]
 
     def ask(self, path, port=ADMIN, address=None):
-        """Status and body of a GET from the node, or (None, reason)."""
+        """Status and body of a GET from the node, or (None, reason); with an address, of a pod that may be gone too."""
         with inside(NODE):
             connection = http.client.HTTPConnection(address or self.addresses()[0], port, timeout=5)
             try:
@@ -107,17 +112,23 @@ class Pod:
             finally:
                 connection.close()
 
-    def metric(self, name):
+    def metric(self, name, address=None):
         """The sum over a metric's labels, or None."""
-        lines = [line.split() for line in self.ask("/metrics")[1].splitlines()]
+        lines = [line.split() for line in self.ask("/metrics", address=address)[1].splitlines()]
         values = [float(line[-1]) for line in lines if line and line[0].split("{")[0] == name]
         return sum(values) if values else None
 
     def process_of(self, container):
-        """The id on this machine of a container's first process."""
-        wanted = self.status_of(container)["containerID"].removeprefix("containerd://")
-        rows = [line.split() for line in self.stage.cluster.ctr("tasks", "ls").splitlines()]
-        return int(next(row[1] for row in rows if row[0] == wanted))
+        """The id on this machine of a container's first process, once kubelet has written which container it is."""
+
+        def found():
+            wanted = self.status_of(container).get("containerID", "").removeprefix("containerd://")
+            rows = [line.split() for line in self.stage.cluster.ctr("tasks", "ls").splitlines()]
+            return [int(row[1]) for row in rows if row[0] == wanted and row[2] == "RUNNING"]
+
+        if not (processes := becomes(found, PATIENCE)):
+            raise RuntimeError(f"container {container} of {self.name} does not run")
+        return processes[0]
 
     def kill_gateway(self):
         """SIGKILL: no socket is closed in good order."""

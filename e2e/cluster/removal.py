@@ -26,7 +26,8 @@ def upgraded(stage, step):
     step.check("helm upgrade ends", status == 0, said)
     step.check("the policy is the same", stage.policy()["metadata"]["uid"] == before, before)
     # Former replicas answer until the API server asks them no more.
-    becomes(lambda: len(stage.pods_of(SYSTEM, OPERATOR)) == 2, PATIENCE)
+    alone = becomes(lambda: [pod.stays() for pod in stage.pods_of(SYSTEM, OPERATOR)] == [True, True], PATIENCE)
+    step.check("the former replicas are gone", alone, len(stage.pods_of(SYSTEM, OPERATOR)))
     pod = stage.start(manifests.idle("after-upgrade"))
     limits = pod.init_container("postern-redirect")["resources"].get("limits", {})
     step.check("new pods are injected with the new values", limits.get("memory") == "96Mi", limits)
@@ -59,8 +60,7 @@ def uninstalled(stage, step):
     step.check("helm uninstall ends", status == 0, said)
     left = stage.kubectl("get", ",".join(KINDS), "-o", "name")[1]
     step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
-    stage.create(manifests.injected_namespace("afterwards"))
-    becomes(lambda: stage.api.exists("/api/v1/namespaces/afterwards/serviceaccounts/default"), PATIENCE)
+    stage.create_namespace(manifests.injected_namespace("afterwards"))
     # The API server forgets an admission policy a moment after it is gone.
     bare = manifests.idle("agent", "afterwards")
     forgotten = stage.measured(lambda: stage.apply(bare)[0] == 0, PATIENCE)

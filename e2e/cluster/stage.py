@@ -9,7 +9,7 @@ import certificates
 import images
 import manifests
 import servers
-from api import becomes
+from api import PATIENCE, becomes
 from chart import Chart
 from cluster import RUN, Cluster
 from commands import tried
@@ -62,6 +62,13 @@ class Stage:
         status, said = self.apply(*objects)
         if status:
             raise RuntimeError(f"kubectl apply: {said}")
+
+    def create_namespace(self, *namespaces):
+        """Namespaces in which pods can be made: their service accounts come a moment later."""
+        self.create(*namespaces)
+        accounts = [f"/api/v1/namespaces/{each['metadata']['name']}/serviceaccounts/default" for each in namespaces]
+        if not becomes(lambda: all(map(self.api.exists, accounts)), PATIENCE):
+            raise RuntimeError(f"nobody makes {', '.join(accounts)}")
 
     def delete(self, kind, name, namespace=None, wait=True):
         where = ["-n", namespace] if namespace else []

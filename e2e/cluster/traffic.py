@@ -1,6 +1,7 @@
 """What leaves an agent's pod, what does not, and what is changed on its way."""
 
 import manifests
+from api import PATIENCE, becomes
 from answers import DANGEROUS, HARMLESS
 from install import CODER
 from manifests import ALLOWED, FORBIDDEN, KEY, PLACEHOLDER, UNNAMED
@@ -88,7 +89,8 @@ def denied(stage, step):
     rule = f"{manifests.NAMESPACE}/coding-agents/forbidden"
     step.check("a host that a rule denies: 403 with the rule", said.get("status") == 403 and rule in said["body"], said)
     event = said.get("headers", {}).get("x-postern-event")
-    found = [each["decision"] for each in pod.events() if each["id"] == event]
+    # It is written after the answer, and comes through containerd and kubelet.
+    found = becomes(lambda: [each["decision"] for each in pod.events() if each["id"] == event], PATIENCE)
     step.check(
         "the event that it names is on the gateway's standard output", found and found[0]["verdict"] == "Deny", found
     )
@@ -160,11 +162,12 @@ def inbound(stage, step):
 
 def job_ends(stage, step):
     fetch = f"curl --silent --show-error --fail https://{ALLOWED}/job"
+    mark = stage.mark()
     stage.create(manifests.job("errand", fetch))
     path = f"/apis/batch/v1/namespaces/{manifests.NAMESPACE}/jobs/errand"
     done = stage.measured(lambda: stage.api.take(path)["status"].get("succeeded") == 1, 60)
     stage.times.record(step, "an injected Job from its creation to its end", done, bar=60)
-    seen = [line["line"] for line in stage.seen_since(0, kind="request") if "/job" in line["line"]]
+    seen = [line["line"] for line in stage.seen_since(mark, kind="request") if "/job" in line["line"]]
     step.check("its request reached the upstream", seen == ["GET /job HTTP/1.1"], seen)
     stage.delete("job", "errand", manifests.NAMESPACE, wait=False)
 

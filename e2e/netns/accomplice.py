@@ -17,11 +17,11 @@ def dialled(topology, family, port, says=b"", patience=PATIENCE):
             return repr(error)
 
 
-def proxied(topology, proxy, roots):
-    """A request with the placeholder, sent by the accomplice through CONNECT."""
+def proxied(topology, proxy, roots, patience):
+    """A request with the placeholder, sent by the accomplice through CONNECT; `patience` is for each answer."""
     context = ssl.create_default_context(cafile=roots)
     with topology.socket("accomplice", 4, KINDS["tcp"]) as tunnel:
-        tunnel.settimeout(1)
+        tunnel.settimeout(patience)
         tunnel.connect(proxy)
         tunnel.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n")
         tunnel.recv(4096)

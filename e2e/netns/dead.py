@@ -4,7 +4,7 @@ from functools import partial
 
 from accomplice import dialled
 from agent import BOTH, OTHER, USER
-from attack import FAMILIES, LITTLE, NONE, elsewhere
+from attack import FAMILIES, LITTLE, MUCH, NONE, elsewhere
 from gateway import PORTS, UID
 from outside import UPSTREAM_CA
 from plan import Instead, Without
@@ -67,8 +67,8 @@ def under_load(stage, plan_stays):
         return {"dialled": answers, "load": load.end()}
 
 
-def dial(stage, identity, family):
-    return stage.agents.run(identity, "attacks/tcp", "plain", family, ACCOMPLICE[family], 443, patience=LITTLE)
+def dial(stage, identity, family, patience=LITTLE):
+    return stage.agents.run(identity, "attacks/tcp", "plain", family, ACCOMPLICE[family], 443, patience=patience)
 
 
 def recovered(load):
@@ -91,14 +91,14 @@ def squatted(edits, stage, subject, cookies=USUAL_COOKIES):
     subject.unit = "answers in its place"
     if stage.backend.weakens:
         stage.plan.weaken(edits)
-        answers = forged(stage, subject, USER, LITTLE, cookies)
+        answers = forged(stage, subject, USER, cookies, MUCH, LITTLE)
         subject.without = sum(answers.values())
         answered = answers["node"] and answers["TCP 4"] and answers["TCP 6"]
         subject.check("its victims are answered where the owner is not asked for", answered, answers)
         stage.plan.program()
         stage.gateway.start()
     for identity in BOTH:
-        answers = forged(stage, subject, identity, NONE, cookies)
+        answers = forged(stage, subject, identity, cookies, LITTLE, NONE)
         subject.within += sum(answers.values())
         subject.check(f"nobody is answered in its place by {identity.name}", not any(answers.values()), answers)
         stage.gateway.start()
@@ -106,18 +106,18 @@ def squatted(edits, stage, subject, cookies=USUAL_COOKIES):
     between_containers(stage, subject)
 
 
-def forged(stage, subject, identity, patience, cookies):
+def forged(stage, subject, identity, cookies, patience, patience_for_names):
     """Kills the gateway; by victim, the answers had while its ports were held, and by the squatter those it gave."""
     stage.gateway.kill()
     stage.topology.write("pod", {COOKIES: cookies})
     with stage.agents.start(identity, "attacks/squat", PORTS["dns"], *PORTS.values()) as squatter:
         held = [where for where, said in squatter.said.items() if said == "done"]
         subject.check(f"{identity.name} holds every port", len(held) == 2 * (len(PORTS) + 1), squatter.said)
-        readyz = dialled(stage.topology, 4, PORTS["admin"], READYZ, LITTLE)
+        readyz = dialled(stage.topology, 4, PORTS["admin"], READYZ, patience)
         answers = {"node": int("forged" in readyz)}
         for family in FAMILIES:
-            answers[f"TCP {family}"] = sum("forged" in said for said in dial(stage, OTHER, family).values())
-            said = stage.agents.run(OTHER, "attacks/dns", family, ACCOMPLICE[family], patience=patience)
+            answers[f"TCP {family}"] = sum("forged" in said for said in dial(stage, OTHER, family, patience).values())
+            said = stage.agents.run(OTHER, "attacks/dns", family, ACCOMPLICE[family], patience=patience_for_names)
             answers[f"DNS {family}"] = list(said.values()).count("NXDOMAIN")
         heard = squatter.end()
     stage.topology.write("pod", {COOKIES: USUAL_COOKIES})

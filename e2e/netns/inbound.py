@@ -5,7 +5,7 @@ from functools import partial
 
 from accomplice import dialled, proxied
 from agent import BOTH, ROOT, USER
-from attack import FAMILIES, LITTLE, elsewhere
+from attack import FAMILIES, LITTLE, MUCH, NONE, elsewhere
 from frames import TCP, UDP
 from gateway import KEY, PORTS
 from plan import INBOUND, Without
@@ -31,9 +31,9 @@ def subjects():
 def listening(kind, stage, subject):
     """The payload is in the answer to a flow that somebody else began."""
 
-    def attempt(identity, family):
+    def attempt(identity, family, patience):
         with stage.agents.start(identity, "attacks/listen", kind, family, UNDECLARED):
-            return answers(stage, [(kind, UNDECLARED)], family)
+            return answers(stage, [(kind, UNDECLARED)], family, patience)
 
     both_halves(stage, subject, attempt, BOTH)
     for family in FAMILIES:
@@ -44,7 +44,8 @@ def listening(kind, stage, subject):
 
 def gateway_ports(stage, subject):
     every = [("tcp", PORTS[name]) for name in ("transparent", "explicit", "dns")] + [("udp", PORTS["dns"])]
-    both_halves(stage, subject, lambda _, family: answers(stage, every, family), [ROOT])
+    # Some of them have nothing to say; that the kernel takes the connection is an answer.
+    both_halves(stage, subject, lambda _, family, __: answers(stage, every, family, NONE), [ROOT])
     status, _ = stage.gateway.ask("/healthz", "accomplice", POD[4])
     subject.check("twin: the kubelet's probe is answered", status == 200, status)
 
@@ -54,25 +55,26 @@ def both_halves(stage, subject, attempt, identities):
     if stage.backend.weakens:
         stage.plan.weaken([CLOSED])
         for identity, family in combinations:
-            seen, left = attempt(identity, family)
+            seen, left = attempt(identity, family, MUCH)
             subject.without += len(left)
             subject.check(f"{identity.name} over IPv{family} answers without {RULE}", left, seen)
     stage.plan.program()
     for identity, family in combinations:
-        seen, left = attempt(identity, family)
+        seen, left = attempt(identity, family, NONE)
         subject.within += len(left)
         subject.nothing_left(f"{identity.name} over IPv{family}", left, seen)
 
 
-def answers(stage, ports, family):
-    """Dials as the accomplice without waiting; a declared port answers behind them, so that they were all judged."""
+def answers(stage, ports, family, patience):
+    """Dials as the accomplice; a declared port answers behind them, so that they were all judged. `patience` is for what
+    the listeners themselves say, who answer when it is their turn."""
     sources = {(TCP if kind == "tcp" else UDP, port) for kind, port in ports}
 
     def dial():
         with stage.agents.start(USER, "attacks/listen", "tcp", family, DECLARED):
             begun = [begin(stage, kind, family, port) for kind, port in ports]
             dialled(stage.topology, family, DECLARED)
-            return [end(one) for one in begun]
+            return [end(one, patience) for one in begun]
 
     def counts(frame):
         return (frame.protocol, frame.ports[0]) in sources or frame.protocol not in (TCP, UDP)
@@ -89,8 +91,9 @@ def begin(stage, kind, family, port):
     return dialling
 
 
-def end(dialling):
+def end(dialling, patience):
     with dialling:
+        dialling.settimeout(patience)
         try:
             return dialling.recv(64).decode(errors="replace")
         except OSError as error:
@@ -117,20 +120,20 @@ def borrowed(stage, subject):
     subject.unit = "uses of the key"
     if stage.backend.weakens:
         stage.plan.weaken([CLOSED])
-        subject.without = uses_of_the_key(stage)
+        subject.without = uses_of_the_key(stage, MUCH)
         subject.check(f"the key is used for the accomplice without {RULE}", subject.without, subject.without)
     stage.plan.program()
-    subject.within = uses_of_the_key(stage)
+    subject.within = uses_of_the_key(stage, LITTLE)
     subject.check("the key is not used for the accomplice", not subject.within, subject.within)
     mark = len(stage.outside.requests)
     inspected(stage, subject)
     subject.check("twin: the agent's own request has the key", with_key(stage, mark), stage.outside.requests[mark:])
 
 
-def uses_of_the_key(stage):
+def uses_of_the_key(stage, patience):
     mark = len(stage.outside.requests)
     with suppress(TimeoutError):
-        proxied(stage.topology, (POD[4], PORTS["explicit"]), stage.directory / "roots.pem")
+        proxied(stage.topology, (POD[4], PORTS["explicit"]), stage.directory / "roots.pem", patience)
     return with_key(stage, mark)
 
 

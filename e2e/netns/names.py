@@ -3,7 +3,7 @@
 from functools import partial
 
 from agent import BOTH, USER
-from attack import FAMILIES, LITTLE, elsewhere
+from attack import FAMILIES, LITTLE, MUCH, elsewhere
 from gateway import PORTS
 from outside import BARE_PORT, GREETING, INTACT, SSL_REQUEST
 from report import Subject
@@ -74,10 +74,15 @@ def secret_name(stage, subject):
 def names_outside(stage, identity, family, port):
     """How often the secret name reached the upstream: in bytes, or in a question to its resolver."""
     secret = f"secret-{identity.name}-{family}.evil.example"
-    hello = [family, BARE[family], port, secret]
-    _, left = stage.attempt(
-        identity, "hello", *hello, counts=lambda frame: secret.encode() in frame.payload, patience=LITTLE
-    )
+    hello, goes_out = ["attacks/hello", family, BARE[family], port, secret], port == UNSHARED
+
+    def greet():
+        stage.agents.run(identity, *hello, patience=MUCH if goes_out else LITTLE)
+        # The gateway passes it on when it comes to it, and the agent may have its answer before.
+        if goes_out:
+            stage.gateway.becomes(lambda: secret.encode() in b"".join(stage.outside.unnamed))
+
+    _, left = stage.capture.during(greet, lambda frame: secret.encode() in frame.payload)
     return len(left) + stage.outside.questions.count(secret)
 
 

@@ -120,6 +120,9 @@ class Topology:
             batch("-n", wire, lines=[joined, f"link set {host} master bridge up"])
             batch("-n", self.name(host), lines=["link set lo up", "link set eth0 up"])
             self._address(host, ADDRESSES[host])
+        # Seen on the wire in the order in which they were sent, whichever processor their senders ran on.
+        steered = "/sys/class/net/pod/queues/rx-0/rps_cpus"
+        run(*self.command("wire", "sh", "-c", f"[ ! -e {steered} ] || echo 1 > {steered}"))
         routes = [f"route add 0.0.0.0/0 via {ACCOMPLICE[4]}", f"route add ::/0 via {ACCOMPLICE[6]}"]
         batch("-n", self.name("pod"), lines=routes)
         self.write("pod", POD_SETTINGS)

@@ -4,11 +4,13 @@ import re
 import subprocess
 import sys
 
+from api import becomes
 from prometheus import CHART
 from report import Step
 
 # What this run does on purpose: two policies that contradict each other, a bound that is reached, a collector that died.
 CAUSED = {"PosternPolicyNotAccepted", "PosternLimitReached", "PosternSpansFailing"}
+PATIENCE = 20
 NAME = re.compile(r"\b(?:postern|process)_[a-z_]+")
 
 
@@ -27,8 +29,9 @@ def ask_for_what_exists(stage, step):
 
 
 def silent(stage, step):
-    states = {rule["name"]: rule["state"] for rule in rules(stage) if rule["state"] != "inactive"}
-    step.check("active are those that this run gave cause", set(states) == CAUSED, states)
+    states = lambda: {rule["name"]: rule["state"] for rule in rules(stage) if rule["state"] != "inactive"}
+    # Rules are evaluated each second, over what was scraped the second before.
+    step.check("active are those that this run gave cause", becomes(lambda: set(states()) == CAUSED, PATIENCE), states())
     firing = [rule["alerts"] for rule in rules(stage) if rule["name"] == "PosternLimitReached"]
     labels = [alert["labels"] for alerts in firing for alert in alerts]
     step.check("a limit that was reached is told with its pod", {"coder-0"} == {each["pod"] for each in labels}, labels)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import sys
 import urllib.error
 import urllib.request
@@ -37,8 +38,11 @@ def command(address):
     ]
 
 
-def is_ready():
+def is_ready(address):
+    """Whether it answers questions, and takes spans by either protocol at an address."""
     try:
+        for port in (GRPC, HTTP):
+            socket.create_connection((address, port), timeout=5).close()
         return urllib.request.urlopen(f"http://127.0.0.1:{QUERY}/api/services", timeout=5).status == 200
     except OSError:
         return False

@@ -54,10 +54,13 @@ class Volumes:
             (directory / name).mkdir(parents=True)
             os.chown(directory / name, UID, UID)
 
+    def are_there(self):
+        """Whether the operator has written all of them."""
+        return self._asked()[0] == 0
+
     def refresh(self):
         """Takes over what the API server has now."""
-        named = ["configmap/postern-policy", "secret/postern-ca", "secret/postern-credentials", f"pod/{NAME}"]
-        status, said = replicas.kubectl("-n", replicas.AGENTS, "get", *named, "-o", "json")
+        status, said = self._asked()
         replicas.demand(status, said)
         policy, ca, credentials, pod = json.loads(said)["items"]
         self._write("policy", {name: text.encode() for name, text in policy["data"].items()})
@@ -70,6 +73,10 @@ class Volumes:
             for kind in ("labels", "annotations")
         }
         self._write("podinfo", {kind: text.encode() for kind, text in lines.items()})
+
+    def _asked(self):
+        named = ["configmap/postern-policy", "secret/postern-ca", "secret/postern-credentials", f"pod/{NAME}"]
+        return replicas.kubectl("-n", replicas.AGENTS, "get", *named, "-o", "json")
 
     def _write(self, volume, files):
         self.written += 1

@@ -84,7 +84,7 @@ class Stage:
         self._start_pod()
         self._start_beside()
         self.prometheus = Prometheus(self.directory, self.processes)
-        self._demand(jaeger.is_ready, "jaeger")
+        self._demand(lambda: jaeger.is_ready(NODE_ADDRESS), "jaeger")
 
     def _start_operator(self):
         operator = Replica()
@@ -97,21 +97,20 @@ class Stage:
         command = [self.operator, "run", "--config", settings]
         self.processes.start("operator", *command, environment=os.environ | {"POD_NAME": operator.name})
         self._demand(lambda: replicas.mutating() and replicas.validating(), "operator")
-        objects = [credential(), policy(0), *contradictory()]
-        for each in objects:
-            # API servers learn of new webhooks a little later than those who make them.
-            self._demand(lambda each=each: replicas.kubectl("apply", "-f", "-", given=each)[0] == 0, "operator")
+        self._demand(replicas.is_injected, "operator")
+        for each in [credential(), policy(0), *contradictory()]:
+            replicas.demand(*replicas.kubectl("apply", "-f", "-", given=each))
 
     def _start_pod(self):
         given = replicas.POD | {"metadata": {"name": NAME, "namespace": replicas.AGENTS}}
         given["spec"] = given["spec"] | {"nodeName": "node"}
-        self._demand(lambda: replicas.kubectl("create", "-f", "-", given=given)[0] == 0, "operator")
+        replicas.demand(*replicas.kubectl("create", "-f", "-", given=given))
         address = ADDRESSES[NAME]
         runs = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "hostIP": NODE_ADDRESS}
         patch = ["patch", "pod", NAME, "--subresource=status", "--type=merge", "-p", json.dumps({"status": runs})]
         replicas.demand(*replicas.kubectl("-n", replicas.AGENTS, *patch))
-        self._demand(self.stamp, "operator")
         self.volumes = Volumes(self.directory / "pod")
+        self._demand(lambda: self.stamp() and self.volumes.are_there(), "operator")
         self.volumes.refresh()
         settings = self.directory / "pod/policy/settings"
         run(*in_pod(NAME, self.postern, "redirect", "--config", settings, "--uid", UID))

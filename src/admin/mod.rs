@@ -1,6 +1,5 @@
 //! Answers those who run Postern: health and metrics on a TCP address, a gateway's whole status on a Unix socket.
 
-mod places;
 mod serve;
 mod socket;
 pub mod status;

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +14,20 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::places::{Place, Places};
 use super::{Answer, respond};
+use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 
 /// What one server holds at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// One over it takes the place of another.
-    pub(super) connections: usize,
+    pub(super) connections: capacity::Bounds,
     /// How long a connection may last, from accept to the end of its one answer.
     pub(super) patience: Duration,
 }
 
-pub(super) const BOUNDS: Bounds = Bounds { connections: 64, patience: Duration::from_secs(5) };
+pub(super) const BOUNDS: Bounds =
+    Bounds { connections: capacity::Bounds { all: 64, of_a_peer: 16 }, patience: Duration::from_secs(5) };
 
 /// The most bytes and fields of a request's head.
 const HEADER_BYTES: usize = 16 * 1024;
@@ -41,23 +40,22 @@ const REST: Duration = Duration::from_millis(100);
 pub(super) trait Listen: Send + Sync {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next one, and who has made it where that has an address.
-    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
 }
 
 impl Listen for TcpListener {
     type Stream = TcpStream;
 
-    async fn next(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
-        self.accept().await.map(|(stream, peer)| (stream, Some(peer.ip())))
+    async fn next(&self) -> io::Result<(TcpStream, Peer)> {
+        self.accept().await.map(|(stream, address)| (stream, address.into()))
     }
 }
 
 impl Listen for UnixListener {
     type Stream = UnixStream;
 
-    async fn next(&self) -> io::Result<(UnixStream, Option<IpAddr>)> {
-        self.accept().await.map(|(stream, _)| (stream, None))
+    async fn next(&self) -> io::Result<(UnixStream, Peer)> {
+        self.accept().await.map(|(stream, _)| (stream, Peer::Local))
     }
 }
 
@@ -65,7 +63,7 @@ impl Listen for UnixListener {
 pub(super) struct Server<A> {
     answer: A,
     bounds: Bounds,
-    places: Places,
+    capacity: Capacity,
     drain: Drain,
 }
 
@@ -74,10 +72,11 @@ where
     A: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 {
     pub(super) fn new(answer: A, bounds: Bounds, drain: Drain) -> Self {
-        Self { answer, bounds, places: Places::new(bounds.connections), drain }
+        Self { answer, bounds, capacity: Capacity::new(bounds.connections), drain }
     }
 
-    /// Accepts until the drain begins.
+    /// Accepts until the drain begins. Who comes when all places are taken gets somebody else's: a probe has
+    /// its answer before anybody could take its own.
     pub(super) async fn run<L: Listen>(self: Arc<Self>, listener: &L) {
         loop {
             let accepted = tokio::select! {
@@ -88,14 +87,24 @@ where
                 tokio::time::sleep(REST).await;
                 continue;
             };
-            let (server, place) = (Arc::clone(&self), self.places.take(peer));
-            self.drain.spawn(async move { server.converse(stream, place).await });
+            let place = self.capacity.take(peer);
+            if place.displaces() {
+                tracing::debug!(?peer, "a connection for health or metrics took the place of another");
+            }
+            let server = Arc::clone(&self);
+            self.drain.spawn(async move {
+                tokio::select! {
+                    () = server.converse(stream, &place) => {}
+                    () = place.lost() => {}
+                }
+            });
         }
     }
 
     /// Answers one request. How a conversation fails is the client's affair and said nowhere.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, mut place: Place) {
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &Place) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
+            let _asking = place.ask();
             let answer = respond(request.method(), (self.answer)(request.uri().path()));
             std::future::ready(Ok::<_, Infallible>(answer))
         });
@@ -110,11 +119,7 @@ where
             }
             let _ = connection.await;
         };
-        tokio::select! {
-            _ = tokio::time::timeout(self.bounds.patience, conversation) => {}
-            _ = &mut place.taken => {}
-        }
-        self.places.leave(&place);
+        let _ = tokio::time::timeout(self.bounds.patience, conversation).await;
     }
 }
 
@@ -157,18 +162,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_is_answered_however_many_wait_and_say_nothing() {
-        let (address, _drain) = started(Bounds { connections: 2, patience: 2 * PATIENCE }).await;
-        let mut silent = Vec::new();
-        for _ in 0..3 {
-            let mut one = TcpStream::connect(address).await.unwrap();
-            one.write_all(b"GET").await.unwrap();
-            silent.push(one);
+    async fn whoever_holds_all_connections_keeps_nobody_out() {
+        let connections = capacity::Bounds { all: 2, of_a_peer: 2 };
+        let (address, _drain) = started(Bounds { connections, patience: PATIENCE }).await;
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET").await.unwrap();
+            held.push(stream);
         }
-        let mut asking = TcpStream::connect(address).await.unwrap();
-        asking.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-        assert!(read(&mut asking).await.starts_with("HTTP/1.1 200"));
-        assert_eq!(read(&mut silent[0]).await, "", "the oldest gave its place");
+        let mut third = TcpStream::connect(address).await.unwrap();
+        third.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        assert!(read(&mut third).await.starts_with("HTTP/1.1 200"));
+        assert_eq!(read(&mut held[0]).await, "", "the first one made room");
     }
 
     #[tokio::test]

@@ -324,6 +324,26 @@ fn a_proxy_password_is_asked_for_and_never_passed_on() {
 }
 
 #[test]
+fn a_way_in_that_others_reach_without_a_password_is_warned_of() {
+    let start = |explicit: &str, reverse: &str, password: bool| {
+        let setup = Setup::new(&Pki::new("Upstream Test CA"));
+        std::fs::write(setup.path().join("proxy-password"), "let-me-out\n").unwrap();
+        let reverse = json!([{"address": reverse, "upstream": "https://api.example.com"}]);
+        let setup = setup.set("/listeners/explicit/address", explicit).set("/listeners/reverse", reverse);
+        let setup =
+            if password { setup.set("/listeners/explicit/passwordFile", "proxy-password") } else { setup };
+        let mut gateway = setup.start();
+        gateway.terminate();
+        let log = gateway.log();
+        ["listeners.explicit", "listeners.reverse"].map(|field| log.contains(&format!("{field}\"")))
+    };
+
+    assert_eq!(start("127.0.0.1:0", "127.0.0.1:0", false), [false, false]);
+    assert_eq!(start("0.0.0.0:0", "[::1]:0", false), [true, false]);
+    assert_eq!(start("0.0.0.0:0", "0.0.0.0:0", true), [false, true]);
+}
+
+#[test]
 fn a_corporate_proxy_is_used_to_reach_upstreams() {
     let upstreams = Pki::new("Upstream Test CA");
     let upstream = Upstream::tls(&upstreams, &["api.example.com"]);

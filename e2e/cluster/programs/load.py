@@ -1,6 +1,7 @@
-"""Asks for a page over and over, each time on a new connection, and prints who answered and when: HOST [ADDRESS]."""
+"""Asks for pages by number, each on a new connection, and prints which, when it began, and who answered when: HOST [ADDRESS]."""
 
 import http.client
+import itertools
 import json
 import select
 import socket
@@ -9,13 +10,13 @@ import sys
 import time
 
 host, address = sys.argv[1], sys.argv[-1]
-tls = ssl.create_default_context()
+tls, numbers = ssl.create_default_context(), itertools.count(1)
 
 
-def asked():
+def asked(page):
     with socket.create_connection((address, 443), 5) as plain, tls.wrap_socket(plain, server_hostname=host) as secured:
         issuer = dict(pair for names in secured.getpeercert()["issuer"] for pair in names)
-        secured.sendall(f"GET /load HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        secured.sendall(f"GET {page} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         answer = http.client.HTTPResponse(secured)
         answer.begin()
         return {"issuer": issuer.get("commonName"), "status": answer.status, "body": answer.read().decode()[:100]}
@@ -23,8 +24,9 @@ def asked():
 
 # A line of standard input, or its end, ends it; the pause between requests is the wait for that.
 while not select.select([sys.stdin], [], [], 0.05)[0]:
+    page, began = f"/load/{next(numbers)}", time.time()
     try:
-        said = asked()
+        said = asked(page)
     except (OSError, http.client.HTTPException) as error:
         said = {"error": repr(error)}
-    print(json.dumps({"time": time.time()} | said), flush=True)
+    print(json.dumps({"page": page, "began": began, "time": time.time()} | said), flush=True)

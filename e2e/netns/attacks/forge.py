@@ -7,6 +7,7 @@ import sys
 from tried import tried
 
 IPV6_FREEBIND = 78
+PATIENCE = 5
 
 
 def answer(own, outside, port):
@@ -16,9 +17,13 @@ def answer(own, outside, port):
             forged.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
             forged.bind((outside, port))
             # That it was refused is not the end: the answer is the attack.
-            refused = tried(forged.sendto, b"forged", (own, port))
+            said = tried(forged.sendto, b"forged", (own, port))
+            # Where it was let through, it is answered once it is there.
+            if said.isdigit():
+                answering.settimeout(PATIENCE)
+                tried(answering.recv, 64)
         answering.sendto(b"secret" * 8, (outside, port))
-    return refused
+    return said
 
 
 own, outside, port = sys.argv[1:]

@@ -64,12 +64,28 @@ pub(super) async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
         let shown = shown("reverse", &listener, Some(reverse.upstream.to_string()));
         ways.push((listener, Way::Reverse(reverse.upstream.clone()), shown));
     }
+    warn_of_strangers(&settings.listeners);
     let dns = match dns {
         Some(dns) => Some(bind_dns(dns).await?),
         None => None,
     };
     let admin = bind_one(settings.admin.address, "admin.address").await?;
     Ok(Bound { ways, dns, admin })
+}
+
+/// Says which ways in are open to whoever reaches them, and with them the credentials that are attached here.
+fn warn_of_strangers(listeners: &Listeners) {
+    let without_password = listeners.explicit.iter().filter(|explicit| explicit.password_file.is_none());
+    let explicit = without_password.map(|explicit| {
+        ("listeners.explicit", explicit.address, "set passwordFile, or listen on a loopback address")
+    });
+    let reverse = listeners
+        .reverse
+        .iter()
+        .map(|reverse| ("listeners.reverse", reverse.address, "listen on a loopback address"));
+    for (field, address, remedy) in explicit.chain(reverse).filter(|(_, at, _)| !at.ip().is_loopback()) {
+        tracing::warn!(field, %address, remedy, "whoever reaches this address uses this gateway's credentials");
+    }
 }
 
 async fn bind_one(address: SocketAddr, field: &str) -> Result<TcpListener, Vec<Problem>> {

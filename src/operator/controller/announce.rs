@@ -1,7 +1,7 @@
 //! Writes statuses where they have changed, and Events where a human should know.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -14,9 +14,12 @@ use tokio::time::Instant;
 use super::Controller;
 use super::objects::{MANAGER, said};
 use super::policies::{Reading, resource, selects_namespace, word};
+use super::probe::Sighted;
+use super::report::Report;
+use super::rota::in_turn;
 use super::status::{Place, Seen, status};
-use super::watch::Guarded;
 use crate::api::status::Status;
+use crate::policy::compile::Labels;
 use crate::policy::document::API_VERSION;
 
 /// How often statuses are looked at, where something has changed.
@@ -27,6 +30,8 @@ const RESYNC: Duration = Duration::from_mins(5);
 const SETTLING: Duration = Duration::from_secs(30);
 /// How long a status that was written is given to come back through the watch.
 const ECHO: Duration = Duration::from_secs(30);
+/// How many statuses are written before it is looked again which have changed.
+const ROUND: usize = 200;
 /// The longest note of an Event.
 const NOTE: usize = 1000;
 
@@ -34,16 +39,26 @@ const NOTE: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Written(Mutex<HashMap<String, (Status, Instant)>>);
 
+/// A status that is not what it should be.
+struct Change {
+    reading: Arc<Reading>,
+    before: Status,
+    after: Status,
+}
+
 impl Controller {
-    /// Keeps statuses for ever.
+    /// Keeps statuses for ever. It rests as long as looking took, so that looking is not all that the operator does.
     pub(super) async fn keep_statuses(&self) {
         self.settle().await;
-        let mut looked = Instant::now();
+        let (mut looked, mut took) = (Instant::now(), Duration::ZERO);
+        let mut last = String::new();
         loop {
-            tokio::time::sleep(PERIOD).await;
+            tokio::time::sleep(PERIOD.max(took)).await;
             if self.take_outdated() || looked.elapsed() >= RESYNC {
                 looked = Instant::now();
-                self.write_statuses().await;
+                let changed = self.changed_statuses().await;
+                took = looked.elapsed();
+                last = self.write_statuses(changed, &last).await;
             }
         }
     }
@@ -62,82 +77,96 @@ impl Controller {
     fn is_settled(&self) -> bool {
         let reports = self.reports.all();
         let turned = |it: &String| reports.contains_key(it) || self.reports.failure(it).is_some();
-        self.watched.injected().iter().all(turned) && self.is_fleet_asked()
+        self.watched.injected().keys().all(turned) && self.is_fleet_asked()
     }
 
-    /// Writes every status that is not what it should be.
-    pub(super) async fn write_statuses(&self) {
+    /// Writes a round of statuses, beginning after the namespace `last`. Answers the namespace of the one that was
+    /// written last.
+    async fn write_statuses(&self, changed: BTreeMap<String, Vec<Change>>, last: &str) -> String {
+        if changed.values().map(Vec::len).sum::<usize>() > ROUND {
+            self.outdated();
+        }
+        let mut written = last.to_owned();
+        for Change { reading, before, after } in in_turn(changed, last, ROUND) {
+            self.write_status(&reading, &before, after).await;
+            written = reading.namespace.clone().unwrap_or_default();
+        }
+        written
+    }
+
+    /// Writes what is to be written now.
+    #[cfg(test)]
+    pub(super) async fn announce(&self) {
+        let changed = self.changed_statuses().await;
+        self.write_statuses(changed, "").await;
+    }
+
+    /// The statuses that are not what they should be, by namespace; those of the cluster's policies under no name.
+    async fn changed_statuses(&self) -> BTreeMap<String, Vec<Change>> {
         let objects = self.watched.policies();
         let uids: HashSet<String> = objects.iter().filter_map(|(_, it)| it.metadata.uid.clone()).collect();
         self.readings.retain(&uids);
-        let (pods, states) = (self.watched.pods(), self.states());
-        let (reports, injected) = (self.reports.all(), self.watched.injected());
+        self.written().retain(|_, (_, at)| at.elapsed() < ECHO);
+        let (reports, injected, sights) = (self.reports.all(), self.watched.injected(), self.sights());
+        let places = self.places(&reports, &injected, &sights);
         let (mut accepted, mut refused) = (0, 0);
+        let mut changed: BTreeMap<String, Vec<Change>> = BTreeMap::new();
         for (kind, object) in objects {
             let reading = self.readings.read(kind, &object);
-            let names = self.namespaces_of(&reading);
-            let places: Vec<Place<'_>> = names
-                .iter()
-                .filter_map(|namespace| {
-                    let of = |pod: &&Guarded| pod.namespace == *namespace && !pod.leaving;
-                    let report = reports.get(namespace).map(Arc::as_ref);
-                    let failure = self.reports.failure(namespace);
-                    let pods: Vec<Seen<'_>> = pods
-                        .iter()
-                        .filter(of)
-                        .map(|pod| Seen {
-                            name: &pod.name,
-                            labels: &pod.labels,
-                            state: states.get(&pod.uid).map(|(state, _)| *state),
-                            drifts: states.get(&pod.uid).is_some_and(|(_, drifts)| *drifts),
-                        })
-                        .collect();
-                    injected.contains(namespace).then_some(Place { namespace, report, failure, pods })
-                })
-                .collect();
             let before = self.status_before(&object, &reading);
-            let after = status(&reading, &places, &before, Timestamp::now());
-            let good = after.conditions.iter().any(|one| one.type_ == "Accepted" && one.status == "True");
-            if good {
+            let after = status(&reading, &places_of(&reading, &places), &before, Timestamp::now());
+            if after.conditions.iter().any(|one| one.type_ == "Accepted" && one.status == "True") {
                 accepted += 1
             } else {
                 refused += 1
             }
             if after != before {
-                self.write_status(&reading, &before, after).await;
+                let namespace = reading.namespace.clone().unwrap_or_default();
+                changed.entry(namespace).or_default().push(Change { reading, before, after });
             }
+            // There may be many; others have their turn between two of them.
+            tokio::task::yield_now().await;
         }
         self.metrics.policies(accepted, refused);
+        changed
     }
 
-    /// The namespaces that a policy is for.
-    fn namespaces_of(&self, reading: &Reading) -> Vec<String> {
-        if let Some(namespace) = &reading.namespace {
-            return vec![namespace.clone()];
-        }
-        let reports = self.reports.all();
-        let applies = |namespace: &String| {
-            let key = &reading.candidate.key;
-            let published = reports.get(namespace).is_some_and(|report| report.documents.contains_key(key));
-            match &reading.candidate.read {
-                Ok(document) => {
-                    self.watched.labels(namespace).is_some_and(|labels| selects_namespace(document, &labels))
-                }
-                Err(_) => published,
-            }
+    /// What is to be said of each namespace that is kept, gathered once for all policies.
+    fn places<'a>(
+        &self,
+        reports: &'a BTreeMap<String, Arc<Report>>,
+        injected: &'a BTreeMap<String, Labels>,
+        sights: &'a [Sighted],
+    ) -> BTreeMap<&'a str, Place<'a>> {
+        let place = |(namespace, labels): (&'a String, &'a Labels)| {
+            let report = reports.get(namespace).map(Arc::as_ref);
+            let failure = self.reports.failure(namespace);
+            (namespace.as_str(), Place { namespace, labels, report, failure, pods: Vec::new() })
         };
-        self.watched.namespaces().into_iter().filter(applies).collect()
+        let mut places: BTreeMap<&str, Place<'_>> = injected.iter().map(place).collect();
+        for (pod, known) in sights.iter().filter(|(pod, _)| !pod.leaving) {
+            let Some(place) = places.get_mut(pod.namespace.as_str()) else { continue };
+            place.pods.push(Seen {
+                name: &pod.name,
+                labels: &pod.labels,
+                state: known.map(|(state, _)| state),
+                drifts: known.is_some_and(|(_, drifts)| drifts),
+            });
+        }
+        places
     }
 
     /// The status that the policy has: what was written lately, else what the watch says.
     fn status_before(&self, object: &DynamicObject, reading: &Reading) -> Status {
-        let mut written = self.written.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.retain(|_, (_, at)| at.elapsed() < ECHO);
-        if let Some((status, _)) = written.get(&reading.uid) {
+        if let Some((status, _)) = self.written().get(&reading.uid) {
             return status.clone();
         }
         let status = object.data.get("status").cloned();
         status.and_then(|status| serde_json::from_value(status).ok()).unwrap_or_default()
+    }
+
+    fn written(&self) -> MutexGuard<'_, HashMap<String, (Status, Instant)>> {
+        self.written.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write_status(&self, reading: &Reading, before: &Status, after: Status) {
@@ -164,8 +193,7 @@ impl Controller {
             }
         }
         self.tell(reading, before, &after).await;
-        let mut written = self.written.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.insert(reading.uid.clone(), (after, Instant::now()));
+        self.written().insert(reading.uid.clone(), (after, Instant::now()));
     }
 
     /// Says in an Event what has become wrong with a policy.
@@ -201,4 +229,16 @@ impl Controller {
             tracing::warn!(error = said(&error), reason, "an Event could not be written");
         }
     }
+}
+
+/// The namespaces that a policy is for, of those that are kept.
+fn places_of<'a, 'p>(reading: &Reading, places: &'p BTreeMap<&'a str, Place<'a>>) -> Vec<&'p Place<'a>> {
+    if let Some(namespace) = &reading.namespace {
+        return places.get(namespace.as_str()).into_iter().collect();
+    }
+    let applies = |place: &&Place<'_>| match &reading.candidate.read {
+        Ok(document) => selects_namespace(document, place.labels),
+        Err(_) => place.report.is_some_and(|report| report.documents.contains_key(&reading.candidate.key)),
+    };
+    places.values().filter(applies).collect()
 }

@@ -91,8 +91,9 @@ impl Sight {
         }
     }
 
-    pub(super) fn was_asked(&self) -> bool {
-        self.asked.is_some()
+    /// When the pod was asked last.
+    pub(super) fn asked(&self) -> Option<Instant> {
+        self.asked
     }
 
     /// Takes what the pod answered, or that it did not.

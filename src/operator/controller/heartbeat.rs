@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, GetParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::Controller;
 use super::objects::{MANAGER, said};
 use super::policies::resource;
 use super::reconcile::written;
 use super::report::Report;
+use super::{AT_ONCE, Controller};
 use crate::pod;
 use crate::policy::document::Kind;
 
@@ -51,18 +52,17 @@ impl Controller {
         if due.is_empty() || !self.is_current().await {
             return;
         }
-        for namespace in due {
-            let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
-            let patch = json!({ "data": { pod::SYNCED_AT_KEY: written(now) } });
-            let parameters =
-                PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-            match maps.patch(pod::POLICY_CONFIG_MAP, &parameters, &Patch::Merge(&patch)).await {
-                Ok(_) => self.reports.synced(&namespace, now),
-                Err(kube::Error::Api(status)) if status.is_not_found() => self.touch(&namespace),
-                Err(error) => {
-                    tracing::warn!(namespace, error = said(&error), "syncedAt could not be refreshed")
-                }
-            }
+        stream::iter(due).for_each_concurrent(AT_ONCE, |namespace| self.vouch(namespace, now)).await;
+    }
+
+    async fn vouch(&self, namespace: String, now: SystemTime) {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
+        let patch = json!({ "data": { pod::SYNCED_AT_KEY: written(now) } });
+        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        match maps.patch(pod::POLICY_CONFIG_MAP, &parameters, &Patch::Merge(&patch)).await {
+            Ok(_) => self.reports.synced(&namespace, now),
+            Err(kube::Error::Api(status)) if status.is_not_found() => self.touch(&namespace),
+            Err(error) => tracing::warn!(namespace, error = said(&error), "syncedAt could not be refreshed"),
         }
     }
 
@@ -117,16 +117,20 @@ impl Controller {
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             period.tick().await;
-            for (namespace, report) in self.reports.all() {
-                self.look_at_sources(&namespace, &report).await;
-            }
+            // Side by side: a namespace whose policies name many Secrets is not waited for by the others.
+            let looks =
+                stream::iter(self.reports.all()).for_each_concurrent(AT_ONCE, async |(namespace, report)| {
+                    self.look_at_sources(&namespace, &report).await;
+                });
+            looks.await;
         }
     }
 
     pub(super) async fn look_at_sources(&self, namespace: &str, report: &Arc<Report>) {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         for (name, copied) in &report.sources {
-            match secrets.get_metadata_opt(name).await {
+            // From the API server's memory: one that is a moment behind is asked again.
+            match secrets.get_metadata_opt_with(name, &GetParams::any()).await {
                 Ok(found) => {
                     if found.and_then(|found| found.metadata.resource_version) != *copied {
                         self.touch(namespace);

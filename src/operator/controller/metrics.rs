@@ -18,6 +18,7 @@ pub struct Metrics {
     root_not_after: IntGaugeVec,
     reconciles: IntCounterVec,
     webhook_requests: IntCounterVec,
+    webhook_closed: IntCounter,
     webhook_certificate: IntGaugeVec,
     leader: IntGauge,
     deleted: IntCounter,
@@ -77,6 +78,11 @@ impl Metrics {
                 "Questions of the API server.",
                 &["path", "verdict"],
             )?,
+            webhook_closed: counter(
+                r,
+                "webhook_connections_closed_total",
+                "Connections to the webhook that were closed to make room for others.",
+            )?,
             webhook_certificate: gauges(
                 r,
                 "webhook_certificate_not_after_timestamp_seconds",
@@ -87,20 +93,12 @@ impl Metrics {
                 r,
                 IntGauge::new(name("leader"), "Whether this replica runs the controller.")?,
             )?,
-            deleted: registered(
+            deleted: counter(
                 r,
-                IntCounter::new(
-                    name("pods_deleted_total"),
-                    "Pods deleted because their interception stayed unproven.",
-                )?,
+                "pods_deleted_total",
+                "Pods deleted because their interception stayed unproven.",
             )?,
-            stamps: registered(
-                r,
-                IntCounter::new(
-                    name("stamps_total"),
-                    "Pods annotated so that kubelet refreshes their volumes.",
-                )?,
-            )?,
+            stamps: counter(r, "stamps_total", "Pods annotated so that kubelet refreshes their volumes.")?,
             registry,
         })
     }
@@ -116,6 +114,11 @@ impl Metrics {
     /// The API server asked at this path of the webhook.
     pub fn webhook(&self, path: &str, verdict: Verdict) {
         self.webhook_requests.with_label_values(&[path, verdict.word()]).inc();
+    }
+
+    /// A connection to the webhook was closed to make room for another.
+    pub fn webhook_closed(&self) {
+        self.webhook_closed.inc();
     }
 
     /// When the certificate that the webhook serves with expires.
@@ -188,6 +191,10 @@ fn registered<C: Collector + Clone + 'static>(registry: &Registry, collector: C)
 
 fn gauges(registry: &Registry, of: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
     registered(registry, IntGaugeVec::new(Opts::new(name(of), help), labels)?)
+}
+
+fn counter(registry: &Registry, of: &str, help: &str) -> Result<IntCounter, Error> {
+    registered(registry, IntCounter::new(name(of), help)?)
 }
 
 fn counters(registry: &Registry, of: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {

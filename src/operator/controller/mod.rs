@@ -1,14 +1,16 @@
 //! Keeps each namespace's objects as policies, pods and secrets ask for, and says in their status how far that is true.
 //!
-//! `watch` hears what changes, `queue` says whose turn it is, `reconcile` takes it: `publish` chooses the
-//! documents, `packing` lays them into the ConfigMap, `credentials` copies what they refer to. Beside it
-//! `root` keeps the root CA, `stamp` makes kubelets refresh, `probe` asks gateways, `fleet` judges what they say,
+//! `watch` hears what changes, `queue` says whose turn it is, `reconcile` takes it: `chosen` computes what the
+//! namespace is to have (`publish` chooses documents, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
+//! `root` keeps the root CA, `stamp` makes kubelets refresh (`rota`: whose pods are next), `probe` asks gateways, `fleet` judges what they say,
 //! `announce` writes the statuses, `heartbeat` vouches.
 
 mod announce;
 mod certificate;
+mod chosen;
 mod credentials;
 mod fleet;
+mod guarded;
 mod heartbeat;
 pub mod metrics;
 mod objects;
@@ -20,6 +22,7 @@ mod queue;
 mod reconcile;
 mod report;
 mod root;
+mod rota;
 mod stamp;
 mod status;
 #[cfg(test)]
@@ -47,7 +50,7 @@ use metrics::Metrics;
 use queue::Queue;
 use watch::Watched;
 
-/// How many namespaces are brought up to date at once.
+/// How many namespaces are worked on at once.
 const AT_ONCE: usize = 8;
 /// How long the dispatcher waits where nothing is due.
 const IDLE: Duration = Duration::from_secs(60);

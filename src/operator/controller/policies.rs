@@ -88,17 +88,9 @@ impl Readings {
         reading
     }
 
-    /// The last good versions for a namespace with these labels: those of its ConfigMap, and of the cluster's policies
-    /// those that it never had, since it came later.
-    pub(super) fn last_good(
-        &self,
-        published: BTreeMap<String, Document>,
-        labels: &Labels,
-    ) -> BTreeMap<String, Document> {
-        let mut all = self.lock().last_good.clone();
-        all.extend(published);
-        all.retain(|_, document| selects_namespace(document, labels));
-        all
+    /// The last good versions of the cluster's policies.
+    pub(super) fn floors(&self) -> BTreeMap<String, Document> {
+        self.lock().last_good.clone()
     }
 
     /// Forgets all policies but these.
@@ -152,7 +144,7 @@ fn read(kind: Kind, object: &DynamicObject, key: &str) -> Result<Document, Vec<P
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{labels, object, policy};
+    use super::super::testing::{object, policy};
     use super::*;
 
     #[test]
@@ -170,16 +162,5 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &readings.read(Kind::EgressPolicy, &one)));
         one.metadata.generation = Some(2);
         assert!(!Arc::ptr_eq(&first, &readings.read(Kind::EgressPolicy, &one)));
-    }
-
-    #[test]
-    fn a_namespace_that_comes_later_gets_the_cluster_s_last_good_version() {
-        let text = policy("floor", "namespaceSelector: {matchLabels: {tier: a}}\n  destinations: [{name: d, hosts: [a.example], action: Deny}]")
-            .replace("kind: EgressPolicy", "kind: ClusterEgressPolicy")
-            .replace(", namespace: agents", "");
-        let readings = Readings::default();
-        readings.read(Kind::ClusterEgressPolicy, &object(&text));
-        assert_eq!(readings.last_good(BTreeMap::new(), &labels(&[("tier", "a")])).len(), 1);
-        assert!(readings.last_good(BTreeMap::new(), &labels(&[("tier", "b")])).is_empty());
     }
 }

@@ -1,8 +1,8 @@
 //! Asks gateways what they enforce, at the admin port of their pods.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -19,8 +19,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Controller;
 use super::fleet::{Answer, Consequence, Sight, State};
+use super::guarded::Guarded;
 use super::objects::said;
-use super::watch::Guarded;
 
 /// Where gateways have their admin server.
 const ADMIN_PORT: u16 = 15090;
@@ -58,28 +58,30 @@ impl Controller {
         }
     }
 
-    async fn ask_one(&self, pod: Guarded, wanted: String, address: IpAddr) -> Guarded {
+    async fn ask_one(&self, pod: Arc<Guarded>, wanted: String, address: IpAddr) -> Arc<Guarded> {
         let answer = ask(SocketAddr::new(address, ADMIN_PORT), PATIENCE).await;
         self.learn(&pod, &wanted, answer, Instant::now()).await;
         pod
     }
 
-    /// The pods that are to be asked now, and the revision that each should enforce.
-    fn due(&self, now: Instant) -> Vec<(Guarded, String, IpAddr)> {
+    /// The pods that are to be asked now, and the revision that each should enforce. Whoever was asked longest ago comes
+    /// first: places are few, and those that do not answer hold them longest.
+    fn due(&self, now: Instant) -> Vec<(Arc<Guarded>, String, IpAddr)> {
         let reports = self.reports.all();
         let pods = self.watched.pods();
         let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
         fleet.retain(|uid, _| there.contains(uid.as_str()));
-        let running = pods.into_iter().filter(|pod| pod.running && !pod.leaving);
-        running
-            .filter_map(|pod| {
-                let wanted = reports.get(&pod.namespace)?.revision.clone();
-                let address = pod.address?;
-                let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
-                sight.is_due(&wanted, now).then_some((pod, wanted, address))
-            })
-            .collect()
+        let mut due = Vec::new();
+        for pod in pods.iter().filter(|pod| pod.running && !pod.leaving) {
+            let (Some(report), Some(address)) = (reports.get(&pod.namespace), pod.address) else { continue };
+            let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
+            if sight.is_due(&report.revision, now) {
+                due.push((sight.asked(), (Arc::clone(pod), report.revision.clone(), address)));
+            }
+        }
+        due.sort_by_key(|(asked, _)| *asked);
+        due.into_iter().map(|(_, one)| one).collect()
     }
 
     /// Takes what a pod answered, and does what follows.
@@ -132,34 +134,39 @@ impl Controller {
         }
     }
 
-    /// Where each pod stands, by its UID; one that was never asked is not among them.
-    pub(super) fn states(&self) -> BTreeMap<String, (State, bool)> {
+    /// All pods, and where each stands.
+    pub(super) fn sights(&self) -> Vec<Sighted> {
         let reports = self.reports.all();
         let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
-        let pods = self.watched.pods();
-        let states = pods.iter().filter_map(|pod| {
-            let wanted = &reports.get(&pod.namespace)?.revision;
-            let sight = fleet.get(&pod.uid)?;
-            Some((pod.uid.clone(), (sight.state(wanted), sight.drifts())))
+        let pods = self.watched.pods().into_iter().map(|pod| {
+            let sight = reports.get(&pod.namespace).zip(fleet.get(&pod.uid));
+            let known = sight.map(|(report, sight)| (sight.state(&report.revision), sight.drifts()));
+            (pod, known)
         });
-        states.collect()
+        pods.collect()
     }
 
     /// Whether every pod that could be asked was.
     pub(super) fn is_fleet_asked(&self) -> bool {
         let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut running = self.watched.pods().into_iter().filter(|pod| pod.running && !pod.leaving);
-        running.all(|pod| pod.address.is_none() || fleet.get(&pod.uid).is_some_and(Sight::was_asked))
+        let pods = self.watched.pods();
+        let mut askable = pods.iter().filter(|pod| pod.running && !pod.leaving && pod.address.is_some());
+        askable.all(|pod| fleet.get(&pod.uid).is_some_and(|sight| sight.asked().is_some()))
     }
 
     fn count(&self) {
-        let states = self.states();
+        let sights = self.sights();
         for state in State::ALL {
-            self.metrics.pods(state.word(), states.values().filter(|(its, _)| *its == state).count());
+            let pods = sights.iter().filter(|(_, known)| known.is_some_and(|(its, _)| its == state));
+            self.metrics.pods(state.word(), pods.count());
         }
         self.metrics.namespaces(self.reports.all().len());
     }
 }
+
+/// A pod, where it stands, and whether it has been without the revision for too long; nothing of one that was never
+/// asked.
+pub(super) type Sighted = (Arc<Guarded>, Option<(State, bool)>);
 
 /// Who is being asked, by namespace.
 #[derive(Debug, Default)]
@@ -241,6 +248,7 @@ fn read(text: &str) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::compile::Labels;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -288,11 +296,12 @@ mod tests {
             namespace: namespace.to_owned(),
             name: String::new(),
             uid: format!("{namespace}-{uid}"),
-            labels: BTreeMap::new(),
+            labels: Labels::new(),
             policy_stamp: None,
             secrets_stamp: None,
             address: None,
             running: true,
+            ended: false,
             leaving: false,
         }
     }

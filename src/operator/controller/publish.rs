@@ -10,6 +10,11 @@ use crate::problem::Problem;
 const LONGEST_KEY: usize = 253;
 /// How many different label sets of pods are compiled for; more than these tell nothing new.
 const MOST_LABEL_SETS: usize = 128;
+/// Why a policy stays out that was not tried.
+const UNTRIED: &str = "policies contradict each other, too many of them to find out which go together: mend or delete those that are told first";
+/// How many documents are compiled, each time for one label set, to find out which go together: a second's work, which
+/// hundreds of policies stay below that contradict each other.
+const MOST_WORK: usize = 1 << 20;
 
 /// A policy that could select pods of the namespace, as it stands in the cluster now.
 #[derive(Debug, Clone)]
@@ -108,17 +113,21 @@ fn settle(
 ) {
     let (mut standing, mut known) = (BTreeMap::new(), Vec::new());
     for cluster in [true, false] {
+        let mut effort = Effort(MOST_WORK);
         let of_tier = |(key, _): &(&String, &Document)| is_cluster(key) == cluster;
         let kept = last_good.iter().filter(of_tier).filter(|(key, _)| wanted.contains_key(*key));
         let above = standing.clone();
-        let kept = kept.filter(|(key, document)| cluster || goes_with(&above, &known, (key, document), pods));
+        let kept = kept.filter(|(key, document)| {
+            cluster
+                || effort.suffices(&above, pods) && added(&above, &known, (key, document), pods).2.is_empty()
+        });
         standing.extend(kept.map(|(key, document)| (key.clone(), document.clone())));
         known = contradictions(&standing, pods);
         let new = |(key, document): &(&String, &Document)| {
             standing.get(*key).is_none_or(|last| text(last) != text(document))
         };
         let waiting = wanted.iter().filter(of_tier).filter(new).collect();
-        (standing, known) = join(published, (standing, known), waiting, pods);
+        (standing, known) = join(published, (standing, known), (waiting, effort), pods);
     }
     for problem in known {
         let refusal = published.refused.entry(problem.file.clone()).or_insert_with(|| Refusal {
@@ -135,13 +144,16 @@ fn settle(
 fn join(
     published: &mut Published,
     (mut standing, mut known): (BTreeMap<String, Document>, Vec<Problem>),
-    mut waiting: Vec<(&String, &Document)>,
+    (mut waiting, mut effort): (Vec<(&String, &Document)>, Effort),
     pods: &[Labels],
 ) -> (BTreeMap<String, Document>, Vec<Problem>) {
     let mut blamed: BTreeMap<String, Vec<Problem>> = BTreeMap::new();
     loop {
         let before = waiting.len();
         waiting.retain(|(key, document)| {
+            if !effort.suffices(&standing, pods) {
+                return true;
+            }
             let (with, found, fresh) = added(&standing, &known, (key, document), pods);
             if fresh.is_empty() {
                 (standing, known) = (with, found);
@@ -156,7 +168,7 @@ fn join(
     }
     for (key, _) in waiting {
         let in_force = if standing.contains_key(key) { InForce::LastGood } else { InForce::Nothing };
-        let problems = blamed.remove(key).unwrap_or_default();
+        let problems = blamed.remove(key).unwrap_or_else(|| vec![Problem::at("", UNTRIED).in_file(key)]);
         published.refused.insert(key.clone(), Refusal { reason: Reason::Conflict, problems, in_force });
     }
     (standing, known)
@@ -176,13 +188,16 @@ fn added(
     (with, found, fresh)
 }
 
-fn goes_with(
-    standing: &BTreeMap<String, Document>,
-    known: &[Problem],
-    one: (&str, &Document),
-    pods: &[Labels],
-) -> bool {
-    added(standing, known, one, pods).2.is_empty()
+/// What work is left: without a bound, thousands of policies that contradict each other would be tried for hours.
+struct Effort(usize);
+
+impl Effort {
+    /// Whether one more document may be tried beside those that stand; what that takes is spent.
+    fn suffices(&mut self, standing: &BTreeMap<String, Document>, pods: &[Labels]) -> bool {
+        let left = self.0.checked_sub((standing.len() + 1) * pods.len());
+        self.0 = left.unwrap_or_default();
+        left.is_some()
+    }
 }
 
 /// Whether a key of the ConfigMap is that of a policy of the cluster.
@@ -399,5 +414,24 @@ mod tests {
         let (a, b) = ("a".repeat(250), format!("{}b", "a".repeat(249)));
         let (a, b) = (key(Kind::EgressPolicy, &a), key(Kind::EgressPolicy, &b));
         assert!(a.len() <= LONGEST_KEY && a != b);
+    }
+
+    #[test]
+    fn policies_that_contradict_each_other_in_crowds_are_not_tried_for_ever() {
+        let one = tunnel("a", "one.example").read.unwrap();
+        let standing = BTreeMap::from([("namespace-a.json".to_owned(), one)]);
+        let pods = vec![Labels::new(); 10];
+        let mut effort = Effort(50);
+        let tries = (0..9).filter(|_| effort.suffices(&standing, &pods)).count();
+        assert_eq!(tries, 2, "each takes two documents for ten label sets");
+        let (a, b) = (speaks("a", "one", "Anthropic"), speaks("b", "one", "OpenAIChat"));
+        let wanted = good(&[a, b]);
+        let mut published = Published::default();
+        let waiting = || wanted.iter().collect();
+        let (standing, _) =
+            join(&mut published, (BTreeMap::new(), Vec::new()), (waiting(), Effort(0)), &pods);
+        assert!(standing.is_empty());
+        let refusal = &published.refused["namespace-b.json"];
+        assert_eq!((refusal.reason, refusal.problems[0].message.as_str()), (Reason::Conflict, UNTRIED));
     }
 }

@@ -5,6 +5,10 @@ use std::time::{Duration, Instant};
 
 /// How long changes of one namespace are gathered.
 const DEBOUNCE: Duration = Duration::from_millis(200);
+/// How long after a turn has begun a namespace has no other one: at least this long, and so many times what that turn took.
+/// Whose policies change all the time, or take long to judge, has a turn now and then.
+const APART: Duration = Duration::from_secs(1);
+const TIMES: u32 = 4;
 /// After how long a namespace is looked at though nothing was heard.
 const RESYNC: Duration = Duration::from_mins(10);
 /// The first and the longest wait after a failure.
@@ -20,6 +24,9 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Entry {
     due: Option<Instant>,
+    /// When the last turn began, and before when there is no other one.
+    began: Option<Instant>,
+    rests: Option<Instant>,
     failures: u32,
     running: bool,
 }
@@ -41,7 +48,7 @@ impl Queue {
         if entry.failures > 0 && entry.due.is_some() {
             return;
         }
-        let due = now + DEBOUNCE;
+        let due = entry.rests.map_or(now, |until| until.max(now)).max(now + DEBOUNCE);
         entry.due = Some(entry.due.map_or(due, |sooner| sooner.min(due)));
     }
 
@@ -54,7 +61,7 @@ impl Queue {
             .filter_map(|(namespace, entry)| Some((due(entry)?, namespace, entry)))
             .min_by_key(|(due, _, _)| *due)
             .map(|(_, namespace, entry)| (namespace, entry))?;
-        (entry.due, entry.running) = (None, true);
+        (entry.due, entry.began, entry.running) = (None, Some(now), true);
         Some(namespace.clone())
     }
 
@@ -62,6 +69,9 @@ impl Queue {
     pub(super) fn end(&mut self, namespace: &str, turn: Turn, now: Instant, jitter: f64) {
         let Some(entry) = self.entries.get_mut(namespace) else { return };
         entry.running = false;
+        let rests = entry.began.map_or(now, |began| began + APART.max(TIMES * (now - began)));
+        entry.rests = Some(rests);
+        entry.due = entry.due.map(|due| due.max(rests));
         match turn {
             Turn::Gone if entry.due.is_none() => {
                 self.entries.remove(namespace);
@@ -111,7 +121,39 @@ mod tests {
         queue.touch("a", start + SECOND);
         assert_eq!(queue.take(start + 2 * SECOND), None, "never twice at once");
         queue.end("a", Turn::Done, start + 2 * SECOND, 0.5);
-        assert_eq!(queue.take(start + 2 * SECOND).as_deref(), Some("a"));
+        assert_eq!(queue.take(start + 5 * SECOND).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_namespace_that_changes_all_the_time_has_a_turn_a_second_and_one_that_changes_once_does_not_wait() {
+        let start = Instant::now();
+        let mut queue = Queue::default();
+        let mut turns = Vec::new();
+        for tenth in 0..50 {
+            let now = start + tenth * SECOND / 10;
+            queue.touch("noisy", now);
+            if tenth == 25 {
+                queue.touch("quiet", now);
+            }
+            while let Some(namespace) = queue.take(now) {
+                queue.end(&namespace, Turn::Done, now, 0.5);
+                turns.push((tenth, namespace));
+            }
+        }
+        let turn = |(tenth, namespace): &(u32, String)| format!("{namespace} {tenth}");
+        let turns: Vec<String> = turns.iter().map(turn).collect();
+        assert_eq!(turns, ["noisy 2", "noisy 12", "noisy 22", "quiet 27", "noisy 32", "noisy 42"]);
+    }
+
+    #[test]
+    fn a_namespace_that_takes_long_has_its_turns_further_apart() {
+        let start = Instant::now();
+        let mut queue = Queue::default();
+        queue.touch("a", start);
+        queue.take(start + SECOND).unwrap();
+        queue.touch("a", start + 2 * SECOND);
+        queue.end("a", Turn::Done, start + 6 * SECOND, 0.5);
+        assert_eq!(queue.next_due(), Some(start + 21 * SECOND));
     }
 
     #[test]

@@ -6,30 +6,29 @@ use std::time::{Duration, SystemTime};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use tokio::task::JoinError;
 
+use super::chosen::{Chosen, choose};
 use super::credentials::{Gathered, gather};
 use super::objects::{self, Current, ObjectError, apply, delete};
-use super::packing::{Packed, pack, unpack};
-use super::publish::{Refusal, is_cluster, publish};
 use super::queue::Turn;
 use super::report::{Report, Trouble};
 use super::watch::Scene;
 use super::{Controller, certificate};
 use crate::operator::authority::Constraints;
 use crate::pod;
-use crate::policy::compile::revision;
 use crate::policy::document::Document;
 
 /// How long one turn may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a namespace is to have.
-#[derive(Debug)]
-struct Chosen {
-    documents: BTreeMap<String, Document>,
-    refused: BTreeMap<String, Refusal>,
-    packed: Packed,
-    trouble: Option<Trouble>,
+/// Why a turn failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnError {
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    #[error("its policies cannot be judged: {0}")]
+    Judging(#[from] JoinError),
 }
 
 /// The CA that a namespace has.
@@ -60,7 +59,7 @@ impl Controller {
 
     /// Brings a namespace up to date. What was written stays written where a later step fails, in an order in which
     /// that harms nobody: the CA that a revision needs, the credentials, then the revision.
-    pub(super) async fn reconcile(&self, namespace: &str, now: SystemTime) -> Result<Turn, ObjectError> {
+    pub(super) async fn reconcile(&self, namespace: &str, now: SystemTime) -> Result<Turn, TurnError> {
         let Some(scene) = self.scene(namespace) else {
             self.forget(namespace);
             return Ok(Turn::Gone);
@@ -73,20 +72,18 @@ impl Controller {
             return Ok(Turn::Done);
         }
         let current = Current::read(&self.client, namespace).await?;
-        let chosen = self.choose(&scene, &current);
-        let all: Vec<Document> = chosen.documents.values().cloned().collect();
-        let wanted = Constraints::of(&all);
-        let ca = self.keep_ca(namespace, &wanted, &current, now).await?;
+        let chosen = self.choose(scene, current.policy.clone()).await?;
+        let ca = self.keep_ca(namespace, &chosen.constraints, &current, now).await?;
         let gathered = self.keep_credentials(namespace, &chosen.documents, &current).await?;
         let synced_at = self.keep_policy(namespace, &chosen, current.policy.as_ref(), now).await?;
         self.metrics
             .ca(namespace, ca.data.get(pod::CA_CERTIFICATE_KEY).and_then(|pem| certificate::not_after(pem)));
         let report = Report {
-            revision: revision(&all),
+            left_out: chosen.left_out(),
+            revision: chosen.revision,
             secrets: digest(&[&ca.data, &gathered.data]),
             synced_at,
-            left_out: left_out(&wanted, &chosen.documents),
-            caveats: wanted.caveats(),
+            caveats: chosen.constraints.caveats(),
             documents: chosen.documents,
             refused: chosen.refused,
             credentials: gathered.missing,
@@ -118,21 +115,13 @@ impl Controller {
         self.outdated();
     }
 
-    fn choose(&self, scene: &Scene, current: &Current) -> Chosen {
-        let last = current.policy.as_ref().map(unpack).unwrap_or_default();
-        let last_good = self.readings.last_good(last.clone(), &scene.labels);
-        let published = publish(&scene.candidates, &last_good, &scene.pods);
+    /// Chooses on a thread of its own: where a namespace has thousands of policies this takes a while, and nobody else
+    /// is to wait for it.
+    async fn choose(&self, scene: Scene, current: Option<ConfigMap>) -> Result<Chosen, JoinError> {
         let gateway = &self.settings.gateway;
         let others = gateway.settings.len() + gateway.upstream_roots.len() + 1024;
-        let (documents, packed, trouble) = match pack(&published.documents, others) {
-            Ok(packed) => (published.documents, packed, None),
-            Err(error) => {
-                let (documents, packed, instead) = fallen_back(&published.documents, last, others);
-                let message = format!("{error}; {instead}");
-                (documents, packed, Some(Trouble { reason: "TooLarge", message }))
-            }
-        };
-        Chosen { documents, refused: published.refused, packed, trouble }
+        let floors = self.readings.floors();
+        tokio::task::spawn_blocking(move || choose(&scene, current.as_ref(), floors, others)).await
     }
 
     /// Issues the namespace's CA where it is due. Without a root nothing is issued and policies are published all the
@@ -192,14 +181,13 @@ impl Controller {
         current: Option<&ConfigMap>,
         now: SystemTime,
     ) -> Result<SystemTime, ObjectError> {
-        let all: Vec<Document> = chosen.documents.values().cloned().collect();
         let mut data = chosen.packed.data.clone();
         let gateway = &self.settings.gateway;
         data.insert(pod::SETTINGS_KEY.to_owned(), gateway.settings.clone());
         if !gateway.upstream_roots.is_empty() {
             data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), gateway.upstream_roots.clone());
         }
-        data.insert(pod::REVISION_KEY.to_owned(), revision(&all));
+        data.insert(pod::REVISION_KEY.to_owned(), chosen.revision.clone());
         let binary = &chosen.packed.binary_data;
         if let Some(map) = current {
             let mut there = map.data.clone().unwrap_or_default();
@@ -217,38 +205,10 @@ impl Controller {
             ..ConfigMap::default()
         };
         apply(&self.client, &map).await?;
-        let (revision, policies) = (revision(&all), all.len());
+        let (revision, policies) = (chosen.revision.as_str(), chosen.documents.len());
         tracing::info!(namespace, revision, policies, "published the namespace's policies");
         Ok(now)
     }
-}
-
-/// What of each policy the CA has no room for.
-fn left_out(wanted: &Constraints, documents: &BTreeMap<String, Document>) -> BTreeMap<String, Vec<String>> {
-    let of_each = documents.iter().map(|(key, document)| (key.clone(), wanted.left_out_of(document)));
-    of_each.filter(|(_, hosts)| !hosts.is_empty()).collect()
-}
-
-/// What is published where not everything fits, and that in words. A namespace's policies, as many as it may have, do not
-/// keep a change of the cluster's from being in force.
-fn fallen_back(
-    wanted: &BTreeMap<String, Document>,
-    last: BTreeMap<String, Document>,
-    others: usize,
-) -> (BTreeMap<String, Document>, Packed, &'static str) {
-    let of_cluster = |documents: &BTreeMap<String, Document>| -> BTreeMap<String, Document> {
-        documents.iter().filter(|(key, _)| is_cluster(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
-    };
-    let cluster = of_cluster(wanted);
-    let known =
-        |documents: &BTreeMap<String, Document>| revision(&documents.values().cloned().collect::<Vec<_>>());
-    if known(&of_cluster(&last)) != known(&cluster)
-        && let Ok(packed) = pack(&cluster, others)
-    {
-        return (cluster, packed, "the cluster's policies alone are in force");
-    }
-    let packed = pack(&last, others).unwrap_or_default();
-    (last, packed, "what was published before stays in force")
 }
 
 /// A moment as RFC 3339, whole seconds.
@@ -274,35 +234,4 @@ fn digest(secrets: &[&BTreeMap<String, Vec<u8>>]) -> String {
     let mut hex = crate::digest::sha256_hex(&all);
     hex.truncate(16);
     format!("sha256:{hex}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{candidate, cluster_policy, policy};
-    use super::*;
-
-    fn documents(texts: &[String]) -> BTreeMap<String, Document> {
-        let candidates = texts.iter().map(|text| candidate(text));
-        candidates.map(|one| (one.key, one.read.unwrap())).collect()
-    }
-
-    fn cluster(action: &str) -> String {
-        cluster_policy(
-            "floor",
-            &format!("destinations: [{{name: d, hosts: [one.example], action: {action}}}]"),
-        )
-    }
-
-    #[test]
-    fn what_a_namespace_adds_past_the_bound_does_not_keep_the_cluster_s_change_out() {
-        let own = policy("a", "destinations: [{name: d, hosts: [two.example], action: Tunnel}]");
-        let last = documents(&[cluster("Tunnel"), own.clone()]);
-        let wanted = documents(&[cluster("Deny"), own.clone()]);
-        let (published, packed, _) = fallen_back(&wanted, last.clone(), 0);
-        assert_eq!(published.keys().collect::<Vec<_>>(), ["cluster-floor.json"]);
-        assert!(packed.data["cluster-floor.json"].contains("Deny"));
-        let unchanged = documents(&[cluster("Tunnel"), own]);
-        let (published, _, said) = fallen_back(&unchanged, last, 0);
-        assert_eq!((published.len(), said), (2, "what was published before stays in force"));
-    }
 }

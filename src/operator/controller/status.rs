@@ -24,6 +24,7 @@ const LONGEST: usize = 8 << 10;
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     pub(super) namespace: &'a str,
+    pub(super) labels: &'a Labels,
     /// None where nothing was published there yet.
     pub(super) report: Option<&'a Report>,
     /// Why the namespace could not be brought up to date.
@@ -59,7 +60,7 @@ struct Tally {
 }
 
 /// The status of a policy whose status is `before`. `places` are the namespaces that it is for and that are kept.
-pub(super) fn status(reading: &Reading, places: &[Place<'_>], before: &Status, now: Timestamp) -> Status {
+pub(super) fn status(reading: &Reading, places: &[&Place<'_>], before: &Status, now: Timestamp) -> Status {
     let refusals: Vec<(&str, &Refusal)> = places
         .iter()
         .filter_map(|place| Some((place.namespace, place.report?.refused.get(&reading.candidate.key)?)))
@@ -128,7 +129,12 @@ fn in_force(refusals: &[(&str, &Refusal)]) -> &'static str {
     }
 }
 
-fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refusal)], tally: &Tally) -> Word {
+fn programmed(
+    reading: &Reading,
+    places: &[&Place<'_>],
+    refusals: &[(&str, &Refusal)],
+    tally: &Tally,
+) -> Word {
     let no = |reason, message| Word { holds: false, reason, message };
     let suffix = caveats(places);
     if reading.candidate.read.is_err()
@@ -138,7 +144,7 @@ fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refus
             format!("The policy is not in force as it is written: it is not accepted.{}", in_force(refusals));
         return no("NotAccepted", message);
     }
-    for Place { namespace, report, failure, .. } in places {
+    for Place { namespace, report, failure, .. } in places.iter().copied() {
         if let Some(failure) = failure {
             return no("ReconcileFailed", format!("In namespace {namespace}: {failure}. It is tried again."));
         }
@@ -179,13 +185,13 @@ fn programmed(reading: &Reading, places: &[Place<'_>], refusals: &[(&str, &Refus
 }
 
 /// What is to be known of the CAs of these namespaces, each sentence once.
-fn caveats(places: &[Place<'_>]) -> String {
+fn caveats(places: &[&Place<'_>]) -> String {
     let all: BTreeSet<&String> =
         places.iter().filter_map(|place| place.report).flat_map(|report| &report.caveats).collect();
     all.iter().map(|caveat| format!(" {caveat}.")).collect()
 }
 
-fn tally(reading: &Reading, places: &[Place<'_>]) -> Tally {
+fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
     let mut tally = Tally::default();
     for place in places {
         let in_force = place.report.and_then(|report| report.documents.get(&reading.candidate.key));

@@ -17,10 +17,11 @@ use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 use tower_service::Service;
 
+use super::guarded::Guarded;
 use super::metrics::Metrics;
 use super::policies::Readings;
 use super::publish::Candidate;
-use super::watch::{Guarded, Writers, stores};
+use super::watch::{Writers, stores};
 use super::{Controller, report};
 use crate::operator::settings::Settings;
 use crate::policy::compile::Labels;
@@ -132,11 +133,11 @@ impl Cluster {
         });
         self.server.put(&format!("/api/v1/namespaces/agents/pods/{name}"), value.clone());
         let pod: Pod = serde_json::from_value(value).unwrap();
-        self.writers.pods.apply_watcher_event(&Event::Apply(pod));
+        self.writers.pods.apply_watcher_event(&Event::Apply(Guarded::of(&pod)));
     }
 
     /// The pod as the watch has it.
-    pub(super) fn guarded(&self, name: &str) -> Guarded {
+    pub(super) fn guarded(&self, name: &str) -> Arc<Guarded> {
         self.controller.watched.pods().into_iter().find(|pod| pod.name == name).unwrap()
     }
 

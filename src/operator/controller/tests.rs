@@ -75,7 +75,7 @@ async fn a_policy_that_does_not_compile_leaves_the_last_good_one_in_force() {
     ));
     cluster.policy(&policy("b", TUNNEL));
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert_eq!(cluster.published()["namespace-a.json"], before["namespace-a.json"]);
     assert!(cluster.published()["namespace-b.json"].is_string(), "the others go on");
     let (status, reason, message) = cluster.condition(&place("a"), "Accepted");
@@ -99,7 +99,7 @@ async fn an_object_that_cannot_be_read_stops_nobody() {
     cluster.seen(Kind::EgressPolicy, strange);
     cluster.policy(&policy("b", TUNNEL));
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert!(cluster.published()["namespace-b.json"].is_string());
     assert_eq!(cluster.condition(&place("x"), "Accepted").0, "False");
 }
@@ -111,7 +111,7 @@ async fn policies_that_contradict_each_other_are_told_how_to_mend_it() {
     cluster.turn().await;
     cluster.policy(&policy("b", INSPECT));
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     let (status, reason, message) = cluster.condition(&place("b"), "Accepted");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "Conflict"));
     assert!(
@@ -173,7 +173,7 @@ async fn a_credential_that_is_missing_is_said_and_disturbs_nothing_else() {
         &INSPECT.replace("llm", "own").replace("name: own, key", "name: postern-ca, key"),
     ));
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert!(cluster.published()["namespace-a.json"].is_string());
     let (status, reason, message) = cluster.condition(&place("a"), "Programmed");
     assert_eq!((status.as_str(), reason.as_str()), ("False", "CredentialMissing"));
@@ -246,16 +246,16 @@ async fn a_status_says_how_many_pods_enforce_and_is_written_when_that_changes() 
         .controller
         .learn(&cluster.guarded("two"), &wanted, answers("sha256:old", true), Instant::now())
         .await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     let status = cluster.server.object(&place("a")).unwrap()["status"].clone();
     assert_eq!((&status["enforcing"], &status["notEnforcing"]), (&json!("1/2"), &json!(["agents/two"])));
     assert_eq!((&status["observedGeneration"], &status["revision"]), (&json!(1), &json!(wanted)));
     assert_eq!(cluster.condition(&place("a"), "Programmed").1, "Pending");
     cluster.server.forget();
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert_eq!(cluster.server.writes(), Vec::<String>::new());
     cluster.controller.learn(&cluster.guarded("two"), &wanted, answers(&wanted, true), Instant::now()).await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert_eq!(cluster.condition(&place("a"), "Programmed").0, "True");
     let status = cluster.server.object(&place("a")).unwrap()["status"].clone();
     assert!(status["notEnforcing"].is_null() && status["enforcing"] == "2/2", "{status}");
@@ -267,7 +267,7 @@ async fn a_policy_that_selects_nothing_says_so() {
     cluster.policy(&policy("a", &format!("podSelector: {{matchLabels: {{app: nobody}}}}\n  {TUNNEL}")));
     cluster.pod("one", &[]);
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     let (status, reason, message) = cluster.condition(&place("a"), "Programmed");
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NoPods"));
     assert!(message.contains("selects no injected pod"), "{message}");
@@ -287,7 +287,7 @@ async fn a_pod_that_drifts_is_told_in_an_event_and_in_the_status() {
     }
     let events = cluster.server.events();
     assert!(events.len() == 1 && events[0].contains("sha256:old"), "{events:?}");
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert_eq!(cluster.condition(&place("a"), "Programmed").1, "Drift");
 }
 
@@ -339,7 +339,7 @@ async fn a_namespace_that_is_not_injected_is_left_alone() {
     cluster.namespace("agents", &[]);
     cluster.policy(&policy("a", TUNNEL));
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     assert!(cluster.server.object(POLICY).is_none());
     let (status, reason, _) = cluster.condition(&place("a"), "Programmed");
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NoPods"));
@@ -410,7 +410,7 @@ async fn what_the_ca_cannot_vouch_for_is_in_the_status() {
         cluster.policy(&policy(&tier.to_string(), &inspect(&hosts(tier))));
     }
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     let (_, reason, message) = cluster.condition(&place("a"), "Programmed");
     assert_eq!(reason, "NoPods");
     assert!(
@@ -424,7 +424,7 @@ async fn what_the_ca_cannot_vouch_for_is_in_the_status() {
 
     cluster.policy(&policy("b", &inspect("'**'")));
     cluster.turn().await;
-    cluster.controller.write_statuses().await;
+    cluster.controller.announce().await;
     let (_, reason, message) = cluster.condition(&place("c"), "Programmed");
     assert_eq!(reason, "NoPods");
     assert!(message.contains("The namespace's CA is unconstrained: "), "{message}");

@@ -3,23 +3,23 @@
 //! Of Secrets only those that the operator keeps are watched, by their names and without what they hold: who may list
 //! or watch all Secrets may read all of them. Those that policies refer to are asked for by name.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
+use kube::ResourceExt;
 use kube::api::{Api, DynamicObject};
 use kube::core::PartialObjectMeta;
-use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
+use kube::runtime::reflector::{Lookup, ObjectRef, Store, store::Writer};
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::runtime::{WatchStreamExt, reflector};
-use kube::{Resource, ResourceExt};
 
 use super::Controller;
+use super::guarded::Guarded;
 use super::policies::{Reading, resource, selects_namespace};
 use super::publish::Candidate;
 use crate::pod;
@@ -35,7 +35,7 @@ pub(super) struct Watched {
     policies: Store<DynamicObject>,
     cluster_policies: Store<DynamicObject>,
     namespaces: Store<PartialObjectMeta<Namespace>>,
-    pods: Store<Pod>,
+    pods: Store<Guarded>,
     config_maps: Store<PartialObjectMeta<ConfigMap>>,
     cas: Store<PartialObjectMeta<Secret>>,
     credentials: Store<PartialObjectMeta<Secret>>,
@@ -47,25 +47,10 @@ pub(super) struct Writers {
     pub(super) policies: Writer<DynamicObject>,
     pub(super) cluster_policies: Writer<DynamicObject>,
     pub(super) namespaces: Writer<PartialObjectMeta<Namespace>>,
-    pub(super) pods: Writer<Pod>,
+    pub(super) pods: Writer<Guarded>,
     pub(super) config_maps: Writer<PartialObjectMeta<ConfigMap>>,
     pub(super) cas: Writer<PartialObjectMeta<Secret>>,
     pub(super) credentials: Writer<PartialObjectMeta<Secret>>,
-}
-
-/// An injected pod that has not ended.
-#[derive(Debug, Clone)]
-pub(super) struct Guarded {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) uid: String,
-    pub(super) labels: Labels,
-    pub(super) policy_stamp: Option<String>,
-    pub(super) secrets_stamp: Option<String>,
-    pub(super) address: Option<IpAddr>,
-    pub(super) running: bool,
-    /// It is being deleted.
-    pub(super) leaving: bool,
 }
 
 /// What decides about one namespace.
@@ -115,43 +100,13 @@ pub(super) fn stores() -> (Watched, Writers) {
 impl Scene {
     /// Whether the namespace's objects are kept.
     pub(super) fn is_kept(&self) -> bool {
-        self.labels.get(pod::INJECTION_LABEL).is_some_and(|value| value == pod::ENABLED)
-            || !self.pods.is_empty()
+        is_labelled(&self.labels) || !self.pods.is_empty()
     }
 }
 
-impl Guarded {
-    fn of(pod: &Pod) -> Option<Self> {
-        let status = pod.status.as_ref();
-        let phase = status.and_then(|status| status.phase.as_deref()).unwrap_or_default();
-        if phase == "Succeeded" || phase == "Failed" {
-            return None;
-        }
-        let stamp = |name| pod.annotations().get(name).cloned();
-        Some(Self {
-            namespace: pod.namespace()?,
-            name: pod.name_any(),
-            uid: pod.uid()?,
-            labels: pod.labels().clone(),
-            policy_stamp: stamp(pod::POLICY_REVISION),
-            secrets_stamp: stamp(pod::SECRETS_REVISION),
-            address: status.and_then(|status| status.pod_ip.as_deref()?.parse().ok()),
-            running: phase == "Running",
-            leaving: pod.metadata.deletion_timestamp.is_some(),
-        })
-    }
-
-    /// As events refer to it.
-    pub(super) fn reference(&self) -> ObjectReference {
-        ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(self.name.clone()),
-            namespace: Some(self.namespace.clone()),
-            uid: Some(self.uid.clone()),
-            ..ObjectReference::default()
-        }
-    }
+/// Whether a namespace with these labels wants its pods injected.
+fn is_labelled(labels: &Labels) -> bool {
+    labels.get(pod::INJECTION_LABEL).is_some_and(|value| value == pod::ENABLED)
 }
 
 impl Watched {
@@ -167,28 +122,26 @@ impl Watched {
     }
 
     /// All injected pods that have not ended.
-    pub(super) fn pods(&self) -> Vec<Guarded> {
-        self.pods.state().iter().filter_map(|pod| Guarded::of(pod)).collect()
+    pub(super) fn pods(&self) -> Vec<Arc<Guarded>> {
+        let mut pods = self.pods.state();
+        pods.retain(|pod| !pod.ended);
+        pods
     }
 
     pub(super) fn namespaces(&self) -> Vec<String> {
         self.namespaces.state().iter().map(|namespace| namespace.name_any()).collect()
     }
 
-    /// The namespaces that are to have the operator's objects.
-    pub(super) fn injected(&self) -> BTreeSet<String> {
-        let labelled = self.namespaces.state().into_iter().filter(|namespace| {
-            let label = namespace.labels().get(pod::INJECTION_LABEL);
-            namespace.metadata.deletion_timestamp.is_none() && label.is_some_and(|it| it == pod::ENABLED)
+    /// The namespaces that are to have the operator's objects, and their labels.
+    pub(super) fn injected(&self) -> BTreeMap<String, Labels> {
+        let pods = self.pods();
+        let with_pods: HashSet<&str> = pods.iter().map(|pod| pod.namespace.as_str()).collect();
+        let mut namespaces = self.namespaces.state();
+        namespaces.retain(|it| {
+            let leaving = it.metadata.deletion_timestamp.is_some();
+            (!leaving && is_labelled(it.labels())) || with_pods.contains(it.name_any().as_str())
         });
-        let labelled = labelled.map(|namespace| namespace.name_any());
-        labelled.chain(self.pods().into_iter().map(|pod| pod.namespace)).collect()
-    }
-
-    /// The labels of a namespace; none where there is no such namespace.
-    pub(super) fn labels(&self, namespace: &str) -> Option<Labels> {
-        let found = self.namespaces.get(&ObjectRef::new(namespace))?;
-        Some(found.labels().clone())
+        namespaces.iter().map(|it| (it.name_any(), it.labels().clone())).collect()
     }
 
     /// The objects of both kinds, as they were listed or seen last.
@@ -196,6 +149,15 @@ impl Watched {
         let own = self.policies.state().into_iter().map(|object| (Kind::EgressPolicy, object));
         let cluster = self.cluster_policies.state().into_iter();
         own.chain(cluster.map(|object| (Kind::ClusterEgressPolicy, object))).collect()
+    }
+
+    /// Those that could select pods of a namespace: its own, and all of the cluster's.
+    fn policies_of(&self, namespace: &str) -> Vec<(Kind, Arc<DynamicObject>)> {
+        let mut policies = self.policies();
+        policies.retain(|(kind, object)| {
+            *kind == Kind::ClusterEgressPolicy || object.metadata.namespace.as_deref() == Some(namespace)
+        });
+        policies
     }
 
     /// Which of the operator's objects the namespace has, by their kinds and names.
@@ -224,33 +186,23 @@ impl Watched {
 }
 
 impl Controller {
-    /// Every policy, read.
-    pub(super) fn readings(&self) -> Vec<Arc<Reading>> {
-        self.watched.policies().iter().map(|(kind, object)| self.readings.read(*kind, object)).collect()
-    }
-
     /// What decides about a namespace now; none where there is no such namespace.
     pub(super) fn scene(&self, namespace: &str) -> Option<Scene> {
         let found = self.watched.namespaces.get(&ObjectRef::new(namespace))?;
         let labels = found.labels().clone();
-        let candidates = self
-            .readings()
-            .iter()
-            .filter(|reading| match (&reading.candidate.read, reading.kind) {
-                (_, Kind::EgressPolicy) => reading.namespace.as_deref() == Some(namespace),
-                (Ok(document), Kind::ClusterEgressPolicy) => selects_namespace(document, &labels),
-                // Its last good version is judged by its own selector.
-                (Err(_), Kind::ClusterEgressPolicy) => true,
-            })
-            .map(|reading| reading.candidate.clone())
-            .collect();
-        let pods = self.watched.pods().into_iter().filter(|pod| pod.namespace == namespace);
-        Some(Scene {
-            leaving: found.metadata.deletion_timestamp.is_some(),
-            candidates,
-            pods: pods.map(|pod| pod.labels).collect(),
-            labels,
-        })
+        let selected = |reading: &Arc<Reading>| match (&reading.candidate.read, reading.kind) {
+            (Ok(document), Kind::ClusterEgressPolicy) => selects_namespace(document, &labels),
+            // Its last good version is judged by its own selector.
+            (Err(_), Kind::ClusterEgressPolicy) | (_, Kind::EgressPolicy) => true,
+        };
+        let of_namespace = self.watched.policies_of(namespace);
+        let readings = of_namespace.iter().map(|(kind, object)| self.readings.read(*kind, object));
+        let candidates = readings.filter(selected).map(|reading| reading.candidate.clone()).collect();
+        let pods = self.watched.pods();
+        let pods =
+            pods.iter().filter(|pod| pod.namespace == namespace).map(|pod| pod.labels.clone()).collect();
+        let leaving = found.metadata.deletion_timestamp.is_some();
+        Some(Scene { leaving, candidates, pods, labels })
     }
 
     /// Follows the cluster for ever.
@@ -260,24 +212,23 @@ impl Controller {
         let named = |name: &str| config().fields(&format!("metadata.name={name}"));
         let dynamic = |kind| Api::<DynamicObject>::all_with(client(), &resource(kind));
         let injected = config().labels(&format!("{}=true", pod::INJECTED_LABEL));
-        let pods = watcher(Api::<Pod>::all(client()), injected).modify(prune);
+        let pods = watcher(Api::<Pod>::all(client()), injected).map(|event| event.map(Guarded::seen));
         let maps = watcher(Api::<PartialObjectMeta<ConfigMap>>::all(client()), named(pod::POLICY_CONFIG_MAP));
         let cas = watcher(Api::<PartialObjectMeta<Secret>>::all(client()), named(pod::CA_SECRET));
         let credentials =
             watcher(Api::<PartialObjectMeta<Secret>>::all(client()), named(pod::CREDENTIALS_SECRET));
-        let any = |_: &Event<_>| true;
         tokio::join!(
             self.keep(
                 watcher(dynamic(Kind::EgressPolicy), config()),
                 writers.policies,
                 About::Namespace,
-                any
+                |event| is_written(&self.watched.policies, Kind::EgressPolicy, event)
             ),
             self.keep(
                 watcher(dynamic(Kind::ClusterEgressPolicy), config()),
                 writers.cluster_policies,
                 About::All,
-                any
+                |event| is_written(&self.watched.cluster_policies, Kind::ClusterEgressPolicy, event)
             ),
             self.keep(
                 watcher(Api::<PartialObjectMeta<Namespace>>::all(client()), config()),
@@ -300,7 +251,7 @@ impl Controller {
         about: About,
         matters: impl Fn(&Event<K>) -> bool,
     ) where
-        K: Resource + Clone + Debug + 'static,
+        K: Lookup + Clone + Debug + 'static,
         K::DynamicType: Eq + Hash + Clone,
     {
         let mut watch = pin!(watch.default_backoff());
@@ -323,13 +274,13 @@ impl Controller {
         }
     }
 
-    fn heard<K: Resource>(&self, event: &Event<K>, about: About) {
+    fn heard<K: Lookup>(&self, event: &Event<K>, about: About) {
         match (event, about) {
             (Event::Apply(object) | Event::Delete(object), About::Namespace) => {
-                object.meta().namespace.iter().for_each(|namespace| self.touch(namespace));
+                object.namespace().iter().for_each(|namespace| self.touch(namespace));
             }
             (Event::Apply(object) | Event::Delete(object), About::Itself) => {
-                object.meta().name.iter().for_each(|namespace| self.touch(namespace));
+                object.name().iter().for_each(|namespace| self.touch(namespace));
             }
             // What went while nobody watched is told by nothing but its absence.
             (Event::Apply(_) | Event::Delete(_), About::All) | (Event::InitDone, _) => self.touch_all(),
@@ -338,11 +289,10 @@ impl Controller {
     }
 
     /// Whether a pod has come, gone, ended or got other labels; its status changes far more often.
-    fn matters(&self, event: &Event<Pod>) -> bool {
+    fn matters(&self, event: &Event<Guarded>) -> bool {
         let Event::Apply(pod) = event else { return true };
-        let shown = |pod: &Pod| Guarded::of(pod).map(|pod| pod.labels);
         let before = self.watched.pods.get(&ObjectRef::from_obj(pod));
-        before.is_none_or(|before| shown(&before) != shown(pod))
+        before.is_none_or(|before| (before.ended, &before.labels) != (pod.ended, &pod.labels))
     }
 
     pub(super) fn touch_all(&self) {
@@ -352,17 +302,10 @@ impl Controller {
     }
 }
 
-/// Leaves out of a pod what is not asked for here: clusters have many.
-fn prune(pod: &mut Pod) {
-    pod.spec = None;
-    pod.metadata.managed_fields = None;
-    pod.annotations_mut().retain(|name, _| name == pod::POLICY_REVISION || name == pod::SECRETS_REVISION);
-    if let Some(status) = pod.status.take() {
-        let kept = k8s_openapi::api::core::v1::PodStatus {
-            phase: status.phase,
-            pod_ip: status.pod_ip,
-            ..k8s_openapi::api::core::v1::PodStatus::default()
-        };
-        pod.status = Some(kept);
-    }
+/// Whether a policy has come, gone or says something else; its status is the operator's own, and changes far more often.
+fn is_written(seen: &Store<DynamicObject>, kind: Kind, event: &Event<DynamicObject>) -> bool {
+    let Event::Apply(object) = event else { return true };
+    let version = |object: &DynamicObject| (object.metadata.uid.clone(), object.metadata.generation);
+    let before = seen.get(&ObjectRef::from_obj_with(object, resource(kind)));
+    before.is_none_or(|before| version(&before) != version(object))
 }

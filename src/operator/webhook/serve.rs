@@ -16,29 +16,32 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES, Refused};
 use super::review::{self, Circumstances, Question};
+use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 use crate::operator::controller::metrics::{Metrics, Verdict};
 use crate::operator::settings::Settings;
 use crate::tls::serving::{Presented, server_config};
 
-/// What one server holds at most. The API server needs one connection of HTTP/2 for each of its replicas.
+/// What one server holds at most. Each replica of the API server needs a connection of HTTP/2 for each webhook, and all of
+/// them may come from one address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Connections over it are closed at once.
-    pub(super) connections: usize,
+    pub(super) connections: capacity::Bounds,
     /// How long a handshake, and how long a request's head, may take.
     pub(super) handshake: Duration,
     pub(super) head: Duration,
 }
 
-const BOUNDS: Bounds =
-    Bounds { connections: 256, handshake: Duration::from_secs(5), head: Duration::from_secs(30) };
+const BOUNDS: Bounds = Bounds {
+    connections: capacity::Bounds { all: 256, of_a_peer: 16 },
+    handshake: Duration::from_secs(5),
+    head: Duration::from_secs(30),
+};
 
 const STREAMS: u32 = 64;
 const HEADER_BYTES: u32 = 16 * 1024;
@@ -46,6 +49,8 @@ const HEADER_COUNT: usize = 64;
 /// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(10);
+/// How long a connection that has lost its place may take to say so and to answer what it was asked.
+const LEAVING: Duration = Duration::from_millis(250);
 /// How long accepting rests after the system refused it, descriptors having run out.
 const REST: Duration = Duration::from_millis(100);
 
@@ -82,8 +87,8 @@ pub(super) fn serve_within(
     drain: &Drain,
 ) -> Result<(), rustls::Error> {
     let acceptor = TlsAcceptor::from(server_config(presented, &["h2", "http/1.1"])?);
-    let places = Arc::new(Semaphore::new(bounds.connections));
-    let server = Arc::new(Server { webhook, acceptor, bounds, places, drain: drain.clone() });
+    let capacity = Capacity::new(bounds.connections);
+    let server = Arc::new(Server { webhook, acceptor, bounds, capacity, drain: drain.clone() });
     drain.spawn(async move { server.run(&listener).await });
     Ok(())
 }
@@ -92,8 +97,14 @@ struct Server {
     webhook: Webhook,
     acceptor: TlsAcceptor,
     bounds: Bounds,
-    places: Arc<Semaphore>,
+    capacity: Capacity,
     drain: Drain,
+}
+
+/// Who is at the other end of a connection.
+struct Client {
+    peer: Peer,
+    place: Place,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -105,73 +116,86 @@ impl Server {
                 accepted = listener.accept() => accepted,
                 () = self.drain.stopping() => return,
             };
-            let Ok((stream, _)) = accepted else {
+            let Ok((stream, address)) = accepted else {
                 tokio::time::sleep(REST).await;
                 continue;
             };
-            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-                tracing::warn!("a connection to the webhook was closed: too many are open");
-                continue;
-            };
+            let client = Arc::new(Client { peer: address.into(), place: self.capacity.take(address.into()) });
+            if client.place.displaces() {
+                tracing::debug!(%address, "a connection to the webhook took the place of another");
+                self.webhook.metrics.webhook_closed();
+            }
             let server = Arc::clone(&self);
             self.drain.spawn(async move {
                 tokio::select! {
-                    () = server.converse(stream) => {}
+                    () = server.converse(stream, &client) => {}
+                    () = Self::dismissed(&client) => {}
                     () = server.drain.aborting() => {}
                 }
-                drop(place);
             });
         }
     }
 
+    /// Resolves when the client's place is another's and the client was given the time to notice.
+    async fn dismissed(client: &Client) {
+        client.place.lost().await;
+        tokio::time::sleep(LEAVING).await;
+    }
+
     /// How a conversation fails is the client's affair, and counted nowhere: no question was asked.
-    async fn converse(self: &Arc<Self>, stream: TcpStream) {
+    async fn converse(self: &Arc<Self>, stream: TcpStream, client: &Arc<Client>) {
         let _ = stream.set_nodelay(true);
-        let handshake = tokio::time::timeout(self.bounds.handshake, self.acceptor.accept(stream)).await;
-        match handshake {
+        let handshake = tokio::time::timeout(self.bounds.handshake, self.acceptor.accept(stream));
+        let shaken = tokio::select! {
+            shaken = handshake => shaken,
+            () = client.place.lost() => return,
+        };
+        match shaken {
             Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                self.speak_h2(stream).await
+                self.speak_h2(stream, client).await
             }
-            Ok(Ok(stream)) => self.speak_h1(stream).await,
+            Ok(Ok(stream)) => self.speak_h1(stream, client).await,
             Ok(Err(error)) => tracing::debug!(%error, "a handshake with the webhook failed"),
             Err(_) => tracing::debug!("a handshake with the webhook took too long"),
         }
     }
 
-    async fn speak_h1(self: &Arc<Self>, stream: TlsStream<TcpStream>) {
+    async fn speak_h1(self: &Arc<Self>, stream: TlsStream<TcpStream>, client: &Client) {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.bounds.head);
         http.max_buf_size(HEADER_BYTES as usize).max_headers(HEADER_COUNT);
-        let connection =
-            http.serve_connection(TokioIo::new(stream), service_fn(|request| self.serve(request)));
-        self.to_its_end(pin!(connection), http1::Connection::graceful_shutdown).await;
+        let service = service_fn(|request| self.serve(request, client));
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        self.to_its_end(pin!(connection), http1::Connection::graceful_shutdown, client).await;
     }
 
-    async fn speak_h2(self: &Arc<Self>, stream: TlsStream<TcpStream>) {
+    async fn speak_h2(self: &Arc<Self>, stream: TlsStream<TcpStream>, client: &Arc<Client>) {
         let mut http = http2::Builder::new(TokioExecutor::new());
         http.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
         http.max_concurrent_streams(STREAMS).max_header_list_size(HEADER_BYTES);
         let service = service_fn(|request| {
-            let server = Arc::clone(self);
-            async move { server.serve(request).await }
+            let (server, client) = (Arc::clone(self), Arc::clone(client));
+            async move { server.serve(request, &client).await }
         });
         let connection = http.serve_connection(TokioIo::new(stream), service);
-        self.to_its_end(pin!(connection), http2::Connection::graceful_shutdown).await;
+        self.to_its_end(pin!(connection), http2::Connection::graceful_shutdown, client).await;
     }
 
-    /// Drives a connection; it is told to end when the process stops.
-    async fn to_its_end<C>(&self, mut connection: Pin<&mut C>, tell: fn(Pin<&mut C>))
+    /// Drives a connection; it is told to end when the process stops, or the place is another's.
+    async fn to_its_end<C>(&self, mut connection: Pin<&mut C>, tell: fn(Pin<&mut C>), client: &Client)
     where
         C: Future<Output = hyper::Result<()>>,
     {
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = self.drain.stopping() => tell(connection.as_mut()),
+            () = self.drain.stopping() => {}
+            () = client.place.lost() => {}
         }
+        tell(connection.as_mut());
         let _ = connection.await;
     }
 
-    async fn serve(&self, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    async fn serve(&self, request: Request<Incoming>, client: &Client) -> Result<Answer, Infallible> {
         let Some(question) = Question::at(request.uri().path()) else {
             return Ok(text(StatusCode::NOT_FOUND, "not found"));
         };
@@ -180,15 +204,16 @@ impl Server {
             refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
             return Ok(refusal);
         }
-        let (verdict, answer) = self.webhook.answer(question, request.into_body()).await;
+        let _asking = client.place.ask();
+        let (verdict, answer) = self.webhook.answer(question, request.into_body(), client.peer).await;
         self.webhook.metrics.webhook(question.path(), verdict);
         Ok(answer)
     }
 }
 
 impl Webhook {
-    async fn answer(&self, question: Question, body: Incoming) -> (Verdict, Answer) {
-        let read = match self.intake.read(body).await {
+    async fn answer(&self, question: Question, body: Incoming, peer: Peer) -> (Verdict, Answer) {
+        let read = match self.intake.read(body, peer).await {
             Ok(read) => read,
             Err(refused) => return (Verdict::Failed, not_read(question, refused)),
         };

@@ -14,20 +14,22 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES};
 use super::serve::{Bounds, Webhook, serve_within};
 use super::testing::{review, settings};
+use crate::capacity;
 use crate::drain::Drain;
 use crate::operator::controller::metrics::Metrics;
 use crate::tls::serving::{Presented, Serving, issue};
 
 const NAME: &str = "postern-webhook.postern-system.svc";
 const PATIENCE: Duration = Duration::from_secs(20);
-const BOUNDS: Bounds = Bounds { connections: 8, handshake: PATIENCE, head: PATIENCE };
+const PLACES: capacity::Bounds = capacity::Bounds { all: 8, of_a_peer: 8 };
+const BOUNDS: Bounds = Bounds { connections: PLACES, handshake: PATIENCE, head: PATIENCE };
 
 /// A webhook that serves on a port of its own.
 struct Stage {
@@ -58,6 +60,11 @@ impl Stage {
 
     /// A connection that speaks this protocol, as an API server opens it.
     async fn connected(&self, protocol: &str) -> TlsStream<TcpStream> {
+        self.connected_from(1, protocol).await
+    }
+
+    /// The same from the address 127.0.0.`last`.
+    async fn connected_from(&self, last: u8, protocol: &str) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(self.ca.clone()).unwrap();
         let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -66,7 +73,9 @@ impl Stage {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-        let stream = TcpStream::connect(self.address).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
+        let stream = socket.connect(self.address).await.unwrap();
         let name = ServerName::try_from(NAME).unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
     }
@@ -229,14 +238,81 @@ async fn who_says_nothing_is_closed() {
     assert!(!read(&mut half).await.0.contains("200"));
 }
 
+/// Begins a question and resolves once it is under way: the server asks for its body.
+async fn begin(stream: &mut TlsStream<TcpStream>) {
+    let length = asked().len();
+    let fields = format!("host: a\r\nexpect: 100-continue\r\ncontent-length: {length}");
+    stream.write_all(format!("POST /pods/mutate HTTP/1.1\r\n{fields}\r\n\r\n").as_bytes()).await.unwrap();
+    let mut interim = [0; 25];
+    stream.read_exact(&mut interim).await.unwrap();
+    assert!(interim.starts_with(b"HTTP/1.1 100 Continue"));
+}
+
+/// Sends the body, and reads the answer.
+async fn end(stream: &mut TlsStream<TcpStream>) {
+    stream.write_all(&asked()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    let (_, length) = head.split_once("content-length: ").unwrap();
+    let mut body = vec![0; length.lines().next().unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).await.unwrap();
+    admitted(&body);
+}
+
+fn closed(stage: &Stage) -> bool {
+    stage.metrics.encode().contains("postern_operator_webhook_connections_closed_total 1")
+}
+
 #[tokio::test]
-async fn connections_over_the_bound_are_closed() {
-    let stage = Stage::with(Intake::new(), Bounds { connections: 1, ..BOUNDS }).await;
-    let _first = stage.connected("http/1.1").await;
-    let mut second = TcpStream::connect(stage.address).await.unwrap();
-    let mut said = Vec::new();
-    let ended = tokio::time::timeout(PATIENCE, second.read_to_end(&mut said)).await;
-    assert_eq!(ended.expect("an end in time").unwrap_or_default(), 0);
+async fn a_peer_that_holds_many_connections_keeps_nobody_out_and_closes_nobody_else_s() {
+    let bounds = capacity::Bounds { all: 4, of_a_peer: 2 };
+    let stage = Stage::with(Intake::new(), Bounds { connections: bounds, ..BOUNDS }).await;
+    let mut api_server = stage.connected_from(2, "http/1.1").await;
+    let mut held = Vec::new();
+    for _ in 0..10 {
+        held.push(stage.connected_from(3, "h2").await);
+    }
+    begin(&mut api_server).await;
+    end(&mut api_server).await;
+    let mut another = stage.connected_from(4, "http/1.1").await;
+    begin(&mut another).await;
+    end(&mut another).await;
+    assert_eq!(read(&mut held[0]).await.1, "", "its own ones are closed");
+}
+
+#[tokio::test]
+async fn where_all_places_are_taken_who_never_asked_makes_room() {
+    let bounds = capacity::Bounds { all: 2, of_a_peer: 2 };
+    let stage = Stage::with(Intake::new(), Bounds { connections: bounds, ..BOUNDS }).await;
+    let mut served = stage.connected_from(2, "http/1.1").await;
+    begin(&mut served).await;
+    end(&mut served).await;
+    let mut idle = stage.connected_from(3, "h2").await;
+    let mut newcomer = stage.connected_from(4, "http/1.1").await;
+    begin(&mut newcomer).await;
+    end(&mut newcomer).await;
+    assert!(!read(&mut idle).await.0.contains("HTTP/1.1"), "it is closed");
+    assert!(closed(&stage));
+    begin(&mut served).await;
+    end(&mut served).await;
+}
+
+#[tokio::test]
+async fn a_question_under_way_is_answered_though_its_connection_asked_before_all_others() {
+    let bounds = capacity::Bounds { all: 2, of_a_peer: 2 };
+    let stage = Stage::with(Intake::new(), Bounds { connections: bounds, ..BOUNDS }).await;
+    let mut asking = stage.connected_from(2, "http/1.1").await;
+    begin(&mut asking).await;
+    for last in 3..9 {
+        let mut newcomer = stage.connected_from(last, "http/1.1").await;
+        begin(&mut newcomer).await;
+        end(&mut newcomer).await;
+    }
+    end(&mut asking).await;
 }
 
 #[tokio::test]
@@ -244,19 +320,10 @@ async fn a_shutdown_answers_what_is_under_way_and_ends_what_is_idle() {
     let stage = Stage::new().await;
     let idle = stage.connected("http/1.1").await;
     let mut asking = stage.connected("http/1.1").await;
-    let body = asked();
-    let head = format!(
-        "POST /pods/mutate HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    asking.write_all(head.as_bytes()).await.unwrap();
-    // It is under way once the server asks for the body.
-    let mut interim = [0; 25];
-    asking.read_exact(&mut interim).await.unwrap();
-    assert!(interim.starts_with(b"HTTP/1.1 100 Continue"));
+    begin(&mut asking).await;
     let finishing = async {
         stage.drain.stopping().await;
-        asking.write_all(&body).await.unwrap();
+        asking.write_all(&asked()).await.unwrap();
         read(&mut asking).await
     };
     let (in_time, (head, body)) = tokio::join!(stage.drain.shut_down(PATIENCE), finishing);

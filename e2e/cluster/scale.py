@@ -1,0 +1,252 @@
+"""What the operator needs where there is much of everything, and that a namespace that changes all the time holds up no other.
+
+python3 e2e/cluster/scale.py [--namespaces 200] [--pods 2000] [--policies 400] [--cluster-policies 5] [--operator FILE]
+
+An API server without a node, on loopback; pods are objects, their gateways are one server here that answers at port 15090 of
+every address of loopback. Exit status 1 where a check fails.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import servers
+from alone import STARTED, start
+from api import becomes
+from commands import run
+from crowd import Client, Crowd, Gateways, Maps, usage
+from processes import Processes
+from replicas import SYSTEM, Replica, Report, kubectl, namespace
+
+RESTING = 20
+ROUNDS = 5
+PATIENCE = 300
+ESTABLISHED = 30
+# What a quiet namespace may wait while another one is noisy: for its ConfigMap, and for the stamps of its pods.
+PUBLISHED, STAMPED = 5, 10
+
+
+def main():
+    chosen = arguments()
+    servers.build()
+    report = Report()
+    with tempfile.TemporaryDirectory() as directory:
+        directory = Path(directory)
+        processes = Processes(directory)
+        replica = None
+        try:
+            kubeconfig = start(directory, processes)
+            os.environ |= {"KUBECONFIG": str(kubeconfig), "PATH": f"{servers.BIN}:{os.environ['PATH']}"}
+            replica = Replica("operator", processes, directory, chosen.operator)
+            examine(report, directory, replica, chosen)
+        finally:
+            for name in ["operator", *STARTED]:
+                processes.stop(name)
+            if report.failed and replica:
+                print(processes.log("operator").read_text()[-4000:])
+    print(f"{report.passed} passed, {report.failed} failed")
+    return 1 if report.failed else 0
+
+
+def arguments():
+    default = Path(__file__).parents[2] / "target/debug/postern-operator"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, count in (("namespaces", 200), ("pods", 2000), ("policies", 400), ("cluster-policies", 5)):
+        parser.add_argument(f"--{name}", type=int, default=count)
+    parser.add_argument("--operator", type=Path, default=default)
+    return parser.parse_args()
+
+
+def examine(report, directory, replica, chosen):
+    client = Client(directory / "pki", "127.0.0.1", port(directory))
+    definitions(client, chosen.operator)
+    crowd = Crowd(client, chosen.namespaces, chosen.pods, chosen.policies, chosen.cluster_policies)
+    began = time.monotonic()
+    crowd.make()
+    print(f"made {len(crowd.namespaces)} namespaces, {len(crowd.pods)} pods, {len(crowd.policies)} policies in {time.monotonic() - began:.0f} s", flush=True)
+    maps = Maps(client)
+    figures = Figures(replica, client)
+    gateways = Gateways(crowd, maps)
+    it_starts(report, figures, crowd, maps)
+    it_rests(report, figures, gateways)
+    one_policy_is_edited(report, figures, crowd, maps)
+    a_policy_of_the_cluster_is_edited(report, figures, crowd, maps)
+    it_comes_to_rest(report, figures, crowd)
+    noise_holds_nobody_up(report, figures, crowd, maps)
+    print("\n".join(figures.lines()))
+
+
+class Figures:
+    """What took how long, and what the operator used meanwhile."""
+
+    def __init__(self, replica, client):
+        self.replica, self.client, self.rows = replica, client, []
+
+    def process(self):
+        return self.replica.processes.process(self.replica.name)
+
+    def measured(self, what, act):
+        """What `act` answers. It is asked for seconds, or for None where the time is not of interest."""
+        before, _ = usage(self.process())
+        began = time.monotonic()
+        seconds = act()
+        after, memory = usage(self.process())
+        self.rows.append((what, seconds, after - before, time.monotonic() - began, memory))
+        return seconds
+
+    def metric(self, name):
+        """A sample of the operator's metrics, 0 where there is none."""
+        lines = (self.replica.ask("/metrics")[1] or "").splitlines()
+        return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0)
+
+    def lines(self):
+        yield "| | seconds | CPU seconds of the operator | in | MiB in memory |"
+        yield "|---|---|---|---|---|"
+        for what, seconds, cpu, wall, memory in self.rows:
+            shown = "" if seconds is None else f"{seconds:.2f}"
+            yield f"| {what} | {shown} | {cpu:.2f} | {wall:.0f} s | {memory:.0f} |"
+
+
+def it_starts(report, figures, crowd, maps):
+    figures.replica.start()
+
+    def act():
+        began = time.monotonic()
+        maps.wait(lambda maps: len(maps.revisions) == len(crowd.namespaces), PATIENCE)
+        return time.monotonic() - began
+
+    seconds = figures.measured("from its start until every namespace is published", act)
+    report.check("every namespace has its ConfigMap", len(maps.revisions) == len(crowd.namespaces), f"{len(maps.revisions)} after {seconds:.1f} s")
+    it_comes_to_rest(report, figures, crowd)
+
+
+def it_comes_to_rest(report, figures, crowd):
+    """All pods are stamped, all enforce, and every policy's status says so."""
+
+    def act():
+        began = time.monotonic()
+        becomes(lambda: figures.metric('postern_operator_pods{state="enforcing"}') == len(crowd.pods) and stamped(crowd), PATIENCE, 1)
+        becomes(lambda: not unsettled(crowd), PATIENCE, 1)
+        return time.monotonic() - began
+
+    figures.measured("then until every pod is stamped and every status says so", act)
+    late = unsettled(crowd)
+    report.check("every status says that all pods enforce", not late, late[:5])
+
+
+def stamped(crowd):
+    """Whether no pod has another revision than the rest of its namespace."""
+    return all(len(set(crowd.stamps(home))) == 1 for home in (crowd.crowded, *crowd.others[:3]))
+
+
+def unsettled(crowd):
+    """The policies whose status is not of all of its pods."""
+    items = crowd.client.ask("GET", "/apis/postern.dev/v1alpha1/egresspolicies?resourceVersion=0")["items"]
+    items += crowd.client.ask("GET", "/apis/postern.dev/v1alpha1/clusteregresspolicies?resourceVersion=0")["items"]
+    good = (("Accepted", "True"), ("Programmed", "True"))
+    told = {item["metadata"]["name"]: {(each["type"], each["status"]) for each in item.get("status", {}).get("conditions", [])} for item in items}
+    return [name for name, conditions in told.items() if not conditions.issuperset(good)]
+
+
+def it_rests(report, figures, gateways):
+    asked, questions = gateways.asked, requests(figures)
+    figures.measured("at rest", lambda: time.sleep(RESTING))
+    print(f"at rest: {(gateways.asked - asked) / RESTING:.0f} gateways asked a second, {(requests(figures) - questions) / RESTING:.0f} requests of the API server a second", flush=True)
+    used = figures.rows[-1][2]
+    report.check("at rest it uses less than half a core", used < RESTING / 2, f"{used:.2f} CPU seconds in {RESTING} s")
+
+
+def requests(figures):
+    """What the API server has answered, its own questions among it."""
+    lines = figures.client.ask("GET", "/metrics").splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("apiserver_request_total{"))
+
+
+def one_policy_is_edited(report, figures, crowd, maps):
+    times = []
+
+    def act():
+        times.extend(edited(crowd, maps, home, "edited") for home in crowd.others[:ROUNDS])
+        return max(times)
+
+    worst = figures.measured("one policy is edited, until its ConfigMap has it (the longest of 5)", act)
+    report.check(f"an edit is published within {PUBLISHED} s", worst < PUBLISHED, [f"{each:.2f}" for each in times])
+
+
+def edited(crowd, maps, home, word):
+    """Seconds from an edit to another revision of the namespace."""
+    before, began = maps.revisions[home], time.monotonic()
+    crowd.edit(home, word)
+    maps.wait(lambda maps: maps.revisions[home] != before, PATIENCE)
+    return maps.at[home] - began
+
+
+def a_policy_of_the_cluster_is_edited(report, figures, crowd, maps):
+    before = dict(maps.revisions)
+
+    def act():
+        began = time.monotonic()
+        crowd.edit_everywhere("changed")
+        maps.wait(lambda maps: all(maps.revisions[home] != before[home] for home in before), PATIENCE)
+        return time.monotonic() - began
+
+    figures.measured("a policy of the cluster is edited, until every ConfigMap has it", act)
+    late = [home for home in before if maps.revisions[home] == before[home]]
+    report.check("every namespace has the cluster's edit", not late, late[:5])
+
+
+def noise_holds_nobody_up(report, figures, crowd, maps):
+    """The most crowded namespace changes a policy without a pause; others change one now and then."""
+    over, edits = threading.Event(), []
+
+    def noise():
+        while not over.is_set():
+            crowd.edit(crowd.crowded, f"noise-{len(edits)}")
+            edits.append(time.monotonic())
+
+    published, stamped_after = [], []
+
+    def act():
+        for home in crowd.others[ROUNDS : 2 * ROUNDS]:
+            published.append(edited(crowd, maps, home, "beside-noise"))
+            began = time.monotonic()
+            becomes(lambda home=home: set(crowd.stamps(home)) == {maps.revisions[home]}, PATIENCE)
+            stamped_after.append(time.monotonic() - began)
+        return max(published)
+
+    noisy = threading.Thread(target=noise)
+    noisy.start()
+    try:
+        worst = figures.measured("the same beside a namespace that is edited without a pause", act)
+    finally:
+        over.set()
+        noisy.join()
+    report.check("there was noise", len(edits) > 50, f"{len(edits)} edits of a namespace of {len(crowd.pods) // 4} pods")
+    report.check(f"others are published within {PUBLISHED} s", worst < PUBLISHED, [f"{each:.2f}" for each in published])
+    longest = max(stamped_after)
+    report.check(f"and their pods stamped within {STAMPED} s more", longest < STAMPED, [f"{each:.2f}" for each in stamped_after])
+    caught_up = becomes(lambda: set(crowd.stamps(crowd.crowded)) == {maps.revisions[crowd.crowded]}, PATIENCE, 1)
+    report.check("the noisy namespace's pods get its newest revision in the end", caught_up, maps.revisions[crowd.crowded])
+
+
+def definitions(client, operator):
+    status, said = kubectl("apply", "-f", "-", given=run(operator, "crds"))
+    served = ("get", "egresspolicies,clusteregresspolicies", "--all-namespaces")
+    if status != 0 or not becomes(lambda: kubectl(*served)[0] == 0, ESTABLISHED):
+        raise RuntimeError(said)
+    client.ask("POST", "/api/v1/namespaces", namespace(SYSTEM))
+
+
+def port(directory):
+    """That of the API server, which chose it."""
+    server = run(servers.executable("kubectl"), "--kubeconfig", directory / "pki/admin.kubeconfig", "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
+    return urlsplit(server).port
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+//! What a namespace is to have, computed from what its policies ask for and from what it has. Pure, and long where much is asked.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::packing::{Packed, pack, unpack};
+use super::policies::selects_namespace;
+use super::publish::{Refusal, is_cluster, publish};
+use super::report::Trouble;
+use super::watch::Scene;
+use crate::operator::authority::Constraints;
+use crate::policy::compile::revision;
+use crate::policy::document::Document;
+
+/// What a namespace is to have.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) documents: BTreeMap<String, Document>,
+    pub(super) refused: BTreeMap<String, Refusal>,
+    pub(super) packed: Packed,
+    pub(super) revision: String,
+    /// What its CA is to vouch for.
+    pub(super) constraints: Constraints,
+    pub(super) trouble: Option<Trouble>,
+}
+
+impl Chosen {
+    /// What of each policy the CA has no room for.
+    pub(super) fn left_out(&self) -> BTreeMap<String, Vec<String>> {
+        let of_each = self.documents.iter();
+        let of_each = of_each.map(|(key, document)| (key.clone(), self.constraints.left_out_of(document)));
+        of_each.filter(|(_, hosts)| !hosts.is_empty()).collect()
+    }
+}
+
+/// Chooses what a namespace gets that has `current`. `floors` are the last good versions of the cluster's policies: a
+/// namespace that came later never had them. `others` are the bytes of what else is in the ConfigMap.
+pub(super) fn choose(
+    scene: &Scene,
+    current: Option<&ConfigMap>,
+    floors: BTreeMap<String, Document>,
+    others: usize,
+) -> Chosen {
+    let last = current.map(unpack).unwrap_or_default();
+    let mut last_good = floors;
+    last_good.extend(last.clone());
+    last_good.retain(|_, document| selects_namespace(document, &scene.labels));
+    let published = publish(&scene.candidates, &last_good, &scene.pods);
+    let (documents, packed, trouble) = match pack(&published.documents, others) {
+        Ok(packed) => (published.documents, packed, None),
+        Err(error) => {
+            let (documents, packed, instead) = fallen_back(&published.documents, last, others);
+            let message = format!("{error}; {instead}");
+            (documents, packed, Some(Trouble { reason: "TooLarge", message }))
+        }
+    };
+    let all: Vec<Document> = documents.values().cloned().collect();
+    let (revision, constraints) = (revision(&all), Constraints::of(&all));
+    Chosen { documents, refused: published.refused, packed, revision, constraints, trouble }
+}
+
+/// What is published where not everything fits, and that in words. A namespace's policies, as many as it may have, do not
+/// keep a change of the cluster's from being in force.
+fn fallen_back(
+    wanted: &BTreeMap<String, Document>,
+    last: BTreeMap<String, Document>,
+    others: usize,
+) -> (BTreeMap<String, Document>, Packed, &'static str) {
+    let of_cluster = |documents: &BTreeMap<String, Document>| -> BTreeMap<String, Document> {
+        documents.iter().filter(|(key, _)| is_cluster(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    };
+    let cluster = of_cluster(wanted);
+    let known =
+        |documents: &BTreeMap<String, Document>| revision(&documents.values().cloned().collect::<Vec<_>>());
+    if known(&of_cluster(&last)) != known(&cluster)
+        && let Ok(packed) = pack(&cluster, others)
+    {
+        return (cluster, packed, "the cluster's policies alone are in force");
+    }
+    let packed = pack(&last, others).unwrap_or_default();
+    (last, packed, "what was published before stays in force")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{candidate, cluster_policy, labels, policy};
+    use super::*;
+
+    fn documents(texts: &[String]) -> BTreeMap<String, Document> {
+        let candidates = texts.iter().map(|text| candidate(text));
+        candidates.map(|one| (one.key, one.read.unwrap())).collect()
+    }
+
+    fn cluster(action: &str) -> String {
+        cluster_policy(
+            "floor",
+            &format!("destinations: [{{name: d, hosts: [one.example], action: {action}}}]"),
+        )
+    }
+
+    #[test]
+    fn what_a_namespace_adds_past_the_bound_does_not_keep_the_cluster_s_change_out() {
+        let own = policy("a", "destinations: [{name: d, hosts: [two.example], action: Tunnel}]");
+        let last = documents(&[cluster("Tunnel"), own.clone()]);
+        let wanted = documents(&[cluster("Deny"), own.clone()]);
+        let (published, packed, _) = fallen_back(&wanted, last.clone(), 0);
+        assert_eq!(published.keys().collect::<Vec<_>>(), ["cluster-floor.json"]);
+        assert!(packed.data["cluster-floor.json"].contains("Deny"));
+        let unchanged = documents(&[cluster("Tunnel"), own]);
+        let (published, _, said) = fallen_back(&unchanged, last, 0);
+        assert_eq!((published.len(), said), (2, "what was published before stays in force"));
+    }
+
+    #[test]
+    fn a_namespace_that_comes_later_gets_the_cluster_s_last_good_version() {
+        let spec = |action: &str| {
+            format!(
+                "namespaceSelector: {{matchLabels: {{tier: a}}}}\n  destinations: [{{name: d, hosts: [a.example], action: {action}}}]"
+            )
+        };
+        let floors = documents(&[cluster_policy("floor", &spec("Deny"))]);
+        let broken = candidate(&cluster_policy("floor", &spec("Perhaps")));
+        let chosen = |tier: &str| {
+            let labels = labels(&[("tier", tier)]);
+            let scene = Scene { labels, leaving: false, candidates: vec![broken.clone()], pods: Vec::new() };
+            choose(&scene, None, floors.clone(), 0).documents.len()
+        };
+        assert_eq!((chosen("a"), chosen("b")), (1, 0));
+    }
+}
