@@ -63,8 +63,6 @@ struct Held {
 impl From<SocketAddr> for Peer {
     fn from(address: SocketAddr) -> Self {
         match address.ip().to_canonical() {
-            // Whoever is in the same network namespace has all addresses of the loopback.
-            IpAddr::V4(address) if address.is_loopback() => Self::V4(Ipv4Addr::LOCALHOST),
             IpAddr::V4(address) => Self::V4(address),
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
@@ -176,11 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_is_all_the_addresses_that_one_machine_has_to_choose_from() {
+    fn an_ipv6_peer_is_all_of_its_64_and_a_mapped_one_is_of_ipv4() {
         assert_eq!(peer_of("2001:db8:1:2::3"), peer_of("2001:db8:1:2:ffff::9"));
         assert_ne!(peer_of("2001:db8:1:2::3"), peer_of("2001:db8:1:3::3"));
         assert_eq!(peer_of("::ffff:192.0.2.1"), peer(1));
-        assert_eq!(peer_of("127.1.2.3"), peer_of("::ffff:127.0.0.1"));
     }
 
     #[test]
