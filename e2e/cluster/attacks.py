@@ -4,25 +4,40 @@ import json
 
 import images
 import manifests
+import servers
 from api import PATIENCE, becomes
 from install import CODER
 from manifests import NAMESPACE as AGENTS
 from manifests import ALLOWED, OTHER
 from network import ELSEWHERE, UPSTREAM
 from outside import INTACT
-from pods import GATEWAY
+from pods import GATEWAY, REDIRECT
+from pods import PATIENCE as STARTING
 from report import Step
 from traffic import CONTAINERS, nothing_left, refused
 
 SERVICE_ACCOUNT = f"system:serviceaccount:{AGENTS}:agent"
 # A user of the namespace, with all that its ClusterRole `admin` gives.
 USER = "somebody"
+# The first Kubernetes whose containers can have all of their pod started again (KEP-5532).
+RESTARTING = (1, 36)
+# An agent that ends once, after it has written what its pod's containers resolve names by.
+WRITE_AND_RESTART = f"""
+if [ ! -e /state/wrote ]; then
+  echo nameserver {ELSEWHERE[4]} > /etc/resolv.conf
+  touch /state/wrote
+  exit 42
+fi
+{manifests.IDLE}
+"""
 OWNED = ["configmap/postern-policy", "secret/postern-ca", "secret/postern-credentials"]
 
 
 def steps():
     yield Step("A9 A10 H7 an agent attacks from its container", attacked)
     yield Step("B1 an agent writes the files by which names are resolved", rewrites_names)
+    if servers.version() >= RESTARTING:
+        yield Step("B1 an agent writes them and has all containers started again", restarts_all)
     yield Step("A23 an image of the gateway's user", gateways_user)
     yield Step("A12 pods that the wall could not hold", refused_pods)
     yield Step("H1 a pod opts out", opts_out)
@@ -63,6 +78,31 @@ def rewrites_names(stage, step):
     there = [flow for flow in opened if ELSEWHERE[4] in flow] + stage.seen_since(mark, kind="reached")
     step.check("nothing goes where the agent wrote", not there, opened)
     stage.delete("pod", "resolver", AGENTS, wait=False)
+
+
+def restarts_all(stage, step):
+    """Init containers run again in the same sandbox, after agents have."""
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    state = {"volumeMounts": [{"name": "state", "mountPath": "/state"}]}
+    rules = {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+    containers = [manifests.container("agent", WRITE_AND_RESTART, **rules, **state)]
+    volumes = [{"name": "state", "emptyDir": {}}]
+    stage.create(manifests.agent("restarted", containers=containers, volumes=volumes))
+    pod = stage.pod("restarted")
+    wrote = (0, f"nameserver {ELSEWHERE[4]}\n")
+    again = becomes(lambda: pod.is_ready() and pod.execute("cat", "/etc/resolv.conf") == wrote, STARTING)
+    step.check("it runs again, with the file that it wrote", again, pod.execute("cat", "/etc/resolv.conf"))
+    runs = {name: pod.status_of(name)["restartCount"] for name in (REDIRECT, GATEWAY)}
+    step.check("and so do the redirect and the gateway", all(runs.values()), runs)
+    mark = stage.mark()
+    stage.wire.clear()
+    for kind in ("http", "https"):
+        said = pod.probe({"kind": kind, "host": ALLOWED, "address": UPSTREAM[4]})
+        step.check(f"{kind}: its gateway goes where the name leads", said.get("body") == INTACT, said)
+    opened = stage.wire.opened(*pod.addresses())
+    there = [flow for flow in opened if ELSEWHERE[4] in flow] + stage.seen_since(mark, kind="reached")
+    step.check("nobody is asked whom the agent wrote", not there, opened)
+    stage.delete("pod", "restarted", AGENTS, wait=False)
 
 
 def gateways_user(stage, step):

@@ -14,7 +14,7 @@ from pathlib import Path
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
 from api import becomes
 from checks import Checks, at, is_refused, named
-from guarded_pod import LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
+from guarded_pod import FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
 
 CHART = Path(__file__).parents[2] / "charts" / "postern"
 SYSTEM, LABELLED, OTHER, ENDING = "postern-system", "backstops-labelled", "backstops-other", "backstops-ending"
@@ -310,6 +310,28 @@ def shape(checks):
         "a gateway with a variable of its own",
         changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}),
     )
+    env = "spec/initContainers/1/env"
+    refuse("a gateway that does not intercept", changed(good, f"{env}/0/value", "0"))
+    without = [entry for entry in good["spec"]["initContainers"][1]["env"] if entry["name"] != "POSTERN_INTERCEPT"]
+    refuse("a gateway that is not told to intercept", changed(good, env, without))
+    for index, name in enumerate(FIELDS, 1):
+        refuse(f"a value of one's own for {name}", changed(good, f"{env}/{index}", {"name": name, "value": ""}))
+        other = "metadata.annotations['mine']"
+        refuse(f"{name} from another field", changed(good, f"{env}/{index}/valueFrom/fieldRef/fieldPath", other))
+    refuse("a variable of Postern's twice", changed(good, f"{env}/+", {"name": "POSTERN_NODE_ADDRESSES", "value": ""}))
+    refuse("another variable of that name", changed(good, f"{env}/+", {"name": "POSTERN_OTHER", "value": "1"}))
+    refuse("a redirect with a variable", changed(good, "spec/initContainers/0/env", [{"name": "PATH", "value": "/x"}]))
+    refuse("a redirect that nobody waits for", changed(good, "spec/initContainers/0/restartPolicy", "Always"))
+    refuse(
+        "a gateway that is ready before it is",
+        changed(good, "spec/initContainers/1/startupProbe", {"exec": {"command": ["/postern", "--version"]}}),
+    )
+    for index, name in enumerate(("redirect", "gateway")):
+        own = f"spec/initContainers/{index}/resources"
+        refuse(f"a device for the {name}", changed(good, own, {"limits": {"example.com/device": "1"}}))
+        claimed = changed(good, "spec/resourceClaims", [{"name": "device", "resourceClaimName": "mine"}])
+        refuse(f"a claimed device for the {name}", changed(claimed, own, {"claims": [{"name": "device"}]}))
+        admit(f"what limits of a namespace give the {name}", changed(good, own, {"limits": {"memory": "1Gi"}}))
     traced = "spec/initContainers/1/env/+"
     admit("a gateway with the chart's variable", changed(good, traced, TRACES))
     refuse("a gateway that traces elsewhere", changed(good, traced, TRACES | {"value": "http://evil:4317"}))
@@ -387,6 +409,32 @@ def containers(checks):
         "a hostPath that is listed",
         changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}),
     )
+    for index, name in ((0, "a container"), (None, "the gateway")):
+        where = "spec/initContainers/1" if index is None else f"spec/containers/{index}"
+        port = {"containerPort": 9443, "hostPort": 443}
+        refuse(f"{name} with a port of the node's", changed(good, f"{where}/ports", [port]))
+        for kind in ("httpGet", "tcpSocket"):
+            action = {kind: {"host": "attacker.example", "port": 80, **({"path": "/readyz"} if kind == "httpGet" else {})}}
+            for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+                if index is not None or probe != "startupProbe":
+                    refuse(f"{name} with a {probe} ({kind}) of another host", changed(good, f"{where}/{probe}", action))
+            if index is not None:
+                for hook in ("postStart", "preStop"):
+                    hooked = changed(good, f"{where}/lifecycle", {hook: action})
+                    refuse(f"{name} with a {hook} ({kind}) of another host", hooked)
+    admit("a probe of the pod itself", changed(good, "spec/containers/0/livenessProbe", {"tcpSocket": {"port": 80}}))
+    for field in ("user", "role"):
+        refuse(f"SELinux' {field}", changed(good, f"{context}/seLinuxOptions", {field: "sysadm"}))
+        refuse(f"SELinux' {field} for the pod", changed(good, "spec/securityContext", {"seLinuxOptions": {field: "sysadm"}}))
+    own_servers = {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["203.0.113.1"]}}
+    refuse("a name server of one's own", good | {"spec": good["spec"] | own_servers})
+    admit("search domains of one's own", changed(good, "spec/dnsConfig", {"searches": ["corp.example"]}))
+    inline = {"name": "inline", "csi": {"driver": "nfs.csi.k8s.io", "volumeAttributes": {"server": "attacker.example"}}}
+    refuse("an inline volume of any driver", changed(good, "spec/volumes/+", inline))
+    admit(
+        "one of certificates",
+        changed(good, "spec/volumes/+", inline | {"csi": {"driver": "csi.cert-manager.io", "readOnly": True}}),
+    )
     refuse(
         "a volume that the node mounts",
         changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}),
@@ -443,7 +491,10 @@ def running(checks):
         body = {"spec": {"initContainers": [{"name": name, "image": "registry.example/evil:1"}]}}
         checks.refused("postern-images", f"another image for {name}", "PATCH", pod, body, STRATEGIC)
     body = {"spec": {"containers": [{"name": "agent", "image": "registry.example/agent:2"}]}}
-    checks.admitted("another image for the agent", "PATCH", pod, body, STRATEGIC)
+    checks.refused("postern-images", "another image for an agent of any user", "PATCH", pod, body, STRATEGIC)
+    named_user = changed(guarded(image(), "of-a-user"), "spec/containers/0/securityContext/runAsUser", 1000)
+    checks.admitted("an injected pod whose agent has a user", "POST", at(LABELLED, "pods"), named_user)
+    checks.admitted("another image for it", "PATCH", at(LABELLED, "pods", "of-a-user"), body, STRATEGIC)
     checks.refused(
         "postern-images",
         "the operator's label taken away",

@@ -4,6 +4,13 @@ import copy
 
 UID = 61234
 SETTINGS, RUN = "/etc/postern/policy/settings", "/run/postern"
+FIELDS = {
+    "POSTERN_POD": "metadata.name",
+    "POSTERN_NAMESPACE": "metadata.namespace",
+    "POSTERN_SERVICE_ACCOUNT": "spec.serviceAccountName",
+    "POSTERN_NODE": "spec.nodeName",
+    "POSTERN_NODE_ADDRESSES": "status.hostIPs",
+}
 LIBRARY = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -64,7 +71,7 @@ def gateway(image):
     ]
     return {
         "name": "postern-gateway", "image": image, "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",
-        "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}],
+        "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}, *(read(name, path) for name, path in FIELDS.items())],
         "ports": [{"name": "postern-metrics", "containerPort": 15090}],
         "startupProbe": {"httpGet": {"path": "/readyz", "port": 15090}, "periodSeconds": 1, "failureThreshold": 120},
         "securityContext": own_context() | {"runAsUser": UID, "runAsGroup": UID, "runAsNonRoot": True},
@@ -82,6 +89,10 @@ def mount(name, path):
 
 def field(key):
     return {"path": key, "fieldRef": {"fieldPath": f"metadata.{key}"}}
+
+
+def read(name, path):
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def ephemeral(name="debugger", **more):

@@ -32,6 +32,11 @@ def executable(name):
     return BIN / (f"{name}-{VERSION}" if name in SERVERS else name)
 
 
+def version():
+    """Major and minor."""
+    return tuple(int(part) for part in VERSION.split(".")[:2])
+
+
 def build():
     """Builds and unpacks what the cache lacks, and says what took how long. Who comes second waits for the first."""
     BIN.mkdir(parents=True, exist_ok=True)

@@ -96,6 +96,9 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
 
 /// Writes what the gateway resolves names by, under the usual file names, for its container to mount: the name servers
 /// as they are now, and a hosts file with the loopback alone, since a pod's aliases are its author's.
+///
+/// What is there already stays: a container's `restartPolicyRules` can have all of them started again, these too, after
+/// agents have written the files that they share.
 fn keep_names(directory: &Path) -> anyhow::Result<()> {
     let servers = match fs::read(pod::NAME_SERVERS_FILE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -103,9 +106,18 @@ fn keep_names(directory: &Path) -> anyhow::Result<()> {
     };
     for (file, text) in [(pod::HOSTS_FILE, HOSTS), (pod::NAME_SERVERS_FILE, servers.as_slice())] {
         let kept = directory.join(Path::new(file).file_name().unwrap_or_default());
-        fs::write(&kept, text).with_context(|| format!("{} cannot be written", kept.display()))?;
+        if !kept.exists() {
+            keep(&kept, text).with_context(|| format!("{} cannot be written", kept.display()))?;
+        }
     }
     Ok(())
+}
+
+/// Writes a file whole or not at all.
+fn keep(file: &Path, text: &[u8]) -> io::Result<()> {
+    let unfinished = file.with_extension("unfinished");
+    fs::write(&unfinished, text)?;
+    fs::rename(unfinished, file)
 }
 
 fn remove(directories: &[PathBuf], output: Output) -> anyhow::Result<ExitCode> {

@@ -91,23 +91,8 @@ impl Policy {
     /// Judges all documents, also those that do not select the pod, and keeps what selects it. Without a cluster
     /// only pod labels are compared: neither a policy's namespace nor a `namespaceSelector` is.
     pub fn compile(documents: &[Document], labels: &Labels) -> Result<Self, Vec<Problem>> {
-        let mut problems = Vec::new();
-        let mut judged = Vec::with_capacity(documents.len());
-        for document in documents {
-            match lower(document) {
-                Ok(lowered) => {
-                    let selected = selects(document.spec.pod_selector.as_ref(), labels);
-                    judged.push(Judged { document, lowered, selected });
-                }
-                Err(found) => {
-                    problems.extend(found.into_iter().map(|problem| document.origin.locate(problem)))
-                }
-            }
-        }
-        judged.sort_by(|a, b| {
-            let key = |judged: &Judged<'_>| (judged.lowered.scope.tier, judged.lowered.scope.policy.clone());
-            key(a).cmp(&key(b))
-        });
+        let (mut judged, mut problems) = judge(documents, |_| {});
+        select(&mut judged, labels);
         problems.extend(conflicts(&judged));
         if !problems.is_empty() {
             return Err(problems);
@@ -225,6 +210,49 @@ pub fn revision(documents: &[Document]) -> String {
     let mut hex = sha256_hex(texts.join("\n").as_bytes());
     hex.truncate(16);
     format!("sha256:{hex}")
+}
+
+/// What stands against documents in pods of these labels, each set of labels by itself: what [`Policy::compile`] says,
+/// without the policies.
+pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
+    let (mut judged, mut problems) = judge(documents, |lowered| {
+        // All that two policies can contradict each other by, besides credentials: there may be very many others.
+        lowered.rules.retain(|(_, rule)| rule.grant.as_ref().is_some_and(|grant| grant.provider.is_some()));
+        lowered.rules.shrink_to_fit();
+        lowered.tools = Vec::new();
+    });
+    for labels in pods {
+        select(&mut judged, labels);
+        problems.extend(conflicts(&judged));
+    }
+    problems
+}
+
+/// Compiles each document by itself, the cluster's first, and tells of those that cannot be; `trim` takes away what is not
+/// wanted of each.
+fn judge(documents: &[Document], trim: impl Fn(&mut Lowered)) -> (Vec<Judged<'_>>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let mut judged = Vec::with_capacity(documents.len());
+    for document in documents {
+        match lower(document) {
+            Ok(mut lowered) => {
+                trim(&mut lowered);
+                judged.push(Judged { document, lowered, selected: false });
+            }
+            Err(found) => problems.extend(found.into_iter().map(|problem| document.origin.locate(problem))),
+        }
+    }
+    judged.sort_by(|a, b| {
+        let key = |judged: &Judged<'_>| (judged.lowered.scope.tier, judged.lowered.scope.policy.clone());
+        key(a).cmp(&key(b))
+    });
+    (judged, problems)
+}
+
+fn select(judged: &mut [Judged<'_>], labels: &Labels) {
+    for one in judged {
+        one.selected = selects(one.document.spec.pod_selector.as_ref(), labels);
+    }
 }
 
 /// What documents must not share.

@@ -167,6 +167,15 @@ fn what_names_are_resolved_by_is_kept_where_agents_do_not_write() {
     assert_eq!(fs::read(kept.join("resolv.conf")).unwrap(), servers);
     let hosts = fs::read_to_string(kept.join("hosts")).unwrap();
     assert_eq!(hosts, "127.0.0.1 localhost\n::1 localhost\n", "no alias of the pod's");
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 2);
+    // As after `RestartAllContainers` (KEP-5532): the same sandbox, in which agents have written by then.
+    for name in ["hosts", "resolv.conf"] {
+        fs::write(kept.join(name), "from the first start").unwrap();
+    }
+    namespace.program(&arguments);
+    for name in ["hosts", "resolv.conf"] {
+        assert_eq!(fs::read_to_string(kept.join(name)).unwrap(), "from the first start");
+    }
     let said = namespace.redirect(&["--keep-names", "/nowhere"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("/nowhere/hosts cannot be written"), "{said:?}");

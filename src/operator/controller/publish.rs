@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::policy::compile::{Labels, Policy};
+use crate::policy::compile::{self, Labels};
 use crate::policy::document::{Document, Kind};
 use crate::problem::Problem;
 
@@ -212,10 +212,9 @@ pub(super) fn is_cluster(key: &str) -> bool {
 
 /// How these documents contradict each other for pods of these labels; nothing where they do not.
 fn contradictions(documents: &BTreeMap<String, Document>, pods: &[Labels]) -> Vec<Problem> {
-    let all: Vec<Document> = documents.values().cloned().collect();
+    let all: Vec<Document> = documents.values().map(unconditional).collect();
     let mut problems: Vec<Problem> = Vec::new();
-    let compiled = pods.iter().filter_map(|labels| Policy::compile(&all, labels).err()).flatten();
-    for mut problem in compiled.chain(names_used_twice(documents)) {
+    for mut problem in compile::contradictions(&all, pods).into_iter().chain(names_used_twice(documents)) {
         problem.position = None;
         // Several label sets meet the same contradiction.
         if !problems.iter().any(|told| told.file == problem.file && told.path == problem.path) {
@@ -223,6 +222,14 @@ fn contradictions(documents: &BTreeMap<String, Document>, pods: &[Labels]) -> Ve
         }
     }
     problems
+}
+
+/// A document without the conditions of its tool rules, which contradict nobody: each was compiled when it was read, and
+/// regular expressions take long.
+fn unconditional(document: &Document) -> Document {
+    let mut document = document.clone();
+    document.spec.tools.iter_mut().for_each(|rule| rule.when = None);
+    document
 }
 
 /// A namespace's credentials are files of one directory, whatever policy they come from.

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
 use super::ports::Ports;
-use super::shape::{INIT_CONTAINERS, edit_list, is_true, list, ours, text};
+use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
@@ -34,8 +34,9 @@ pub(super) struct Parts<'a> {
 /// Puts the redirect first and the gateway second, before what the pod itself starts.
 pub(super) fn place(pod: &mut Value, parts: &Parts<'_>) {
     let Some(spec) = pod.get_mut("spec") else { return };
+    let shared = spec.get("resources").cloned().unwrap_or_default();
     edit_list(spec, INIT_CONTAINERS, |containers| {
-        let expected = [redirect(parts), gateway(parts)];
+        let expected = [redirect(parts), gateway(parts)].map(|container| sharing(container, &shared));
         let placed = expected.map(|expected| {
             let name = text(&expected, "name");
             let found = containers.iter().find(|container| text(container, "name") == name);
@@ -45,6 +46,22 @@ pub(super) fn place(pod: &mut Value, parts: &Parts<'_>) {
         containers.retain(|container| !super::shape::is_ours(text(container, "name")));
         containers.splice(0..0, placed);
     });
+}
+
+/// The container without the resources that the pod has for all of its containers together: the API server refuses a pod
+/// whose containers ask for more than it has.
+fn sharing(mut container: Value, shared: &Value) -> Value {
+    let of_pod = |name: &str| ["requests", "limits"].iter().any(|kind| !shared[*kind][name].is_null());
+    edit_object(&mut container, "resources", |resources| {
+        for kind in ["requests", "limits"] {
+            edit_object(resources, kind, |part| {
+                if let Some(part) = part.as_object_mut() {
+                    part.retain(|name, _| !of_pod(name));
+                }
+            });
+        }
+    });
+    container
 }
 
 /// The UID that the redirect of an injected pod names.
@@ -72,14 +89,18 @@ pub(super) fn has_user_namespace(pod: &Value) -> bool {
     pod["spec"]["hostUsers"] == Value::Bool(false)
 }
 
+/// What limits of a namespace and autoscalers set; every other resource is a device, which can change what runs beside it.
+const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+
 /// Whether a stored container is the one that was made, but for what the API server itself adds: resources and how they
 /// are resized, the pull policy `Always`, kubelet's token. What it is allowed to do and what it runs is compared whole.
 fn is_as_made(stored: &Value, made: &Value) -> bool {
     let (Some(stored), Some(made)) = (stored.as_object(), made.as_object()) else { return false };
     let keys = stored.keys().chain(made.keys());
-    keys.filter(|key| !["resources", "resizePolicy"].contains(&key.as_str())).all(|key| {
+    keys.filter(|key| key.as_str() != "resizePolicy").all(|key| {
         let (stored, made) = (stored.get(key), made.get(key));
         match key.as_str() {
+            "resources" => stored == made || stored.is_none_or(has_no_device),
             "imagePullPolicy" => stored == made || stored.is_some_and(|policy| policy == "Always"),
             "volumeMounts" => {
                 let stored = stored.and_then(Value::as_array).into_iter().flatten();
@@ -89,6 +110,14 @@ fn is_as_made(stored: &Value, made: &Value) -> bool {
             _ => stored == made,
         }
     })
+}
+
+fn has_no_device(resources: &Value) -> bool {
+    let named = |part: &Value| {
+        part.as_object().is_some_and(|part| part.keys().all(|key| RESOURCES.contains(&key.as_str())))
+    };
+    let parts = resources.as_object().into_iter().flatten();
+    parts.into_iter().all(|(key, part)| ["requests", "limits"].contains(&key.as_str()) && named(part))
 }
 
 fn is_token(mount: &Value) -> bool {

@@ -68,6 +68,21 @@ fn what_only_a_newer_kubernetes_knows_stays_where_it_was() {
 }
 
 #[test]
+fn what_the_pod_has_for_all_its_containers_is_not_asked_for_again() {
+    let mut pod = pod("bare");
+    pod["spec"]["resources"] = json!({"requests": {"cpu": "50m"}, "limits": {"memory": "128Mi"}});
+    let stored = injected(&pod, UID);
+    for container in &stored["spec"]["initContainers"].as_array().unwrap()[..2] {
+        assert_eq!(container.get("resources"), None, "{container}");
+    }
+    pod["spec"]["resources"] = json!({"requests": {"cpu": "50m"}});
+    let stored = injected(&pod, UID);
+    let gateway = &stored["spec"]["initContainers"][1];
+    assert_eq!(gateway["resources"], json!({"requests": {"memory": "64Mi"}, "limits": {"memory": "256Mi"}}));
+    assert_eq!(judged(&stored), Vec::<String>::new());
+}
+
+#[test]
 fn variables_of_the_settings_come_after_postern_s_and_replace_none() {
     let mut settings = settings();
     let node = json!({"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}});

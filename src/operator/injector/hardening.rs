@@ -105,6 +105,12 @@ fn refuse_profiles(context: &Located<'_>) -> Vec<String> {
     if !SELINUX_TYPES.contains(&text(selinux, "type")) {
         problems.push(format!("{path}.seLinuxOptions.type does not confine the container: use container_t"));
     }
+    for field in ["user", "role"] {
+        if !text(selinux, field).is_empty() {
+            problems
+                .push(format!("{path}.seLinuxOptions.{field} may be one that is not confined: leave it out"));
+        }
+    }
     if !context.value["windowsOptions"].is_null() {
         problems.push(format!("{path}.windowsOptions: there is no gateway for Windows: remove them"));
     }

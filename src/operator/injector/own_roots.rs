@@ -1,10 +1,12 @@
 //! Files of CAs that containers bring along: mounted into the gateway too, which adds them to the container's bundle.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::shape::{Located, agents, list, ours, text, variable};
 use super::trust::{ADDED, WHOLE, is_ours};
-use super::volumes::is_read_only;
+use super::volumes::read_only;
 use crate::pod;
 
 /// One such file.
@@ -33,10 +35,11 @@ impl OwnRoot {
 /// already, whose variables name Postern's bundle by now.
 pub(super) fn find(pod: &Value) -> Vec<OwnRoot> {
     let mut found = Vec::new();
+    let read_only = read_only(pod);
     for agent in agents(pod) {
-        let mut own = kept(pod, &agent);
+        let mut own = kept(pod, &agent, &read_only);
         for name in WHOLE.iter().chain(ADDED) {
-            let Some(root) = named(&agent, name).filter(|root| is_readable(pod, &agent, root)) else {
+            let Some(root) = named(&agent, name).filter(|root| is_readable(&agent, root, &read_only)) else {
                 continue;
             };
             let same_file = |other: &OwnRoot| other.volume == root.volume && other.sub_path == root.sub_path;
@@ -74,7 +77,7 @@ fn named(agent: &Located<'_>, name: &str) -> Option<OwnRoot> {
     Some(OwnRoot { container, file: format!("{name}.pem"), volume, sub_path })
 }
 
-fn kept(pod: &Value, agent: &Located<'_>) -> Vec<OwnRoot> {
+fn kept(pod: &Value, agent: &Located<'_>, read_only: &BTreeSet<&str>) -> Vec<OwnRoot> {
     let Some(gateway) = ours(pod, pod::GATEWAY_CONTAINER) else { return Vec::new() };
     let directory = format!("{}/{}", pod::OWN_ROOTS_DIRECTORY, agent.name());
     let read = |mount: &Value| {
@@ -82,14 +85,14 @@ fn kept(pod: &Value, agent: &Located<'_>) -> Vec<OwnRoot> {
         let (volume, sub_path) = (text(mount, "name").to_owned(), text(mount, "subPath").to_owned());
         let known = WHOLE.iter().chain(ADDED).any(|name| file == format!("{name}.pem"));
         let root = OwnRoot { container: agent.name().to_owned(), file, volume, sub_path };
-        (known && is_readable(pod, agent, &root)).then_some(root)
+        (known && is_readable(agent, &root, read_only)).then_some(root)
     };
     list(gateway, "volumeMounts").iter().filter_map(read).collect()
 }
 
 /// Whether the gateway may read a file for a container: the container can read it itself, so that nothing is told, and
 /// nobody of the pod can put another file in its place.
-fn is_readable(pod: &Value, agent: &Located<'_>, root: &OwnRoot) -> bool {
+fn is_readable(agent: &Located<'_>, root: &OwnRoot, read_only: &BTreeSet<&str>) -> bool {
     let mut mounts = list(agent.value, "volumeMounts").iter();
     let reaches = |mount: &Value| {
         let mounted = text(mount, "subPath").trim_end_matches('/');
@@ -100,7 +103,7 @@ fn is_readable(pod: &Value, agent: &Located<'_>, root: &OwnRoot) -> bool {
     !root.volume.starts_with(pod::CONTAINER_PREFIX)
         && !root.sub_path.is_empty()
         && mounts.any(reaches)
-        && is_read_only(pod, &root.volume)
+        && read_only.contains(root.volume.as_str())
 }
 
 /// What of a path is below a directory, or the empty text for the directory itself.

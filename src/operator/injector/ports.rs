@@ -95,6 +95,11 @@ pub(super) fn inbound(pod: &Value, gateway: &Ports) -> Result<Vec<u16>, Vec<Stri
         let refuse =
             |port: Located<'_>| format!("{}.name begins with \"postern-\": rename the port", port.path);
         problems.extend(reserved.map(refuse));
+        let of_the_node =
+            agent.items("ports").filter(|port| port.value["hostPort"].as_u64().is_some_and(|port| port > 0));
+        problems.extend(of_the_node.map(|port| {
+            format!("{}.hostPort takes a port of the node's, for whomever it was: remove it, and reach the pod by a Service", port.path)
+        }));
     }
     if found.len() > MOST_INBOUND {
         problems.push(format!("the pod declares {} ports; at most {MOST_INBOUND} may be", found.len()));

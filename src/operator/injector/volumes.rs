@@ -1,5 +1,7 @@
 //! Volumes: Postern's own, and which ones a pod may bring along.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::shape::{Located, agents, annotation, edit_agents, edit_list, is_true, list, put, spec, text};
@@ -240,19 +242,16 @@ fn holds_token(volume: &Value) -> bool {
         .any(|source| !source["serviceAccountToken"].is_null() || !source["podCertificate"].is_null())
 }
 
-/// Whether nobody of the pod can write into a volume, so that the gateway may read a file of it.
-pub(super) fn is_read_only(pod: &Value, name: &str) -> bool {
-    let Some(volume) = list(&pod["spec"], "volumes").iter().find(|volume| text(volume, "name") == name)
-    else {
-        return false;
-    };
-    let everywhere = || {
-        let mounts = agents(pod).flat_map(|agent| list(agent.value, "volumeMounts"));
-        mounts.filter(|mount| text(mount, "name") == name).all(|mount| is_true(mount, "readOnly"))
-    };
-    match kind(volume) {
+/// The volumes into which nobody of the pod can write, so that the gateway may read a file of them.
+pub(super) fn read_only(pod: &Value) -> BTreeSet<&str> {
+    let mounts = agents(pod).flat_map(|agent| list(agent.value, "volumeMounts"));
+    let written: BTreeSet<&str> =
+        mounts.filter(|mount| !is_true(mount, "readOnly")).map(|mount| text(mount, "name")).collect();
+    let volumes = list(&pod["spec"], "volumes").iter();
+    let read_only = volumes.filter(|volume| match kind(volume) {
         "configMap" | "secret" | "projected" | "downwardAPI" | "image" => true,
-        "persistentVolumeClaim" | "hostPath" | "csi" => everywhere(),
+        "persistentVolumeClaim" | "hostPath" | "csi" => !written.contains(text(volume, "name")),
         _ => false,
-    }
+    });
+    read_only.map(|volume| text(volume, "name")).collect()
 }

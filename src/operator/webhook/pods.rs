@@ -12,8 +12,10 @@ use crate::operator::injector;
 /// The subresource by which containers are added to a pod that runs.
 const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// The most containers or volumes of one kind: each takes a thousand times the bytes of an empty one once it is read.
-const MAX_ITEMS: usize = 1_000;
+/// The most containers of one kind, and the most volumes: each takes a thousand times the bytes of an empty one once it
+/// is read, and containers are compared with each other.
+const MAX_CONTAINERS: usize = 128;
+const MAX_VOLUMES: usize = 1_000;
 
 /// Why a pod is refused.
 struct Refusal {
@@ -101,11 +103,17 @@ fn read(object: Option<DynamicObject>) -> Result<Value, Refusal> {
 }
 
 fn read_some(object: DynamicObject) -> Result<Value, Refusal> {
-    for list in ["containers", "initContainers", "ephemeralContainers", "volumes"] {
+    let bounds = [
+        ("containers", MAX_CONTAINERS),
+        ("initContainers", MAX_CONTAINERS),
+        ("ephemeralContainers", MAX_CONTAINERS),
+        ("volumes", MAX_VOLUMES),
+    ];
+    for (list, most) in bounds {
         let items =
             object.data.pointer(&format!("/spec/{list}")).and_then(Value::as_array).map_or(0, Vec::len);
-        if items > MAX_ITEMS {
-            return Err(Refusal::invalid(format!("spec.{list} has {items} items: use at most {MAX_ITEMS}")));
+        if items > most {
+            return Err(Refusal::invalid(format!("spec.{list} has {items} items: use at most {most}")));
         }
     }
     // The parser's words would repeat what is in the pod, which may be a secret.
@@ -196,9 +204,9 @@ mod tests {
     #[test]
     fn a_pod_of_more_containers_than_anybody_runs_is_refused_before_it_is_read() {
         let mut made = review("Pod", "CREATE");
-        made["request"]["object"]["spec"] = json!({"containers": vec![json!({}); MAX_ITEMS + 1]});
+        made["request"]["object"]["spec"] = json!({"containers": vec![json!({}); MAX_CONTAINERS + 1]});
         let said = asked(Question::MutatePod, &made).result.message;
-        assert!(said.contains("spec.containers has 1001 items: use at most 1000"), "{said}");
+        assert!(said.contains("spec.containers has 129 items: use at most 128"), "{said}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::explain::{Tested, shown};
 use super::field;
 
 pub(super) use param::Param;
+pub(super) use pattern::Room;
 
 /// A compiled `when`.
 #[derive(Debug)]
@@ -117,12 +118,17 @@ impl Side {
 }
 
 impl Condition {
-    /// A test, where operator and values go together.
+    /// A test, where operator and values go together; regular expressions take of the policy's room.
     ///
     /// # Errors
     /// What is wrong, with the number of the value that it is about.
-    pub(super) fn test(param: Param, word: Comparison, values: &[Scalar]) -> Result<Self, Wrong> {
-        let (operator, negative) = operator(word, values)?;
+    pub(super) fn test(
+        param: Param,
+        word: Comparison,
+        values: &[Scalar],
+        room: &mut Room,
+    ) -> Result<Self, Wrong> {
+        let (operator, negative) = operator(word, values, room)?;
         let names_files =
             param.is_paths() && matches!(word, Comparison::Equals | Comparison::In | Comparison::Within);
         let words = words(&param, word, values);
@@ -237,11 +243,15 @@ fn words(param: &Param, word: Comparison, values: &[Scalar]) -> String {
 }
 
 /// The operator of a word, and whether it is denied.
-fn operator(word: Comparison, values: &[Scalar]) -> Result<(Box<dyn Operator>, bool), Wrong> {
+fn operator(
+    word: Comparison,
+    values: &[Scalar],
+    room: &mut Room,
+) -> Result<(Box<dyn Operator>, bool), Wrong> {
     use Comparison as C;
     let operator: Box<dyn Operator> = match word {
         C::Equals | C::NotEquals | C::In | C::NotIn => Box::new(equality::Equality::new(values)?),
-        C::Matches | C::NotMatches => Box::new(pattern::Patterns::new(values)?),
+        C::Matches | C::NotMatches => Box::new(pattern::Patterns::new(values, room)?),
         C::Contains | C::NotContains => Box::new(text::Contains::new(values)?),
         C::StartsWith | C::NotStartsWith => Box::new(text::StartsWith::new(values)?),
         C::Within | C::NotWithin => Box::new(path::Within::new(values)?),
@@ -251,7 +261,7 @@ fn operator(word: Comparison, values: &[Scalar]) -> Result<(Box<dyn Operator>, b
 }
 
 /// Reads each value, and tells of each that cannot be read.
-fn read<T>(values: &[Scalar], read: impl Fn(&Scalar) -> Result<T, String>) -> Result<Vec<T>, Wrong> {
+fn read<T>(values: &[Scalar], mut read: impl FnMut(&Scalar) -> Result<T, String>) -> Result<Vec<T>, Wrong> {
     let (mut all, mut wrong) = (Vec::with_capacity(values.len()), Vec::new());
     for (number, value) in values.iter().enumerate() {
         match read(value) {

@@ -17,7 +17,7 @@ fn scalar(value: &Value) -> Scalar {
 
 fn compile(param: &str, word: Comparison, values: &Value, kind: bool) -> Result<Condition, Wrong> {
     let values: Vec<Scalar> = values.as_array().unwrap().iter().map(scalar).collect();
-    Condition::test(Param::parse(param, kind).unwrap(), word, &values)
+    Condition::test(Param::parse(param, kind).unwrap(), word, &values, &mut Room::default())
 }
 
 fn test(param: &str, word: Comparison, values: &Value) -> Condition {
@@ -386,4 +386,18 @@ proptest! {
     fn what_an_allow_rule_finds_a_deny_rule_finds_too(shape in shape(), input in input()) {
         prop_assert_ne!(sides(&shape.build(), &input), "-A");
     }
+}
+
+#[test]
+fn the_regular_expressions_of_a_policy_have_a_bound_together() {
+    let mut room = Room::default();
+    let mut add = |source: &str, times: usize| {
+        let values = vec![Scalar::Text(source.to_owned()); times];
+        Condition::test(Param::parse("p", false).unwrap(), Comparison::Matches, &values, &mut room)
+            .map_err(|wrong| wrong.into_iter().map(|(number, _)| number).collect::<Vec<_>>())
+            .map(drop)
+    };
+    assert_eq!(add(r"rm\s+-rf\s+/", 100), Ok(()), "those that people write are small");
+    assert_eq!(add(r"(?i)\b(curl|wget)\b.*https?://", 20), Ok(()));
+    assert_eq!(add(r"\w{20}", 4), Err(vec![3]), "each takes a mebibyte");
 }

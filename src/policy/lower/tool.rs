@@ -2,6 +2,7 @@
 
 use crate::fold::fold;
 use crate::policy::RuleId;
+use crate::policy::condition::Room;
 use crate::policy::document::tool::{self as document, Action};
 use crate::policy::field;
 use crate::policy::tool::{Name, Pattern, Rule};
@@ -15,20 +16,25 @@ pub(super) fn lower<'a>(
     names: &mut Names<'a>,
     problems: &mut Problems,
 ) -> Vec<Rule> {
+    let mut room = Room::default();
     let all = written.iter().enumerate().map(|(number, written)| {
         let path = field::item("spec.tools", number);
         names.add(&path, &written.name, problems);
-        rule(&path, written, scope, problems)
+        rule(&path, written, scope, (&mut room, problems))
     });
     all.flatten().collect()
 }
 
-fn rule(path: &str, written: &document::Rule, scope: &Scope, problems: &mut Problems) -> Option<Rule> {
+fn rule(
+    path: &str,
+    written: &document::Rule,
+    scope: &Scope,
+    (room, problems): (&mut Room, &mut Problems),
+) -> Option<Rule> {
     let names = tools(path, written, problems);
-    let condition = written
-        .when
-        .as_ref()
-        .map(|condition| when::lower(&field::key(path, "when"), condition, written.kind.is_some(), problems));
+    let condition = written.when.as_ref().map(|condition| {
+        when::lower(&field::key(path, "when"), condition, written.kind.is_some(), room, problems)
+    });
     if written.action.is_none() {
         problems.add(field::key(path, "action"), "is required: Deny, Audit or Allow");
     }

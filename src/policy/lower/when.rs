@@ -1,6 +1,6 @@
 //! `when` of a tool rule, judged and compiled.
 
-use crate::policy::condition::{Condition, Param};
+use crate::policy::condition::{Condition, Param, Room};
 use crate::policy::document::tool::{Comparison, Scalar, When};
 use crate::policy::field;
 
@@ -9,13 +9,21 @@ use super::Problems;
 /// How deep conditions may nest.
 const MOST_DEPTH: usize = 10;
 
-/// Compiles a condition; none where it has a mistake. `kind` says whether the rule has one.
-pub(super) fn lower(path: &str, written: &When, kind: bool, problems: &mut Problems) -> Option<Condition> {
-    Lowering { kind, problems }.condition(path, written, 0)
+/// Compiles a condition; none where it has a mistake. `kind` says whether the rule has one, `room` what is left for the
+/// regular expressions of the policy.
+pub(super) fn lower(
+    path: &str,
+    written: &When,
+    kind: bool,
+    room: &mut Room,
+    problems: &mut Problems,
+) -> Option<Condition> {
+    Lowering { kind, room, problems }.condition(path, written, 0)
 }
 
 struct Lowering<'a> {
     kind: bool,
+    room: &'a mut Room,
     problems: &'a mut Problems,
 }
 
@@ -73,7 +81,7 @@ impl Lowering<'_> {
             return None;
         };
         let values = self.values(path, operator, written.values.as_deref())?;
-        match Condition::test(param?, operator, values) {
+        match Condition::test(param?, operator, values, self.room) {
             Ok(test) => Some(test),
             Err(wrong) => {
                 for (number, message) in wrong {

@@ -48,6 +48,20 @@ namespaceSelector:
 {{- prepend .Values.gateway.formerImages (include "postern.gatewayImage" .) | toJson -}}
 {{- end }}
 
+{{- /* Drivers of inline volumes, those that the operator knows first: a list of CEL. */ -}}
+{{- define "postern.inlineDrivers" -}}
+{{- concat (list "secrets-store.csi.k8s.io" "csi.cert-manager.io" "csi.spiffe.io") .Values.injection.csiDrivers | toJson -}}
+{{- end }}
+
+{{- /* Resources that Postern's containers may have: those of limits, and what the chart gives them. A list of CEL. */ -}}
+{{- define "postern.ownResources" -}}
+{{- $names := list "cpu" "memory" "ephemeral-storage" -}}
+{{- range list .Values.gateway.resources .Values.redirect.resources -}}
+{{- range $kind, $part := . -}}{{- $names = concat $names (keys ($part | default dict)) -}}{{- end -}}
+{{- end -}}
+{{- $names | uniq | sortAlpha | toJson -}}
+{{- end }}
+
 {{- /* What every other container is held to, of one list of containers: a list of validations. */ -}}
 {{- define "postern.containerRules" -}}
 {{- $list := printf "variables.%s" . -}}
@@ -75,10 +89,11 @@ namespaceSelector:
     c.?securityContext.?appArmorProfile.?type.orValue('RuntimeDefault') != 'Unconfined' &&
     (c.?securityContext.?seLinuxOptions.?type.orValue('') in
     ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']) &&
+    c.?securityContext.?seLinuxOptions.?user.orValue('') == '' && c.?securityContext.?seLinuxOptions.?role.orValue('') == '' &&
     !c.?securityContext.?windowsOptions.hasValue())
   message: >-
-    containers beside the gateway keep the default procMount, an AppArmor profile and an SELinux type of containers, and have no
-    windowsOptions: remove what says otherwise from their securityContext
+    containers beside the gateway keep the default procMount, an AppArmor profile, an SELinux type of containers without user and
+    role, and have no windowsOptions: remove what says otherwise from their securityContext
 - expression: >-
     !variables.guarded || {{ $list }}.all(c,
     string(c.?securityContext.?runAsUser.orValue(-1)) != variables.uid)
