@@ -238,9 +238,9 @@ impl Controller {
                 |_| true
             ),
             self.keep(pods, writers.pods, About::Namespace, |event| self.matters(event)),
-            self.keep(maps, writers.config_maps, About::Namespace, |event| is_others(event)),
-            self.keep(cas, writers.cas, About::Namespace, |event| is_others(event)),
-            self.keep(credentials, writers.credentials, About::Namespace, |event| is_others(event)),
+            self.keep(maps, writers.config_maps, About::Namespace, is_others),
+            self.keep(cas, writers.cas, About::Namespace, is_others),
+            self.keep(credentials, writers.credentials, About::Namespace, is_others),
         );
     }
 
