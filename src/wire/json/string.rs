@@ -27,22 +27,21 @@ pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<Found, JsonError> {
 fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
     let mut at = first;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let Marks { quotes, backslashes, controls } = Marks::of(block);
-        let mut left = quotes | backslashes | controls;
+        let mut left = specials(block);
         let mut next = at + block.len();
         while left != 0 {
             let place = left.trailing_zeros() as usize;
-            if backslashes >> place & 1 == 1 {
-                let behind = place + escape_length(bytes, at + place)?;
-                if behind >= block.len() {
-                    next = at + behind;
-                    break;
+            match block[place] {
+                b'\\' => {
+                    let behind = place + escape_length(bytes, at + place)?;
+                    if behind >= block.len() {
+                        next = at + behind;
+                        break;
+                    }
+                    left &= u64::MAX << behind;
                 }
-                left &= u64::MAX << behind;
-            } else if quotes >> place & 1 == 1 {
-                return Ok(Found { end: at + place + 1, escaped: true });
-            } else {
-                return Err(JsonError::new(at + place, Reason::Control));
+                b'"' => return Ok(Found { end: at + place + 1, escaped: true }),
+                _ => return Err(JsonError::new(at + place, Reason::Control)),
             }
         }
         at = next;
@@ -58,28 +57,11 @@ fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
     }
 }
 
-/// What stands where in a block: a bit a byte, the lowest for the first.
-struct Marks {
-    quotes: u64,
-    backslashes: u64,
-    controls: u64,
-}
-
-impl Marks {
-    fn of(block: &[u8; 64]) -> Self {
-        let has_control = block.iter().fold(false, |found, byte| found | (*byte < 0x20));
-        Self {
-            quotes: bits(block, |byte| byte == b'"'),
-            backslashes: bits(block, |byte| byte == b'\\'),
-            controls: if has_control { bits(block, |byte| byte < 0x20) } else { 0 },
-        }
-    }
-}
-
-/// Of which bytes this is true.
-fn bits(block: &[u8; 64], is: impl Fn(u8) -> bool) -> u64 {
+/// Which bytes of a block are a quote, a backslash or a control character: a bit a byte, the lowest for the first.
+fn specials(block: &[u8; 64]) -> u64 {
     // Compiled to wide instructions, as the loop over the words below is not.
-    let flags: [u8; 64] = std::array::from_fn(|place| u8::from(is(block[place])));
+    let is_special = |byte: u8| (byte == b'"') | (byte == b'\\') | (byte < 0x20);
+    let flags: [u8; 64] = std::array::from_fn(|place| u8::from(is_special(block[place])));
     let (words, _) = flags.as_chunks();
     // The factor moves the flag of each byte of a word to a bit of its own in the highest byte.
     words.iter().enumerate().fold(0, |bits, (place, word)| {

@@ -179,3 +179,25 @@ fn the_first_repeated_key_is_found_among_many() {
         assert_eq!(read(&text).first_duplicate(), Some(Duplicate { first, again }), "{count} keys");
     }
 }
+
+#[test]
+fn a_long_string_is_read_alike_wherever_its_escapes_stand() {
+    for before in 0..150 {
+        let place = before + r#""\n"#.len();
+        let text = |piece: &str| format!(r#""\n{}{piece}{}""#, "a".repeat(before), "é".repeat(150 - before));
+        for piece in [r#"\""#, r"\\", r"\\\\", r"\/\b\f\n\r\t", r"\u0041", r"\ud83d\ude00", "a"] {
+            let text = text(piece);
+            let said = read(&text).root().text().map(std::borrow::Cow::into_owned);
+            assert_eq!(said, serde_json::from_str(&text).unwrap(), "{text}");
+        }
+        for (piece, behind, reason) in [
+            (r"\x", 0, Reason::Escape),
+            (r"\u00g0", 0, Reason::Escape),
+            (r"\ud83d\n", 0, Reason::Surrogate),
+            ("\n", 0, Reason::Control),
+            ("\"", 1, Reason::Trailing),
+        ] {
+            assert_eq!(refused(text(piece).as_bytes()), (place + behind, reason), "{piece:?} at {place}");
+        }
+    }
+}
