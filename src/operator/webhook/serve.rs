@@ -44,7 +44,8 @@ const BOUNDS: Bounds = Bounds {
     head: Duration::from_secs(30),
 };
 
-/// How many questions are judged at a time: each may take a core, and memory for what a policy compiles to.
+/// How many questions are judged at a time, half as many of one connection: each may take a core, and memory for what a
+/// policy compiles to.
 const JUDGED: usize = 4;
 const STREAMS: u32 = 64;
 const HEADER_BYTES: u32 = 16 * 1024;
@@ -110,6 +111,8 @@ struct Server {
 struct Client {
     peer: Peer,
     place: Place,
+    /// Its turns to have something judged: one client's questions are no queue in front of another's.
+    turns: Semaphore,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -125,7 +128,9 @@ impl Server {
                 tokio::time::sleep(REST).await;
                 continue;
             };
-            let client = Arc::new(Client { peer: address.into(), place: self.capacity.take(address.into()) });
+            let peer = Peer::from(address);
+            let client = Client { peer, place: self.capacity.take(peer), turns: Semaphore::new(JUDGED / 2) };
+            let client = Arc::new(client);
             if client.place.displaces() {
                 tracing::debug!(%address, "a connection to the webhook took the place of another");
                 self.webhook.metrics.webhook_closed();
@@ -210,18 +215,20 @@ impl Server {
             return Ok(refusal);
         }
         let _asking = client.place.ask();
-        let (verdict, answer) = self.webhook.answer(question, request.into_body(), client.peer).await;
+        let (verdict, answer) = self.webhook.answer(question, request.into_body(), client).await;
         self.webhook.metrics.webhook(question.path(), verdict);
         Ok(answer)
     }
 }
 
 impl Webhook {
-    async fn answer(&self, question: Question, body: Incoming, peer: Peer) -> (Verdict, Answer) {
-        let read = match self.intake.read(body, peer).await {
+    async fn answer(&self, question: Question, body: Incoming, client: &Client) -> (Verdict, Answer) {
+        let read = match self.intake.read(body, client.peer).await {
             Ok(read) => read,
             Err(refused) => return (Verdict::Failed, not_read(question, refused)),
         };
+        // Neither is ever closed.
+        let _own = client.turns.acquire().await;
         let turn = Arc::clone(&self.judging).acquire_owned().await;
         let (settings, bytes) = (Arc::clone(&self.settings), read.bytes.clone());
         // A policy of megabytes takes a while, in which probes and other questions are answered.
