@@ -64,12 +64,12 @@ pub(super) async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
         let shown = shown("reverse", &listener, Some(reverse.upstream.to_string()));
         ways.push((listener, Way::Reverse(reverse.upstream.clone()), shown));
     }
-    warn_of_strangers(&settings.listeners);
     let dns = match dns {
         Some(dns) => Some(bind_dns(dns).await?),
         None => None,
     };
     let admin = bind_one(settings.admin.address, "admin.address").await?;
+    warn_of_strangers(&settings.listeners);
     Ok(Bound { ways, dns, admin })
 }
 
