@@ -71,13 +71,18 @@ def rewrites_names(stage, step):
     write = f"echo {wrong} >> /etc/hosts; echo nameserver {ELSEWHERE[4]} > /etc/resolv.conf; cat /etc/hosts"
     said = pod.execute("sh", "-c", write)[1]
     step.check("the agent writes what its containers share", wrong in said, said)
+    goes_where_names_lead(stage, step, pod, mark)
+    stage.delete("pod", "resolver", AGENTS, wait=False)
+
+
+def goes_where_names_lead(stage, step, pod, mark):
+    """The gateway asks and dials nobody whom the agent wrote."""
     for kind in ("http", "https"):
         said = pod.probe({"kind": kind, "host": ALLOWED, "address": UPSTREAM[4]})
         step.check(f"{kind}: its gateway goes where the name leads", said.get("body") == INTACT, said)
     opened = stage.wire.opened(*pod.addresses())
     there = [flow for flow in opened if ELSEWHERE[4] in flow] + stage.seen_since(mark, kind="reached")
     step.check("nothing goes where the agent wrote", not there, opened)
-    stage.delete("pod", "resolver", AGENTS, wait=False)
 
 
 def restarts_all(stage, step):
@@ -96,12 +101,7 @@ def restarts_all(stage, step):
     step.check("and so do the redirect and the gateway", all(runs.values()), runs)
     mark = stage.mark()
     stage.wire.clear()
-    for kind in ("http", "https"):
-        said = pod.probe({"kind": kind, "host": ALLOWED, "address": UPSTREAM[4]})
-        step.check(f"{kind}: its gateway goes where the name leads", said.get("body") == INTACT, said)
-    opened = stage.wire.opened(*pod.addresses())
-    there = [flow for flow in opened if ELSEWHERE[4] in flow] + stage.seen_since(mark, kind="reached")
-    step.check("nobody is asked whom the agent wrote", not there, opened)
+    goes_where_names_lead(stage, step, pod, mark)
     stage.delete("pod", "restarted", AGENTS, wait=False)
 
 
