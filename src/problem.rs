@@ -1,6 +1,7 @@
 //! One thing wrong in what a user wrote, and where it stands.
 
 use std::fmt;
+use std::io;
 
 /// A problem in a policy, a settings file or a certificate, worded so that its author can mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,12 +14,21 @@ pub struct Problem {
     pub path: String,
     /// What is wrong and what was expected.
     pub message: String,
+    /// Why the file could not be read, where that is the problem: the document in it may be in order.
+    pub unread: Option<io::ErrorKind>,
 }
 
 impl Problem {
     /// A problem at a field.
     pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { file: String::new(), position: None, path: path.into(), message: message.into() }
+        Self { file: String::new(), position: None, path: path.into(), message: message.into(), unread: None }
+    }
+
+    /// A problem at a field whose file could not be read.
+    pub fn unread(path: impl Into<String>, message: impl Into<String>, error: &io::Error) -> Self {
+        // What this crate says of a file's content has the kind `Other`, which no error of the system has.
+        let unread = Some(error.kind()).filter(|kind| *kind != io::ErrorKind::Other);
+        Self { unread, ..Self::at(path, message) }
     }
 
     /// The same problem, said of a file.
@@ -27,6 +37,19 @@ impl Problem {
         self.file = file.into();
         self
     }
+}
+
+/// Whether a file that cannot be read for this reason may be there and in order: descriptors or memory have run out, or
+/// a disk fails. Nothing may be decided from its absence.
+pub fn is_passing(kind: io::ErrorKind) -> bool {
+    !matches!(
+        kind,
+        io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::Other
+    )
 }
 
 impl fmt::Display for Problem {

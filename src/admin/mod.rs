@@ -29,7 +29,7 @@ pub trait Inspect: Send + Sync {
 
 /// What probes and scrapes ask of any process of Postern's. Every answer is what is true now.
 pub trait Health: Send + Sync {
-    /// Why it is not ready, each in one sentence; none where it is.
+    /// Why it is not ready, each in one sentence; none where it is. Whoever reaches the port reads it.
     fn unready(&self) -> Vec<String>;
 
     /// All metrics in Prometheus' text format.
@@ -46,8 +46,9 @@ struct Gateway {
 
 impl Health for Gateway {
     fn unready(&self) -> Vec<String> {
-        let status = status_now(&*self.inspect, &self.drain);
-        if status.ready { Vec::new() } else { status.reasons }
+        // The reasons in full hold names, paths and what policies say: they are for the Unix socket.
+        let words = status_now(&*self.inspect, &self.drain).unready;
+        words.into_iter().map(str::to_owned).collect()
     }
 
     fn metrics(&self) -> String {
@@ -78,7 +79,7 @@ pub fn serve_health(listener: TcpListener, health: Arc<dyn Health>, drain: &Drai
 fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
     let mut status = inspect.status();
     if drain.is_stopping() {
-        status.not_ready("the gateway is stopping");
+        status.not_ready("the gateway is stopping", None);
     }
     status
 }
@@ -140,8 +141,8 @@ mod tests {
         fn status(&self) -> Status {
             let mut status = status::tests::healthy();
             if self.sick.load(Ordering::Relaxed) {
-                status.not_ready("the policy is stale:\nno sync for 400 s");
-                status.not_ready("the CA is missing");
+                status.not_ready("the policy is wrong", Some("p.yaml: secret.example\nis no host"));
+                status.not_ready("the CA is missing", None);
             }
             status
         }
@@ -184,7 +185,7 @@ mod tests {
         gateway.sick.store(true, Ordering::Relaxed);
         let (head, body) = ask(address, "GET /readyz").await;
         assert_eq!(head, "HTTP/1.1 503 Service Unavailable");
-        assert_eq!(body, "the policy is stale: no sync for 400 s\nthe CA is missing\n");
+        assert_eq!(body, "the policy is wrong\nthe CA is missing\n");
         assert_eq!(ask(address, "GET /healthz").await.0, "HTTP/1.1 200 OK");
     }
 

@@ -12,6 +12,9 @@ pub struct Status {
     pub ready: bool,
     /// Why it is not ready, and what is worth knowing though it is.
     pub reasons: Vec<String>,
+    /// Why it is not ready, in words without content: all that the pod network is told.
+    #[serde(skip)]
+    pub unready: Vec<&'static str>,
     pub interception: Interception,
     pub policy: Policy,
     pub listeners: Vec<Listener>,
@@ -22,10 +25,11 @@ pub struct Status {
 }
 
 impl Status {
-    /// Adds a reason for not being ready.
-    pub fn not_ready(&mut self, reason: impl Into<String>) {
+    /// Adds a reason for not being ready: fixed words, and the detail that the Unix socket alone tells.
+    pub fn not_ready(&mut self, words: &'static str, detail: Option<&str>) {
         self.ready = false;
-        self.reasons.push(reason.into());
+        self.unready.push(words);
+        self.reasons.push(detail.map_or_else(|| words.to_owned(), |detail| format!("{words}: {detail}")));
     }
 }
 
@@ -97,6 +101,9 @@ pub struct Listener {
 pub struct Connections {
     pub open: u64,
     pub limit: u64,
+    /// `limits.connections`; more than `limit` where file descriptors allow no more.
+    #[serde(default)]
+    pub configured: u64,
 }
 
 /// Counts since the start.
@@ -118,6 +125,7 @@ pub(crate) mod tests {
             uptime_seconds: 7_384,
             ready: true,
             reasons: Vec::new(),
+            unready: Vec::new(),
             interception: Interception {
                 mode: "Required".to_owned(),
                 fingerprint: Some("sha256:ab12".to_owned()),
@@ -140,7 +148,7 @@ pub(crate) mod tests {
                 address: "127.0.0.1:15002".to_owned(),
                 upstream: None,
             }],
-            connections: Connections { open: 3, limit: 10_000 },
+            connections: Connections { open: 3, limit: 10_000, configured: 10_000 },
             events: Events { written: 120, dropped: 0 },
             settings: serde_json::json!({"timeouts": {"sniff": "5s"}}),
         }
@@ -156,9 +164,10 @@ pub(crate) mod tests {
             reason: Some("interception.mode is Off".to_owned()),
             proof: None,
         };
-        status.not_ready("the policy is expired");
+        status.not_ready("the policy is expired", Some("since 25 h"));
         let json = serde_json::to_string(&status).unwrap();
         assert!(!json.contains("notAfter"), "{json}");
+        assert_eq!(std::mem::take(&mut status.unready), ["the policy is expired"]);
         assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
     }
 }

@@ -1,5 +1,6 @@
 //! Reads everything that a gateway starts from, and says all that is wrong with it.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -106,11 +107,11 @@ fn read_anywhere(
 ) -> (Watched, Result<Checked, Vec<Problem>>) {
     let mut watched = Watched::new([config.to_owned()]);
     // Digests are taken before files are read, so that a change in between is a difference the next time.
-    let own = source::digest(&[config.to_owned()]);
+    let own = source::digest(&[config.to_owned()]).map_err(|problem| vec![problem]);
     let checked = Settings::read(config, &surroundings::variable).and_then(|settings| {
         watched.add(settings.files());
-        let others = own + &source::digest(&settings.files_beside_policy());
-        read_named(config, settings, others, surroundings, now)
+        let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
+        read_named(config, settings, own? + &others, surroundings, now)
     });
     (watched, checked)
 }
@@ -127,10 +128,11 @@ fn read_named(
     let policy = policy(&settings.policy).map_err(|found| problems.extend(found));
     let gate = gate(config, &settings.interception, surroundings, now).map_err(|found| problems.push(found));
     let interception = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
-    let upstream_tls = upstream_tls(config, &settings, interception).map_err(|found| problems.extend(found));
-    problems.extend(
-        unread_files(&settings).into_iter().map(|problem| problem.in_file(config.display().to_string())),
-    );
+    let name = config.display().to_string();
+    let own = own_roots(&settings).map_err(|found| problems.push(found.in_file(&name))).unwrap_or_default();
+    let upstream_tls =
+        upstream_tls(config, &settings, interception, &own).map_err(|found| problems.extend(found));
+    problems.extend(unread_files(&settings).into_iter().map(|problem| problem.in_file(&name)));
     match (policy, gate, upstream_tls) {
         (Ok((policy, labels, expected)), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
             let sources = Sources { revision: policy.revision().to_owned(), labels, others };
@@ -199,11 +201,29 @@ fn gate(
         opened = Gate::open(settings, surroundings, now);
     }
     opened.map_err(|closed| {
-        Problem::at("interception", closed.to_string()).in_file(config.display().to_string())
+        let problem =
+            Problem { unread: closed.error.unread(), ..Problem::at("interception", closed.to_string()) };
+        problem.in_file(config.display().to_string())
     })
 }
 
-/// Reads what upstreams are trusted by; Postern's own CA is never among it, nor the next one of its roots.
+/// Reads the PEM of the roots that agents are to trust as Postern's; empty where the settings name none.
+///
+/// # Errors
+/// The file cannot be read: without it Postern's next root could be trusted upstream.
+fn own_roots(settings: &Settings) -> Result<String, Problem> {
+    let Some(trust) = &settings.trust else { return Ok(String::new()) };
+    source::read_text(&trust.roots, MAX_ROOTS_BYTES).map_err(|problem| named("trust.roots", &problem))
+}
+
+/// The same problem of a file, said of the field that names it.
+fn named(field: &str, problem: &Problem) -> Problem {
+    let message = format!("{}: {}", problem.file, problem.message);
+    Problem { unread: problem.unread, ..Problem::at(field, message) }
+}
+
+/// Reads what upstreams are trusted by; Postern's own CA is never among it, nor the next one of its
+/// `roots`.
 ///
 /// # Errors
 /// Every file that cannot be used.
@@ -211,15 +231,13 @@ fn upstream_tls(
     config: &Path,
     settings: &Settings,
     interception: &Interception,
+    roots: &str,
 ) -> Result<UpstreamTls, Vec<Problem>> {
     let mut own = match interception {
         Interception::On(authority) => authority.certificates().to_vec(),
         Interception::Off | Interception::Passthrough { .. } => Vec::new(),
     };
-    // A file that cannot be read is said by whoever writes roots for agents.
-    let roots =
-        settings.trust.as_ref().and_then(|trust| source::read_text(&trust.roots, MAX_ROOTS_BYTES).ok());
-    own.extend(roots.iter().flat_map(|text| roots::certificates(text).flatten()));
+    own.extend(roots::certificates(roots).flatten());
     let name = config.display().to_string();
     UpstreamTls::load(&settings.upstream.tls, &own)
         .map_err(|found| found.into_iter().map(|problem| problem.in_file(&name)).collect())
@@ -239,16 +257,18 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
                 problems.push(Problem::at(key, format!("{} is empty", file.display())));
             }
             Ok(_) => {}
-            Err(problem) => problems.push(Problem::at(key, format!("{}: {}", problem.file, problem.message))),
+            Err(problem) => problems.push(named(key, &problem)),
         }
     }
-    if let Some(directory) = settings.credentials.as_ref().filter(|directory| !directory.is_dir()) {
-        problems
-            .push(Problem::at("credentials.directory", format!("{} is no directory", directory.display())));
-    }
-    let trusted = settings.trust.as_ref().map(|trust| source::read_text(&trust.roots, MAX_ROOTS_BYTES));
-    if let Some(Err(problem)) = trusted {
-        problems.push(Problem::at("trust.roots", format!("{}: {}", problem.file, problem.message)));
+    if let Some(directory) = &settings.credentials {
+        let (field, shown) = ("credentials.directory", directory.display());
+        match fs::metadata(directory) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => problems.push(Problem::at(field, format!("{shown} is no directory"))),
+            Err(error) => {
+                problems.push(Problem::unread(field, format!("{shown} is no directory ({error})"), &error))
+            }
+        }
     }
     problems
 }
@@ -265,8 +285,6 @@ fn summary(checked: &Checked) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use tempfile::TempDir;
 
     use super::*;

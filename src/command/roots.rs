@@ -10,6 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use crate::config::source;
+use crate::problem::{Problem, is_passing};
 use crate::tls::roots::system_bundle;
 
 /// Bundles are some hundred kilobytes.
@@ -24,13 +25,19 @@ pub(super) struct System {
 
 impl System {
     /// The bundle, else what the platform keeps elsewhere (the keychain of macOS).
-    pub(super) fn read() -> Self {
+    ///
+    /// # Errors
+    /// The bundle is there and cannot be read now.
+    pub(super) fn read() -> Result<Self, Problem> {
         let path = system_bundle();
-        let text = path.and_then(|path| source::read_text(path, MAX_BYTES).ok());
-        let pem = text.unwrap_or_else(|| {
-            rustls_native_certs::load_native_certs().certs.iter().map(|root| pem(root)).collect()
-        });
-        Self { path, pem }
+        let pem = match path.map(|path| source::read_text(path, MAX_BYTES)) {
+            Some(Ok(text)) => text,
+            Some(Err(problem)) if problem.unread.is_some_and(is_passing) => return Err(problem),
+            Some(Err(_)) | None => {
+                rustls_native_certs::load_native_certs().certs.iter().map(|root| pem(root)).collect()
+            }
+        };
+        Ok(Self { path, pem })
     }
 }
 

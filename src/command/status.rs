@@ -106,7 +106,12 @@ fn people(status: &Status) -> String {
     page.line("", &format!("{:?}{age}, policies that select this pod: {}", policy.state, policy.policies));
     page.maybe("the newest files are not in force: ", policy.last_error.as_deref());
 
-    page.line("connections", &format!("{} open of {}", status.connections.open, status.connections.limit));
+    let connections = &status.connections;
+    page.line("connections", &format!("{} open of {}", connections.open, connections.limit));
+    if connections.configured > connections.limit {
+        let configured = connections.configured;
+        page.line("", &format!("limits.connections is {configured}: file descriptors allow no more"));
+    }
     page.line("events", &format!("{} written, {} dropped", status.events.written, status.events.dropped));
     for (n, listener) in status.listeners.iter().enumerate() {
         page.line(if n == 0 { "listeners" } else { "" }, &way_in(listener));
@@ -197,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn a_gateway_that_is_not_ready_is_failure() {
         let mut status = healthy();
-        status.not_ready("the CA is missing");
+        status.not_ready("the CA is missing", None);
         let (code, text) = asked(status, Output::Text).await;
         assert_eq!(code, ExitCode::FAILURE);
         assert!(text.contains("the CA is missing"), "{text}");
@@ -237,7 +242,7 @@ mod tests {
     #[test]
     fn people_read_what_is_wrong() {
         let mut status = healthy();
-        status.not_ready("the CA is\u{1b}[31m missing");
+        status.not_ready("the CA is\u{1b}[31m missing", None);
         status.interception.reason = Some("ca-key.pem: no such file".to_owned());
         status.policy.last_error = Some("policy.yaml:3:1: expected a list".to_owned());
         status.listeners.push(Listener {

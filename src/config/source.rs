@@ -1,5 +1,6 @@
 //! Reads files and directories whole: bounded, and never half of one version and half of another.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use zeroize::Zeroizing;
 use super::watch::Fingerprint;
 use crate::digest::sha256_hex;
 use crate::pod::{COMPRESSED_KEY, REVISION_KEY, SYNCED_AT_KEY};
-use crate::problem::Problem;
+use crate::problem::{Problem, is_passing};
 use crate::wire::coding::{self, Decoder, Wrote};
 
 /// Bounds on one policy source; what is compressed counts as what it becomes.
@@ -48,12 +49,13 @@ pub fn read_policy(path: &Path) -> Result<PolicySource, Vec<Problem>> {
     for _ in 0..ATTEMPTS {
         let read = read_once(path);
         let after = Fingerprint::take(path);
-        if after == seen {
+        if after == seen && after != Fingerprint::Unlisted {
             return read;
         }
         seen = after;
     }
-    Err(vec![problem(path, "changes faster than it can be read")])
+    let unread = Some(io::ErrorKind::ResourceBusy);
+    Err(vec![Problem { unread, ..problem(path, "changes faster than it can be read") }])
 }
 
 /// Reads a text file of at most `limit` bytes.
@@ -64,19 +66,27 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, Problem> {
     text(path, read_bytes(path, limit)?)
 }
 
-/// A digest of the names and contents of these files; equal ones mean that nothing has changed. What cannot be read is
-/// as if it were absent.
-pub fn digest(files: &[PathBuf]) -> String {
-    let contents = files.iter().map(|file| {
-        let content =
-            read_bytes(file, MAX_BYTES).map(|bytes| sha256_hex(&Zeroizing::new(bytes))).unwrap_or_default();
-        format!("{:?} {content}\n", file.as_os_str())
-    });
-    sha256_hex(contents.collect::<String>().as_bytes())
+/// A digest of the names and contents of these files; equal ones mean that nothing has changed. A file that is missing
+/// or cannot be a part of the settings has no content.
+///
+/// # Errors
+/// A file that may be there and cannot be read now: nobody knows whether it has changed.
+pub fn digest(files: &[PathBuf]) -> Result<String, Problem> {
+    let mut contents = String::new();
+    for file in files {
+        let content = match read_bytes(file, MAX_BYTES) {
+            Ok(bytes) => sha256_hex(&Zeroizing::new(bytes)),
+            Err(problem) if problem.unread.is_some_and(is_passing) => return Err(problem),
+            Err(_) => String::new(),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(contents, "{:?} {content}", file.as_os_str());
+    }
+    Ok(sha256_hex(contents.as_bytes()))
 }
 
 fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, Problem> {
-    let cannot = |error: io::Error| problem(path, format!("cannot be read: {error}"));
+    let cannot = |error: io::Error| unreadable(path, &error);
     let metadata = fs::metadata(path).map_err(cannot)?;
     if !metadata.is_file() {
         return Err(problem(path, "is no regular file"));
@@ -129,8 +139,7 @@ fn read_once(path: &Path) -> Result<PolicySource, Vec<Problem>> {
         source.files.push((path.display().to_string(), text));
         return Ok(source);
     }
-    let files =
-        policy_files(path).map_err(|error| vec![problem(path, format!("cannot be read: {error}"))])?;
+    let files = policy_files(path).map_err(|error| vec![unreadable(path, &error)])?;
     let mut left = MAX_BYTES;
     let problems: Vec<_> = files.iter().filter_map(|file| source.take(file, &mut left).err()).collect();
     if !problems.is_empty() {
@@ -226,6 +235,10 @@ fn decompressed(file: &Path, limit: u64) -> Result<Vec<u8>, Problem> {
     while decoder.write(&mut input, &mut output).map_err(wrong)? == Wrote::Full {}
     decoder.finish().map_err(wrong)?;
     Ok(output)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::unread("", format!("cannot be read: {error}"), error).in_file(path.display().to_string())
 }
 
 fn problem(path: &Path, message: impl Into<String>) -> Problem {
@@ -361,6 +374,7 @@ mod tests {
         assert_ne!(all, digest(&[a.clone(), c]));
         fs::write(&b, "2").unwrap();
         assert_ne!(all, digest(&[a, b]));
+        assert!(all.is_ok());
     }
 
     #[test]

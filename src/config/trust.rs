@@ -1,9 +1,11 @@
 //! Where agents find the roots that they trust, and what those are made of.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::section::Field;
+use crate::problem::is_passing;
 
 /// The files of roots that the gateway writes for the agents beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,22 +42,34 @@ impl TrustSettings {
     }
 
     /// The containers that brought roots along, as they stand there now; none where the directory is not there.
-    pub fn containers(&self) -> Vec<OwnRoots> {
-        let directories = self.own_roots.as_deref().map(entries).unwrap_or_default();
-        let containers = directories.into_iter().filter_map(|directory| {
-            let container = directory.file_name()?.to_str().filter(|name| !name.starts_with('.'))?.to_owned();
-            let mut files = entries(&directory);
+    ///
+    /// # Errors
+    /// A directory is there and cannot be listed now.
+    pub fn containers(&self) -> io::Result<Vec<OwnRoots>> {
+        let mut containers = Vec::new();
+        for directory in self.own_roots.as_deref().map_or(Ok(Vec::new()), entries)? {
+            let name = directory.file_name().and_then(|name| name.to_str());
+            let Some(container) = name.filter(|name| !name.starts_with('.')).map(str::to_owned) else {
+                continue;
+            };
+            let mut files = entries(&directory)?;
             files.retain(|file| file.extension().is_some_and(|extension| extension == "pem"));
-            (!files.is_empty()).then_some(OwnRoots { container, files })
-        });
-        containers.collect()
+            if !files.is_empty() {
+                containers.push(OwnRoots { container, files });
+            }
+        }
+        Ok(containers)
     }
 }
 
 /// Sorted; none where there is no such directory.
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
-    paths
+fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = fs::read_dir(directory).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    match listed {
+        Err(error) if !is_passing(error.kind()) => Ok(Vec::new()),
+        listed => listed.map(|mut paths: Vec<PathBuf>| {
+            paths.sort();
+            paths
+        }),
+    }
 }

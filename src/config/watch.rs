@@ -22,8 +22,10 @@ pub(super) enum Fingerprint {
     File(Stamp),
     /// A volume of Kubernetes: its content is what the link `..data` names, and changes with it at once.
     Projected(PathBuf),
-    /// Any other directory: its policy files, none where it cannot be listed.
+    /// Any other directory: its policy files.
     Directory(Vec<(PathBuf, Option<Stamp>)>),
+    /// A directory of which nobody can tell now what is in it.
+    Unlisted,
 }
 
 /// What changes about a file when its content does; of a link, about the file it leads to.
@@ -52,6 +54,13 @@ impl Watched {
         }));
     }
 
+    /// Goes on watching what was watched before, so that nothing that could not be read is lost sight of.
+    pub fn keep(&mut self, before: Self) {
+        let is_new = |path: &PathBuf| self.paths.iter().all(|(watched, _)| watched != path);
+        let lost: Vec<_> = before.paths.into_iter().filter(|(path, _)| is_new(path)).collect();
+        self.paths.extend(lost);
+    }
+
     /// Whether anything differs from the last look.
     pub fn changed(&mut self) -> bool {
         let mut changed = false;
@@ -75,7 +84,7 @@ impl Fingerprint {
         if let Ok(target) = fs::read_link(path.join("..data")) {
             return Self::Projected(target);
         }
-        let files = source::policy_files(path).unwrap_or_default();
+        let Ok(files) = source::policy_files(path) else { return Self::Unlisted };
         let stamped = files.into_iter().map(|file| {
             let stamp = fs::metadata(&file).ok().map(|metadata| Stamp::of(&metadata));
             (file, stamp)
@@ -121,6 +130,17 @@ mod tests {
         fs::write(&other, "three").unwrap();
         assert_eq!(step(&|| fs::rename(&other, &file).unwrap()), (true, false), "replaced");
         assert_eq!(step(&|| fs::remove_file(&file).unwrap()), (true, false), "removed");
+    }
+
+    #[test]
+    fn what_was_watched_before_stays_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, policy) = (dir.path().join("settings"), dir.path().join("policy"));
+        let mut watched = watch(&settings);
+        watched.keep(Watched::new([settings.clone(), policy.clone()]));
+        assert_eq!(watched.paths.len(), 2);
+        fs::write(&policy, "new").unwrap();
+        assert!(watched.changed() && !watched.changed());
     }
 
     #[test]

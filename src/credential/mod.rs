@@ -26,7 +26,7 @@ pub use secret::{GREATEST, LEAST, Secret, Unfit};
 use crate::filter::scrub::Needles;
 use crate::policy::RuleId;
 use crate::policy::credential::{Credential, Source};
-use crate::problem::Problem;
+use crate::problem::{Problem, is_passing};
 use env::FromEnv;
 use file::FromFile;
 
@@ -214,7 +214,17 @@ impl Entry {
         let effect =
             if kept { "the last good value stays" } else { "requests with its placeholder are refused" };
         let message = format!("the value: {} {error}; {effect}", self.source.place());
-        Problem::at(self.credential.id.as_str(), message)
+        let unread = match error {
+            // One that is missing is an answer: nobody has put a value there yet.
+            Unavailable::Unreadable(kind) => Some(*kind).filter(|kind| is_passing(*kind)),
+            Unavailable::NotAFile
+            | Unavailable::Unset
+            | Unavailable::NoDirectory
+            | Unavailable::Unfit(_)
+            | Unavailable::NoAccessKey(_)
+            | Unavailable::Placeholder => None,
+        };
+        Problem { unread, ..Problem::at(self.credential.id.as_str(), message) }
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) enum Class {
     Resolve,
     Connect,
     ConnectTimeout,
+    /// This process has no file descriptor for another connection.
+    Descriptors,
     Proxy,
     Untrusted,
     Handshake,
@@ -63,6 +65,7 @@ impl Class {
             Self::Resolve => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Resolve)),
             Self::Connect => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Connect)),
             Self::ConnectTimeout => (StatusCode::GATEWAY_TIMEOUT, Some(UpstreamError::ConnectTimeout)),
+            Self::Descriptors => (StatusCode::SERVICE_UNAVAILABLE, Some(UpstreamError::Descriptors)),
             Self::Proxy => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Proxy)),
             Self::Untrusted => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),
             Self::Handshake => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Tls)),

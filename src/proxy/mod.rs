@@ -31,7 +31,7 @@ mod source;
 mod transparent;
 mod tunnel;
 mod upgrade;
-mod upstream;
+pub(crate) mod upstream;
 
 use std::sync::Arc;
 

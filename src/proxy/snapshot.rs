@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Upstreams};
+use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
 use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
 use crate::config::Settings;
 use crate::credential::Store;
@@ -52,6 +52,7 @@ pub struct Parts {
     pub proxy_credentials: Option<String>,
     /// The pod's own addresses.
     pub own: Vec<IpAddr>,
+    pub(crate) places: Places,
 }
 
 impl Snapshot {
@@ -68,6 +69,7 @@ impl Snapshot {
                 .clone()
                 .map(|proxy| CorporateProxy::new(proxy, parts.proxy_credentials.as_deref())),
             timeout: settings.timeouts.connect,
+            places: parts.places,
         };
         let bounds = Bounds {
             header_bytes: settings.limits.header_bytes,

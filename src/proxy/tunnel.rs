@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::flow::Flow;
 use super::listener;
 use super::rewind::Rewind;
+use super::upstream::Dialled;
 use crate::event::{self, Decision, Direction, Event, Kind, Payload, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::destination::Protocol;
@@ -31,7 +32,7 @@ pub(crate) async fn run(
     protocol: Protocol,
     destination: &Arc<event::Destination>,
     agent: Rewind<TcpStream>,
-    upstream: TcpStream,
+    Dialled { tcp: upstream, place: _place }: Dialled,
 ) -> Closed {
     let counts = Counts::new();
     let mut report = Report {

@@ -104,6 +104,8 @@ labels! {
         Connect = "connect",
         /// No connection within `timeouts.connect`.
         ConnectTimeout = "connect_timeout",
+        /// The gateway had no file descriptor left for another connection.
+        Descriptors = "descriptors",
         /// The corporate proxy refused, or answered something else than its protocol.
         Proxy = "proxy",
         /// The certificate was not verified, or the handshake failed.

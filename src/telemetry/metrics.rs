@@ -211,6 +211,11 @@ impl Metrics {
         }
     }
 
+    /// For how long files could not be read, without a look between that could.
+    pub fn files_unread(&self, lasts: Duration) {
+        self.policy.unread.set(i64::try_from(lasts.as_secs()).unwrap_or(i64::MAX));
+    }
+
     /// Changed policy files were read.
     pub fn policy_reloaded(&self, result: Reload) {
         self.policy.reloads.add(result, 1);
@@ -349,6 +354,7 @@ struct Policy {
     programmed: IntGaugeVec,
     synced_at: ArcSwapOption<SystemTime>,
     reloads: Counters<Reload>,
+    unread: IntGauge,
 }
 
 impl Policy {
@@ -369,6 +375,7 @@ impl Policy {
                 "Looks at changed policies.",
                 "result",
             )?,
+            unread: gauge(r, "postern_files_unread_seconds", "Since files could last be read.")?,
         })
     }
 

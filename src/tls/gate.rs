@@ -1,5 +1,6 @@
 //! The interception gate: whether TLS may be ended here, and the evidence for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,6 +11,7 @@ use zeroize::Zeroizing;
 use super::authority::{Authority, AuthorityError};
 use super::defect::rfc3339;
 use super::file;
+use crate::problem::{Problem, is_passing};
 
 /// `interception` of the settings, with absolute paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -137,7 +139,7 @@ pub enum GateError {
     )]
     NotSet { field: &'static str },
     #[error("{field}: {path} cannot be read ({cause})", path = path.display())]
-    Unreadable { field: &'static str, path: PathBuf, cause: std::io::Error },
+    Unreadable { field: &'static str, path: PathBuf, cause: io::Error },
     #[error("{path}: {cause}", path = path.display())]
     Unusable { path: PathBuf, cause: Box<AuthorityError> },
     #[error(
@@ -189,7 +191,7 @@ impl Gate {
     fn fail(settings: &GateSettings, error: GateError, mut evidence: Evidence) -> Result<Self, Box<Closed>> {
         let reason = error.to_string();
         evidence.reason = Some(reason.clone());
-        if settings.on_error == OnError::Passthrough && error.is_of_ca() {
+        if settings.on_error == OnError::Passthrough && error.is_of_ca() && !error.is_passing() {
             evidence.state = State::Passthrough;
             return Ok(Self { interception: Interception::Passthrough { reason }, evidence });
         }
@@ -199,6 +201,24 @@ impl Gate {
 }
 
 impl GateError {
+    /// Why a file of the CA could not be read, where that is it.
+    pub fn unread(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Unreadable { cause, .. } => Problem::unread("", "", cause).unread,
+            Self::NotSet { .. }
+            | Self::Unusable { .. }
+            | Self::NotApproved { .. }
+            | Self::NotRequested
+            | Self::PassthroughInKubernetes
+            | Self::BadApproval => None,
+        }
+    }
+
+    /// Whether the CA may be there and in order: an agent that exhausts descriptors must not end interception.
+    fn is_passing(&self) -> bool {
+        self.unread().is_some_and(is_passing)
+    }
+
     /// Whether it is the CA that is missing, unusable or not approved, for which `onError` is made; the rest are
     /// settings that contradict themselves or the environment.
     fn is_of_ca(&self) -> bool {
@@ -320,6 +340,19 @@ mod tests {
         assert_eq!(evidence["authority"]["constrained"], false);
         assert!(evidence["authority"]["notAfter"].as_str().unwrap().ends_with('Z'));
         assert!(evidence.get("approved").is_none() && evidence.get("reason").is_none());
+    }
+
+    #[test]
+    fn descriptors_that_ran_out_end_no_interception() {
+        let settings = GateSettings { on_error: OnError::Passthrough, ..local().settings };
+        let fail = |cause: io::Error| {
+            let error = GateError::Unreadable { field: "f", path: PathBuf::new(), cause };
+            let evidence = open(&GateSettings::default(), LAPTOP).unwrap().evidence;
+            Gate::fail(&settings, error, evidence)
+        };
+        let closed = fail(rustix::io::Errno::MFILE.into()).unwrap_err();
+        assert_eq!((closed.evidence.state, closed.error.unread().is_some()), (State::Refused, true));
+        assert_eq!(fail(io::ErrorKind::NotFound.into()).unwrap().evidence.state, State::Passthrough);
     }
 
     #[test]

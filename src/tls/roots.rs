@@ -10,9 +10,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::trust::Trust;
+use super::file::{self, Flaw};
 pub use super::trust::{BaseRoots, system_bundle};
-use super::{PROVIDER, VERSIONS, file};
+use super::trust::{NO_CERTIFICATE, Trust};
+use super::{PROVIDER, VERSIONS};
 use crate::policy::name::Host;
 use crate::problem::Problem;
 
@@ -72,7 +73,7 @@ impl UpstreamTls {
     /// one of its keys is dropped from the system's roots, and an error among those that settings add.
     pub fn load(settings: &TlsSettings, own: &[CertificateDer<'_>]) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let (mut trust, base) = Trust::of_system(own);
+        let (mut trust, base) = Trust::of_system(own).map_err(|problem| vec![problem])?;
         if let Err(found) = trust.add_files("upstream.roots", &settings.roots) {
             problems.extend(found);
         }
@@ -149,33 +150,31 @@ fn identity(path: &str, settings: &HostTls) -> Result<Option<Arc<CertifiedKey>>,
         }
     };
     let chain =
-        client_chain(certificate).map_err(|reason| at_file(path, "certificate", certificate, &reason))?;
-    let private = client_key(key).map_err(|reason| at_file(path, "key", key, &reason))?;
+        client_chain(certificate).map_err(|flaw| flaw.at(format!("{path}.certificate"), certificate))?;
+    let private = client_key(key).map_err(|flaw| flaw.at(format!("{path}.key"), key))?;
     CertifiedKey::from_der(chain, private, &PROVIDER).map(|identity| Some(Arc::new(identity))).map_err(
-        |error| at_file(path, "key", key, &format!("it cannot be used with the certificate ({error})")),
+        |error| {
+            let reason = format!("it cannot be used with the certificate ({error})");
+            Flaw::from(reason).at(format!("{path}.key"), key)
+        },
     )
 }
 
-fn at_file(path: &str, field: &str, file: &Path, reason: &str) -> Problem {
-    Problem::at(format!("{path}.{field}"), format!("{}: {reason}", file.display()))
-}
-
-fn client_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let text = file::read(path).map_err(|error| format!("it cannot be read ({error})"))?;
+fn client_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Flaw> {
+    let text = file::read(path)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match chain {
-        Ok(chain) if chain.is_empty() => {
-            Err("it holds no certificate: expected PEM, `-----BEGIN CERTIFICATE-----`".to_owned())
-        }
+        Ok(chain) if chain.is_empty() => Err(NO_CERTIFICATE.to_owned().into()),
         Ok(chain) => Ok(chain),
-        Err(error) => Err(format!("it is broken ({error})")),
+        Err(error) => Err(format!("it is broken ({error})").into()),
     }
 }
 
-fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    let text = file::read(path).map_err(|error| format!("it cannot be read ({error})"))?;
-    PrivateKeyDer::from_pem_slice(text.as_bytes())
-        .map_err(|error| format!("it holds no private key that is not encrypted ({error}): expected PEM"))
+fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, Flaw> {
+    let text = file::read(path)?;
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| {
+        format!("it holds no private key that is not encrypted ({error}): expected PEM").into()
+    })
 }
 
 fn offers(roots: RootCertStore, identity: Option<Arc<CertifiedKey>>) -> Result<Offers, rustls::Error> {

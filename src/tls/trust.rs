@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls_native_certs::ErrorKind;
 
-use super::file;
-use crate::problem::Problem;
+use super::file::{self, Flaw};
+use crate::problem::{Problem, is_passing};
 
 /// Where systems keep their bundle of roots, the common ones first. They are read at these paths and nowhere else:
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR`, which a pod may set for its agent, would have the gateway trust its own CA.
@@ -21,6 +22,10 @@ const BUNDLES: &[&str] = &[
     "/etc/pki/tls/cacert.pem",
     "/opt/homebrew/etc/ca-certificates/cert.pem",
 ];
+
+/// What a file is called that is read and holds nothing to trust.
+pub(super) const NO_CERTIFICATE: &str =
+    "it holds no certificate: expected PEM, `-----BEGIN CERTIFICATE-----`";
 
 /// Roots on their way into a configuration, and the keys that must not be among them.
 #[derive(Debug, Clone)]
@@ -46,56 +51,64 @@ pub fn system_bundle() -> Option<&'static Path> {
 impl Trust {
     /// The system's roots but Postern's own. `own` is the chain of Postern's CA: a root with the key of any of these
     /// is its own, however often it was reissued.
-    pub(super) fn of_system(own: &[CertificateDer<'_>]) -> (Self, BaseRoots) {
+    ///
+    /// # Errors
+    /// A bundle is there and cannot be read now: nothing else takes its place.
+    pub(super) fn of_system(own: &[CertificateDer<'_>]) -> Result<(Self, BaseRoots), Problem> {
         Self::of_bundles(BUNDLES.iter().map(Path::new), own)
     }
 
     fn of_bundles<'a>(
         bundles: impl Iterator<Item = &'a Path>,
         own: &[CertificateDer<'_>],
-    ) -> (Self, BaseRoots) {
+    ) -> Result<(Self, BaseRoots), Problem> {
         let mut keys = RootCertStore::empty();
         keys.add_parsable_certificates(own.iter().cloned());
         let own = keys.roots.iter().map(|anchor| anchor.subject_public_key_info.to_vec()).collect();
         let mut trust = Self { store: RootCertStore::empty(), own };
-        let base = trust.add_base(bundles);
+        let base = trust.add_base(bundles)?;
         let before = trust.store.len();
         trust.store.roots.retain(|anchor| !is_own(&trust.own, &anchor.subject_public_key_info));
         if trust.store.len() < before {
             tracing::warn!("the system's roots hold Postern's own CA: it is not trusted upstream");
         }
-        (trust, base)
+        Ok((trust, base))
     }
 
-    fn add_base<'a>(&mut self, bundles: impl Iterator<Item = &'a Path>) -> BaseRoots {
+    fn add_base<'a>(&mut self, bundles: impl Iterator<Item = &'a Path>) -> Result<BaseRoots, Problem> {
         for bundle in bundles.filter(|bundle| bundle.is_file()) {
             let read = rustls_native_certs::load_certs_from_paths(Some(bundle), None);
             for error in read.errors {
+                if let ErrorKind::Io { inner, .. } = &error.kind
+                    && is_passing(inner.kind())
+                {
+                    let message = format!("{}: it cannot be read ({inner})", bundle.display());
+                    return Err(Problem::unread("", message, inner));
+                }
                 tracing::warn!(bundle = %bundle.display(), %error, "a root of the system was skipped");
             }
             let (added, _) = self.store.add_parsable_certificates(read.certs);
             if added > 0 {
-                return BaseRoots::System(bundle.to_owned());
+                return Ok(BaseRoots::System(bundle.to_owned()));
             }
         }
         self.store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        BaseRoots::BuiltIn
+        Ok(BaseRoots::BuiltIn)
     }
 
     /// Adds the certificates of the PEM files that stand at `path` in the settings; says all that is wrong with them.
     pub(super) fn add_files(&mut self, path: &str, files: &[PathBuf]) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         for (index, file) in files.iter().enumerate() {
-            if let Err(message) = self.add_file(file) {
-                problems
-                    .push(Problem::at(format!("{path}[{index}]"), format!("{}: {message}", file.display())));
+            if let Err(flaw) = self.add_file(file) {
+                problems.push(flaw.at(format!("{path}[{index}]"), file));
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    fn add_file(&mut self, path: &Path) -> Result<(), String> {
-        let text = file::read(path).map_err(|error| format!("it cannot be read ({error})"))?;
+    fn add_file(&mut self, path: &Path) -> Result<(), Flaw> {
+        let text = file::read(path)?;
         let mut position = 0;
         for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
             position += 1;
@@ -105,7 +118,7 @@ impl Trust {
                 .map_err(|reason| format!("certificate {position} cannot be trusted: {reason}"))?;
         }
         if position == 0 {
-            return Err("it holds no certificate: expected PEM, `-----BEGIN CERTIFICATE-----`".to_owned());
+            return Err(NO_CERTIFICATE.to_owned().into());
         }
         Ok(())
     }
@@ -144,14 +157,14 @@ mod tests {
     fn the_first_bundle_that_holds_a_root_is_the_base() {
         let (empty, full) = (write(""), write(&TestCa::root("Corp").pem()));
         let missing = Path::new("/nonexistent/bundle.pem");
-        let (trust, base) = Trust::of_bundles([missing, empty.path(), full.path()].into_iter(), &[]);
+        let (trust, base) = Trust::of_bundles([missing, empty.path(), full.path()].into_iter(), &[]).unwrap();
         assert_eq!(base, BaseRoots::System(full.path().to_owned()));
         assert_eq!(trust.into_store().len(), 1);
     }
 
     #[test]
     fn without_a_bundle_the_built_in_roots_are_the_base() {
-        let (trust, base) = Trust::of_bundles(std::iter::empty(), &[]);
+        let (trust, base) = Trust::of_bundles(std::iter::empty(), &[]).unwrap();
         assert_eq!(base, BaseRoots::BuiltIn);
         assert!(trust.into_store().len() > 50);
     }
@@ -161,7 +174,7 @@ mod tests {
         let (own, other) = (TestCa::root("Postern"), TestCa::root("Corp"));
         let reissued = own.reissued();
         let bundle = write(&format!("{}{}{}", own.pem(), reissued, other.pem()));
-        let (trust, _) = Trust::of_bundles([bundle.path()].into_iter(), &[own.der()]);
+        let (trust, _) = Trust::of_bundles([bundle.path()].into_iter(), &[own.der()]).unwrap();
         assert_eq!(trust.into_store().len(), 1);
     }
 
@@ -171,7 +184,7 @@ mod tests {
         let files = [write(&own.pem()), write("no PEM"), write(&TestCa::root("Corp").pem())];
         let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path().to_owned()).collect();
         paths.push("/nonexistent/x.pem".into());
-        let (mut trust, _) = Trust::of_bundles(std::iter::empty(), &[own.der()]);
+        let (mut trust, _) = Trust::of_bundles(std::iter::empty(), &[own.der()]).unwrap();
         let problems = trust.add_files("upstream.roots", &paths).unwrap_err();
         let said: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
         assert_eq!(said, ["upstream.roots[0]", "upstream.roots[1]", "upstream.roots[3]"]);

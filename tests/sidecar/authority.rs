@@ -46,7 +46,8 @@ fn a_ca_with_anothers_key_leaves_the_last_good_one() {
         pod.gateway.agent().trusting(pod.ca_roots()).tls("api.example.com").issuer(),
         "Postern Test CA"
     );
-    assert!(pod.gateway.admin("/readyz").text().contains("ca-cert.pem"), "{}", pod.gateway.log());
+    assert!(pod.gateway.status()["reasons"].to_string().contains("ca-cert.pem"), "{}", pod.gateway.log());
+    assert_eq!(pod.gateway.admin("/readyz").text(), "the newest files are not in force\n");
 }
 
 #[test]

@@ -123,7 +123,8 @@ fn a_time_that_is_none_leaves_the_last_good_policy() {
     pod.policy.publish(&Published { synced_at: "yesterday".to_owned(), ..good.clone() }.keys());
 
     pod.gateway.wait_for_metric(ENDED, &[("result", "failure")], 1.0);
-    assert!(pod.gateway.admin("/readyz").text().contains("syncedAt: expected a time like"));
+    assert!(pod.gateway.status()["reasons"].to_string().contains("syncedAt: expected a time like"));
+    assert_eq!(pod.gateway.admin("/readyz").status, 503);
     assert_eq!(pod.gateway.agent().trusting(pod.ca_roots()).get(URL).status, 200);
     pod.policy.publish(&good.keys());
     poll("readiness", || (pod.gateway.admin("/readyz").status == 200).then_some(()));

@@ -116,6 +116,13 @@ impl Gateway {
         self.read_status().unwrap_or_else(|| panic!("no status; the log says\n{}", self.log()))
     }
 
+    /// What `postern` says on standard output with these arguments, in the gateway's directory.
+    pub(crate) fn run(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_postern"));
+        let output = command.args(arguments).current_dir(self.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// An answer of the admin port.
     pub(crate) fn admin(&self, path: &str) -> super::Answer {
         let mut connection = Connection::open(self.address("admin"));
@@ -147,6 +154,13 @@ impl Gateway {
         let pid = Some(Pid::from_child(&self.child));
         let hard = getrlimit(Resource::Core).maximum;
         prlimit(pid, Resource::Core, Rlimit { current: hard, maximum: hard }).unwrap();
+    }
+
+    /// Lets the process have so many file descriptors from now on; those that it has stay.
+    pub(crate) fn limit_descriptors(&self, current: u64) {
+        let pid = Some(Pid::from_child(&self.child));
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        prlimit(pid, Resource::Nofile, Rlimit { current: Some(current), maximum }).unwrap();
     }
 
     /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).

@@ -16,6 +16,7 @@ pub(crate) struct Setup {
     settings: Value,
     policy: String,
     environment: Vec<(String, String)>,
+    descriptors: Option<u64>,
 }
 
 /// What a command said that has ended.
@@ -51,7 +52,7 @@ impl Setup {
         std::fs::create_dir(directory.path().join("credentials")).unwrap();
         std::fs::copy(upstreams.certificate_path(), directory.path().join("upstream-ca.pem")).unwrap();
         let environment = vec![("POSTERN_INTERCEPT".to_owned(), "1".to_owned())];
-        Self { directory, authority, settings, policy: policy(&[]), environment }
+        Self { directory, authority, settings, policy: policy(&[]), environment, descriptors: None }
     }
 
     /// The policy `agents/test` with these destinations, each a YAML mapping on one line.
@@ -91,6 +92,12 @@ impl Setup {
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.environment.retain(|(key, _)| key != name);
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The hard limit of the gateway's file descriptors; the soft one is half of it.
+    pub(crate) fn descriptors(mut self, hard: u64) -> Self {
+        self.descriptors = Some(hard);
         self
     }
 
@@ -145,7 +152,12 @@ impl Setup {
         let settings = serde_yaml::to_string(&self.settings).unwrap();
         std::fs::write(self.path().join("settings.yaml"), settings).unwrap();
         std::fs::write(self.path().join("policy.yaml"), &self.policy).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_postern"));
+        let executable = env!("CARGO_BIN_EXE_postern");
+        let mut command = Command::new(self.descriptors.map_or(executable, |_| "/bin/sh"));
+        if let Some(hard) = self.descriptors {
+            let limited = format!("ulimit -Sn {} && ulimit -Hn {hard} && exec \"$0\" \"$@\"", hard / 2);
+            command.args(["-c", &limited, executable]);
+        }
         command.args(arguments).current_dir(self.path()).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").envs(self.environment.iter().cloned());
         command

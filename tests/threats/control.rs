@@ -8,6 +8,29 @@ use crate::support::{Connection, Ending, Gateway, Pki, Setup, Upstream};
 
 const DENY_OTHER: &str = "{name: no-other, hosts: [other.example.com], action: Deny}";
 
+/// H4: what a policy says, its names and its place are told on the Unix socket; the pod network reads fixed words.
+#[test]
+fn a_mistake_in_a_policy_is_quoted_on_the_socket_alone() {
+    let test = inspected();
+    assert_eq!(test.gateway.admin("/readyz").text(), "ready\n");
+
+    test.gateway.reload_policy(
+        &policy(&["{name: canary-rule, hosts: ['canary host.example'], action: Canary}"]),
+        "failure",
+    );
+
+    let ready = test.gateway.admin("/readyz");
+    assert_eq!((ready.status, ready.text()), (503, "the newest files are not in force\n".to_owned()));
+    for path in ["/metrics", "/healthz"] {
+        let said = test.gateway.admin(path).text();
+        assert!(!said.to_lowercase().contains("canary") && !said.contains("policy.yaml"), "{path}: {said}");
+    }
+    let status = test.gateway.status()["reasons"].to_string();
+    for part in ["policy.yaml", "canary host.example", "Canary"] {
+        assert!(status.contains(part), "{part}: {status}");
+    }
+}
+
 /// H4: a policy that is invalid, empty, cut or gone is never an empty one: the last good stays, and it is said.
 #[test]
 fn an_invalid_policy_opens_nothing() {

@@ -1,18 +1,33 @@
 //! The addresses of this pod, which nothing behind the gateway may be reached at.
 
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::problem::Problem;
+
 /// Every address of every interface but loopback, as the kernel lists them; none where it does not.
-pub(super) fn own() -> Vec<IpAddr> {
-    let v4 = fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
-    let v6 = fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+///
+/// # Errors
+/// A list is there and cannot be read: without it the pod itself could be reached.
+pub(super) fn own() -> Result<Vec<IpAddr>, Problem> {
+    let v4 = table("/proc/net/fib_trie")?;
+    let v6 = table("/proc/net/if_inet6")?;
     let mut found: Vec<IpAddr> = local_v4(&v4).map(IpAddr::V4).collect();
     found.extend(local_v6(&v6).map(IpAddr::V6));
     found.retain(|ip| !ip.is_loopback());
     found.sort_unstable();
     found.dedup();
-    found
+    Ok(found)
+}
+
+/// A table of the kernel's; empty where it keeps none, without IPv6 or on another system.
+fn table(path: &str) -> Result<String, Problem> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read
+            .map_err(|error| Problem::unread("", format!("cannot be read: {error}"), &error).in_file(path)),
+    }
 }
 
 /// The local addresses of a `fib_trie`: a leaf's address is the line before `/32 host LOCAL`.

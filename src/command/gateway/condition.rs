@@ -1,7 +1,7 @@
 //! How a running gateway is, for those who ask: readiness, status, metrics.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::proving::Proving;
 use crate::admin::status::{Connections, Events, Interception, Listener, Policy, PolicyState};
@@ -18,6 +18,8 @@ pub(super) struct Condition {
     pub(super) started_at: SystemTime,
     pub(super) listeners: Vec<Listener>,
     pub(super) facts: Mutex<Facts>,
+    /// `limits.connections`, or what file descriptors allow of it.
+    pub(super) connections: usize,
     /// Where the transparent listener is on.
     pub(super) proving: Option<Arc<Proving>>,
 }
@@ -30,11 +32,30 @@ pub(super) struct Facts {
     pub(super) synced_at: Option<SystemTime>,
     pub(super) expected: Expected,
     /// Why the newest files are not in force.
-    pub(super) reload_error: Option<String>,
+    pub(super) reload_error: Option<ReloadError>,
+    /// What cannot be read now, and for how long.
+    pub(super) unread: Option<Unreadable>,
     /// What is wrong with credentials, by name, without their values.
     pub(super) credentials: Vec<String>,
     /// Why agents do not have the roots that they are to trust.
     pub(super) trust: Option<String>,
+}
+
+/// Why the newest files are not in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReloadError {
+    pub(super) text: String,
+    /// They could not be read, so nobody knows whether anything is wrong with them.
+    pub(super) is_unread: bool,
+}
+
+/// Files that cannot be read.
+#[derive(Debug, Clone)]
+pub(super) struct Unreadable {
+    pub(super) text: String,
+    pub(super) lasts: Duration,
+    /// It is no hiccup any more.
+    pub(super) is_lasting: bool,
 }
 
 impl Facts {
@@ -46,6 +67,7 @@ impl Facts {
             synced_at: checked.policy.synced_at(),
             expected: checked.expected.clone(),
             reload_error: None,
+            unread: None,
             credentials: Vec::new(),
             trust: None,
         }
@@ -96,7 +118,7 @@ impl Condition {
                 Freshness::Expired => PolicyState::Expired,
             },
             policies: policy.count(),
-            last_error: facts.reload_error.clone(),
+            last_error: facts.reload_error.as_ref().map(|error| error.text.clone()),
         }
     }
 
@@ -107,23 +129,20 @@ impl Condition {
             PolicyState::Stale => {
                 status.reasons.push("the policy is stale: it was not refreshed for 5 minutes".into())
             }
-            PolicyState::Expired => status.not_ready("the policy has expired: everything is denied"),
+            PolicyState::Expired => status.not_ready("the policy has expired: everything is denied", None),
         }
-        if let Some(error) = &status.policy.last_error {
-            let reason = format!("the newest files are not in force: {error}");
-            status.not_ready(reason);
-        }
+        self.judge_files(status);
         match self.proving.as_ref().map(|proving| proving.newest()) {
             None => {}
-            Some(None) => status.not_ready("interception is not proven yet"),
+            Some(None) => status.not_ready("interception is not proven yet", None),
             Some(Some(proof)) if proof.holds() => {}
-            Some(Some(proof)) => status.not_ready(format!(
-                "interception is not proven: {proof}; see that `postern redirect` ran in this network namespace, \
-                 with the user ID of this process, and that nothing changed its rules"
-            )),
-        }
-        if let Some(error) = &self.facts().trust {
-            status.not_ready(format!("agents do not have the roots that they are to trust: {error}"));
+            Some(Some(proof)) => {
+                let detail = format!(
+                    "{proof}; see that `postern redirect` ran in this network namespace, with the user ID of this \
+                     process, and that nothing changed its rules"
+                );
+                status.not_ready("interception is not proven", Some(&detail));
+            }
         }
         status.reasons.extend(disagreements(&status.policy));
         if status.policy.policies == 0 {
@@ -133,6 +152,29 @@ impl Condition {
             status.reasons.push("no TLS is ended: inspected destinations are tunnelled unseen".into());
         }
         status.reasons.extend(self.facts().credentials.iter().cloned());
+    }
+}
+
+impl Condition {
+    /// What keeps the newest files from being in force, or from being read.
+    fn judge_files(&self, status: &mut Status) {
+        let facts = self.facts();
+        match &facts.reload_error {
+            None => {}
+            Some(ReloadError { text, is_unread: false }) => {
+                status.not_ready("the newest files are not in force", Some(text));
+            }
+            Some(ReloadError { text, is_unread: true }) => {
+                status.reasons.push(format!("the newest files cannot be read yet: {text}"));
+            }
+        }
+        if let Some(Unreadable { text, lasts, is_lasting: true }) = &facts.unread {
+            let detail = format!("for {} s: {text}", lasts.as_secs());
+            status.not_ready("files cannot be read", Some(&detail));
+        }
+        if let Some(error) = &facts.trust {
+            status.not_ready("agents do not have the roots that they are to trust", Some(error));
+        }
     }
 }
 
@@ -165,12 +207,14 @@ impl Inspect for Condition {
             uptime_seconds: uptime.as_secs(),
             ready: true,
             reasons: Vec::new(),
+            unready: Vec::new(),
             interception: self.interception(),
             policy: self.policy(),
             listeners: self.listeners.clone(),
             connections: Connections {
                 open: self.gateway.metrics.connections_open(),
-                limit: snapshot.settings.limits.connections as u64,
+                limit: self.connections as u64,
+                configured: snapshot.settings.limits.connections as u64,
             },
             events: Events { written, dropped },
             settings: snapshot.settings.redacted(),

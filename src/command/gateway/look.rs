@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
-use super::condition::{Condition, Facts};
+use super::condition::{Condition, Facts, ReloadError, Unreadable};
 use super::running::{build, problems, show};
 use super::trusting::Trusting;
+use super::unread::{News, Unread};
 use crate::command::check::{self, Checked, Sources};
 use crate::config::watch::Watched;
 use crate::event::{Decision, Event, Kind, Verdict};
@@ -26,21 +27,27 @@ pub(super) struct Look {
     pub(super) sources: Sources,
     pub(super) trusting: Trusting,
     pub(super) condition: Arc<Condition>,
+    /// Files could not be read at the last look: they are looked at again, changed or not. Whether somebody had asked.
+    pub(super) owed: Option<bool>,
+    pub(super) unread: Unread,
 }
 
 impl Look {
     /// `asked` reads everything again, changed or not.
     pub(super) fn once(&mut self, asked: bool) {
         let gateway = Arc::clone(&self.condition.gateway);
-        if self.watched.changed() || asked {
+        let is_changed = self.watched.changed();
+        if is_changed || asked || self.owed.is_some() {
+            let asked = asked || self.owed.take() == Some(true);
             self.reload(&gateway, asked);
         }
         let snapshot = gateway.snapshot();
-        let credentials = problems(&snapshot.credentials.refresh().problems);
+        let credentials = snapshot.credentials.refresh().problems;
         let trust = self.trusting.look(snapshot.settings.trust.as_ref());
+        self.note_unread(&gateway, &credentials, trust.as_ref());
         {
             let mut facts = self.condition.facts();
-            (facts.credentials, facts.trust) = (credentials, trust);
+            (facts.credentials, facts.trust) = (problems(&credentials), trust);
         }
         if snapshot.set_expired(self.condition.age().freshness == Freshness::Expired) {
             gateway.decide_again();
@@ -48,17 +55,52 @@ impl Look {
         snapshot.sweep();
     }
 
+    /// Says for how long anything could not be read, the files of the settings, credentials and roots alike.
+    fn note_unread(&mut self, gateway: &Gateway, credentials: &[Problem], trust: Option<&String>) {
+        let now = Instant::now();
+        let files = self.condition.facts().reload_error.clone().filter(|error| error.is_unread);
+        let credentials = credentials.iter().filter(|problem| problem.unread.is_some());
+        let unread: Vec<String> = (files.map(|error| error.text).into_iter())
+            .chain(credentials.map(ToString::to_string))
+            .chain(trust.cloned())
+            .collect();
+        let (text, news) = (unread.join("; "), self.unread.note(unread.is_empty(), now));
+        let lasts = self.unread.lasts(now);
+        gateway.metrics.files_unread(lasts);
+        match news {
+            None => {}
+            Some(News::Lasting) => {
+                tracing::error!(problems = %text, "files cannot be read; the last good ones stay in force");
+                said(
+                    gateway,
+                    Verdict::Deny,
+                    format!("files cannot be read for {} s: {text}", lasts.as_secs()),
+                );
+            }
+            Some(News::Over) => said(gateway, Verdict::Allow, "all files can be read again".to_owned()),
+        }
+        let is_lasting = self.unread.is_lasting();
+        let unreadable = (!unread.is_empty()).then_some(Unreadable { text, lasts, is_lasting });
+        self.condition.facts().unread = unreadable;
+    }
+
     /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
     fn reload(&mut self, gateway: &Gateway, asked: bool) {
         let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
-        self.watched = watched;
-        match read {
-            Ok(checked) if !asked && self.is_in_force(&checked) => self.refreshed(gateway, &checked),
-            Ok(checked) => match self.take_over(gateway, checked) {
-                Ok(()) => {}
-                Err(problems) => self.failed(gateway, &problems),
-            },
-            Err(problems) => self.failed(gateway, &problems),
+        let before = std::mem::replace(&mut self.watched, watched);
+        let outcome = match read {
+            Ok(checked) if !asked && self.is_in_force(&checked) => {
+                self.refreshed(gateway, &checked);
+                Ok(())
+            }
+            Ok(checked) => self.take_over(gateway, checked),
+            Err(problems) => Err(problems),
+        };
+        if let Err(problems) = outcome {
+            self.watched.keep(before);
+            let is_unread = problems.iter().any(|problem| problem.unread.is_some());
+            self.owed = is_unread.then_some(asked);
+            self.failed(gateway, &problems, is_unread);
         }
     }
 
@@ -81,7 +123,9 @@ impl Look {
 
     fn take_over(&mut self, gateway: &Gateway, checked: Checked) -> Result<(), Vec<Problem>> {
         let (facts, sources) = (Facts::of(&checked), checked.sources.clone());
-        let snapshot = build(checked, &gateway.drain, Some(&gateway.snapshot()))?;
+        let before = gateway.snapshot();
+        let places = before.upstreams.places().clone();
+        let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = problems(&snapshot.credentials.problems());
         gateway.replace(snapshot);
@@ -97,12 +141,18 @@ impl Look {
         Ok(())
     }
 
-    fn failed(&self, gateway: &Gateway, problems: &[Problem]) {
-        let all = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
+    fn failed(&self, gateway: &Gateway, problems: &[Problem], is_unread: bool) {
         gateway.metrics.policy_reloaded(Reload::Failure);
+        let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let error = Some(ReloadError { text, is_unread });
+        // What is tried each second is said once.
+        if is_unread && self.condition.facts().reload_error == error {
+            return;
+        }
+        let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
+        tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
         said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
-        self.condition.facts().reload_error = Some(all);
+        self.condition.facts().reload_error = error;
     }
 }
 

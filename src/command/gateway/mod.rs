@@ -2,6 +2,7 @@
 
 mod addresses;
 mod condition;
+pub(crate) mod descriptors;
 mod look;
 pub(crate) mod outlets;
 mod proving;
@@ -9,6 +10,7 @@ pub(crate) mod running;
 mod search;
 mod sockets;
 mod trusting;
+mod unread;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -9,10 +9,12 @@ use rustix::process::DumpableBehavior;
 use tokio::sync::{Notify, Semaphore};
 
 use super::condition::{Condition, Facts};
+use super::descriptors::{self, Shares};
 use super::look::Look;
 use super::outlets::Outlets;
 use super::sockets::{Bound, BoundDns, bind};
 use super::trusting::Trusting;
+use super::unread::Unread;
 use super::{addresses, search};
 use crate::admin::status::Listener;
 use crate::admin::{self, Inspect};
@@ -32,6 +34,7 @@ use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::proxy::listener;
 use crate::proxy::snapshot::{self, Interception, Snapshot};
+use crate::proxy::upstream::Places;
 use crate::telemetry::label;
 use crate::telemetry::metrics::Metrics;
 use crate::tls::authority::Authority;
@@ -62,6 +65,7 @@ impl Running {
         outlets: Outlets,
     ) -> Result<Self, Vec<Problem>> {
         hide_memory();
+        let shares = share(checked.settings.limits.connections).map_err(|problem| vec![problem])?;
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
         let sinks = outlets.start(workload, &metrics);
@@ -72,7 +76,7 @@ impl Running {
         let (surroundings, sources) = (checked.surroundings, checked.sources.clone());
         let facts = Facts::of(&checked);
         let settings = Arc::new(checked.settings.clone());
-        let snapshot = build(checked, &drain, None)?;
+        let snapshot = build(checked, &drain, None, Places::new(shares.upstreams))?;
         let mut trusting = Trusting::default();
         let facts = Facts {
             credentials: problems(&snapshot.credentials.problems()),
@@ -87,6 +91,7 @@ impl Running {
             started_at: SystemTime::now(),
             listeners: bound.shown(),
             facts: Mutex::new(facts),
+            connections: shares.connections,
             proving: settings.listeners.transparent.as_ref().map(|_| Arc::default()),
         });
         let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
@@ -94,7 +99,17 @@ impl Running {
         running.serve(bound, &settings)?;
         let condition = Arc::clone(&running.condition);
         let config = config.to_owned();
-        running.look_each_second(Look { config, watched, surroundings, sources, trusting, condition });
+        let (owed, unread) = (None, Unread::default());
+        running.look_each_second(Look {
+            config,
+            watched,
+            surroundings,
+            sources,
+            trusting,
+            condition,
+            owed,
+            unread,
+        });
         Ok(running)
     }
 
@@ -123,7 +138,7 @@ impl Running {
     }
 
     fn serve(&self, bound: Bound, settings: &Settings) -> Result<(), Vec<Problem>> {
-        let places = Arc::new(Semaphore::new(settings.limits.connections));
+        let places = Arc::new(Semaphore::new(self.condition.connections));
         for (listener, way, _) in bound.ways {
             let accepting = listener::accept(Arc::clone(&self.gateway), listener, way, Arc::clone(&places));
             self.gateway.drain.spawn(accepting);
@@ -213,11 +228,26 @@ pub(super) fn problems(found: &[Problem]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
+/// Takes all file descriptors that the system gives, and says where they are too few for the settings.
+fn share(wanted: usize) -> Result<Shares, Problem> {
+    let all = descriptors::raise();
+    let shares = descriptors::share(all, wanted)?;
+    if shares.connections < wanted {
+        tracing::warn!(
+            descriptors = all,
+            connections = shares.connections,
+            "limits.connections is cut: there are too few file descriptors for {wanted}; raise the hard limit"
+        );
+    }
+    Ok(shares)
+}
+
 /// The snapshot of what was read.
 pub(super) fn build(
     checked: Checked,
     drain: &Drain,
     before: Option<&Snapshot>,
+    places: Places,
 ) -> Result<Snapshot, Vec<Problem>> {
     let Checked { mut settings, policy, gate, upstream_tls, .. } = checked;
     if let Some(before) = before {
@@ -250,7 +280,8 @@ pub(super) fn build(
         credentials,
         tls: Arc::new(upstream_tls),
         proxy_credentials,
-        own: addresses::own(),
+        own: addresses::own().map_err(|problem| vec![problem])?,
+        places,
     };
     let snapshot = Snapshot::new(parts, drain.clone());
     let now = SystemTime::now();

@@ -12,6 +12,7 @@ use crate::config::source;
 use crate::config::trust::{OwnRoots, TrustSettings};
 use crate::config::watch::Watched;
 use crate::pod::{ADDED_FILE, BUNDLE_FILE, JAVA_FILE, JAVA_PASSWORD};
+use crate::problem::is_passing;
 use crate::tls::java;
 
 /// Everybody may read what is written, nobody may change it.
@@ -39,25 +40,31 @@ impl Trusting {
             *self = Self::default();
             return None;
         };
-        let containers = settings.containers();
+        let containers = match settings.containers() {
+            Ok(containers) => containers,
+            Err(error) => return self.failed(format!("the roots of containers cannot be listed: {error}")),
+        };
         if self.error.is_none() && self.seen.as_mut().is_some_and(|seen| seen.is_of(settings, &containers)) {
             return None;
         }
         // Looked at before they are read, so that no change in between is missed.
         let watched = Watched::new(files(settings, &containers));
         let error = write(settings, &containers).err();
-        match &error {
-            None => {
-                tracing::info!(directory = %settings.directory.display(), "the roots for agents are written")
-            }
-            Some(error) if self.error.as_ref() != Some(error) => {
-                tracing::error!(%error, "agents do not have the roots that they are to trust");
-            }
-            Some(_) => {}
-        }
         self.seen = Some(Seen { settings: settings.clone(), containers, watched });
-        self.error.clone_from(&error);
-        error
+        if let Some(error) = error {
+            return self.failed(error);
+        }
+        tracing::info!(directory = %settings.directory.display(), "the roots for agents are written");
+        self.error = None;
+        None
+    }
+
+    /// Remembers why there are no roots, so that the next look tries again.
+    fn failed(&mut self, error: String) -> Option<String> {
+        if self.error.as_ref() != Some(&error) {
+            tracing::error!(%error, "agents do not have the roots that they are to trust");
+        }
+        self.error.insert(error).clone().into()
     }
 }
 
@@ -79,7 +86,7 @@ fn write(settings: &TrustSettings, containers: &[OwnRoots]) -> Result<(), String
     if certificates(&posterns).flatten().next().is_none() {
         return Err(format!("{}: holds no certificate", settings.roots.display()));
     }
-    let system = System::read();
+    let system = System::read().map_err(|problem| problem.to_string())?;
     if system.path.is_none() {
         tracing::warn!(
             "this image has no bundle of roots: agents trust what they brought along and Postern's alone, and no \
@@ -88,18 +95,22 @@ fn write(settings: &TrustSettings, containers: &[OwnRoots]) -> Result<(), String
     }
     write_three(&settings.directory, &system, "", &posterns)?;
     for OwnRoots { container, files } in containers {
-        let own = own_roots(container, files, &system, &posterns);
+        let own = own_roots(container, files, &system, &posterns)?;
         write_three(&settings.directory.join(container), &system, &own, &posterns)?;
     }
     Ok(())
 }
 
 /// The roots of one container, without those that are no roots: whoever brought them is not held up by them.
-fn own_roots(container: &str, files: &[PathBuf], system: &System, posterns: &str) -> String {
+///
+/// # Errors
+/// A file is there and cannot be read now: it is tried again.
+fn own_roots(container: &str, files: &[PathBuf], system: &System, posterns: &str) -> Result<String, String> {
     let mut added = Added::beside(system, posterns);
     for file in files {
         let file_name = file.display();
         match source::read_text(file, MAX_BYTES) {
+            Err(problem) if problem.unread.is_some_and(is_passing) => return Err(problem.to_string()),
             Err(problem) => tracing::warn!(container, %problem, "roots of a container are left out"),
             Ok(text) => match added.take(&text).unfit {
                 0 => {}
@@ -107,7 +118,7 @@ fn own_roots(container: &str, files: &[PathBuf], system: &System, posterns: &str
             },
         }
     }
-    added.pem
+    Ok(added.pem)
 }
 
 /// The bundle, what is added to a client's own, and the bundle for Java.

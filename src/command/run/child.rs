@@ -9,6 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::command::gateway::descriptors::as_started;
+
 /// What a shell answers for a command that cannot be started.
 pub(super) const NOT_STARTED: u8 = 127;
 /// What a shell adds to the signal that ended a command.
@@ -39,7 +41,7 @@ impl Signals {
 /// Starts the command with these variables over its environment. It has this process's standard streams.
 pub(super) fn start(command: &[OsString], variables: Vec<(OsString, OsString)>) -> std::io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
-    Command::new(program).args(arguments).envs(variables).spawn()
+    as_started(|| Command::new(program).args(arguments).envs(variables).spawn())
 }
 
 /// Waits for the command's end, handing SIGTERM and SIGHUP on to it. Answers the exit status that stands for it.

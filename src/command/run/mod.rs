@@ -144,7 +144,8 @@ impl Prepared {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
-        let trusted = Trusted::collect(&own, &surroundings::variable);
+        let trusted = Trusted::collect(&own, &surroundings::variable)
+            .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         for file in &trusted.files {
             say(&format!("the roots of {} are trusted, as your environment says", file.display()));
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::environment::{ADDED_ROOTS, BUNDLES};
 use crate::command::roots::{Added, MAX_BYTES, System};
 use crate::config::source;
+use crate::problem::Problem;
 
 /// PEM texts.
 pub(super) struct Trusted {
@@ -21,11 +22,14 @@ pub(super) struct Trusted {
 
 impl Trusted {
     /// `own` is the PEM of Postern's CA.
-    pub(super) fn collect(own: &str, variable: &dyn Fn(&str) -> Option<String>) -> Self {
-        let system = System::read();
+    ///
+    /// # Errors
+    /// The system's bundle cannot be read now.
+    pub(super) fn collect(own: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problem> {
+        let system = System::read()?;
         let (users, files) = users(&system, own, variable);
         let added = format!("{users}{}\n", own.trim_end());
-        Self { bundle: format!("{}\n{added}", system.pem.trim_end()), added, users, files }
+        Ok(Self { bundle: format!("{}\n{added}", system.pem.trim_end()), added, users, files })
     }
 }
 
@@ -81,7 +85,7 @@ mod tests {
             };
             Some(file.to_str().unwrap().to_owned())
         };
-        let trusted = Trusted::collect(&own, &variable);
+        let trusted = Trusted::collect(&own, &variable).unwrap();
         let count = |text: &str| certificates(text).count();
         assert_eq!((count(&trusted.users), count(&trusted.added)), (1, 2));
         assert_eq!(certificates(&trusted.users).next(), certificates(&corp).next());

@@ -1,7 +1,7 @@
 //! Makes a connection: a name is resolved here, every address is judged, and only then dialled.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +11,14 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::places::{Place, Places};
 use super::socket::Socket;
 use super::{CorporateProxy, Origin};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
 use crate::policy::destination::Ruling;
 use crate::policy::name::{DnsName, Host};
+use crate::problem::is_passing;
 use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::readahead::ReadAhead;
 use crate::tls::roots::{Alpn, UpstreamTls};
@@ -47,27 +49,33 @@ pub(crate) struct Dialer {
     pub(crate) tls: Arc<UpstreamTls>,
     pub(crate) proxy: Option<CorporateProxy>,
     pub(crate) timeout: Duration,
+    pub(crate) places: Places,
+}
+
+/// A connection that was made, with its place.
+pub(crate) struct Dialled {
+    pub(crate) tcp: TcpStream,
+    pub(crate) place: Place,
 }
 
 impl Dialer {
     /// A TCP connection to the route, through the corporate proxy where there is one.
-    pub(crate) async fn tcp(&self, policy: &Policy, route: Route<'_>) -> Result<TcpStream, Stop> {
+    pub(crate) async fn tcp(&self, policy: &Policy, route: Route<'_>, place: Place) -> Result<Dialled, Stop> {
         let deadline = Instant::now() + self.timeout;
         let fixed = self.fixed(route.host);
         if let Some(proxy) = self.proxy_for(route.host) {
             if let Host::Ip(ip) = route.host {
                 self.judge(policy, *ip, route.port)?;
             }
-            return proxy.connect(route, deadline).await;
+            return proxy.connect(route, deadline, place, &self.places).await;
         }
         let addresses = match (route.host, fixed) {
             (_, Some((ip, port))) => vec![SocketAddr::new(ip, port.unwrap_or(route.port))],
             (Host::Ip(ip), None) => vec![SocketAddr::new(*ip, route.port)],
-            (Host::Name(name), None) => resolve(name.as_str(), route.port, deadline).await?,
+            (Host::Name(name), None) => resolve(name.as_str(), route.port, deadline, &self.places).await?,
         };
         let allowed = self.allowed(policy, &addresses)?;
-        let tcp = connect_any(&allowed, deadline).await?;
-        Ok(tcp)
+        Ok(connect_any(&allowed, deadline, place, &self.places).await?)
     }
 
     /// TLS to an origin, its certificate verified for the origin's name.
@@ -75,7 +83,7 @@ impl Dialer {
         &self,
         origin: &Origin,
         alpn: Alpn,
-        tcp: TcpStream,
+        dialled: Dialled,
     ) -> Result<TlsStream<ReadAhead<Socket>>, Stop> {
         let name = match &origin.host {
             Host::Name(name) => ServerName::try_from(name.as_str().to_owned()).map_err(|_| {
@@ -84,7 +92,7 @@ impl Dialer {
             Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
         };
         let config = self.tls.client_config(&origin.host, alpn);
-        let handshake = TlsConnector::from(config).connect(name, ReadAhead::new(Socket::new(tcp)));
+        let handshake = TlsConnector::from(config).connect(name, ReadAhead::new(Socket::new(dialled)));
         match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok(tls)) => Ok(tls),
             Ok(Err(error)) => Err(Failure::handshake(&error).into()),
@@ -141,23 +149,42 @@ const HOSTS: &str = "/etc/hosts";
 
 /// Asks the hosts file, then the system's resolver. The name is complete: resolv.conf's search domains, which could
 /// lead it elsewhere, stay out of it by the dot at its end.
-pub(super) async fn resolve(name: &str, port: u16, deadline: Instant) -> Result<Vec<SocketAddr>, Failure> {
-    let hosts = tokio::fs::read_to_string(HOSTS).await.unwrap_or_default();
+pub(super) async fn resolve(
+    name: &str,
+    port: u16,
+    deadline: Instant,
+    places: &Places,
+) -> Result<Vec<SocketAddr>, Failure> {
+    let name = name.to_owned();
+    let asking = async {
+        let place = places.lookup().await;
+        // The place is held until the system has answered, which nothing can cut short.
+        let looking = move || (look_up(&name, port), place);
+        tokio::task::spawn_blocking(looking).await.map_or_else(|_| Err(unresolved()), |(found, _)| found)
+    };
+    timeout_at(deadline, asking).await.unwrap_or_else(|_| {
+        Err(Failure::new(Class::ConnectTimeout, "the upstream's name was not resolved in time"))
+    })
+}
+
+fn look_up(name: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+    let hosts = match std::fs::read_to_string(HOSTS) {
+        // It may list the name: to ask elsewhere instead could lead to another machine.
+        Err(error) if is_passing(error.kind()) => return Err(unresolved()),
+        read => read.unwrap_or_default(),
+    };
     let known: Vec<_> = listed(&hosts, name).map(|ip| SocketAddr::new(ip, port)).take(ADDRESSES).collect();
     if !known.is_empty() {
         return Ok(known);
     }
-    let absolute = format!("{name}.");
-    match timeout_at(deadline, tokio::net::lookup_host((absolute.as_str(), port))).await {
-        Ok(found) => {
-            let found: Vec<_> = found.into_iter().flatten().take(ADDRESSES).collect();
-            if found.is_empty() {
-                return Err(Failure::new(Class::Resolve, "the upstream's name cannot be resolved"));
-            }
-            Ok(found)
-        }
-        Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream's name was not resolved in time")),
-    }
+    let asked = (format!("{name}."), port);
+    let found: Vec<_> =
+        (asked.0.as_str(), asked.1).to_socket_addrs().into_iter().flatten().take(ADDRESSES).collect();
+    if found.is_empty() { Err(unresolved()) } else { Ok(found) }
+}
+
+fn unresolved() -> Failure {
+    Failure::new(Class::Resolve, "the upstream's name cannot be resolved")
 }
 
 /// The addresses of a name in a hosts file (hosts(5)): an address, then names, then perhaps a comment.
@@ -169,26 +196,31 @@ fn listed<'a>(hosts: &'a str, name: &'a str) -> impl Iterator<Item = IpAddr> + '
     })
 }
 
-/// Connects to the first address that answers; a silent one does not hold up the next for long.
-pub(super) async fn connect_any(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, Failure> {
+/// Connects to the first address that answers; a silent one does not hold up the next for long. Each attempt has a place
+/// of its own: where no second one is free, the next address waits for an attempt that fails.
+pub(super) async fn connect_any(
+    addresses: &[SocketAddr],
+    deadline: Instant,
+    place: Place,
+    places: &Places,
+) -> Result<Dialled, Failure> {
+    if let [address] = addresses {
+        return single(*address, deadline, place).await;
+    }
     let mut attempts = tokio::task::JoinSet::new();
-    let mut rest = addresses.iter().copied();
-    let mut last = None;
+    let mut rest = addresses.iter().copied().peekable();
+    let (mut own, mut last) = (Some(place), None);
     loop {
-        let next = rest.next();
-        if let Some(address) = next {
-            if addresses.len() == 1 {
-                return single(address, deadline).await;
-            }
-            attempts.spawn(single(address, deadline));
+        let place = rest.peek().and_then(|_| own.take().or_else(|| places.spare()));
+        if let Some((place, address)) = place.and_then(|place| Some((place, rest.next()?))) {
+            attempts.spawn(single(address, deadline, place));
         }
-        let wait = if next.is_some() { Instant::now() + ATTEMPT } else { deadline };
-        match timeout_at(wait.min(deadline), attempts.join_next()).await {
-            Ok(Some(Ok(Ok(tcp)))) => return Ok(tcp),
+        let wait = if rest.peek().is_some() { deadline.min(Instant::now() + ATTEMPT) } else { deadline };
+        match timeout_at(wait, attempts.join_next()).await {
+            Ok(Some(Ok(Ok(dialled)))) => return Ok(dialled),
             Ok(Some(Ok(Err(failure)))) => last = Some(failure),
             Ok(Some(Err(_))) => {}
-            Ok(None) if next.is_none() => break,
-            Ok(None) => {}
+            Ok(None) => break,
             Err(_) if Instant::now() >= deadline => break,
             Err(_) => {}
         }
@@ -196,11 +228,11 @@ pub(super) async fn connect_any(addresses: &[SocketAddr], deadline: Instant) -> 
     Err(last.unwrap_or_else(|| Failure::new(Class::ConnectTimeout, "the upstream did not accept in time")))
 }
 
-async fn single(address: SocketAddr, deadline: Instant) -> Result<TcpStream, Failure> {
+async fn single(address: SocketAddr, deadline: Instant, place: Place) -> Result<Dialled, Failure> {
     match timeout_at(deadline, TcpStream::connect(address)).await {
         Ok(Ok(tcp)) => {
             crate::proxy::listener::tune(&tcp);
-            Ok(tcp)
+            Ok(Dialled { tcp, place })
         }
         Ok(Err(error)) => Err(Failure::connect(&error)),
         Err(_) => Err(Failure::new(Class::ConnectTimeout, "the upstream did not accept in time")),

@@ -3,6 +3,7 @@
 mod dial;
 mod h1;
 mod h2;
+mod places;
 mod pool;
 mod socket;
 mod through_proxy;
@@ -18,12 +19,12 @@ use std::time::Duration;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-pub(crate) use dial::Dialer;
 use dial::Route;
+pub(crate) use dial::{Dialer, Dialled};
 pub(crate) use h1::ResponseBody as H1Body;
+pub(crate) use places::{LOOKUPS, Places};
 pub(crate) use pool::{Key, Pool, User};
 use socket::Socket;
 pub(crate) use through_proxy::CorporateProxy;
@@ -257,8 +258,18 @@ impl Upstreams {
     }
 
     /// A connection whose bytes nobody reads here.
-    pub(crate) async fn tunnel(&self, policy: &Policy, host: &Host, port: u16) -> Result<TcpStream, Stop> {
-        self.dialer.tcp(policy, Route { host, port }).await
+    pub(crate) async fn tunnel(&self, policy: &Policy, host: &Host, port: u16) -> Result<Dialled, Stop> {
+        self.dial(policy, Route { host, port }).await
+    }
+
+    async fn dial(&self, policy: &Policy, route: Route<'_>) -> Result<Dialled, Stop> {
+        let place = self.dialer.places.take(self.dialer.timeout, || self.pool.make_room()).await?;
+        self.dialer.tcp(policy, route, place).await
+    }
+
+    /// The places that its connections share with those of every other snapshot.
+    pub(crate) fn places(&self) -> &Places {
+        &self.dialer.places
     }
 
     /// Whether a tunnel that was made may stay open, as far as its address goes.
@@ -278,7 +289,7 @@ impl Upstreams {
 
     /// A new connection. `h2`: offer it. An upstream that takes nothing else gets it offered all the same.
     async fn connect(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<(Stream, Speaks), Stop> {
-        let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
+        let tcp = self.dial(policy, Route::to(origin)).await?;
         if !origin.tls {
             let speaks = if h2 { Speaks::H2 } else { Speaks::H1 };
             return Ok((Stream::Plain(Socket::new(tcp)), speaks));
@@ -286,7 +297,7 @@ impl Upstreams {
         let alpn = if h2 { Alpn::H2OrH1 } else { Alpn::H1 };
         let (tls, only_h2) = match self.dialer.tls(origin, alpn, tcp).await {
             Err(Stop::Failed(Failure { class: Class::NoProtocol, .. })) if !h2 => {
-                let tcp = self.dialer.tcp(policy, Route::to(origin)).await?;
+                let tcp = self.dial(policy, Route::to(origin)).await?;
                 (self.dialer.tls(origin, Alpn::H2OrH1, tcp).await?, true)
             }
             tls => (tls?, false),

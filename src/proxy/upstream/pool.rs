@@ -106,6 +106,12 @@ impl Pool {
         state.sweep(self.0.idle_for);
     }
 
+    /// Drops every connection that waits, whose descriptors others need; what flows flows on.
+    pub(crate) fn make_room(&self) {
+        let mut state = self.state();
+        *state = State { closed: state.closed, ..State::default() };
+    }
+
     /// Drops every idle connection and keeps none from now on.
     pub(crate) fn close(&self) {
         let mut state = self.state();

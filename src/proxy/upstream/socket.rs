@@ -7,16 +7,20 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::dial::Dialled;
+use super::places::Place;
+
 /// An upstream may answer before it has read the whole request (413, 401), and close. The writes that fail then are
 /// swallowed, so that the answer is read; if there is none, the read side says that the connection is gone.
 pub(crate) struct Socket {
     tcp: TcpStream,
     deaf: bool,
+    _place: Place,
 }
 
 impl Socket {
-    pub(crate) fn new(tcp: TcpStream) -> Self {
-        Self { tcp, deaf: false }
+    pub(crate) fn new(Dialled { tcp, place }: Dialled) -> Self {
+        Self { tcp, deaf: false, _place: place }
     }
 
     fn swallow(&mut self, written: io::Result<usize>, offered: usize) -> io::Result<usize> {

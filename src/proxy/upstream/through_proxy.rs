@@ -10,7 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use zeroize::Zeroizing;
 
 use super::Route;
-use super::dial::{connect_any, resolve};
+use super::dial::{Dialled, connect_any, resolve};
+use super::places::{Place, Places};
 use crate::config::upstream::UpstreamProxy;
 use crate::policy::name::Host;
 use crate::proxy::error::{Class, Failure, Stop};
@@ -38,18 +39,24 @@ impl CorporateProxy {
     }
 
     /// A connection to the route through the proxy. The proxy resolves the name.
-    pub(crate) async fn connect(&self, route: Route<'_>, deadline: Instant) -> Result<TcpStream, Stop> {
+    pub(crate) async fn connect(
+        &self,
+        route: Route<'_>,
+        deadline: Instant,
+        place: Place,
+        places: &Places,
+    ) -> Result<Dialled, Stop> {
         let addresses: Vec<SocketAddr> = match &self.settings.host {
             Host::Ip(ip) => vec![SocketAddr::new(*ip, self.settings.port)],
-            Host::Name(name) => resolve(name.as_str(), self.settings.port, deadline).await?,
+            Host::Name(name) => resolve(name.as_str(), self.settings.port, deadline, places).await?,
         };
-        let mut tcp = connect_any(&addresses, deadline).await?;
+        let mut dialled = connect_any(&addresses, deadline, place, places).await?;
         let exchange = async {
-            tcp.write_all(self.request(route).as_bytes()).await?;
-            read_head(&mut tcp).await
+            dialled.tcp.write_all(self.request(route).as_bytes()).await?;
+            read_head(&mut dialled.tcp).await
         };
         match timeout_at(deadline, exchange).await {
-            Ok(Ok(Some(status))) if (200..300).contains(&status) => Ok(tcp),
+            Ok(Ok(Some(status))) if (200..300).contains(&status) => Ok(dialled),
             Ok(Ok(Some(status))) => {
                 let message = format!("the upstream proxy refused the connection with status {status}");
                 Err(Failure::new(Class::Proxy, message).into())
