@@ -2,6 +2,7 @@
 
 mod id;
 mod inference;
+mod repeat;
 mod trace;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use crate::policy::RuleId;
 
 pub use id::{Id, Timestamp};
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
+pub use repeat::{ByRule, Equal};
 pub use trace::TraceParent;
 
 /// The version of the envelope's shape, its `apiVersion`.
@@ -31,6 +33,9 @@ pub struct Event {
     pub sequence: u64,
     /// How many equal happenings this event stands for.
     pub count: u64,
+    /// When the last of them was, where it stands for several; the first was at `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
     pub kind: Kind,
     pub direction: Direction,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +79,7 @@ impl Event {
             time: id.time(),
             sequence: 0,
             count: 1,
+            last: None,
             kind,
             direction: Direction::Outbound,
             session: None,
@@ -98,7 +104,7 @@ impl Event {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum Kind {
     Connection,
     Request,
@@ -161,12 +167,24 @@ pub struct Http {
     pub version: &'static str,
 }
 
+/// The longest path and method that an event has, in bytes.
+const PATH: usize = 2 << 10;
+const METHOD: usize = 64;
+
 impl Http {
     /// The head of a request that has no answer yet. The query is cut off.
     pub fn request(method: &http::Method, target: &str, version: http::Version) -> Self {
-        let path = target.split(['?', '#']).next().unwrap_or_default().to_owned();
+        let path = shortened(target.split(['?', '#']).next().unwrap_or_default(), PATH).into_owned();
         Self { method: method_word(method), path, status: None, version: version_word(version) }
     }
+}
+
+/// A text of an agent's choice, which may be as long as a head, up to so many bytes; `…` where it was cut.
+fn shortened(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(bytes)]))
 }
 
 /// Only a method that no RFC names costs an allocation.
@@ -175,7 +193,7 @@ fn method_word(method: &http::Method) -> Cow<'static, str> {
     let word = method.as_str();
     match KNOWN.iter().find(|known| **known == word) {
         Some(known) => Cow::Borrowed(known),
-        None => Cow::Owned(word.to_owned()),
+        None => Cow::Owned(shortened(word, METHOD).into_owned()),
     }
 }
 
@@ -408,6 +426,16 @@ mod tests {
             let http = Http::request(&http::Method::GET, target, http::Version::HTTP_11);
             assert_eq!(http.path, "/a", "{target}");
         }
+    }
+
+    #[test]
+    fn a_path_or_a_method_of_any_length_makes_no_long_event() {
+        let method = http::Method::from_bytes("M".repeat(9_000).as_bytes()).unwrap();
+        let path = format!("/{}", "a".repeat(60_000));
+        let http = Http::request(&method, &path, http::Version::HTTP_11);
+        assert_eq!((http.path.len(), http.method.len()), (PATH + 3, METHOD + 3));
+        assert!(http.path.ends_with("a…") && http.method.ends_with("M…"));
+        assert_eq!(Http::request(&method, &path[..PATH], http::Version::HTTP_11).path, path[..PATH]);
     }
 
     #[test]

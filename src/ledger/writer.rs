@@ -3,10 +3,12 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TryRecvError;
 
+use super::repeats::Repeats;
 use super::{CAPACITY, HIGH_WATER, Shared, Sink, fresh_id};
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::telemetry::label::Dropped;
@@ -26,6 +28,7 @@ pub(super) struct Writer {
     sequence: u64,
     /// How many events that found no place have been said.
     drops_said: u64,
+    repeats: Repeats,
 }
 
 impl Writer {
@@ -36,7 +39,7 @@ impl Writer {
         shared: Arc<Shared>,
     ) -> Self {
         let outlets = sinks.into_iter().map(Outlet::new).collect();
-        Self { queue, outlets, workload, shared, sequence: 0, drops_said: 0 }
+        Self { queue, outlets, workload, shared, sequence: 0, drops_said: 0, repeats: Repeats::default() }
     }
 
     /// Writes until every handle is gone, or one asked for the end, and nothing is left.
@@ -45,13 +48,15 @@ impl Writer {
         let shared = Arc::clone(&self.shared);
         let _ended = shared.ended.drop_guard_ref();
         let mut batch = Vec::with_capacity(BATCH);
-        while self.queue.blocking_recv_many(&mut batch, BATCH) > 0 {
+        while self.receive(&mut batch) {
+            let now = Instant::now();
             for event in batch.drain(..) {
                 match event {
-                    Some(event) => self.write(event),
+                    Some(event) => self.take(event, now),
                     None => self.queue.close(),
                 }
             }
+            self.say_repeats(now);
             self.say_drops();
             if self.queue.capacity() >= CAPACITY - HIGH_WATER {
                 self.shared.relieved.notify_waiters();
@@ -63,10 +68,52 @@ impl Writer {
                 }
             }
         }
+        self.write_repeats();
         self.flush();
         for outlet in &mut self.outlets {
             outlet.close(&self.shared);
         }
+    }
+
+    /// Waits for events, or until what was counted is due. Answers whether more may come.
+    fn receive(&mut self, batch: &mut Vec<Option<Event>>) -> bool {
+        let Some(due) = self.repeats.due() else {
+            return self.queue.blocking_recv_many(batch, BATCH) > 0;
+        };
+        loop {
+            match self.queue.try_recv() {
+                Ok(event) => batch.push(event),
+                Err(TryRecvError::Disconnected) => return !batch.is_empty(),
+                Err(TryRecvError::Empty) if batch.is_empty() && Instant::now() < due => {
+                    std::thread::sleep(GATHER);
+                }
+                Err(TryRecvError::Empty) => return true,
+            }
+            if batch.len() >= BATCH {
+                return true;
+            }
+        }
+    }
+
+    /// Writes an event, unless it is a refusal that is counted.
+    fn take(&mut self, event: Event, now: Instant) {
+        if !event.is_refusal() {
+            return self.write(event);
+        }
+        self.say_repeats(now);
+        if let Some(event) = self.repeats.take(event, now) {
+            self.write(event);
+        }
+    }
+
+    fn say_repeats(&mut self, now: Instant) {
+        if self.repeats.is_over(now) {
+            self.write_repeats();
+        }
+    }
+
+    fn write_repeats(&mut self) {
+        self.repeats.end().into_iter().for_each(|event| self.write(event));
     }
 
     fn write(&mut self, mut event: Event) {
@@ -115,7 +162,7 @@ impl Outlet {
     }
 
     fn write(&mut self, event: &Event, shared: &Shared) {
-        self.held += 1;
+        self.held += event.count;
         if let Err(error) = self.sink.write(event) {
             self.failed(&error, shared);
         }

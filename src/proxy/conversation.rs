@@ -92,6 +92,7 @@ impl Conversation {
             match asked {
                 Asked::GoesOn(message) => to.write_all(&encode(&message, Some(mask()?))).await?,
                 Asked::Refused(message) => {
+                    self.session.pace.refused(&self.session.gateway.drain).await;
                     if let Some(message) = message {
                         shared.say(&Message::Text(message)).await?;
                     }

@@ -46,9 +46,12 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
             socket.go_on(record);
             response
         }
-        // Over HTTP/2 hyper would send the text, and the agent reset the stream.
-        Err(stop) if is_head => exchange.stopped(&stop, &mut record).map(|_| Body::own("")),
-        Err(stop) => exchange.stopped(&stop, &mut record),
+        Err(stop) => {
+            let response = exchange.stopped(&stop, &mut record);
+            exchange.rest(&stop, &mut record).await;
+            // Over HTTP/2 hyper would send the text, and the agent reset the stream.
+            if is_head { response.map(|_| Body::own("")) } else { response }
+        }
     }
 }
 
@@ -307,6 +310,21 @@ impl Exchange<'_> {
         response.body_mut().rewriting().scrubbing(&mut head, needles, limits)?;
         *response.headers_mut() = head;
         Ok(response)
+    }
+
+    /// Waits before a refusal is said, where there were many on this connection. Nothing of the request is held
+    /// meanwhile.
+    async fn rest(&mut self, stop: &Stop, record: &mut Record) {
+        match stop {
+            Stop::Denied(refusal) if !refusal.close => {}
+            Stop::Denied(_) | Stop::Failed(_) => return,
+        }
+        if self.session.speaks == Speaks::H2 {
+            // Over HTTP/1 its end tells hyper what to do with the rest of the connection.
+            self.incoming = None;
+        }
+        record.forget();
+        self.session.pace.refused(&self.session.gateway.drain).await;
     }
 
     /// Says why the request goes no further. What of its body still comes is read when the connection closes.

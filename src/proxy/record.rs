@@ -293,6 +293,12 @@ impl Record {
         id
     }
 
+    /// All has been said of the exchange: what was kept for it goes.
+    pub(crate) fn forget(&mut self) {
+        self.provider = None;
+        self.transforms = Vec::new();
+    }
+
     /// The upstream could not be used. Answers the id of the event that says so.
     pub(crate) fn failed(&mut self, failure: &Failure) -> Id {
         let (status, label) = failure.class.shows();

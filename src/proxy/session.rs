@@ -19,6 +19,7 @@ use super::Gateway;
 use super::error::Stop;
 use super::exchange::exchange;
 use super::framed::{End, Framed};
+use super::pace::Pace;
 use super::upstream::{Origin, Speaks};
 use crate::config::Settings;
 use crate::event::{self, Event, Id, Kind, Verdict};
@@ -36,6 +37,7 @@ pub(crate) struct Session {
     /// Every request is answered with this: the connection was ended here only to say so.
     pub(crate) doomed: Option<Stop>,
     pub(crate) activity: Arc<Activity>,
+    pub(crate) pace: Pace,
     /// What the connection becomes once HTTP is over: a WebSocket.
     pub(crate) continuation: Mutex<Option<Continuation>>,
 }
@@ -196,6 +198,7 @@ impl Session {
             speaks: Speaks::H1,
             doomed: None,
             activity: Activity::new(),
+            pace: Pace::default(),
             continuation: Mutex::default(),
         }
     }

@@ -1,14 +1,18 @@
 //! Logs for people, on standard error: standard output carries events alone.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use tracing::Level;
+use tracing::callsite::Identifier;
 use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::writer::OptionalWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -39,8 +43,56 @@ where
     let filter = Targets::new()
         .with_default(LevelFilter::WARN.min(LevelFilter::from_level(level)))
         .with_target(env!("CARGO_CRATE_NAME"), level);
+    let writer = Bounded { writer, places: Mutex::default() };
     let lines = tracing_subscriber::fmt::layer().compact().with_ansi(false).with_writer(writer);
     tracing_subscriber::registry().with(lines.with_filter(filter))
+}
+
+/// So many lines of one place in the code are written in a second. An agent can cause more (by upstreams that fail, by
+/// handshakes that break off), and they would push the events out of the container's log, which has both. What the
+/// lines say stands in events too.
+const LINES: u32 = 50;
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Counts the lines of each place. Places are few, and no input makes more of them.
+struct Bounded<W> {
+    writer: W,
+    places: Mutex<HashMap<Identifier, Lines>>,
+}
+
+/// The lines of one place in the second that began then.
+struct Lines {
+    began: Instant,
+    count: u32,
+}
+
+impl Lines {
+    /// Whether another one is written.
+    fn take(&mut self, now: Instant) -> bool {
+        if now.duration_since(self.began) >= WINDOW {
+            *self = Self { began: now, count: 0 };
+        }
+        self.count = self.count.saturating_add(1);
+        self.count <= LINES
+    }
+}
+
+impl<'writer, W: MakeWriter<'writer>> MakeWriter<'writer> for Bounded<W> {
+    type Writer = OptionalWriter<W::Writer>;
+
+    fn make_writer(&'writer self) -> Self::Writer {
+        OptionalWriter::some(self.writer.make_writer())
+    }
+
+    fn make_writer_for(&'writer self, place: &Metadata<'_>) -> Self::Writer {
+        let now = Instant::now();
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.entry(place.callsite()).or_insert(Lines { began: now, count: 0 }).take(now) {
+            OptionalWriter::some(self.writer.make_writer_for(place))
+        } else {
+            OptionalWriter::none()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +132,32 @@ mod tests {
         assert!(said_at(Level::INFO).contains("started"));
         assert!(said_at(Level::DEBUG).contains(r#"dialling host="a.example""#));
         assert!(!said_at(Level::ERROR).contains("odd frame"));
+    }
+
+    #[test]
+    fn one_place_writes_so_many_lines_and_silences_no_other() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone()), || {
+            for number in 0..10_000 {
+                tracing::warn!(number, "the upstream cannot be reached");
+            }
+            tracing::warn!("another one");
+        });
+        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let lines = said.lines().filter(|line| line.contains("cannot be reached")).count();
+        assert!((50..5_000).contains(&lines), "{lines} lines");
+        assert!(said.contains("another one"));
+    }
+
+    #[test]
+    fn a_place_may_go_on_after_a_second() {
+        let now = Instant::now();
+        let mut lines = Lines { began: now, count: 0 };
+        for line in 0..100 {
+            assert_eq!(lines.take(now), line < 50);
+        }
+        assert!(lines.take(now + WINDOW));
     }
 
     #[test]

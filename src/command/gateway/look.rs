@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
+
+use tokio::time::Instant;
 
 use super::condition::{Condition, Facts, ReloadError, Unreadable};
 use super::running::{build, problems, show};

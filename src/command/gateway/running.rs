@@ -233,7 +233,8 @@ fn share(wanted: usize) -> Result<Shares, Problem> {
     let all = descriptors::raise();
     let shares = descriptors::share(all, wanted)?;
     if shares.connections < wanted {
-        tracing::warn!(
+        // A default that is cut is no mistake of anybody's: `postern run` shows warnings alone.
+        tracing::info!(
             descriptors = all,
             connections = shares.connections,
             "limits.connections is cut: there are too few file descriptors for {wanted}; raise the hard limit"
@@ -312,4 +313,53 @@ pub(super) fn one_line(file: &Path) -> Result<String, Problem> {
 fn socket(settings: &Settings) -> Option<&Path> {
     let usual = Path::new(STATUS_SOCKET);
     settings.admin.socket.as_deref().or_else(|| usual.parent().is_some_and(Path::is_dir).then_some(usual))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::command::check;
+    use crate::tls::gate::Surroundings;
+
+    const POLICY: &str = "{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {name: p, namespace: n}, \
+        spec: {destinations: []}}";
+
+    async fn started(place: &Path) -> Running {
+        let settings = "policy: {path: policy.yaml}\ninterception: {mode: Off}\nadmin: {address: '127.0.0.1:0'}\n\
+            listeners: {explicit: {address: '127.0.0.1:0'}}\n";
+        let config = place.join("settings.yaml");
+        fs::write(&config, settings).unwrap();
+        fs::write(place.join("policy.yaml"), POLICY).unwrap();
+        let surroundings = Surroundings { intercept: false, kubernetes: false };
+        let (watched, checked) = check::read(&config, surroundings, SystemTime::now());
+        Running::start(&config, checked.unwrap(), watched, Outlets::of_environment(Vec::new())).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_that_cannot_be_read_for_a_minute_are_a_reason_not_to_be_ready() {
+        let place = tempfile::tempdir().unwrap();
+        let running = started(place.path()).await;
+        let after = async |seconds| {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            running.condition.status()
+        };
+        assert!(after(5).await.ready);
+
+        fs::remove_file(place.path().join("policy.yaml")).unwrap();
+        let status = after(50).await;
+        assert!(status.ready && status.policy.last_error.is_some(), "{:?}", status.reasons);
+        let status = after(20).await;
+        assert_eq!((status.ready, status.unready), (false, vec!["files cannot be read"]));
+        assert!(status.reasons.iter().any(|reason| reason.contains("policy.yaml")), "{:?}", status.reasons);
+        let unread = |metrics: &str| metrics.contains("\npostern_files_unread_seconds 0\n");
+        assert!(!unread(&running.gateway.metrics.encode()));
+
+        fs::write(place.path().join("policy.yaml"), POLICY).unwrap();
+        let status = after(5).await;
+        assert!(status.ready && status.reasons.len() < 2, "{:?}", status.reasons);
+        assert!(unread(&running.gateway.metrics.encode()));
+        running.stop().await;
+    }
 }

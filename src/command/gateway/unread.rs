@@ -1,6 +1,8 @@
 //! Files that cannot be read: since when, and whether that has lasted.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// How long files may be out of reach before that is more than a hiccup (design 5.8).
 const PATIENCE: Duration = Duration::from_secs(60);
