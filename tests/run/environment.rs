@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
-use super::User;
+use super::{User, finish};
 
 const BUNDLES: [&str; 9] = [
     "SSL_CERT_FILE",
@@ -16,6 +17,21 @@ const BUNDLES: [&str; 9] = [
     "PIP_CERT",
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
 ];
+
+#[test]
+fn the_command_has_the_limit_of_descriptors_that_the_user_has() {
+    let user = User::new();
+    let plain = user.command::<&str>(&[]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 256 && exec \"$0\" run -- sh -c 'ulimit -Sn'"]).arg(plain.get_program());
+    command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(user.path("work")).stdin(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+
+    let said = finish(command.spawn().unwrap());
+
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "256\n"), "{}", said.stderr);
+}
 
 #[test]
 fn every_client_is_led_to_the_gateway_and_trusts_its_ca() {

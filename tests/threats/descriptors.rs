@@ -33,6 +33,8 @@ fn whoever_holds_every_connection_freezes_no_policy() {
     poll("every connection to be held", || {
         (gateway.metric("postern_connections_open", &[]) >= CONNECTIONS as f64).then_some(())
     });
+    open.send(ask);
+    assert_eq!(open.read_answer().status, 200, "upstreams have descriptors of their own");
     gateway.write("policy.yaml", &policy(&[DENY_API]));
 
     gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "success")], 1.0);
