@@ -27,6 +27,7 @@ mod signatures;
 mod sockets;
 mod state;
 mod streams;
+mod unclear;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
