@@ -251,6 +251,7 @@ pub(super) fn build(
         tls: Arc::new(upstream_tls),
         proxy_credentials,
         own: addresses::own(),
+        cluster: addresses::cluster(surroundings::variable),
     };
     let snapshot = Snapshot::new(parts, drain.clone());
     let now = SystemTime::now();
