@@ -4,6 +4,7 @@ mod answers;
 mod bodies;
 mod bounds;
 mod calls;
+mod conditions;
 mod control;
 mod credentials;
 mod doors;
