@@ -187,7 +187,7 @@ impl Flow {
         self.go_by_alias();
         let mut protocol = Protocol::Http;
         let mut decided = self.decide(&self.snapshot, protocol);
-        if is_unclear && matches!(decided.action, Action::Tunnel { .. }) {
+        if is_unclear && self.name.is_none() && matches!(decided.action, Action::Tunnel { .. }) {
             // Nobody will read for whom it is: it goes through only where unclear bytes may.
             protocol = Protocol::Unclear;
             decided = self.decide(&self.snapshot, protocol);

@@ -4,7 +4,11 @@
 {{- define "postern.denyAddresses" -}}
 {{- $ranges := .Values.gateway.upstream.denyAddresses -}}
 {{- if not $ranges -}}
+{{- if .Capabilities.APIVersions.Has "networking.k8s.io/v1/ServiceCIDR" -}}
 {{- range (lookup "networking.k8s.io/v1" "ServiceCIDR" "" "").items }}{{ $ranges = concat $ranges .spec.cidrs }}{{ end -}}
+{{- end -}}
+{{- $api := lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "kubernetes" -}}
+{{- range dig "endpoints" list $api }}{{ $ranges = concat $ranges .addresses }}{{ end -}}
 {{- range (lookup "v1" "Node" "" "").items -}}
 {{- $ranges = concat $ranges (dig "spec" "podCIDRs" list .) -}}
 {{- range dig "status" "addresses" list . -}}
