@@ -14,7 +14,7 @@ use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
 use super::snapshot::{Interception, Snapshot};
-use super::sniff::{Bounds, Failure, Named, Sniffed, sniff};
+use super::sniff::{Bounds, HostField, SniffError, Sniffed, sniff};
 use super::upstream::{Origin, Speaks};
 use super::{Gateway, intercept, listener, reply, tunnel};
 use crate::event::{self, Event, Id, Kind};
@@ -100,16 +100,16 @@ impl Flow {
         let stream = Rewind::new(taken, stream);
         match sniffed {
             Ok(Sniffed::Tls(hello)) => self.tls(hello, stream).await,
-            Ok(Sniffed::Http1(named)) => self.http(Speaks::H1, named, stream).await,
+            Ok(Sniffed::Http1(host)) => self.http(Speaks::H1, host, stream).await,
             // The name is in frames that are not read before a rule inspects them.
-            Ok(Sniffed::Http2) => self.http(Speaks::H2, Named::Unclear, stream).await,
+            Ok(Sniffed::Http2) => self.http(Speaks::H2, HostField::Unclear, stream).await,
             Ok(Sniffed::Other) => self.opaque(Protocol::Opaque, stream).await,
             Ok(Sniffed::Unclear) => self.opaque(Protocol::Unclear, stream).await,
             // Nothing was said where no rule needs to know what it would have been: a server that speaks first.
-            Err(Failure::Timeout) if is_silent && !outlook.strict => {
+            Err(SniffError::Timeout) if is_silent && !outlook.strict => {
                 self.opaque(Protocol::Opaque, stream).await
             }
-            Err(failure) => self.failed(failure, is_silent, stream.into_parts().1).await,
+            Err(error) => self.failed(error, is_silent, stream.into_parts().1).await,
         }
     }
 
@@ -179,9 +179,9 @@ impl Flow {
         }
     }
 
-    async fn http(mut self, speaks: Speaks, named: Named, stream: Rewind<TcpStream>) -> Closed {
-        let is_unclear = matches!(named, Named::Unclear);
-        if let Named::Host(name) = named {
+    async fn http(mut self, speaks: Speaks, host: HostField, stream: Rewind<TcpStream>) -> Closed {
+        let is_unclear = matches!(host, HostField::Unclear);
+        if let HostField::Name(name) = host {
             self.name.get_or_insert(name);
         }
         self.go_by_alias();
@@ -224,23 +224,23 @@ impl Flow {
         }
     }
 
-    async fn failed(mut self, failure: Failure, is_silent: bool, mut stream: TcpStream) -> Closed {
+    async fn failed(mut self, error: SniffError, is_silent: bool, mut stream: TcpStream) -> Closed {
         self.go_by_alias();
-        let (ruling, closed) = match failure {
-            Failure::Timeout if is_silent => return Closed::SniffTimeout,
-            Failure::Timeout => {
+        let (ruling, closed) = match error {
+            SniffError::Timeout if is_silent => return Closed::SniffTimeout,
+            SniffError::Timeout => {
                 let decided = self.decide(&self.snapshot, Protocol::Unclear).decision;
                 let reason = "the first bytes did not say in time what the connection is";
                 let late = || Ruling::builtin("unparseable", reason);
                 (Some(decided).filter(Ruling::denies).unwrap_or_else(late), Closed::SniffTimeout)
             }
-            Failure::Closed => return Closed::Silent,
-            Failure::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
-            Failure::TooLong => {
+            SniffError::Closed => return Closed::Silent,
+            SniffError::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
+            SniffError::TooLong => {
                 self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
                 (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
             }
-            Failure::Http(violation) => {
+            SniffError::Http(violation) => {
                 let ruling = framing(violation.reason()).ruling;
                 let text = reply::denied_raw(violation.status(), &ruling, "-", self.id);
                 // The agent may be gone already; the event says what matters.

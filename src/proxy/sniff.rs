@@ -13,7 +13,7 @@ use crate::wire::http1::{self, RequestHead, Violation};
 #[derive(Debug)]
 pub(crate) enum Sniffed {
     Tls(ClientHello),
-    Http1(Named),
+    Http1(HostField),
     /// HTTP/2 without TLS, begun by prior knowledge.
     Http2,
     /// Plainly another protocol.
@@ -24,8 +24,8 @@ pub(crate) enum Sniffed {
 
 /// What the first request of HTTP/1 says of its host.
 #[derive(Debug)]
-pub(crate) enum Named {
-    Host(DnsName),
+pub(crate) enum HostField {
+    Name(DnsName),
     /// An address, or nothing: only HTTP/1.0 may leave `Host` out.
     Nobody,
     /// Something that servers may read differently: a Host that is no name, or a target with an authority of its own.
@@ -34,7 +34,7 @@ pub(crate) enum Named {
 
 /// Why a connection was closed before it had said what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum SniffError {
     /// Nothing, or half of something, within the time.
     Timeout,
     /// The agent hung up.
@@ -61,7 +61,7 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
     stream: &mut S,
     taken: Bytes,
     bounds: Bounds,
-) -> (Bytes, Result<Sniffed, Failure>) {
+) -> (Bytes, Result<Sniffed, SniffError>) {
     let mut bytes = BytesMut::from(taken);
     loop {
         if let Some(answer) = judge(&bytes, bounds) {
@@ -69,15 +69,15 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
         }
         bytes.reserve(4 << 10);
         match timeout_at(bounds.deadline, stream.read_buf(&mut bytes)).await {
-            Ok(Ok(0) | Err(_)) => return (bytes.freeze(), Err(Failure::Closed)),
+            Ok(Ok(0) | Err(_)) => return (bytes.freeze(), Err(SniffError::Closed)),
             Ok(Ok(_)) => {}
-            Err(_) => return (bytes.freeze(), Err(Failure::Timeout)),
+            Err(_) => return (bytes.freeze(), Err(SniffError::Timeout)),
         }
     }
 }
 
 /// `None`: more bytes are needed.
-fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Failure>> {
+fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, SniffError>> {
     match classify(bytes) {
         First::NeedMore if bytes.len() < bounds.head.header_bytes => None,
         First::Other => Some(Ok(Sniffed::Other)),
@@ -85,33 +85,33 @@ fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Failure>> {
         First::Http2Preface => Some(Ok(Sniffed::Http2)),
         First::Tls => match client_hello::read(bytes) {
             Hello::Complete(hello) => Some(Ok(Sniffed::Tls(hello))),
-            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => Some(Err(Failure::TooLong)),
+            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => Some(Err(SniffError::TooLong)),
             Hello::Incomplete => None,
-            Hello::Bad(why) => Some(Err(Failure::Garbage(why))),
+            Hello::Bad(why) => Some(Err(SniffError::Garbage(why))),
             Hello::NotTls => Some(Ok(Sniffed::Unclear)),
         },
         // A request line without end is over the bound of a head.
         First::Http1 | First::NeedMore => match http1::first_request(bytes, &bounds.head) {
             Ok(Some(head)) => Some(Ok(Sniffed::Http1(named(&head)))),
             Ok(None) => None,
-            Err(violation) => Some(Err(Failure::Http(violation))),
+            Err(violation) => Some(Err(SniffError::Http(violation))),
         },
     }
 }
 
-fn named(head: &RequestHead<'_>) -> Named {
+fn named(head: &RequestHead<'_>) -> HostField {
     let host = head.host.map(|text| Authority::parse(text).map(|authority| authority.host));
     if let Some(authority) = absolute(head.target) {
         // The target goes before Host (RFC 9112, section 3.2.2), and not every server knows.
         let named = Authority::parse(authority).map(|authority| authority.host);
         if host.as_ref() != Some(&named) {
-            return Named::Unclear;
+            return HostField::Unclear;
         }
     }
     match host {
-        None | Some(Ok(Host::Ip(_))) => Named::Nobody,
-        Some(Ok(Host::Name(name))) => Named::Host(name),
-        Some(Err(_)) => Named::Unclear,
+        None | Some(Ok(Host::Ip(_))) => HostField::Nobody,
+        Some(Ok(Host::Name(name))) => HostField::Name(name),
+        Some(Err(_)) => HostField::Unclear,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::policy::document::tool::Scalar;
 use crate::policy::name::{Authority, DnsName, Host};
 use crate::policy::pattern::Pattern;
 
-use super::{Found, Operator, Outcome, Reading, Wrong, read};
+use super::{Compared, Found, Operator, Reading, Wrong, read};
 
 /// Any of these hosts.
 #[derive(Debug)]
@@ -23,15 +23,15 @@ impl HostIn {
 }
 
 impl Operator for HostIn {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Outcome {
+    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
         let text = match found {
-            Found::Missing => return Outcome::Missing,
+            Found::Missing => return Compared::Missing,
             Found::Text(text) => text,
             Found::Json(Value::String(text)) => text.as_str(),
-            Found::Json(_) => return Outcome::Unreadable,
+            Found::Json(_) => return Compared::Unreadable,
         };
         let is_listed = |host: Host| self.0.iter().any(|pattern| pattern.matches(&host));
-        host(text).map_or(Outcome::Unreadable, |host| Outcome::Is(is_listed(host)))
+        host(text).map_or(Compared::Unreadable, |host| Compared::Is(is_listed(host)))
     }
 
     /// URLs do not become a URL by being joined.

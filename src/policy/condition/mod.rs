@@ -63,7 +63,7 @@ pub(super) type Wrong = Vec<(usize, String)>;
 
 /// An operator with its values, in its positive form.
 trait Operator: fmt::Debug + Send + Sync {
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Outcome;
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared;
 
     /// Whether an array of strings, read loosely, is compared joined by spaces, too.
     fn joins(&self) -> bool {
@@ -73,7 +73,7 @@ trait Operator: fmt::Debug + Send + Sync {
 
 /// What an operator, in its positive form, makes of one element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum Compared {
     Is(bool),
     /// Nothing is there, or nothing that could be compared: a negative operator holds on it in Deny and Audit rules.
     Missing,
@@ -229,11 +229,11 @@ impl Test {
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
         let found = self.param.find(call, reading == Reading::Loose && self.operator.joins());
         let satisfied = |one: &Found<'_>| match self.operator.compare(one, reading) {
-            Outcome::Is(holds) => holds != self.negative,
-            Outcome::Missing => !side.every && (self.negative || side.allows),
+            Compared::Is(holds) => holds != self.negative,
+            Compared::Missing => !side.every && (self.negative || side.allows),
             // Under a `not` what holds keeps the rule from holding, so that both turn with the side.
-            Outcome::Unreadable => !side.every,
-            Outcome::Neither => side.every != side.allows,
+            Compared::Unreadable => !side.every,
+            Compared::Neither => side.every != side.allows,
         };
         if side.every { found.iter().all(satisfied) } else { found.iter().any(satisfied) }
     }

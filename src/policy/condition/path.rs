@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::policy::document::tool::Scalar;
 
-use super::{Found, Operator, Outcome, Reading, Wrong, read};
+use super::{Compared, Found, Operator, Reading, Wrong, read};
 
 /// Under any of these directories, each as its components, or the directory itself.
 #[derive(Debug)]
@@ -25,20 +25,20 @@ impl Within {
 }
 
 impl Operator for Within {
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Outcome {
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared {
         let text = match found {
             Found::Text(text) => text,
             Found::Json(Value::String(text)) => text.as_str(),
-            Found::Json(_) | Found::Missing => return Outcome::Missing,
+            Found::Json(_) | Found::Missing => return Compared::Missing,
         };
         if is_below(text) {
-            return Outcome::Neither;
+            return Compared::Neither;
         }
-        let Some(path) = components(text, reading) else { return Outcome::Missing };
+        let Some(path) = components(text, reading) else { return Compared::Missing };
         let under = |directory: &Vec<String>| {
             path.len() >= directory.len() && directory.iter().zip(&path).all(|(own, other)| own == other)
         };
-        Outcome::Is(self.0.iter().any(under))
+        Compared::Is(self.0.iter().any(under))
     }
 
     /// Paths do not become a path by being joined.
