@@ -190,6 +190,9 @@ impl Policy {
             }
             return;
         }
+        if let Some(withheld) = met.withheld.filter(|_| !denied) {
+            destination.audited.push(withheld.ruling().into_would_deny());
+        }
         let Some(other) = self.grant(&met, flow, Sight::All) else { return };
         let differs = match (&mut destination.action, &other.action) {
             (Action::Inspect(own), Action::Inspect(_)) => {

@@ -1,6 +1,8 @@
 //! Several policies: tiers, precedence, equal rules united (design section 5.1 to 5.4).
 
-use super::{audit, cluster, decide, expect, expect_requests, inspection, namespaced, policy, problems};
+use super::{
+    audit, cluster, decide, expect, expect_requests, inspection, namespaced, policy, problems, ruled,
+};
 
 #[test]
 fn an_explicit_deny_anywhere_wins_at_any_specificity() {
@@ -109,7 +111,10 @@ fn what_shows_no_name_needs_a_rule_of_the_cluster_that_inspects_names_there() {
 fn a_floor_that_only_records_closes_nothing() {
     let floor = audit(&cluster("floor", r#"- {name: look, hosts: ["**"], action: Inspect}"#));
     let own = namespaced("p", "- {name: net, cidrs: [10.0.0.0/8], ports: [443], action: Tunnel}");
-    expect(&policy(&[floor.clone(), own.clone()]), "tls 10.0.0.1:443 = TunnelEch Allow agents/p/net");
+    let recording = policy(&[floor.clone(), own.clone()]);
+    expect(&recording, "tls 10.0.0.1:443 = TunnelEch Allow agents/p/net");
+    let audited = decide(&recording, "tls 10.0.0.1:443").audited;
+    assert_eq!(audited.iter().map(ruled).collect::<Vec<_>>(), ["WouldDeny postern/builtin/default-deny"]);
     expect(
         &policy(&[floor, audit(&own)]),
         "
