@@ -24,16 +24,35 @@ const BUILT_IN: &[IpNet] = &[
     v4(127, 0, 0, 0, 8),
     v6([0, 0, 0, 0, 0, 0, 0, 0], 128),
     v6([0, 0, 0, 0, 0, 0, 0, 1], 128),
-    // Link-local, with most clouds' metadata.
+    // Link-local. The metadata of AWS (with ECS 169.254.170.2 and EKS 169.254.170.23), Azure, Google, Oracle, IBM,
+    // Huawei, Tencent (169.254.0.23), Baidu, DigitalOcean, Hetzner, Akamai, OVH, Vultr, Exoscale, Scaleway
+    // (169.254.42.42), Yandex, Equinix and OpenStack (fe80::a9fe:a9fe too) is in here, by their documents.
     v4(169, 254, 0, 0, 16),
     v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
-    // Metadata elsewhere: Azure, Alibaba, Oracle, AWS, Google, Scaleway.
+    // Site-local (RFC 3879 deprecates it; old routers still route it).
+    v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10),
+    // Azure: the host's WireServer ("What is IP address 168.63.129.16?").
     v4(168, 63, 129, 16, 32),
+    // Alibaba: ECS instance metadata; over IPv6 as cloud-init's DataSourceAliYun has it.
     v4(100, 100, 100, 200, 32),
+    v6([0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200], 128),
+    // Tencent: an older metadata address, in lists of server-side request forgery; no public address in any case.
+    v4(100, 88, 222, 5, 32),
+    // Volcengine and BytePlus: ECS metadata (volcengine/cello, credential provider).
+    v4(100, 96, 0, 96, 32),
+    // UCloud: UHost metadata ("metadata-server" of its documents, ucloud-sdk-go).
+    v4(100, 80, 80, 80, 32),
+    // Oracle: Cloud Infrastructure Classic; over IPv6 as oci-python-sdk's instance principals have it.
     v4(192, 0, 0, 192, 32),
+    v6([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128),
+    // AWS: metadata ::254, EKS Pod Identity ::23, DNS and NTP ("Retrieve instance metadata").
     v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32),
+    // Google: instances with IPv6 alone ("About VM metadata").
     v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
+    // Scaleway: instance metadata over IPv6.
     v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128),
+    // Akamai (Linode): fd00:a9fe:a9fe::1, as cloud-init's DataSourceAkamai has it.
+    v6([0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 0], 48),
     // Multicast and broadcast.
     v4(224, 0, 0, 0, 4),
     v4(255, 255, 255, 255, 32),
@@ -61,6 +80,7 @@ pub struct Reserved {
     allow: Vec<IpNet>,
     own: Vec<IpAddr>,
     pools: Vec<IpNet>,
+    cluster: Vec<IpNet>,
 }
 
 impl Reserved {
@@ -73,7 +93,15 @@ impl Reserved {
             allow: allow.to_vec(),
             own: own.collect(),
             pools: vec![IpNet::V4(POOL), IpNet::V6(POOL_V6)],
+            cluster: Vec::new(),
         }
+    }
+
+    /// The same with the addresses of the API server and of the pod's node, which no setting for a wider range lifts.
+    #[must_use]
+    pub fn with_cluster(self, addresses: &[IpAddr]) -> Self {
+        let cluster = addresses.iter().map(|ip| IpNet::from(ip.to_canonical())).collect();
+        Self { cluster, ..self }
     }
 
     /// The same with other pools of synthetic addresses, which are never dialled.
@@ -104,6 +132,11 @@ impl Reserved {
         }
         if let Some(ruling) = policy.denies_address(ip, port) {
             return Some(ruling);
+        }
+        let is_lifted =
+            |range: &IpNet| policy.lifts(range, ip, port) || self.allow.iter().any(|net| range.contains(net));
+        if self.cluster.iter().any(|range| range.contains(&ip) && !is_lifted(range)) {
+            return denied("The address is the API server's, or that of the pod's node");
         }
         if covers(&self.allow, ip) {
             return None;

@@ -1,6 +1,6 @@
 //! From documents to one [`Policy`]: what selects the pod, in the order in which it decides.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -14,6 +14,7 @@ use super::field;
 use super::index::Index;
 use super::inspection::Inspection;
 use super::lower::{Lowered, lower};
+use super::ports::Ports;
 use super::rule::Rule;
 use super::selector::selects;
 use super::settings::Settings;
@@ -30,8 +31,7 @@ pub struct Policy {
     /// The cluster's rules first, each tier in the order of its policies' ids.
     pub(super) rules: Vec<Rule>,
     pub(super) index: Index,
-    /// Ports on which a host rule needs to see the first bytes of a flow.
-    pub(super) sniffed_ports: HashSet<u16>,
+    pub(super) ports: Ports,
     pub(super) tools: Rules,
     pub(super) settings: Settings,
     credentials: Vec<Arc<Credential>>,
@@ -107,7 +107,7 @@ impl Policy {
             mode: Mode::Missing,
             rules: Vec::new(),
             index: Index::default(),
-            sniffed_ports: HashSet::new(),
+            ports: Ports::default(),
             tools: Rules::default(),
             settings: Settings::new(&[], |_| true),
             credentials: Vec::new(),
@@ -142,20 +142,19 @@ impl Policy {
                 rule.grant.clone().map(|grant| Arc::new(Inspection::new(vec![vec![grant]], audit_only)));
         }
         let index = Index::new(&rules);
-        let mut policy = Self {
+        let ports = Ports::new(&rules);
+        Self {
             revision,
             mode,
             rules,
             index,
-            sniffed_ports: HashSet::new(),
+            ports,
             tools: Rules::new(tools),
             settings,
             credentials,
             selected: names,
             synced_at: None,
-        };
-        policy.sniffed_ports = policy.host_ports();
-        policy
+        }
     }
 
     /// How many policies select the pod.

@@ -12,7 +12,7 @@ use super::document;
 use super::index::Cover;
 use super::inspection::Grant;
 use super::name::DnsName;
-use super::rule::{Rule, TIERS};
+use super::rule::{Rule, TIERS, Tier};
 use super::ruling::AUDIT;
 
 pub use super::inspection::Inspection;
@@ -24,7 +24,20 @@ pub use super::ruling::Ruling;
 pub enum Protocol {
     Tls,
     Http,
+    /// Plainly another protocol, or a server that speaks first.
     Opaque,
+    /// Neither plainly TLS or HTTP nor plainly another: it passes as opaque only where no rule needs a name.
+    Unclear,
+}
+
+impl Protocol {
+    /// Whether the bytes are passed without a name having been looked for in them.
+    pub(super) fn is_bytes(self) -> bool {
+        match self {
+            Self::Tls | Self::Http => false,
+            Self::Opaque | Self::Unclear => true,
+        }
+    }
 }
 
 /// What a flow has shown. `name` wins: with a name, no address rule takes part. IPs in CONNECT or Host, and
@@ -66,6 +79,34 @@ pub(super) struct Met<'a> {
     pub(super) deny: Option<(&'a Rule, bool)>,
     /// Of each tier the most specific rules that take part and deny nothing; empty where it has none.
     tiers: [Tiered<'a>; TIERS],
+    /// Why those rules do not serve this flow.
+    pub(super) withheld: Option<Withheld>,
+}
+
+/// Why a flow that shows no name is not served by rules that would allow it (design section 5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Withheld {
+    /// The bytes are unclear, on a port where a rule needs a name.
+    Unclear,
+    /// The cluster inspects names on the port, and none of its rules allows what shows none.
+    Floor,
+}
+
+impl Withheld {
+    pub(super) fn ruling(self) -> Ruling {
+        match self {
+            Self::Unclear => Ruling::builtin(
+                "unparseable",
+                "The first bytes are neither TLS nor HTTP nor a protocol that is known, and a rule about names covers \
+                 this port",
+            ),
+            Self::Floor => Ruling::builtin(
+                "default-deny",
+                "A cluster policy inspects names on this port: what shows none needs a cluster rule with `cidrs` or \
+                 `protocol: Opaque`",
+            ),
+        }
+    }
 }
 
 /// The equally specific rules that decide for one tier: a group of the index, to be filtered again.
@@ -149,6 +190,9 @@ impl Policy {
             }
             return;
         }
+        if let Some(withheld) = met.withheld.filter(|_| !denied) {
+            destination.audited.push(withheld.ruling().into_would_deny());
+        }
         let Some(other) = self.grant(&met, flow, Sight::All) else { return };
         let differs = match (&mut destination.action, &other.action) {
             (Action::Inspect(own), Action::Inspect(_)) => {
@@ -175,7 +219,7 @@ impl Policy {
 
     /// Finds the rules that take part.
     pub(super) fn meet(&self, flow: &Flow<'_>, sight: Sight) -> Met<'_> {
-        let mut met = Met { deny: None, tiers: [Tiered::default(); TIERS] };
+        let mut met = Met { deny: None, tiers: [Tiered::default(); TIERS], withheld: None };
         self.index.walk(flow.name, flow.address, |cover, group| {
             for rule in self.visible(group, sight) {
                 if !rule.takes(flow.port, flow.protocol) {
@@ -190,7 +234,34 @@ impl Policy {
                 }
             }
         });
+        met.withheld = self.withheld(&met, flow, sight);
         met
+    }
+
+    /// What keeps a flow without a name, or bytes in which none was looked for, from the rules that it met.
+    fn withheld(&self, met: &Met<'_>, flow: &Flow<'_>, sight: Sight) -> Option<Withheld> {
+        if (flow.name.is_some() && !flow.protocol.is_bytes())
+            || met.tiers.iter().all(|tier| tier.0.is_empty())
+        {
+            return None;
+        }
+        let ports = self.ports.get(sight);
+        if flow.protocol == Protocol::Unclear && ports.named.contains(&flow.port) && self.is_read(flow, sight)
+        {
+            return Some(Withheld::Unclear);
+        }
+        let has_floor = ports.floor.contains(&flow.port) && met.tiers[Tier::Cluster.index()].0.is_empty();
+        has_floor.then_some(Withheld::Floor)
+    }
+
+    /// Whether the first bytes are looked at: they may bring a name, or some rule about the name reads them.
+    fn is_read(&self, flow: &Flow<'_>, sight: Sight) -> bool {
+        let reads = |protocol| {
+            let flow = Flow { protocol, ..*flow };
+            let met = self.meet(&flow, sight);
+            self.allowing(&met, &flow, sight).any(|rule| !rule.opaque)
+        };
+        flow.name.is_none() || reads(Protocol::Tls) || reads(Protocol::Http)
     }
 
     pub(super) fn visible<'a>(&'a self, group: &'a [usize], sight: Sight) -> impl Iterator<Item = &'a Rule> {
@@ -198,14 +269,15 @@ impl Policy {
         rules.filter(move |rule| sight == Sight::All || !rule.audit)
     }
 
-    /// The rules that allow the flow, tier by tier.
+    /// The rules that allow the flow, tier by tier; none where they are withheld from it.
     pub(super) fn allowing<'a>(
         &'a self,
         met: &'a Met<'a>,
         flow: &'a Flow<'_>,
         sight: Sight,
     ) -> impl Iterator<Item = &'a Rule> + 'a {
-        met.tiers.iter().enumerate().flat_map(move |(tier, Tiered(group))| {
+        let tiers: &[Tiered<'_>] = if met.withheld.is_some() { &[] } else { &met.tiers };
+        tiers.iter().enumerate().flat_map(move |(tier, Tiered(group))| {
             self.visible(group, sight).filter(move |rule| {
                 rule.tier.index() == tier
                     && rule.action != document::Action::Deny
@@ -248,6 +320,9 @@ impl Policy {
     pub(super) fn refusal(&self, flow: &Flow<'_>) -> Ruling {
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
             return self.unselected();
+        }
+        if let Some(withheld) = self.meet(flow, self.sight()).withheld {
+            return withheld.ruling();
         }
         let mut near = false;
         self.index.walk(flow.name, flow.address, |_, group| {

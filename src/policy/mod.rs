@@ -13,6 +13,7 @@ mod source;
 pub mod compile;
 mod conflict;
 mod index;
+mod ports;
 mod rule;
 pub mod selector;
 

@@ -1,6 +1,5 @@
 //! What can be said of a flow before its first byte is seen.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
 
 use super::compile::{Mode, Policy};
@@ -8,7 +7,6 @@ use super::destination::{Flow, Protocol};
 use super::document::Action;
 use super::index::Cover;
 use super::name::{DnsName, Host};
-use super::rule::Subject;
 use super::ruling::Ruling;
 
 /// What is known from CONNECT's authority, a synthetic address or the dialled one alone.
@@ -36,7 +34,7 @@ impl Policy {
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
             return Outlook { named: false, ruling, sniff: false, strict: true };
         }
-        let may_be_named = name.is_none() && self.sniffed_ports.contains(&port);
+        let may_be_named = name.is_none() && self.ports.get(self.sight()).named.contains(&port);
         let (mut allowed, mut opaque, mut inspects) = (0, 0, false);
         for protocol in PROTOCOLS {
             let flow = flow(protocol);
@@ -73,13 +71,5 @@ impl Policy {
             });
         });
         mints
-    }
-
-    /// The ports on which the first bytes of a flow may matter to a host rule.
-    pub(super) fn host_ports(&self) -> HashSet<u16> {
-        let sight = self.sight();
-        let all: Vec<usize> = (0..self.rules.len()).collect();
-        let hosts = self.visible(&all, sight).filter(|rule| matches!(rule.subject, Subject::Hosts(_)));
-        hosts.flat_map(|rule| rule.sniffed_ports().iter().copied()).collect()
     }
 }

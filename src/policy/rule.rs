@@ -68,7 +68,7 @@ impl Rule {
             (Action::Inspect, None) => {
                 (port == 443 && protocol == Protocol::Tls) || (port == 80 && protocol == Protocol::Http)
             }
-            (Action::Inspect, Some(ports)) => protocol != Protocol::Opaque && ports.contains(&port),
+            (Action::Inspect, Some(ports)) => !protocol.is_bytes() && ports.contains(&port),
             (Action::Tunnel, None) => port == 443 && protocol == Protocol::Tls,
             (Action::Tunnel, Some(ports)) => {
                 (self.opaque || protocol == Protocol::Tls) && ports.contains(&port)
@@ -76,15 +76,22 @@ impl Rule {
         }
     }
 
-    /// The ports on which the first bytes of a flow matter to this rule. A Deny rule without ports names none:
-    /// it covers every port, and would else make every address flow wait for bytes.
+    /// The ports on which the first bytes of a flow matter to this rule. A Deny rule without ports covers every port,
+    /// but waits for bytes on those of the web alone: elsewhere servers may speak first.
     pub(super) fn sniffed_ports(&self) -> &[u16] {
         match (self.action, &self.ports) {
             (Action::Tunnel, _) if self.opaque => &[],
             (_, Some(ports)) => ports,
-            (Action::Inspect, None) => &[80, 443],
+            (Action::Inspect | Action::Deny, None) => &[80, 443],
             (Action::Tunnel, None) => &[443],
-            (Action::Deny, None) => &[],
+        }
+    }
+
+    /// Whether it is about a name, not about addresses alone.
+    pub(super) fn has_names(&self) -> bool {
+        match &self.subject {
+            Subject::Hosts(patterns) => patterns.iter().any(|pattern| !matches!(pattern, Pattern::Ip(_))),
+            Subject::Nets(_) => false,
         }
     }
 

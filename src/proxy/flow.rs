@@ -14,13 +14,13 @@ use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
 use super::snapshot::{Interception, Snapshot};
-use super::sniff::{Bounds, Sniffed, Unclear, sniff};
+use super::sniff::{Bounds, HostField, SniffError, Sniffed, sniff};
 use super::upstream::{Origin, Speaks};
 use super::{Gateway, intercept, listener, reply, tunnel};
 use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
-use crate::policy::name::{Authority, DnsName, Host};
+use crate::policy::name::{DnsName, Host};
 use crate::policy::outlook::Outlook;
 use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
@@ -93,21 +93,23 @@ impl Flow {
         let outlook = self.outlook();
         if outlook.named && !outlook.sniff {
             // Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
-            return self.opaque(Rewind::new(taken, stream)).await;
+            return self.opaque(Protocol::Opaque, Rewind::new(taken, stream)).await;
         }
         let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
+        let is_silent = taken.is_empty();
+        let stream = Rewind::new(taken, stream);
         match sniffed {
-            Ok(Sniffed::Tls(hello)) => self.tls(hello, Rewind::new(taken, stream)).await,
-            Ok(Sniffed::Http1 { host }) => {
-                self.http(Speaks::H1, host.as_deref(), Rewind::new(taken, stream)).await
-            }
-            Ok(Sniffed::Http2) => self.http(Speaks::H2, None, Rewind::new(taken, stream)).await,
-            Ok(Sniffed::Opaque) => self.opaque(Rewind::new(taken, stream)).await,
+            Ok(Sniffed::Tls(hello)) => self.tls(hello, stream).await,
+            Ok(Sniffed::Http1(host)) => self.http(Speaks::H1, host, stream).await,
+            // The name is in frames that are not read before a rule inspects them.
+            Ok(Sniffed::Http2) => self.http(Speaks::H2, HostField::Unclear, stream).await,
+            Ok(Sniffed::Other) => self.opaque(Protocol::Opaque, stream).await,
+            Ok(Sniffed::Unclear) => self.opaque(Protocol::Unclear, stream).await,
             // Nothing was said where no rule needs to know what it would have been: a server that speaks first.
-            Err(Unclear::Timeout) if taken.is_empty() && !outlook.strict => {
-                self.opaque(Rewind::new(taken, stream)).await
+            Err(SniffError::Timeout) if is_silent && !outlook.strict => {
+                self.opaque(Protocol::Opaque, stream).await
             }
-            Err(unclear) => self.unclear(unclear, stream).await,
+            Err(error) => self.failed(error, is_silent, stream.into_parts().1).await,
         }
     }
 
@@ -177,20 +179,28 @@ impl Flow {
         }
     }
 
-    async fn http(mut self, speaks: Speaks, host: Option<&str>, stream: Rewind<TcpStream>) -> Closed {
-        if self.name.is_none()
-            && let Some(Ok(Authority { host: Host::Name(name), .. })) = host.map(Authority::parse)
-        {
-            self.name = Some(name);
+    async fn http(mut self, speaks: Speaks, host: HostField, stream: Rewind<TcpStream>) -> Closed {
+        let is_unclear = matches!(host, HostField::Unclear);
+        if let HostField::Name(name) = host {
+            self.name.get_or_insert(name);
         }
         self.go_by_alias();
-        let decided = self.decide(&self.snapshot, Protocol::Http);
+        let mut protocol = Protocol::Http;
+        let mut decided = self.decide(&self.snapshot, protocol);
+        if is_unclear && self.name.is_none() && matches!(decided.action, Action::Tunnel { .. }) {
+            // Nobody will read for whom it is: it goes through only where unclear bytes may.
+            protocol = Protocol::Unclear;
+            decided = self.decide(&self.snapshot, protocol);
+        }
         self.report_audited(&decided);
         let doomed = match &decided.action {
             Action::Tunnel { .. } => {
-                return self.tunnel(&decided.decision, Protocol::Http, stream, None).await;
+                return self.tunnel(&decided.decision, protocol, stream, None).await;
             }
             Action::Inspect(_) => None,
+            Action::Deny { .. } if protocol == Protocol::Unclear => {
+                return self.reset(&decided.decision, stream.into_parts().1);
+            }
             Action::Deny { .. } => {
                 Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decided.decision.clone())))
             }
@@ -204,27 +214,33 @@ impl Flow {
         if closed == Closed::Denied { closed } else { ended }
     }
 
-    async fn opaque(mut self, stream: Rewind<TcpStream>) -> Closed {
+    async fn opaque(mut self, protocol: Protocol, stream: Rewind<TcpStream>) -> Closed {
         self.go_by_alias();
-        let decided = self.decide(&self.snapshot, Protocol::Opaque);
+        let decided = self.decide(&self.snapshot, protocol);
         self.report_audited(&decided);
         match decided.action {
-            Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Opaque, stream, None).await,
+            Action::Tunnel { .. } => self.tunnel(&decided.decision, protocol, stream, None).await,
             Action::Inspect(_) | Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
         }
     }
 
-    async fn unclear(mut self, unclear: Unclear, mut stream: TcpStream) -> Closed {
+    async fn failed(mut self, error: SniffError, is_silent: bool, mut stream: TcpStream) -> Closed {
         self.go_by_alias();
-        let (ruling, closed) = match unclear {
-            Unclear::Timeout => return Closed::SniffTimeout,
-            Unclear::Closed => return Closed::Silent,
-            Unclear::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
-            Unclear::TooLong => {
+        let (ruling, closed) = match error {
+            SniffError::Timeout if is_silent => return Closed::SniffTimeout,
+            SniffError::Timeout => {
+                let decided = self.decide(&self.snapshot, Protocol::Unclear).decision;
+                let reason = "the first bytes did not say in time what the connection is";
+                let late = || Ruling::builtin("unparseable", reason);
+                (Some(decided).filter(Ruling::denies).unwrap_or_else(late), Closed::SniffTimeout)
+            }
+            SniffError::Closed => return Closed::Silent,
+            SniffError::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
+            SniffError::TooLong => {
                 self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
                 (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
             }
-            Unclear::Http(violation) => {
+            SniffError::Http(violation) => {
                 let ruling = framing(violation.reason()).ruling;
                 let text = reply::denied_raw(violation.status(), &ruling, "-", self.id);
                 // The agent may be gone already; the event says what matters.

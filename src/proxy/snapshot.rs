@@ -53,6 +53,8 @@ pub struct Parts {
     /// The pod's own addresses.
     pub own: Vec<IpAddr>,
     pub(crate) places: Places,
+    /// Those of the API server and of the pod's node.
+    pub cluster: Vec<IpAddr>,
 }
 
 impl Snapshot {
@@ -61,7 +63,8 @@ impl Snapshot {
         let upstream = &settings.upstream;
         let dialer = Dialer {
             reserved: Reserved::new(&upstream.deny_addresses, &upstream.allow_addresses, &parts.own)
-                .with_pools(&settings.listeners.pools()),
+                .with_pools(&settings.listeners.pools())
+                .with_cluster(&parts.cluster),
             hosts: upstream.hosts.iter().map(|(name, at)| (name.clone(), (at.ip, at.port))).collect(),
             tls: parts.tls,
             proxy: upstream

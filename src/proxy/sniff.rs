@@ -4,26 +4,37 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
+use crate::policy::name::{Authority, DnsName, Host};
 use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};
-use crate::wire::http1::{self, Violation};
+use crate::wire::http1::{self, RequestHead, Violation};
 
 /// What a connection says first.
 #[derive(Debug)]
 pub(crate) enum Sniffed {
     Tls(ClientHello),
-    /// With the value of its Host field.
-    Http1 {
-        host: Option<String>,
-    },
+    Http1(HostField),
     /// HTTP/2 without TLS, begun by prior knowledge.
     Http2,
-    Opaque,
+    /// Plainly another protocol.
+    Other,
+    /// Bytes that a lenient server could take for TLS or HTTP.
+    Unclear,
+}
+
+/// What the first request of HTTP/1 says of its host.
+#[derive(Debug)]
+pub(crate) enum HostField {
+    Name(DnsName),
+    /// An address, or nothing: only HTTP/1.0 may leave `Host` out.
+    Nobody,
+    /// Something that servers may read differently: a Host that is no name, or a target with an authority of its own.
+    Unclear,
 }
 
 /// Why a connection was closed before it had said what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unclear {
+pub(crate) enum SniffError {
     /// Nothing, or half of something, within the time.
     Timeout,
     /// The agent hung up.
@@ -50,7 +61,7 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
     stream: &mut S,
     taken: Bytes,
     bounds: Bounds,
-) -> (Bytes, Result<Sniffed, Unclear>) {
+) -> (Bytes, Result<Sniffed, SniffError>) {
     let mut bytes = BytesMut::from(taken);
     loop {
         if let Some(answer) = judge(&bytes, bounds) {
@@ -58,30 +69,57 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
         }
         bytes.reserve(4 << 10);
         match timeout_at(bounds.deadline, stream.read_buf(&mut bytes)).await {
-            Ok(Ok(0) | Err(_)) => return (bytes.freeze(), Err(Unclear::Closed)),
+            Ok(Ok(0) | Err(_)) => return (bytes.freeze(), Err(SniffError::Closed)),
             Ok(Ok(_)) => {}
-            Err(_) => return (bytes.freeze(), Err(Unclear::Timeout)),
+            Err(_) => return (bytes.freeze(), Err(SniffError::Timeout)),
         }
     }
 }
 
 /// `None`: more bytes are needed.
-fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, Unclear>> {
+fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, SniffError>> {
     match classify(bytes) {
-        First::NeedMore => None,
-        First::Opaque => Some(Ok(Sniffed::Opaque)),
+        First::NeedMore if bytes.len() < bounds.head.header_bytes => None,
+        First::Other => Some(Ok(Sniffed::Other)),
+        First::Unclear => Some(Ok(Sniffed::Unclear)),
         First::Http2Preface => Some(Ok(Sniffed::Http2)),
         First::Tls => match client_hello::read(bytes) {
             Hello::Complete(hello) => Some(Ok(Sniffed::Tls(hello))),
-            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => Some(Err(Unclear::TooLong)),
+            Hello::Incomplete if bytes.len() >= bounds.hello_bytes => Some(Err(SniffError::TooLong)),
             Hello::Incomplete => None,
-            Hello::Bad(why) => Some(Err(Unclear::Garbage(why))),
-            Hello::NotTls => Some(Ok(Sniffed::Opaque)),
+            Hello::Bad(why) => Some(Err(SniffError::Garbage(why))),
+            Hello::NotTls => Some(Ok(Sniffed::Unclear)),
         },
-        First::Http1 => match http1::first_request(bytes, &bounds.head) {
-            Ok(Some(head)) => Some(Ok(Sniffed::Http1 { host: head.host.map(str::to_owned) })),
+        // A request line without end is over the bound of a head.
+        First::Http1 | First::NeedMore => match http1::first_request(bytes, &bounds.head) {
+            Ok(Some(head)) => Some(Ok(Sniffed::Http1(named(&head)))),
             Ok(None) => None,
-            Err(violation) => Some(Err(Unclear::Http(violation))),
+            Err(violation) => Some(Err(SniffError::Http(violation))),
         },
     }
+}
+
+fn named(head: &RequestHead<'_>) -> HostField {
+    let host = head.host.map(|text| Authority::parse(text).map(|authority| authority.host));
+    if let Some(authority) = absolute(head.target) {
+        // The target goes before Host (RFC 9112, section 3.2.2), and not every server knows.
+        let named = Authority::parse(authority).map(|authority| authority.host);
+        if host.as_ref() != Some(&named) {
+            return HostField::Unclear;
+        }
+    }
+    match host {
+        None | Some(Ok(Host::Ip(_))) => HostField::Nobody,
+        Some(Ok(Host::Name(name))) => HostField::Name(name),
+        Some(Err(_)) => HostField::Unclear,
+    }
+}
+
+/// The authority of a target that has one: in absolute form, or CONNECT's.
+fn absolute(target: &str) -> Option<&str> {
+    if target.starts_with(['/', '*']) {
+        return None;
+    }
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    rest.split(['/', '?']).next()
 }

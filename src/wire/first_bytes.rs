@@ -1,4 +1,6 @@
-//! Says what the first bytes of a connection are.
+//! Says what the first bytes of a connection are: plainly TLS or HTTP, plainly something else, or unclear.
+
+use super::signature::{self, Match};
 
 /// What a connection speaks, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +13,10 @@ pub enum First {
     Http1,
     /// The connection preface of HTTP/2 (RFC 9113, section 3.4) without TLS.
     Http2Preface,
-    /// Anything else.
-    Opaque,
+    /// The first bytes of another protocol, by the table of signatures.
+    Other,
+    /// Neither: a lenient server could take it for TLS or HTTP.
+    Unclear,
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -22,41 +26,59 @@ const LONGEST_METHOD: usize = 20;
 ///
 /// HTTP/1 is upper-case letters, a space, a target and ` HTTP/`: text protocols that also begin with an
 /// upper-case word (SMTP, IRC) are told apart by what follows, at the latest at the end of their first line.
+/// Every other TLS record (RFC 8446, section 5.1) is unclear, whatever its version: Go's crypto/tls, for one, reads
+/// alerts before a ClientHello, and takes any version below 0x1000.
 pub fn classify(bytes: &[u8]) -> First {
     match bytes {
         [] | [0x16] => First::NeedMore,
         [0x16, 0x03, ..] => First::Tls,
+        [0x14..=0x18, ..] => First::Unclear,
         _ if bytes.starts_with(PREFACE) => First::Http2Preface,
         _ if PREFACE.starts_with(bytes) => First::NeedMore,
-        _ => request_line(bytes),
+        _ => match request_line(bytes) {
+            Line::Request => First::Http1,
+            Line::Perhaps => First::NeedMore,
+            Line::None => match signature::compare(bytes) {
+                Match::Yes => First::Other,
+                Match::Perhaps => First::NeedMore,
+                Match::No => First::Unclear,
+            },
+        },
     }
 }
 
-fn request_line(bytes: &[u8]) -> First {
+/// Whether bytes begin an HTTP/1 request line.
+enum Line {
+    Request,
+    Perhaps,
+    None,
+}
+
+fn request_line(bytes: &[u8]) -> Line {
     let method = bytes.iter().take(LONGEST_METHOD + 1).take_while(|b| b.is_ascii_uppercase()).count();
     match bytes.get(method) {
-        _ if method > LONGEST_METHOD => return First::Opaque,
-        None => return First::NeedMore,
+        _ if method > LONGEST_METHOD => return Line::None,
+        None => return Line::Perhaps,
         Some(b' ') if method > 0 => {}
-        Some(_) => return First::Opaque,
+        Some(_) => return Line::None,
     }
     let rest = bytes.get(method + 1..).unwrap_or_default();
     let target = rest.iter().take_while(|b| b.is_ascii_graphic()).count();
     match rest.get(target) {
-        None => First::NeedMore,
+        None => Line::Perhaps,
         Some(b' ') if target > 0 => version(rest.get(target + 1..).unwrap_or_default()),
-        Some(_) => First::Opaque,
+        Some(_) => Line::None,
     }
 }
 
-fn version(bytes: &[u8]) -> First {
+fn version(bytes: &[u8]) -> Line {
     const NAME: &[u8] = b"HTTP/";
     if bytes.starts_with(NAME) {
-        First::Http1
+        Line::Request
     } else if NAME.starts_with(bytes) {
-        First::NeedMore
+        Line::Perhaps
     } else {
-        First::Opaque
+        Line::None
     }
 }
 
@@ -71,7 +93,10 @@ mod tests {
             (b"", First::NeedMore),
             (b"\x16", First::NeedMore),
             (b"\x16\x03\x01\x02\x00", First::Tls),
-            (b"\x16\x02", First::Opaque),
+            (b"\x16\x02", First::Unclear),
+            (b"\x15", First::Unclear),
+            (b"\x15\x03\x01\x00\x02\x01\x00\x16\x03\x01", First::Unclear),
+            (b"\x80\x2e\x01\x03\x01", First::Unclear),
             (b"GET", First::NeedMore),
             (b"GET /a HT", First::NeedMore),
             (b"GET /a HTTP/", First::Http1),
@@ -79,15 +104,21 @@ mod tests {
             (b"PRI * HTTP/2.0\r\n\r\nSM", First::NeedMore),
             (PREFACE, First::Http2Preface),
             (b"PRI * HTTP/2.0\r\nHost: a\r\n", First::Http1),
-            (b"SSH-2.0-OpenSSH_9.9\r\n", First::Opaque),
-            (b"EHLO mail.example\r\n", First::Opaque),
-            (b"GET /\r\n", First::Opaque),
-            (b"GET  / HTTP/1.1", First::Opaque),
-            (b"get / HTTP/1.1", First::Opaque),
+            (b"SSH-2.0-OpenSSH_9.9\r\n", First::Other),
+            (b"SSH-2", First::NeedMore),
+            (b"SSH-3.0-x", First::Unclear),
+            (b"M-SEARCH * HTTP/1.1", First::Unclear),
+            (b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", First::Unclear),
+            (b"pri * http/2.0\r\n", First::Unclear),
+            (b"\x05\x01\x00\x03", First::Unclear),
+            (b"EHLO mail.example\r\n", First::Unclear),
+            (b"GET /\r\n", First::Unclear),
+            (b"GET  / HTTP/1.1", First::Unclear),
+            (b"get / HTTP/1.1", First::Unclear),
             (b"ABCDEFGHIJKLMNOPQRST / HTTP/1.1", First::Http1),
-            (b"ABCDEFGHIJKLMNOPQRSTU", First::Opaque),
-            (b"\x00\x00\x00\x08\x04\xd2\x16\x2f", First::Opaque),
-            (b"\r\nGET / HTTP/1.1", First::Opaque),
+            (b"ABCDEFGHIJKLMNOPQRSTU", First::Unclear),
+            (b"\x00\x00\x00\x08\x04\xd2\x16\x2f", First::Other),
+            (b"\r\nGET / HTTP/1.1", First::Unclear),
         ];
         for (bytes, expected) in cases {
             assert_eq!(classify(bytes), *expected, "{:?}", String::from_utf8_lossy(bytes));

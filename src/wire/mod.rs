@@ -9,5 +9,6 @@ pub mod http1;
 mod inflow;
 pub mod json;
 pub mod json_array;
+mod signature;
 pub mod sse;
 pub mod websocket;

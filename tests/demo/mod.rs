@@ -45,7 +45,7 @@ fn what_models_call_and_are_offered_is_shown() {
     let text = String::from_utf8(output.stdout).unwrap();
     for shown in [
         "seen: 200, the provider was offered Bash\n",
-        "seen: [postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/no-force-remove |",
+        "seen: [postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/only-listings |",
         "then a text by local/demo/stay-in-project",
         "4 of 8 tool calls denied, 1 hosted tool taken out\n",
     ] {

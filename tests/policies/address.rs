@@ -42,6 +42,15 @@ fn built_in_ranges_are_denied_in_every_disguise() {
         "fe80::1",
         "fd00:ec2::254",
         "fd20:ce::254",
+        "100.88.222.5",
+        "100.96.0.96",
+        "100.80.80.80",
+        "fd00:100::100:200",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:42::42",
+        "fd00:a9fe:a9fe::1",
+        "fec0::1",
+        "64:ff9b::100.100.100.200",
         "ff02::1",
         "::ffff:127.0.0.1",
         "::ffff:169.254.169.254",
@@ -59,9 +68,17 @@ fn built_in_ranges_are_denied_in_every_disguise() {
     for address in denied {
         assert_eq!(judge(&reserved, &Policy::none(), address, 443).as_deref(), BUILTIN, "{address}");
     }
-    for address in
-        ["192.0.2.2", "10.0.0.1", "2001:db8::2", "64:ff9b::192.0.2.2", "2002:c000:202::1", "fd00::1"]
-    {
+    for address in [
+        "192.0.2.2",
+        "10.0.0.1",
+        "100.64.0.1",
+        "168.63.129.17",
+        "2001:db8::2",
+        "64:ff9b::192.0.2.2",
+        "2002:c000:202::1",
+        "fd00::1",
+        "fd00:c1::1",
+    ] {
         assert_eq!(judge(&reserved, &Policy::none(), address, 443), None, "{address}");
     }
 }
@@ -128,6 +145,31 @@ fn allowed_addresses_lift_the_denial_but_never_the_pods_own() {
     let opened =
         policy(&[namespaced("p", "- {name: own, cidrs: [10.244.1.7/32], ports: [8080], action: Tunnel}")]);
     assert_eq!(judge(&reserved, &opened, "::ffff:10.244.1.7", 8080).as_deref(), BUILTIN);
+}
+
+#[test]
+fn the_api_server_and_the_node_are_lifted_only_by_what_names_them_alone() {
+    let cluster: Vec<IpAddr> = ["10.96.0.1", "192.0.2.7", "fd00::7"].map(|ip| ip.parse().unwrap()).into();
+    let lifting = policy(&[namespaced(
+        "p",
+        r#"- {name: wide, cidrs: [10.96.0.0/16, 192.0.2.0/24, "fd00::/8"], ports: [443], action: Tunnel}
+           - {name: api, cidrs: [10.96.0.1/32, "fd00::7/128"], ports: [6443], action: Tunnel}"#,
+    )]);
+    let wide = Reserved::new(&nets(&["10.96.0.0/16"]), &nets(&["10.0.0.0/8", "192.0.2.0/24"]), &[]);
+    let reserved = wide.clone().with_cluster(&cluster);
+    for address in ["10.96.0.1", "192.0.2.7", "fd00::7", "::ffff:10.96.0.1", "64:ff9b::10.96.0.1"] {
+        assert_eq!(judge(&reserved, &lifting, address, 443).as_deref(), BUILTIN, "{address}");
+        assert_eq!(
+            judge(&wide, &lifting, address, 443),
+            None,
+            "{address} is nothing but an address elsewhere"
+        );
+    }
+    assert_eq!(judge(&reserved, &lifting, "10.96.0.1", 6443), None);
+    assert_eq!(judge(&reserved, &lifting, "fd00::7", 6443), None);
+    assert_eq!(judge(&reserved, &lifting, "192.0.2.7", 6443).as_deref(), BUILTIN);
+    let named = Reserved::new(&[], &nets(&["192.0.2.7/32"]), &[]).with_cluster(&cluster);
+    assert_eq!(judge(&named, &lifting, "192.0.2.7", 443), None);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Several policies: tiers, precedence, equal rules united (design section 5.1 to 5.4).
 
-use super::{cluster, decide, expect, expect_requests, inspection, namespaced, policy, problems};
+use super::{
+    audit, cluster, decide, expect, expect_requests, inspection, namespaced, policy, problems, ruled,
+};
 
 #[test]
 fn an_explicit_deny_anywhere_wins_at_any_specificity() {
@@ -53,6 +55,71 @@ fn a_clusters_inspect_is_a_floor_that_no_namespace_turns_into_a_tunnel() {
         "
         tls api.example.com:443 = Inspect Allow -/floor/look
         http api.example.com:80 = Inspect Allow -/floor/look
+        ",
+    );
+}
+
+#[test]
+fn what_shows_no_name_needs_a_rule_of_the_cluster_that_inspects_names_there() {
+    let floor = r#"- {name: look, hosts: ["**"], action: Inspect}
+                   - {name: alt, hosts: [api.example.com], ports: [8443], action: Inspect}"#;
+    let opened = "- {name: net, cidrs: [10.1.0.0/16], ports: [443, 8443], action: Tunnel}
+                  - {name: ssh, hosts: [git.example.com], ports: [443], action: Tunnel, protocol: Opaque}";
+    let own = namespaced(
+        "p",
+        "- {name: net, cidrs: [10.0.0.0/8], ports: [22, 80, 443, 8443], action: Tunnel}
+         - {name: one, hosts: [10.2.0.1], ports: [443], action: Inspect}
+         - {name: ssh, hosts: [git.example.com, other.example.com], ports: [443], action: Tunnel, protocol: Opaque}",
+    );
+    let closed = "
+        tls 10.2.0.1:443 = Deny Deny postern/builtin/default-deny
+        tls 10.1.0.1:443 = Deny Deny postern/builtin/default-deny
+        http 10.1.0.1:80 = Deny Deny postern/builtin/default-deny
+        opaque 10.1.0.1:8443 = Deny Deny postern/builtin/default-deny
+        unclear 10.1.0.1:443 = Deny Deny postern/builtin/unparseable
+        opaque git.example.com:443 = Deny Deny postern/builtin/default-deny
+        opaque 10.1.0.1:22 = TunnelEch Allow agents/p/net
+        unclear 10.1.0.1:22 = TunnelEch Allow agents/p/net
+        tls git.example.com:443 = Inspect Allow -/floor/look
+        ";
+    expect(&policy(&[cluster("floor", floor), own.clone()]), closed);
+    expect(
+        &policy(&[cluster("floor", &format!("{floor}\n{opened}")), own.clone()]),
+        "
+        tls 10.1.0.1:443 = TunnelEch Allow -/floor/net
+        opaque 10.1.0.1:8443 = TunnelEch Allow -/floor/net
+        unclear 10.1.0.1:443 = Deny Deny postern/builtin/unparseable
+        http 10.1.0.1:80 = Deny Deny postern/builtin/default-deny
+        opaque git.example.com:443 = TunnelEch Allow -/floor/ssh
+        opaque other.example.com:443 = Deny Deny postern/builtin/default-deny
+        ",
+    );
+    let denying = r#"- {name: no, hosts: ["**.evil.example"], action: Deny}"#;
+    expect(
+        &policy(&[cluster("floor", denying), own]),
+        "
+        tls 10.1.0.1:443 = TunnelEch Allow agents/p/net
+        opaque 10.1.0.1:8443 = TunnelEch Allow agents/p/net
+        opaque git.example.com:443 = TunnelEch Allow agents/p/ssh
+        unclear 10.1.0.1:443 = Deny Deny postern/builtin/unparseable
+        unclear 10.1.0.1:8443 = TunnelEch Allow agents/p/net
+        ",
+    );
+}
+
+#[test]
+fn a_floor_that_only_records_closes_nothing() {
+    let floor = audit(&cluster("floor", r#"- {name: look, hosts: ["**"], action: Inspect}"#));
+    let own = namespaced("p", "- {name: net, cidrs: [10.0.0.0/8], ports: [443], action: Tunnel}");
+    let recording = policy(&[floor.clone(), own.clone()]);
+    expect(&recording, "tls 10.0.0.1:443 = TunnelEch Allow agents/p/net");
+    let audited = decide(&recording, "tls 10.0.0.1:443").audited;
+    assert_eq!(audited.iter().map(ruled).collect::<Vec<_>>(), ["WouldDeny postern/builtin/default-deny"]);
+    expect(
+        &policy(&[floor, audit(&own)]),
+        "
+        tls 10.0.0.1:443 = TunnelEch WouldDeny postern/builtin/default-deny
+        unclear 10.0.0.1:443 = TunnelEch WouldDeny postern/builtin/unparseable
         ",
     );
 }

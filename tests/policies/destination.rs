@@ -242,3 +242,54 @@ fn a_policy_without_destinations_denies_and_an_audit_one_lets_through() {
     expect(&policy(&[empty.into()]), "tls a.example:443 = Deny Deny postern/builtin/default-deny");
     expect(&policy(&[audit(empty)]), "tls a.example:443 = TunnelEch WouldDeny postern/builtin/default-deny");
 }
+
+#[test]
+fn unclear_bytes_pass_only_where_no_rule_needs_a_name() {
+    let policy = policy(&[namespaced(
+        "p",
+        "- {name: range, cidrs: [10.0.0.0/8], ports: [22, 25, 80, 443, 8443, 9443], action: Tunnel}
+         - {name: look, hosts: [look.example], ports: [8443], action: Inspect}
+         - {name: pass, hosts: [pass.example], ports: [9443], action: Tunnel}
+         - {name: no, hosts: [no.example], action: Deny}
+         - {name: db, hosts: [db.example], ports: [8443, 5432], action: Tunnel, protocol: Opaque}
+         - {name: both, hosts: [pass.example], ports: [9443], action: Tunnel, protocol: Opaque}",
+    )]);
+    expect(
+        &policy,
+        "
+        unclear 10.0.0.1:22 = TunnelEch Allow agents/p/range
+        unclear 10.0.0.1:25 = TunnelEch Allow agents/p/range
+        unclear 10.0.0.1:80 = Deny Deny postern/builtin/unparseable
+        unclear 10.0.0.1:443 = Deny Deny postern/builtin/unparseable
+        unclear 10.0.0.1:8443 = Deny Deny postern/builtin/unparseable
+        unclear 10.0.0.1:9443 = Deny Deny postern/builtin/unparseable
+        opaque 10.0.0.1:443 = TunnelEch Allow agents/p/range
+        opaque 10.0.0.1:8443 = TunnelEch Allow agents/p/range
+        unclear 192.0.2.1:443 = Deny Deny postern/builtin/default-deny
+        unclear look.example:8443 = Deny Deny postern/builtin/default-deny
+        unclear no.example:22 = DenyNamed Deny agents/p/no
+        unclear db.example:5432 = TunnelEch Allow agents/p/db
+        unclear db.example:8443 = TunnelEch Allow agents/p/db
+        unclear pass.example:9443 = Deny Deny postern/builtin/unparseable
+        opaque pass.example:9443 = TunnelEch Allow agents/p/both
+        ",
+    );
+}
+
+#[test]
+fn a_denial_of_an_address_needs_no_name() {
+    let policy = policy(&[namespaced(
+        "p",
+        "- {name: range, cidrs: [10.0.0.0/8], ports: [443], action: Tunnel}
+         - {name: never, cidrs: [10.9.0.0/16], action: Deny}
+         - {name: one, hosts: [10.8.0.1], action: Deny}",
+    )]);
+    expect(
+        &policy,
+        "
+        unclear 10.0.0.1:443 = TunnelEch Allow agents/p/range
+        unclear 10.8.0.1:443 = DenyNamed Deny agents/p/one
+        unclear 10.9.0.1:443 = Deny Deny agents/p/never
+        ",
+    );
+}

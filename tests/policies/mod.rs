@@ -72,6 +72,7 @@ fn decide(policy: &Policy, flow: &str) -> Destination {
         "tls" => Protocol::Tls,
         "http" => Protocol::Http,
         "opaque" => Protocol::Opaque,
+        "unclear" => Protocol::Unclear,
         other => panic!("no protocol: {other}"),
     };
     let (host, port) = authority.rsplit_once(':').unwrap();

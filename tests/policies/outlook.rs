@@ -87,6 +87,32 @@ fn an_address_waits_for_a_name_only_where_a_host_rule_shares_its_port() {
 }
 
 #[test]
+fn a_denial_by_name_waits_for_a_name_on_the_ports_of_the_web() {
+    let policy = policy(&[namespaced(
+        "p",
+        "- {name: no, hosts: [no.example], action: Deny}
+         - {name: range, cidrs: [10.0.0.0/8], ports: [22, 80, 443], action: Tunnel}",
+    )]);
+    expect(
+        &policy,
+        "
+        10.0.0.1:22 = go unsniffed Allow agents/p/range
+        10.0.0.1:80 = go Allow agents/p/range
+        10.0.0.1:443 = go Allow agents/p/range
+        ",
+    );
+}
+
+#[test]
+fn a_name_with_opaque_rules_alone_is_sniffed_where_a_floor_closes_opaque_bytes() {
+    let policy = policy(&[
+        cluster("c", "- {name: look, hosts: [api.example], ports: [5432], action: Inspect}"),
+        namespaced("p", "- {name: db, hosts: [db.example], ports: [5432], action: Tunnel, protocol: Opaque}"),
+    ]);
+    expect(&policy, "db.example:5432 = go Allow agents/p/db");
+}
+
+#[test]
 fn silence_is_no_way_past_a_rule_that_inspects() {
     let policy = policy(&[namespaced(
         "p",

@@ -4,6 +4,7 @@ mod answers;
 mod bodies;
 mod bounds;
 mod calls;
+mod conditions;
 mod control;
 mod credentials;
 mod descriptors;
@@ -29,6 +30,7 @@ mod signatures;
 mod sockets;
 mod state;
 mod streams;
+mod unclear;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

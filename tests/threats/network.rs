@@ -11,12 +11,19 @@ use crate::support::upstream::RawUpstream;
 use crate::support::{Answer, Connection, Ending, Gateway, Pki, Setup, Upstream};
 
 /// Every spelling of cloud metadata and link-local that a broad rule would cover.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 15] = [
     "169.254.169.254",
     "168.63.129.16",
     "100.100.100.200",
     "0.0.0.0",
+    "100.96.0.96",
+    "100.80.80.80",
     "[fd00:ec2::254]",
+    "[fd00:c1::a9fe:a9fe]",
+    "[fd00:a9fe:a9fe::1]",
+    "[fd00:100::100:200]",
+    "[fd20:ce::254]",
+    "[fec0::1]",
     "[fe80::1]",
     "[::ffff:169.254.169.254]",
     "[64:ff9b::a9fe:a9fe]",
@@ -231,6 +238,44 @@ fn only_a_rule_as_narrow_as_the_reserved_range_lifts_it() {
     connection.send("hello\n");
     assert_eq!(connection.read_until(b"\n"), b"heard\n");
     assert_eq!(opened.heard().entries(), [b"hello\n"]);
+}
+
+/// A28: the API server and the pod's node are known from the environment, and reached by no rule or setting for a wider
+/// range.
+#[test]
+fn the_api_server_and_the_node_are_denied_whatever_the_settings_say() {
+    let server = RawUpstream::start(None, |connection, heard| {
+        heard.push(connection.read_until(b"\n"));
+        connection.send("heard\n");
+    });
+    let port = server.address().port();
+    let start = |rules: &[&str]| {
+        let wide =
+            format!("{{name: wide, cidrs: [127.0.0.0/8, 192.0.2.0/24], ports: [{port}], action: Tunnel}}");
+        let wide6 = format!("{{name: wide-6, cidrs: ['2001:db8:7::/48'], ports: [{port}], action: Tunnel}}");
+        let rules: Vec<&str> = rules.iter().copied().chain([wide.as_str(), wide6.as_str()]).collect();
+        Setup::new(&Pki::new("Upstream Test CA"))
+            .variable("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+            .variable("POSTERN_NODE_ADDRESSES", "192.0.2.77,2001:db8:7::7")
+            .set("/upstream/allowAddresses", json!(["127.0.0.0/8", "192.0.2.0/24"]))
+            .destinations(&rules)
+            .start()
+    };
+
+    let guarded = start(&[]);
+    for address in ["127.0.0.1", "[::ffff:127.0.0.1]", "192.0.2.77", "[2001:db8:7::7]"] {
+        assert_eq!(
+            refused(&guarded, &format!("{address}:{port}")),
+            "postern/builtin/denied-address",
+            "{address}"
+        );
+    }
+    assert_eq!(server.accepted(), 0);
+
+    let opened = start(&[&format!("{{name: api, cidrs: [127.0.0.1/32], ports: [{port}], action: Tunnel}}")]);
+    let mut connection = opened.agent().connect(&format!("127.0.0.1:{port}")).unwrap();
+    connection.send("hello\n");
+    assert_eq!(connection.read_until(b"\n"), b"heard\n");
 }
 
 /// A28: the pod's own addresses are reached by no rule, however narrow.

@@ -1,6 +1,26 @@
 {{- /* The settings files of the gateway, which is the same in every pod, and of the operator. */ -}}
 
-{{- define "postern.gatewaySettings" -}}
+{{- /* The ranges that only a rule as narrow opens: those that are given, else those that the cluster tells. */ -}}
+{{- define "postern.denyAddresses" -}}
+{{- $ranges := .Values.gateway.upstream.denyAddresses -}}
+{{- if not $ranges -}}
+{{- if .Capabilities.APIVersions.Has "networking.k8s.io/v1/ServiceCIDR" -}}
+{{- range (lookup "networking.k8s.io/v1" "ServiceCIDR" "" "").items }}{{ $ranges = concat $ranges .spec.cidrs }}{{ end -}}
+{{- end -}}
+{{- $api := lookup "discovery.k8s.io/v1" "EndpointSlice" "default" "kubernetes" -}}
+{{- range dig "endpoints" list $api }}{{ $ranges = concat $ranges .addresses }}{{ end -}}
+{{- range (lookup "v1" "Node" "" "").items -}}
+{{- $ranges = concat $ranges (dig "spec" "podCIDRs" list .) -}}
+{{- range dig "status" "addresses" list . -}}
+{{- if has .type (list "InternalIP" "ExternalIP") }}{{ $ranges = append $ranges .address }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- $ranges = $ranges | uniq | sortAlpha -}}
+{{- end -}}
+{{- $ranges | toJson -}}
+{{- end }}
+
+{{ define "postern.gatewaySettings" -}}
 {{- $gateway := .Values.gateway -}}
 {{- $dns := dict "port" (int $gateway.listeners.dnsPort) -}}
 {{- with $gateway.listeners.dnsPool }}{{ $_ := set $dns "pool" . }}{{ end -}}
@@ -10,7 +30,8 @@
     "dns" $dns -}}
 {{- with $gateway.listeners.reverse }}{{ $_ := set $listeners "reverse" . }}{{ end -}}
 {{- $nodeAddresses := dict "fromEnv" "POSTERN_NODE_ADDRESSES" -}}
-{{- $upstream := dict "denyAddresses" (append $gateway.upstream.denyAddresses $nodeAddresses) -}}
+{{- $ranges := include "postern.denyAddresses" . | fromJsonArray -}}
+{{- $upstream := dict "denyAddresses" (append $ranges $nodeAddresses) -}}
 {{- range $key := list "allowAddresses" "proxy" "hosts" -}}
 {{- with index $gateway.upstream $key }}{{ $_ := set $upstream $key . }}{{ end -}}
 {{- end -}}

@@ -13,7 +13,7 @@ pub(super) type Call = (&'static str, &'static str);
 pub(super) type Turn = (&'static str, [Call; 2]);
 
 pub(super) const CLEAN_UP: Turn =
-    ("Clean up.", [("Bash", r#"{"command":"ls -l"}"#), ("Bash", r#"{"command":"rm -rf /"}"#)]);
+    ("Clean up.", [("Bash", r#"{"command":"ls -l"}"#), ("Bash", r#"{"command":"rm -fr /"}"#)]);
 
 pub(super) const LOOK_AROUND: Turn = (
     "Look around.",

@@ -81,14 +81,14 @@ pub(super) const STEPS: &[Step] = &[
         play: |stage| Box::pin(turns::hosted_tool(stage)),
     },
     Step {
-        done: "the model calls Bash twice in one stream, for ls -l and for rm -rf /",
-        expected: r#"Bash {"command":"ls -l"} as it was sent, then a text by local/demo/no-force-remove, stop_reason tool_use"#,
+        done: "the model calls Bash twice in one stream, for ls -l and for rm -fr /",
+        expected: r#"Bash {"command":"ls -l"} as it was sent, then a text by local/demo/only-listings, stop_reason tool_use"#,
         play: |stage| Box::pin(turns::blocked_call(stage)),
     },
     Step {
-        done: "read what stands in the place of rm -rf /",
-        expected: "[postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/no-force-remove | \
-                   Reason: Dangerous shell command | \
+        done: "read what stands in the place of rm -fr /",
+        expected: "[postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/only-listings | \
+                   Reason: Only ls may be run here | \
                    The tool itself is allowed; this use of it is not. Do not retry it unchanged.",
         play: |stage| Box::pin(turns::read_refusal(stage)),
     },
@@ -99,7 +99,7 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         done: "look for the events of those calls",
-        expected: "3 Bash allowed, 3 Bash denied by local/demo/no-force-remove, 1 Read allowed, \
+        expected: "3 Bash allowed, 3 Bash denied by local/demo/only-listings, 1 Read allowed, \
                    1 Read denied by local/demo/stay-in-project; 1 web_search taken out",
         play: |stage| Box::pin(turns::events(stage)),
     },

@@ -1,10 +1,14 @@
-//! The addresses of this pod, which nothing behind the gateway may be reached at.
+//! The addresses of this pod, of its node and of its API server: what settings need not name.
 
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::pod::NODE_ADDRESSES_VARIABLE;
 use crate::problem::Problem;
+
+/// Where kubelet says in every container how the API server is reached from its pod.
+const API_SERVER: [&str; 2] = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_PORT_443_TCP_ADDR"];
 
 /// Every address of every interface but loopback, as the kernel lists them; none where it does not.
 ///
@@ -30,6 +34,20 @@ fn table(path: &str) -> Result<String, Problem> {
     }
 }
 
+/// The addresses of the API server and of the node, as the environment of a pod has them; none elsewhere. A name in
+/// the place of an address (some managed clusters write one) is passed over: no address rule covers it.
+pub(super) fn cluster(variable: impl Fn(&str) -> Option<String>) -> Vec<IpAddr> {
+    let texts = API_SERVER.into_iter().chain([NODE_ADDRESSES_VARIABLE]).filter_map(variable);
+    let mut found: Vec<IpAddr> = Vec::new();
+    for text in texts {
+        let items = text.split(',').map(|item| item.trim().trim_start_matches('[').trim_end_matches(']'));
+        found.extend(items.filter_map(|item| item.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// The local addresses of a `fib_trie`: a leaf's address is the line before `/32 host LOCAL`.
 fn local_v4(trie: &str) -> impl Iterator<Item = Ipv4Addr> + '_ {
     trie.lines().zip(trie.lines().skip(1)).filter_map(|(leaf, kind)| {
@@ -49,6 +67,32 @@ fn local_v6(table: &str) -> impl Iterator<Item = Ipv6Addr> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_api_server_and_the_node_are_read_from_the_environment() {
+        let of = |pairs: &[(&str, &str)]| {
+            let value =
+                |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+            cluster(value).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[]), Vec::<String>::new());
+        assert_eq!(
+            of(&[
+                ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
+                ("KUBERNETES_PORT_443_TCP_ADDR", "10.96.0.1"),
+                ("POSTERN_NODE_ADDRESSES", "192.0.2.7, 2001:db8::7"),
+            ]),
+            ["10.96.0.1", "192.0.2.7", "2001:db8::7"]
+        );
+        assert_eq!(of(&[("KUBERNETES_SERVICE_HOST", "[fd00::1]")]), ["fd00::1"]);
+        assert_eq!(
+            of(&[
+                ("KUBERNETES_SERVICE_HOST", "api.example.com"),
+                ("KUBERNETES_PORT_443_TCP_ADDR", "10.0.0.1")
+            ]),
+            ["10.0.0.1"]
+        );
+    }
 
     #[test]
     fn local_addresses_are_read_from_the_kernels_tables() {

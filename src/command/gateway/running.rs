@@ -283,6 +283,7 @@ pub(super) fn build(
         proxy_credentials,
         own: addresses::own().map_err(|problem| vec![problem])?,
         places,
+        cluster: addresses::cluster(surroundings::variable),
     };
     let snapshot = Snapshot::new(parts, drain.clone());
     let now = SystemTime::now();

@@ -8,6 +8,7 @@ use crate::command::output;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
 use crate::policy::document::Document;
+use crate::policy::document::tool::When;
 
 /// Checks all paths as one policy; exit status 1 where anything is wrong.
 pub(super) fn run(args: &PolicyCheckArgs, output: Output) -> anyhow::Result<ExitCode> {
@@ -37,7 +38,24 @@ fn summary(documents: &[Document], revision: &str) -> String {
         })
         .sum();
     let policies = counted(documents.len(), "policy", "policies");
-    format!("{policies}, {}, revision {revision}\n", counted(rules, "rule", "rules"))
+    let notes = relative_paths(documents).unwrap_or_default();
+    format!("{policies}, {}, revision {revision}\n{notes}", counted(rules, "rule", "rules"))
+}
+
+/// What rules with `Within` or `NotWithin` do not judge, where there are any.
+fn relative_paths(documents: &[Document]) -> Option<String> {
+    let rules: Vec<&str> = documents
+        .iter()
+        .flat_map(|document| &document.spec.tools)
+        .filter(|rule| rule.when.as_ref().is_some_and(When::judges_paths))
+        .map(|rule| rule.name.as_str())
+        .collect();
+    let first = rules.first()?;
+    let others = if rules.len() > 1 { format!(" and {} more", rules.len() - 1) } else { String::new() };
+    Some(format!(
+        "note: {first}{others}: Within and NotWithin judge absolute paths; a relative one that does not climb, as in \
+         Codex's patches, meets neither in Deny and Audit rules, and is within nothing in Allow rules\n"
+    ))
 }
 
 fn counted(number: usize, one: &str, several: &str) -> String {

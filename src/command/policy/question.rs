@@ -67,6 +67,8 @@ enum AskedProtocol {
     Tls,
     Http,
     Opaque,
+    /// Bytes that are neither plainly TLS or HTTP nor plainly another protocol.
+    Unclear,
 }
 
 #[derive(Debug, Deserialize)]
@@ -178,6 +180,7 @@ impl AskedDestination {
         let protocol = match (self.protocol, self.port) {
             (Some(AskedProtocol::Http), _) | (None, Some(80)) => Protocol::Http,
             (Some(AskedProtocol::Opaque), _) => Protocol::Opaque,
+            (Some(AskedProtocol::Unclear), _) => Protocol::Unclear,
             (Some(AskedProtocol::Tls), _) | (None, _) => Protocol::Tls,
         };
         let port = self.port.unwrap_or(if protocol == Protocol::Http { 80 } else { 443 });

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::policy::document::tool::Scalar;
 
-use super::{Found, Operator, Reading, Wrong, read};
+use super::{Compared, Found, Operator, Reading, Wrong, read};
 
 /// Any of these values.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ impl Equality {
 impl Operator for Equality {
     /// Read loosely, a text and a number or boolean that are written alike are equal: many agents take the one for
     /// the other.
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Option<bool> {
-        let text = found.text()?;
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared {
+        let Some(text) = found.text() else { return Compared::Missing };
         let same = |value: &Scalar| match (value, found) {
             (Scalar::Text(own), Found::Text(_) | Found::Json(Value::String(_))) => *own == text,
             (Scalar::Number(own), Found::Json(Value::Number(number))) => equal(own, number),
@@ -28,7 +28,7 @@ impl Operator for Equality {
             (Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_), _) => false,
         };
         let alike = |value: &Scalar| reading == Reading::Loose && value.text() == text;
-        Some(self.0.iter().any(|value| same(value) || alike(value)))
+        Compared::Is(self.0.iter().any(|value| same(value) || alike(value)))
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each operator is a file here and a line of [`operator`]; its negative is the same operator, denied.
 
 mod equality;
+mod host;
 mod param;
 mod path;
 mod pattern;
@@ -62,13 +63,24 @@ pub(super) type Wrong = Vec<(usize, String)>;
 
 /// An operator with its values, in its positive form.
 trait Operator: fmt::Debug + Send + Sync {
-    /// Whether the parameter satisfies it; none where the two cannot be compared, which counts as a missing parameter.
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Option<bool>;
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared;
 
     /// Whether an array of strings, read loosely, is compared joined by spaces, too.
     fn joins(&self) -> bool {
         true
     }
+}
+
+/// What an operator, in its positive form, makes of one element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    Is(bool),
+    /// Nothing is there, or nothing that could be compared: a negative operator holds on it in Deny and Audit rules.
+    Missing,
+    /// It is there and has no one reading: operator and negative both hold in Deny and Audit rules, neither in Allow rules.
+    Unreadable,
+    /// What it means is not known here: neither the operator nor its negative holds, in no rule.
+    Neither,
 }
 
 /// How a value that can be read in two ways is read, so that a condition errs the right way.
@@ -217,8 +229,11 @@ impl Test {
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
         let found = self.param.find(call, reading == Reading::Loose && self.operator.joins());
         let satisfied = |one: &Found<'_>| match self.operator.compare(one, reading) {
-            Some(holds) => holds != self.negative,
-            None => !side.every && (self.negative || side.allows),
+            Compared::Is(holds) => holds != self.negative,
+            Compared::Missing => !side.every && (self.negative || side.allows),
+            // Under a `not` what holds keeps the rule from holding, so that both turn with the side.
+            Compared::Unreadable => !side.every,
+            Compared::Neither => side.every != side.allows,
         };
         if side.every { found.iter().all(satisfied) } else { found.iter().any(satisfied) }
     }
@@ -255,6 +270,7 @@ fn operator(
         C::Contains | C::NotContains => Box::new(text::Contains::new(values)?),
         C::StartsWith | C::NotStartsWith => Box::new(text::StartsWith::new(values)?),
         C::Within | C::NotWithin => Box::new(path::Within::new(values)?),
+        C::HostIn | C::NotHostIn => Box::new(host::HostIn::new(values)?),
         C::Exists | C::NotExists => Box::new(presence::Presence),
     };
     Ok((operator, word.is_negative()))

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::policy::document::tool::Scalar;
 
-use super::{Found, Operator, Reading, Wrong, read};
+use super::{Compared, Found, Operator, Reading, Wrong, read};
 
 /// Under any of these directories, each as its components, or the directory itself.
 #[derive(Debug)]
@@ -25,17 +25,20 @@ impl Within {
 }
 
 impl Operator for Within {
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Option<bool> {
+    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared {
         let text = match found {
             Found::Text(text) => text,
             Found::Json(Value::String(text)) => text.as_str(),
-            Found::Json(_) | Found::Missing => return None,
+            Found::Json(_) | Found::Missing => return Compared::Missing,
         };
-        let path = components(text, reading)?;
+        if is_below(text) {
+            return Compared::Neither;
+        }
+        let Some(path) = components(text, reading) else { return Compared::Missing };
         let under = |directory: &Vec<String>| {
             path.len() >= directory.len() && directory.iter().zip(&path).all(|(own, other)| own == other)
         };
-        Some(self.0.iter().any(under))
+        Compared::Is(self.0.iter().any(under))
     }
 
     /// Paths do not become a path by being joined.
@@ -64,6 +67,31 @@ fn components(text: &str, reading: Reading) -> Option<Vec<&str>> {
     Some(components)
 }
 
+/// Whether the text is a path below whatever directory it is taken from, which is not known here: relative, and never
+/// above where it begins, with either kind of slash. Not so what a shell or a tool could expand to something absolute:
+/// a home, a variable, braces, a drive, a URL.
+fn is_below(text: &str) -> bool {
+    let first = text.split(['/', '\\']).next().unwrap_or_default();
+    if first.is_empty() || first.starts_with(['~', '$', '%', '{', '"', '\'', '`']) || first.contains(':') {
+        return false;
+    }
+    if text.contains(char::is_control) || text.starts_with(char::is_whitespace) {
+        return false;
+    }
+    let mut depth = 0_usize;
+    for component in text.split(['/', '\\']) {
+        match component {
+            "" | "." => {}
+            ".." => match depth.checked_sub(1) {
+                Some(above) => depth = above,
+                None => return false,
+            },
+            _ => depth += 1,
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +116,56 @@ mod tests {
             assert_eq!(whole(text).as_deref(), expected, "{text:?}");
         }
         assert_eq!(components("/a/../../etc", Reading::Loose), Some(vec!["etc"]));
+    }
+
+    #[test]
+    fn a_relative_path_that_does_not_climb_is_below_something() {
+        for text in [
+            "a",
+            "src/main.rs",
+            "./a",
+            ".",
+            "a/../b",
+            "a//b/",
+            "..a/b",
+            "a b",
+            ".git/hooks/x",
+            "a\\b",
+            "r/$id.ts",
+        ] {
+            assert!(is_below(text), "{text}");
+        }
+        for text in [
+            "",
+            "/",
+            "/a",
+            "..",
+            "../a",
+            "a/../..",
+            "a/../../b",
+            "./../a",
+            "~",
+            "~/a",
+            "~root/a",
+            "$HOME/a",
+            "${HOME}",
+            "%USERPROFILE%/a",
+            "C:/a",
+            "C:a",
+            "C:\\a",
+            "\\a",
+            "\\\\host\\a",
+            "a\\..\\..\\b",
+            "file:///a",
+            " /a",
+            "\"/a\"",
+            "{/a,b}",
+            "a{/../../etc,b}",
+            "`pwd`",
+            "a\0b",
+            "a\n/b",
+        ] {
+            assert!(!is_below(text), "{text}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::policy::document::tool::Scalar;
 
-use super::{Found, Operator, Reading, Wrong, read};
+use super::{Compared, Found, Operator, Reading, Wrong, read};
 
 /// The longest expression, in bytes.
 const MOST_SOURCE: usize = 4 * 1024;
@@ -36,9 +36,9 @@ impl Patterns {
 }
 
 impl Operator for Patterns {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Option<bool> {
-        let text = found.text()?;
-        Some(self.0.iter().any(|pattern| pattern.is_match(&text)))
+    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
+        let Some(text) = found.text() else { return Compared::Missing };
+        Compared::Is(self.0.iter().any(|pattern| pattern.is_match(&text)))
     }
 }
 

@@ -165,8 +165,15 @@ fn a_path_within_is_certain_or_within_nothing() {
         ("/workspace/../etc", "--", "DA"),
         ("/workspacex", "--", "DA"),
         ("/etc/../workspace", "DA", "--"),
-        ("workspace/a", "--", "D-"),
-        ("./a", "--", "D-"),
+        // Below a directory that is not known here.
+        ("workspace/a", "--", "--"),
+        ("./a", "--", "--"),
+        ("a/../b", "--", "--"),
+        ("../a", "--", "D-"),
+        ("a/../../b", "--", "D-"),
+        ("a\\..\\..\\b", "--", "D-"),
+        ("C:\\a", "--", "D-"),
+        ("$HOME/a", "--", "D-"),
         ("~/a", "--", "D-"),
         ("", "--", "D-"),
         ("/workspace/a\0/../../etc", "--", "D-"),
@@ -179,6 +186,74 @@ fn a_path_within_is_certain_or_within_nothing() {
     }
     assert_eq!(sides(&within, &json!({"p": 1})), "--");
     assert_eq!(sides(&not_within, &json!({"p": {"x": "/workspace"}})), "D-");
+}
+
+#[test]
+fn a_relative_path_meets_neither_operator_under_any_nesting() {
+    let test = |word| test("p", word, &json!(["/w"]));
+    let not = |one| Condition::Not(Box::new(one));
+    let also = || self::test("q", Comparison::Equals, &json!(["x"]));
+    for word in [Comparison::Within, Comparison::NotWithin] {
+        for condition in [
+            test(word),
+            not(test(word)),
+            not(not(test(word))),
+            Condition::All(vec![test(word), also()]),
+            not(Condition::Any(vec![test(word), not(also())])),
+            Condition::Any(vec![not(not(not(test(word))))]),
+        ] {
+            assert_eq!(sides(&condition, &json!({"p": "src/main.rs", "q": "x"})), "--", "{condition}");
+            assert_eq!(sides(&condition, &json!({"p": ["a", "b/c"], "q": "x"})), "--", "{condition}");
+        }
+    }
+    let outside = test(Comparison::NotWithin);
+    assert_eq!(sides(&outside, &json!({"p": ["src/main.rs", "/etc/passwd"]})), "D-", "the other one decides");
+    assert_eq!(sides(&not(test(Comparison::Within)), &json!({"p": ["src/main.rs", "/etc/passwd"]})), "D-");
+    assert_eq!(sides(&test(Comparison::Within), &json!({"p": ["/w/a", "src/main.rs"]})), "D-");
+    assert_eq!(sides(&outside, &json!({"p": ["/w/a", "src/main.rs"]})), "--");
+}
+
+#[test]
+fn a_host_is_read_from_a_url_and_a_url_without_one_reading_counts_against_the_call() {
+    let values = json!(["docs.example.com", "*.corp.example", "**.deep.example", "10.0.0.1"]);
+    let (is, is_not) = (test("p", Comparison::HostIn, &values), test("p", Comparison::NotHostIn, &values));
+    let not = |condition| Condition::Not(Box::new(condition));
+    for (url, expected) in [
+        (json!("https://docs.example.com/a"), ["DA", "--"]),
+        (json!("https://DOCS.example.com.:8443/a"), ["DA", "--"]),
+        (json!("docs.example.com/a"), ["DA", "--"]),
+        (json!("https://a.corp.example/"), ["DA", "--"]),
+        (json!("https://b.a.deep.example/"), ["DA", "--"]),
+        (json!("http://[::ffff:10.0.0.1]/"), ["DA", "--"]),
+        (json!("https://docs.example.com.evil.test/"), ["--", "DA"]),
+        (json!("https://corp.example/"), ["--", "DA"]),
+        (json!("https://b.a.corp.example/"), ["--", "DA"]),
+        (json!("https://10.0.0.2/"), ["--", "DA"]),
+        (json!("https://docs.example.com@evil.test/"), ["D-", "D-"]),
+        (json!("https://docs.example.com\\@evil.test/"), ["D-", "D-"]),
+        (json!("https://2130706433/"), ["D-", "D-"]),
+        (json!("file:///etc/passwd"), ["D-", "D-"]),
+        (json!(""), ["D-", "D-"]),
+        (json!(7), ["D-", "D-"]),
+        (json!({"url": "https://docs.example.com"}), ["D-", "D-"]),
+        (json!(["https://docs.example.com/", "https://evil.test/"]), ["D-", "D-"]),
+        (json!(["https://docs.example.com/", "https:evil.test"]), ["D-", "D-"]),
+        (json!(null), ["--", "D-"]),
+    ] {
+        let input = json!({ "p": url });
+        assert_eq!([sides(&is, &input), sides(&is_not, &input)], expected, "{url}");
+        let nested =
+            [not(test("p", Comparison::NotHostIn, &values)), not(test("p", Comparison::HostIn, &values))];
+        let nested = nested.map(|condition| sides(&condition, &input));
+        if url.is_null() {
+            assert_eq!(nested, ["D-", "D-"]);
+        } else {
+            assert_eq!(nested, expected, "under a not: {url}");
+        }
+    }
+    let wrong =
+        compile("p", Comparison::HostIn, &json!(["https://a.example/", "a.example", 7]), false).unwrap_err();
+    assert_eq!(wrong.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 2]);
 }
 
 #[test]
@@ -302,6 +377,8 @@ fn word() -> impl Strategy<Value = Comparison> {
         C::NotIn,
         C::Within,
         C::NotWithin,
+        C::HostIn,
+        C::NotHostIn,
         C::Matches,
         C::NotMatches,
         C::Exists,
@@ -321,6 +398,9 @@ enum Shape {
 impl Shape {
     fn build(&self) -> Condition {
         match self {
+            Self::Test(param, word @ (Comparison::HostIn | Comparison::NotHostIn), _) => {
+                test(param, *word, &json!(["*.a"]))
+            }
             Self::Test(param, word, value) => test(param, *word, &json!([value])),
             Self::Any(all) => Condition::Any(all.iter().map(Self::build).collect()),
             Self::All(all) => Condition::All(all.iter().map(Self::build).collect()),
@@ -361,7 +441,7 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    let text = prop::sample::select(vec!["/a", "/b", "/a/b", "a", "", "/../a"]);
+    let text = prop::sample::select(vec!["/a", "/b", "/a/b", "a", "../a", "", "/../a", "x.a", "http://b.a/"]);
     let one =
         prop_oneof![text.prop_map(|text| json!(text)), Just(json!(null)), Just(json!(7)), Just(json!(true))];
     prop_oneof![one.clone(), prop::collection::vec(one, 0..3).prop_map(Value::from)]

@@ -2,7 +2,7 @@
 
 use crate::policy::document::tool::Scalar;
 
-use super::{Found, Operator, Reading, Wrong, read};
+use super::{Compared, Found, Operator, Reading, Wrong, read};
 
 /// Any of these texts, anywhere.
 #[derive(Debug)]
@@ -25,16 +25,16 @@ impl StartsWith {
 }
 
 impl Operator for Contains {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Option<bool> {
-        let text = found.text()?;
-        Some(self.0.iter().any(|own| text.contains(own)))
+    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
+        let Some(text) = found.text() else { return Compared::Missing };
+        Compared::Is(self.0.iter().any(|own| text.contains(own)))
     }
 }
 
 impl Operator for StartsWith {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Option<bool> {
-        let text = found.text()?;
-        Some(self.0.iter().any(|own| text.starts_with(own)))
+    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
+        let Some(text) = found.text() else { return Compared::Missing };
+        Compared::Is(self.0.iter().any(|own| text.starts_with(own)))
     }
 }
 

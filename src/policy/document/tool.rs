@@ -74,6 +74,15 @@ pub struct When {
     pub values: Option<Vec<Scalar>>,
 }
 
+impl When {
+    /// Whether it compares paths with directories, at any depth.
+    pub fn judges_paths(&self) -> bool {
+        let nested = self.any.iter().flatten().chain(self.all.iter().flatten()).chain(self.not.as_deref());
+        matches!(self.operator, Some(Comparison::Within | Comparison::NotWithin))
+            || nested.into_iter().any(Self::judges_paths)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Comparison {
@@ -88,9 +97,14 @@ pub enum Comparison {
     NotStartsWith,
     In,
     NotIn,
-    /// It is an absolute path under one of these directories, or one of them.
+    /// It is an absolute path under one of these directories, or one of them. A relative one that does not climb meets
+    /// neither this nor its negative in Deny and Audit rules.
     Within,
     NotWithin,
+    /// It is a URL whose host is one of these, by the patterns of `hosts`. A URL that clients read differently meets
+    /// both this and its negative in Deny and Audit rules, and neither in Allow rules.
+    HostIn,
+    NotHostIn,
     Exists,
     NotExists,
 }
@@ -105,6 +119,7 @@ impl Comparison {
             | Self::NotStartsWith
             | Self::NotIn
             | Self::NotWithin
+            | Self::NotHostIn
             | Self::NotExists => true,
             Self::Equals
             | Self::Matches
@@ -112,6 +127,7 @@ impl Comparison {
             | Self::StartsWith
             | Self::In
             | Self::Within
+            | Self::HostIn
             | Self::Exists => false,
         }
     }

@@ -94,6 +94,10 @@ impl Policy {
             [deciding, _] => (self.sight(), deciding),
         };
         if rule.action != document::Action::Deny {
+            if let Some(withheld) = met.withheld {
+                why.push(format!("but it does not serve this connection: {}", withheld.ruling().reason));
+                return false;
+            }
             let specific: Vec<&Rule> = self.allowing(met, flow, sight).collect();
             if !specific.iter().any(|other| ptr::eq(*other, rule)) {
                 let others = specific.iter().filter(|other| other.tier == rule.tier);
@@ -151,6 +155,7 @@ fn not_taking(rule: &Rule, flow: &Flow<'_>) -> String {
         Protocol::Tls => "TLS",
         Protocol::Http => "plain HTTP",
         Protocol::Opaque => "other bytes",
+        Protocol::Unclear => "unclear bytes",
     };
     let ports =
         rule.ports.as_deref().map(|ports| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));

@@ -35,6 +35,25 @@ fn good_policies_are_counted_with_their_revision() {
 }
 
 #[test]
+fn what_rules_about_directories_do_not_judge_is_said() {
+    let place = Place::new();
+    let stay = "  tools:\n    - {name: stay, kind: Write, action: Deny, \
+                when: {not: {param: paths, operator: Within, values: [/w]}}}\n";
+    let more = "    - {name: more, kind: Read, action: Deny, \
+                when: {any: [{param: paths, operator: NotWithin, values: [/w]}]}}\n";
+    place.write("a.yaml", &format!("{GOOD}{stay}{more}"));
+    let said = place.run(&["policy", "check", "a.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let note = said.stdout.lines().nth(1).unwrap_or_default();
+    assert!(
+        note.starts_with("note: stay and 1 more: Within and NotWithin judge absolute paths; a relative"),
+        "{said:?}"
+    );
+    place.write("b.yaml", GOOD);
+    assert!(!place.run(&["policy", "check", "b.yaml"]).stdout.contains("note:"));
+}
+
+#[test]
 fn good_policies_are_an_empty_list_of_problems() {
     let place = Place::new();
     place.write("a.yaml", GOOD);

@@ -127,6 +127,32 @@ fn the_question_may_come_from_standard_input() {
 }
 
 #[test]
+fn why_unclear_bytes_and_flows_without_a_name_are_denied_is_said() {
+    let place = place();
+    place.write(
+        "floor.yaml",
+        "apiVersion: postern.dev/v1alpha1\nkind: ClusterEgressPolicy\nmetadata: {name: floor}\nspec:\n  \
+         destinations: [{name: look, hosts: ['**'], action: Inspect}]\n---\n\
+         apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: own, namespace: a}\nspec:\n  \
+         destinations: [{name: net, cidrs: [10.0.0.0/8], ports: [443], action: Tunnel}]\n",
+    );
+    for (protocol, rule, why) in [
+        ("Unclear", "unparseable", "neither TLS nor HTTP nor a protocol that is known"),
+        ("Tls", "default-deny", "A cluster policy inspects names on this port"),
+        ("Opaque", "default-deny", "A cluster policy inspects names on this port"),
+    ] {
+        place.write(
+            "question",
+            &format!("{{destination: {{host: 10.0.0.1, port: 443, protocol: {protocol}}}}}"),
+        );
+        let said = place.run(&["policy", "explain", "--policy", "floor.yaml", "question"]);
+        let text = printed(&said);
+        assert!(text.contains(&format!("\nDeny by postern/builtin/{rule}: ")), "{text}");
+        assert!(text.matches(why).count() >= 2, "the decision and the rule say it: {text}");
+    }
+}
+
+#[test]
 fn programs_read_the_same() {
     let place = place();
     place.write("question", "{toolCall: {name: Edit, input: {file_path: /etc/passwd}}}");

@@ -37,6 +37,10 @@ const WRONG_CONDITIONS: &[(&str, &str)] = &[
         "{param: a, operator: Within, values: [/w, w]}",
         "when.values[1]: \"w\": expected an absolute path, as in /workspace",
     ),
+    (
+        "{param: a, operator: HostIn, values: [a.example, 'https://a.example/']}",
+        "when.values[1]: \"https://a.example/\": this is no IPv6 address",
+    ),
     ("{param: a, operator: Contains, values: ['']}", "when.values[0]: \"\": is empty, and in every text"),
     (
         "{any: [{param: a, operator: Matches, values: ['(']}]}",
@@ -53,7 +57,7 @@ const WRONG_CONDITIONS: &[(&str, &str)] = &[
     (
         "{param: a, operator: Is, values: [x]}",
         "when.operator: unknown value \"Is\"; expected Equals, NotEquals, Matches, NotMatches, Contains, NotContains, \
-         StartsWith, NotStartsWith, In, NotIn, Within, NotWithin, Exists or NotExists",
+         StartsWith, NotStartsWith, In, NotIn, Within, NotWithin, HostIn, NotHostIn, Exists or NotExists",
     ),
     (
         "{param: a, operator: Exists, colour: red}",
