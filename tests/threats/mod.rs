@@ -26,7 +26,9 @@ mod resolver;
 mod signatures;
 mod sockets;
 mod state;
+mod statuses;
 mod streams;
+mod truncated;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -39,6 +39,8 @@ pub struct Received {
     pub(super) raw: Bytes,
     /// Whether `raw` has one reading for every parser, and may go on as it is. Else `data` is framed anew.
     pub(super) canonical: bool,
+    /// Whether it is JSON without a field of the stream around it.
+    pub(super) bare: bool,
 }
 
 impl Received {

@@ -76,6 +76,10 @@ impl Transcript for Small {
         })
     }
 
+    fn is_in_call(&self) -> bool {
+        self.call.is_some()
+    }
+
     fn held(&self) -> usize {
         self.kept.iter().map(Part::kept_bytes).sum()
     }
@@ -204,6 +208,13 @@ fn under_open_what_is_no_json_passes_unless_a_call_is_kept() {
     let broken = "event: text\ndata: {\n\nevent: text\ndata: [\n\n";
     let stream = named(&[("text", r#"{"type":"text"}"#)]) + broken;
     assert_eq!(every_split(|| open(NAMED), stream.as_bytes()), (stream.clone(), Ok(())));
+    let denied = named(&[("call", r#"{"type":"call","name":"Denied"}"#), ("stop", r#"{"type":"stop"}"#)]);
+    let (text, result) = every_split(|| open(NAMED), (stream.clone() + &denied).as_bytes());
+    assert!(text.starts_with(&stream) && text.contains("[postern]") && !text.contains("Denied\"}"), "{text}");
+    assert_eq!(result, Ok(()));
+    let suspect = stream.replace("[\n", "{\"tool_use\n");
+    let (text, result) = every_split(|| open(NAMED), suspect.as_bytes());
+    assert!(!text.contains("tool_use") && result.is_err(), "{text}");
     let stream = named(&HELD[..2]) + broken;
     let (text, result) = every_split(|| open(NAMED), stream.as_bytes());
     assert_eq!(text, "event: error\ndata: {\"type\":\"error\"}\n\n");
