@@ -354,7 +354,7 @@ impl Lane {
 
     /// Whether the next event may be of a call: one is not complete, or was denied and is not gone.
     pub(super) fn is_in_call(&self) -> bool {
-        self.is_open && self.items.values().any(|item| !item.is_plain() && !item.is_complete())
+        self.items.values().any(Item::is_under_way)
     }
 
     pub(super) fn waits(&self) -> bool {
