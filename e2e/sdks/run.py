@@ -50,7 +50,7 @@ class Trial:
             if not verdict["ok"]:
                 self.rejected.append(f"{language} {name}: {verdict['error']}")
         self.before = {key: verdict for key, verdict in judged.items() if verdict["ok"]}
-        disputed = {name: each for name, each in self.answers.items() if self._is_disputed(name)}
+        disputed = {name: self.answers[name] for (_, name), verdict in judged.items() if not verdict["ok"]}
         # What is rejected is asked in one write: Google's SDK for Node goes by what comes at once.
         again = self._judge(self.stage.judges(direct=True), disputed, None)
         self.errors = {key: again[key]["error"] for key, verdict in judged.items() if not verdict["ok"] and not again[key]["ok"]}
