@@ -17,7 +17,7 @@ use crate::call::{Denial, Judge, Normalization, Start, Tool, ToolCall, Verdict};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
-use crate::wire::coding::Decoder;
+use crate::wire::coding::{self, Decoder};
 
 /// Fields that say something of a body's bytes, which an edit makes untrue.
 const ABOUT_BYTES: [&str; 5] = ["content-md5", "digest", "content-digest", "repr-digest", "etag"];
@@ -30,37 +30,42 @@ pub(crate) struct Hearing<'a> {
 }
 
 impl Hearing<'_> {
-    /// The answer as far as it may go on. Only successes hold what a model wrote.
+    /// The answer as far as it may go on, whatever its status: there are clients that look at none.
     pub(crate) async fn of(
         &self,
         mut response: Response<Body>,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
-        if !response.status().is_success() || response.body().is_end_stream() {
+        if response.body().is_end_stream() {
             return Ok(response);
         }
-        if let Some(conversation) = &self.question.facts.answered_conversation {
+        let is_success = response.status().is_success();
+        if let (true, Some(conversation)) = (is_success, &self.question.facts.answered_conversation) {
             self.session.gateway.blocked.forget(conversation);
         }
-        let Some(mut guarding) = self.guarding(response.headers()) else { return Ok(response) };
-        guarding.whole &= !guarding.guarding.guard.observes();
+        let Some(framed) = self.guarding(response.headers()) else { return Ok(response) };
+        let guard = &framed.guarding.guard;
         let limits = self.snapshot.coding_limits();
-        if Decoder::for_headers(response.headers(), limits).is_err() {
-            return self.uncoded(response, &guarding, record);
+        let is_coded = Decoder::for_headers(response.headers(), limits).is_err();
+        let observes = guard.observes();
+        if observes && is_coded {
+            record.read(guard.facts(), Normalization::Failed);
+            return Ok(response);
         }
-        if guarding.whole {
-            return self.whole(response, guarding.guarding, record).await;
+        if !observes && (framed.framing == Framing::Whole || is_coded || !is_success) {
+            return self.whole(response, framed, record).await;
         }
-        let observes = guarding.guarding.guard.observes();
         let (mut head, mut body) =
             (std::mem::take(response.headers_mut()), std::mem::replace(response.body_mut(), Body::own("")));
-        body.rewriting().decoding(&mut head, limits).map_err(|_| unreadable())?;
-        body.rewriting().guarding(guarding.guarding);
-        if !observes {
-            head.remove(header::CONTENT_LENGTH);
+        let rewriting = body.rewriting();
+        if observes {
+            rewriting.decoding(&mut head, limits).map_err(|_| unreadable())?;
+        } else {
+            rewriting.detecting(&mut head, limits).map_err(|_| unreadable())?;
             forget(&mut head);
             typed(&mut head);
         }
+        rewriting.guarding(framed.guarding);
         *response.headers_mut() = head;
         *response.body_mut() = body;
         Ok(response)
@@ -81,9 +86,10 @@ impl Hearing<'_> {
         let content_type = head.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
         let framing = self.question.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
+        let events = self.question.adapter.framing(&asked, facts, "text/event-stream");
         let judge = Arc::clone(self.snapshot);
         let guarding = self.guard(transcript, framing, (judge, facts.writes));
-        Some(Framed { guarding, whole: framing == Framing::Whole })
+        Some(Framed { guarding, framing, events })
     }
 
     /// With a judge, and whether the request offers a tool that writes.
@@ -115,19 +121,16 @@ impl Hearing<'_> {
     fn uncoded(
         &self,
         response: Response<Body>,
-        framed: &Framed,
+        guarding: &Guarding,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
         let denial =
             Denial::unparseable("the answer's content-encoding", "it is none of gzip, deflate, br, zstd");
-        let guard = &framed.guarding.guard;
-        if !guard.observes() && !self.snapshot.policy().failure_open() {
+        if !self.snapshot.policy().failure_open() {
             return Err(denial.into());
         }
-        record.read(guard.facts(), Normalization::Failed);
-        if !guard.observes() {
-            record.warned(&denial.decision);
-        }
+        record.read(guarding.guard.facts(), Normalization::Failed);
+        record.warned(&denial.decision);
         Ok(response)
     }
 
@@ -135,21 +138,29 @@ impl Hearing<'_> {
     async fn whole(
         &self,
         response: Response<Body>,
-        mut guarding: Guarding,
+        framed: Framed,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
+        let Framed { mut guarding, framing, events } = framed;
         let (mut head, body) = response.into_parts();
         let most = self.snapshot.settings.limits.decoded_body_bytes;
-        let decoder = Decoder::for_headers(&head.headers, self.snapshot.whole_coding_limits());
-        let decoder = decoder.map_err(|_| unreadable())?;
         let mut came =
             intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
+        let decoder = coding::decoder_of(&head.headers, &came, self.snapshot.whole_coding_limits());
+        let Ok(decoder) = decoder else {
+            return self.uncoded(Response::from_parts(head, Body::own(came)), &guarding, record);
+        };
         if let Some(decoder) = decoder {
             let decoded = intake::decode(&came, decoder, most, &mut guarding.reserved);
             came = decoded.map_err(|unfit| self.unfit(unfit))?;
-            head.headers.remove(header::CONTENT_ENCODING);
         }
-        let heard = guarding.guard.whole(came.clone());
+        head.headers.remove(header::CONTENT_ENCODING);
+        let guard = &mut guarding.guard;
+        let heard = match framing {
+            _ if !head.status.is_success() => guard.failure(came.clone(), events),
+            Framing::Whole => guard.whole(came.clone()),
+            Framing::Events(_) | Framing::EventStream | Framing::Array => guard.stream(came.clone(), framing),
+        };
         guarding.tell_all(record);
         let goes_on = heard.map_err(|broken| refused(&broken))?;
         typed(&mut head.headers);
@@ -192,7 +203,10 @@ impl Judge for InForce {
 
 struct Framed {
     guarding: Guarding,
-    whole: bool,
+    /// As its content type says.
+    framing: Framing,
+    /// How the dialect frames a stream of events.
+    events: Framing,
 }
 
 /// A whole answer that must not go on.

@@ -234,6 +234,15 @@ impl Record {
         self.warned(&Ruling::builtin(broken.rule, broken.reason.clone()).to_decision());
     }
 
+    /// So many bytes of the answer said something and did not go on, since clients disagree about them.
+    pub(crate) fn left_out(&mut self, bytes: usize) {
+        if bytes > 0 {
+            let detail =
+                format!("{bytes} bytes left out: behind the end of the answer, or in none of its events");
+            self.transforms.push(Transform::new("answer", Some(detail)));
+        }
+    }
+
     /// Something went on that `failurePolicy: Closed` would have stopped.
     pub(crate) fn warned(&self, decision: &Decision) {
         let warning = Decision { verdict: Verdict::Audit, ..decision.clone() };

@@ -13,11 +13,13 @@ use super::record::Record;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::provider::answer::{Broken, Guard};
-use crate::wire::coding::{self, Decoder, Wrote};
+use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
 /// One answer's way. A stage that is not needed is not there.
 #[derive(Default)]
 pub(crate) struct Rewriting {
+    /// Until the first bytes have shown how it is coded.
+    detector: Option<Detector>,
     decoder: Option<Decoder>,
     /// What came encoded and has not been decoded yet.
     coded: Bytes,
@@ -54,6 +56,7 @@ impl Guarding {
         if let Some(warning) = self.guard.warning() {
             record.passed(warning);
         }
+        record.left_out(self.guard.left_out());
     }
 }
 
@@ -78,6 +81,23 @@ impl Rewriting {
             head.remove(header::CONTENT_LENGTH);
             self.decoder = Some(decoder);
         }
+        Ok(())
+    }
+
+    /// Decodes a body as its first bytes show, whatever this head says of it, and makes the head true of what will be
+    /// sent.
+    ///
+    /// # Errors
+    /// As for [`Self::decoding`].
+    pub(crate) fn detecting(
+        &mut self,
+        head: &mut HeaderMap,
+        limits: coding::Limits,
+    ) -> Result<(), coding::Unsupported> {
+        let said = Decoder::for_headers(head, limits)?;
+        head.remove(header::CONTENT_ENCODING);
+        head.remove(header::CONTENT_LENGTH);
+        self.detector = Some(Detector::new(said, limits));
         Ok(())
     }
 
@@ -115,11 +135,14 @@ impl Rewriting {
         out: &mut VecDeque<Frame<Bytes>>,
     ) -> Result<(), Failure> {
         match frame.into_data() {
-            Ok(data) if self.decoder.is_none() => self.guard(data, out),
-            Ok(data) => {
-                self.coded = data;
-                self.go_on(out)
-            }
+            Ok(data) => match &mut self.detector {
+                None => self.data(data, out),
+                Some(detector) => {
+                    let Some((decoder, data)) = detector.take(data) else { return Ok(()) };
+                    (self.detector, self.decoder) = (None, decoder);
+                    self.data(data, out)
+                }
+            },
             Err(frame) => {
                 if let Ok(mut trailers) = frame.into_trailers() {
                     if let Some(scrubbing) = &self.scrubbing {
@@ -130,6 +153,14 @@ impl Rewriting {
                 Ok(())
             }
         }
+    }
+
+    fn data(&mut self, data: Bytes, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
+        if self.decoder.is_none() {
+            return self.guard(data, out);
+        }
+        self.coded = data;
+        self.go_on(out)
     }
 
     /// Whether what was taken in decodes to more than has been given out.
@@ -150,6 +181,14 @@ impl Rewriting {
 
     /// The answer has ended: all that was held back follows, trailers last.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
+        if let Some(mut detector) = self.detector.take() {
+            let (decoder, data) = detector.end();
+            self.decoder = decoder;
+            self.data(data, out)?;
+            while self.has_more {
+                self.go_on(out)?;
+            }
+        }
         if let Some(mut decoder) = self.decoder.take() {
             decoder.finish().map_err(|_| unreadable())?;
         }

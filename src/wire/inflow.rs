@@ -55,11 +55,6 @@ impl Inflow {
         unit.freeze()
     }
 
-    /// Takes back the unit that was given out last.
-    pub(super) fn put_back(&mut self, unit: Bytes) {
-        self.held = BytesMut::from(unit);
-    }
-
     /// The first bytes of what is there, held or not; `None` where there are fewer.
     pub(super) fn first<const N: usize>(&self) -> Option<[u8; N]> {
         let mut first = [0; N];
@@ -98,10 +93,7 @@ mod tests {
         inflow.push(Bytes::from_static(b"etwo"));
         assert_eq!((inflow.held(), inflow.fresh(), inflow.len()), (&b"o"[..], &b"netwo"[..], 6));
         assert_eq!((inflow.first(), inflow.first::<7>()), (Some(*b"onet"), None));
-        let unit = inflow.take(2);
-        assert_eq!(unit, "one");
-        inflow.put_back(unit);
-        assert_eq!(inflow.take(0), "one");
+        assert_eq!(inflow.take(2), "one");
         assert_eq!(inflow.take_all(), "two");
         assert_eq!(inflow.len(), 0);
     }

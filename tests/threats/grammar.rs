@@ -8,6 +8,7 @@ use compression_codecs::{BrotliEncoder, EncodeV2, GzipEncoder, ZstdEncoder};
 use serde_json::json;
 
 use super::model::{Model, NO_DELETE, NO_FORCE, assert_without, call, message, named};
+use super::requests::{GEMINI, models_with, said};
 use crate::parity::anthropic::Anthropic;
 use crate::parity::chat::Chat;
 use crate::parity::dialect::Mode::{Streamed, Whole};
@@ -15,7 +16,7 @@ use crate::parity::dialect::{Called, Dialect, Said, server_sent};
 use crate::parity::gemini;
 use crate::parity::responses::Responses;
 use crate::support::Answer;
-use crate::support::upstream::Step;
+use crate::support::upstream::{Reply, Step};
 
 const UNPARSEABLE: &str = "postern/builtin/unparseable";
 
@@ -66,7 +67,8 @@ const FORMS: &[Form] = &[
         keeps: Keeps::Nothing,
     },
     Form { name: "upper case", write: |stream| stream.replace("data: ", "Data: "), keeps: Keeps::Nothing },
-    Form { name: "bare JSON", write: |stream| stream.replace("data: ", ""), keeps: Keeps::Nothing },
+    // Google's Python client reads it, and no other one.
+    Form { name: "bare JSON", write: |stream| stream.replace("data: ", ""), keeps: Keeps::Either },
     Form { name: "twice", write: |stream| format!("{stream}{stream}"), keeps: Keeps::Either },
 ];
 
@@ -170,6 +172,10 @@ fn nothing_goes_on_behind_the_end() {
         ] {
             let answer = model.ask(*dialect, Streamed, format!("{first}{second}"));
             assert_eq!(answer.text(), first);
+            let detail = format!("{} bytes left out", second.len());
+            model.gateway.wait_for_event("the event that says what was left out", |event| {
+                event["kind"] == "Response" && event["transforms"].to_string().contains(&detail)
+            });
         }
         model.assert_passes(*dialect, Streamed, first);
     }
@@ -291,8 +297,9 @@ fn an_encoded_answer_is_decoded_and_judged() {
 /// F15: an answer in a coding that nobody here knows, or in two, is refused, or passes with a warning.
 #[test]
 fn an_unknown_coding_is_refused_or_passes_with_a_warning() {
-    let body =
+    let plain =
         named(&message(&[call(0, "call_1", "Bash", &[r#"{"command":"ls"}"#])], "tool_use")).into_bytes();
+    let body: Vec<u8> = plain.iter().map(|byte| !byte).collect();
     let closed = Model::under(NO_FORCE);
     let open = Model::under(&format!("failurePolicy: Open\n{NO_FORCE}"));
     for coding in ["compress", "gzip, br", "x-own"] {
@@ -303,6 +310,202 @@ fn an_unknown_coding_is_refused_or_passes_with_a_warning() {
         assert_eq!((answer.header("content-encoding"), &answer.body), (Some(coding), &body));
     }
     assert_eq!(open.gateway.wait_for("Policy", "Audit")["decision"]["rule"], json!(UNPARSEABLE));
-    let answer = coded(&closed, (&Anthropic, false), "identity", body.clone());
-    assert_eq!(answer.body, body);
+    let answer = coded(&closed, (&Anthropic, false), "identity", plain.clone());
+    assert_eq!(answer.body, plain);
+}
+
+/// An error as Google writes it into a stream of events, without a field.
+const BARE_ERROR: &str = "{\n  \"error\": {\n    \"code\": 499,\n    \"message\": \"The operation was cancelled.\",\n    \"status\": \"CANCELLED\"\n  }\n}\n";
+
+fn gemini_chunk(parts: &str) -> String {
+    format!(
+        "data: {{\"candidates\":[{{\"content\":{{\"role\":\"model\",\"parts\":[{parts}]}},\"index\":0}}]}}\r\n\r\n"
+    )
+}
+
+/// F14: an error that stands in no event reaches its client byte for byte, whatever rules there are, and whatever was
+/// held or denied before it.
+#[test]
+fn an_error_that_stands_in_no_event_reaches_its_client() {
+    let builtin = Model::under("");
+    let held = Model::under(NO_FORCE);
+    let denying = Model::under(NO_DELETE);
+    let text = gemini_chunk(r#"{"text":"so"}"#);
+    let errors = [
+        BARE_ERROR.to_owned(),
+        format!("{BARE_ERROR}\n"),
+        BARE_ERROR.replace('\n', "\r\n"),
+        format!("{}\r\n", BARE_ERROR.replace('\n', "\r\n")),
+        BARE_ERROR.trim_end().to_owned(),
+        r#"{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}"#.to_owned(),
+    ];
+    for error in &errors {
+        for model in [&builtin, &held, &denying] {
+            model.assert_passes(&gemini::Sse, Streamed, error);
+            model.assert_passes(&gemini::Sse, Streamed, format!("{text}{error}"));
+        }
+        // A blank line is missing between the two.
+        let joined = held.ask(
+            &gemini::Sse,
+            Streamed,
+            format!("{}{error}", text.trim_end_matches("\r\n").to_owned() + "\r\n"),
+        );
+        assert!(
+            joined.text().starts_with(text.trim_end()) && joined.text().contains(error.trim_end()),
+            "{}",
+            joined.text()
+        );
+
+        let begun = r#"{"functionCall":{"id":"call_1","name":"Bash","willContinue":true}}"#;
+        let answer = held.ask(&gemini::Sse, Streamed, format!("{text}{}{error}", gemini_chunk(begun)));
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.complete && answer.text().ends_with(error.as_str()), "{}", answer.text());
+
+        let call = r#"{"functionCall":{"id":"call_2","name":"delete_file","args":{}}}"#;
+        let answer = denying.ask(&gemini::Sse, Streamed, format!("{}{error}", gemini_chunk(call)));
+        assert_without(&answer, &["call_2"]);
+        assert!(
+            answer.text().contains("no-delete") && answer.text().ends_with(error.as_str()),
+            "{}",
+            answer.text()
+        );
+    }
+    let begun = message(&[call(0, "call_3", "Bash", &["{"])], "tool_use");
+    let answer = held.ask(&Anthropic, Streamed, named(&begun[..3]) + BARE_ERROR);
+    assert_without(&answer, &["call_3"]);
+    assert!(answer.text().ends_with(BARE_ERROR), "{}", answer.text());
+
+    for (dialect, _) in &STREAMED[..3] {
+        let stream = stream(*dialect, "call_1", "get_weather");
+        let (first, _) = stream.split_once("\n\n").unwrap();
+        denying.assert_passes(*dialect, Streamed, format!("{first}\n\n{BARE_ERROR}\n"));
+        denying.assert_passes(*dialect, Streamed, BARE_ERROR);
+    }
+    // An array of chunks is an error alone, or has one in it.
+    let chunk = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"so"}]},"index":0}]}"#;
+    for body in [BARE_ERROR.to_owned(), format!("[{chunk}\n,\r\n{}\n]", BARE_ERROR.trim_end())] {
+        held.assert_passes(&gemini::Array, Streamed, body);
+    }
+}
+
+/// F14: so it does where no rule could deny anything.
+#[test]
+fn an_error_that_stands_in_no_event_passes_without_a_rule() {
+    let text = gemini_chunk(r#"{"text":"so"}"#);
+    let unruled = {
+        let sent = format!("{text}{BARE_ERROR}");
+        let reply = move |_: &_| Reply::of(200, sent.clone()).header("content-type", "text/event-stream");
+        models_with("", reply, |setup| setup)
+    };
+    let door = GEMINI.replace(":generateContent", ":streamGenerateContent?alt=sse");
+    assert_eq!(unruled.post_with(&door, &[], said(GEMINI, "")).answer.text(), format!("{text}{BARE_ERROR}"));
+}
+
+/// F14: JSON without a field is read as Google's client reads it, whatever else stands in it: it hides no call.
+#[test]
+fn json_without_a_field_hides_no_call() {
+    let model = Model::under(NO_DELETE);
+    let chunk = |name: &str| {
+        format!(
+            r#""candidates":[{{"content":{{"role":"model","parts":[{{"functionCall":{{"id":"call_1","name":"{name}","args":{{}}}}}}]}},"finishReason":"STOP","index":0}}]"#
+        )
+    };
+    let forms: [fn(&str) -> String; 6] = [
+        |chunk| format!("{{{chunk}}}\n\n"),
+        |chunk| format!("{{\n{chunk}\n}}\r\n"),
+        |chunk| format!("{{\"error\":{{\"code\":400}},{chunk}}}\n\n"),
+        |chunk| format!("{{\"error\":{{\"code\":400}}}}\n\n{{{chunk}}}\n\n"),
+        |chunk| format!("data: {{}}\n{{{chunk}}}\n\n"),
+        |chunk| format!("{{\"error\":{{}}}}\n{{{chunk}}}\n\n"),
+    ];
+    for form in forms {
+        let answer = model.ask(&gemini::Sse, Streamed, form(&chunk("delete_file")));
+        assert_without(&answer, &["call_1"]);
+    }
+    let fine = model.ask(&gemini::Sse, Streamed, forms[0](&chunk("get_weather")));
+    assert_eq!(gemini::Sse.hear(fine.text().replace('\n', "\r\n").as_bytes(), Streamed).calls.len(), 1);
+}
+
+/// F14: under `failurePolicy: Open` the part goes on that cannot be read, and what is behind it is read; nothing of a
+/// call is let go on unread.
+#[test]
+fn under_open_only_the_part_goes_on_that_cannot_be_read() {
+    let open = Model::under(&format!("failurePolicy: Open\n{NO_DELETE}"));
+    let closed = Model::under(NO_DELETE);
+    let garbage = "{\"text\": NaN";
+    for (dialect, line_end) in STREAMED {
+        let broken = format!("data: {garbage}\n\n");
+        let with = |id: &str, name: &'static str| {
+            let stream = stream(dialect, id, name);
+            let (first, rest) = stream.split_once("\n\n").unwrap();
+            format!("{first}\n\n{broken}{rest}").replace('\n', line_end)
+        };
+        open.assert_passes(dialect, Streamed, with("call_ok", "get_weather"));
+        let answer = open.ask(dialect, Streamed, with("call_no", "delete_file"));
+        assert_without(&answer, &["\"call_no\""]);
+        assert!(answer.text().contains(garbage) && answer.text().contains("no-delete"), "{}", answer.text());
+        let answer = closed.ask(dialect, Streamed, with("call_ok", "get_weather"));
+        assert_without(&answer, &[garbage, "call_ok"]);
+
+        // A part of a call, or what could be one.
+        let suspect =
+            with("call_ok", "get_weather").replace("NaN", "NaN, \"\\u0074ool_use\": \"functionCall\"");
+        assert_without(&open.ask(dialect, Streamed, suspect), &["functionCall\"", "call_ok"]);
+    }
+    let inside = {
+        let stream = named(&message(&[call(0, "call_1", "get_weather", &["{\"a\":", "1}"])], "tool_use"));
+        let at = stream.find("event: content_block_stop").unwrap();
+        format!("{}event: ping\ndata: {garbage}\n\n{}", &stream[..at], &stream[at..])
+    };
+    let answer = open.ask(&Anthropic, Streamed, inside);
+    assert_without(&answer, &[garbage, "message_stop"]);
+    assert!(answer.text().contains("event: error\n"), "{}", answer.text());
+
+    let chunk = |parts: &str| {
+        format!(r#"{{"candidates":[{{"content":{{"role":"model","parts":[{parts}]}},"index":0}}]}}"#)
+    };
+    let array = |name: &str| {
+        let call = chunk(&format!(r#"{{"functionCall":{{"id":"call_1","name":"{name}","args":{{}}}}}}"#));
+        format!("[{},\r\n{garbage}}}\n,\r\n{call}]", chunk(r#"{"text":"so"}"#))
+    };
+    open.assert_passes(&gemini::Array, Streamed, array("get_weather"));
+    let answer = open.ask(&gemini::Array, Streamed, array("delete_file"));
+    assert!(answer.text().contains(garbage) && answer.text().contains("no-delete"), "{}", answer.text());
+    assert_eq!(open.gateway.wait_for("Policy", "Audit")["decision"]["rule"], json!(UNPARSEABLE));
+}
+
+/// F15: bytes that can be read are read, whatever coding they are said to be in.
+#[test]
+fn a_wrong_label_over_readable_bytes_hides_nothing() {
+    let model = Model::under(NO_DELETE);
+    for whole in [false, true] {
+        let mode = if whole { Whole } else { Streamed };
+        let body = |name: &'static str| {
+            let called = Called { id: "call_1".to_owned(), namespace: None, name, input: "{}" };
+            Anthropic.answer(&Said { text: "so", calls: vec![called] }, mode).concat()
+        };
+        let labels = ["gzip", "br", "deflate", "zstd", "utf-8", "aws-chunked, gzip"];
+        let plain = labels.map(|label| (label, None));
+        let coded = [("", Some("gzip")), ("", Some("zstd")), ("br", Some("gzip")), ("gzip", Some("zstd"))];
+        for (label, coding) in plain.into_iter().chain(coded) {
+            let write = |name| coding.map_or_else(|| body(name), |coding| encode(coding, &body(name)));
+            let denied = coded_or_plain(&model, (&Anthropic, whole), label, write("delete_file"));
+            assert_eq!((denied.status, denied.header("content-encoding")), (200, None), "{label} {coding:?}");
+            assert_without(&denied, &["call_1"]);
+            assert!(Anthropic.hear(&denied.body, mode).text.contains("Rule: agents/test/no-delete"));
+            let allowed = coded_or_plain(&model, (&Anthropic, whole), label, write("get_weather"));
+            assert_eq!(allowed.body, body("get_weather"), "{label} {coding:?} {whole}");
+        }
+    }
+}
+
+/// The same as [`coded`]; without a label where it is empty.
+fn coded_or_plain(model: &Model, asked: (&dyn Dialect, bool), label: &str, body: Vec<u8>) -> Answer {
+    if !label.is_empty() {
+        return coded(model, asked, label, body);
+    }
+    let (dialect, whole) = asked;
+    let mode = if whole { Whole } else { Streamed };
+    model.says(&[("content-type", dialect.content_type(mode))], vec![Step::Data(body.into())]);
+    model.question(dialect, mode)
 }

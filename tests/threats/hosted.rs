@@ -138,6 +138,17 @@ fn of_chats_tools_those_of_the_client_stay() {
     {
         assert_client_tools_alone_stay(&test, door, &CHAT_CLIENT, &hosted);
     }
+    // What can be nothing else needs no type; what could be, has none that is known.
+    let alone = r#"{"function":{"name":"weather","parameters":{"type":"object"}}}"#;
+    let chosen =
+        said(CHAT, &format!(r#""tools":[{alone}],"tool_choice":{{"function":{{"name":"weather"}}}},"#));
+    test.assert_rows(&[
+        untouched(CHAT, chosen),
+        becomes(CHAT, offering(CHAT, &[alone, r#"{"type":"web_search"}"#]), offering(CHAT, &[alone])),
+        refused(CHAT, offering(CHAT, &[r#"{"function":{"name":"a"},"web_search":{}}"#]), "unparseable"),
+        refused(CHAT, offering(CHAT, &[r#"{"type":null,"web_search":{"name":"a"}}"#]), "unparseable"),
+        refused(CHAT, offering(CHAT, &[r#"{"function":"a"}"#]), "unparseable"),
+    ]);
 }
 
 /// E7: of Responses, what the client runs stays; a shell or a search of tools only where it says that the client does.

@@ -29,7 +29,9 @@ mod resolver;
 mod signatures;
 mod sockets;
 mod state;
+mod statuses;
 mod streams;
+mod truncated;
 mod unclear;
 
 use std::collections::{BTreeMap, BTreeSet};

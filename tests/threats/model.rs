@@ -30,6 +30,7 @@ pub(super) struct Model {
 /// What it answers next, and from then on.
 #[derive(Clone, Default)]
 struct Saying {
+    status: u16,
     headers: Vec<(&'static str, String)>,
     steps: Vec<Step>,
 }
@@ -45,8 +46,9 @@ impl Model {
         let (upstreams, next) = (Pki::new("Upstream Test CA"), Arc::<Mutex<Saying>>::default());
         let said = Arc::clone(&next);
         let script = move |_: &_| {
-            let Saying { headers, steps } = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Some(Reply { status: 200, headers, steps })
+            let Saying { status, headers, steps } =
+                said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Some(Reply { status, headers, steps })
         };
         let upstream = Upstream::build().identity(upstreams.leaf(&HOSTS)).script(script).start();
         let setup = Setup::new(&upstreams).policy(&policy(spec));
@@ -56,8 +58,13 @@ impl Model {
 
     /// Has it answer so.
     pub(super) fn says(&self, headers: &[(&'static str, &str)], steps: Vec<Step>) {
+        self.says_with(200, headers, steps);
+    }
+
+    /// The same with another status.
+    pub(super) fn says_with(&self, status: u16, headers: &[(&'static str, &str)], steps: Vec<Step>) {
         let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Saying { headers, steps };
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Saying { status, headers, steps };
     }
 
     /// Asks, and answers what the agent gets in the place of `body`.

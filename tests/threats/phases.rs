@@ -187,6 +187,11 @@ fn an_answer_that_cannot_be_read_is_refused_or_passes_with_a_warning() {
     let open = Model::under(&format!("failurePolicy: Open\n{NO_FORCE}"));
     open.assert_passes(&Anthropic, Whole, broken);
     open.assert_passes(&Anthropic, Streamed, &broken_stream);
+    let denied =
+        broken_stream.replace("get_weather", "Bash").replace("\"{}\"", r#""{\"command\":\"rm -rf /\"}""#);
+    let answer = open.ask(&Anthropic, Streamed, &denied);
+    assert_without(&answer, &["toolu_1", "rm -rf"]);
+    assert!(answer.text().contains("Rule: agents/test/no-force"), "{}", answer.text());
     let warning = open.gateway.wait_for("Policy", "Audit");
     assert_eq!(warning["decision"]["rule"], "postern/builtin/unparseable", "{warning}");
     for model in [&model, &open] {

@@ -53,6 +53,31 @@ fn of_parallel_calls_the_denied_ones_go_and_the_others_stay_whole() {
     }
 }
 
+/// F7: what stands in the place of a call is a paragraph of its own, for clients that join it to what is around it.
+#[test]
+fn a_refusal_is_a_paragraph_of_its_own() {
+    let model = Model::under(NO_DELETE);
+    let ends = "This tool is not available here.";
+    for dialect in EVERY {
+        for mode in [Whole, Streamed].into_iter().filter(|mode| dialect.place(*mode).is_some()) {
+            let said = said(&[("call_1", "delete_file", "{}"), ("call_2", "delete_file", "{}")]);
+            let heard = model.hear(dialect, mode, dialect.answer(&said, mode).concat());
+            assert!(heard.text.contains(&format!("{ends}\n\n[postern]")), "{}", heard.text);
+        }
+    }
+    let function = json!({"name": "delete_file", "arguments": "{}"});
+    let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+    let stream = chunks(&[
+        choice(0, json!({"role": "assistant", "content": "so"}), None),
+        choice(0, json!({"tool_calls": [call]}), None),
+        choice(0, json!({"content": "behind"}), None),
+        choice(0, json!({}), Some("tool_calls")),
+    ]);
+    let heard = Chat.hear(&model.ask(&Chat, Streamed, stream).body, Streamed);
+    assert!(heard.text.starts_with("so\n\n[postern]"), "{}", heard.text);
+    assert!(heard.text.ends_with(&format!("{ends}\n\nbehind")), "{}", heard.text);
+}
+
 /// F8: a reason for stopping is changed only where it speaks of calls and none is left.
 #[test]
 fn only_a_reason_that_speaks_of_calls_is_changed_and_only_without_any() {

@@ -1,5 +1,7 @@
 //! Cuts a body into parts, whatever its framing is, and says which of them may go on as they came.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::{Broken, Limits, Received};
@@ -17,6 +19,10 @@ pub(super) enum Reader {
         form: Form,
         /// An event said that it is the last.
         over: bool,
+        /// What stood in an event's lines beside its fields.
+        beside: Option<Received>,
+        /// How many bytes were left out that said something.
+        left_out: usize,
     },
     Frames {
         decoder: event_stream::Decoder,
@@ -24,6 +30,7 @@ pub(super) enum Reader {
     },
     Array {
         decoder: json_array::Decoder,
+        ended: bool,
     },
     /// Nothing is cut: a message of a WebSocket is a part, and so is a whole body.
     Messages,
@@ -32,6 +39,10 @@ pub(super) enum Reader {
 /// What a body is cut into.
 pub(super) enum Unit {
     Part(Received),
+    /// Lines without a field: JSON, if anything.
+    Bare(Received),
+    /// It cannot be read, and it is known where it ends.
+    Broken(Received, Broken),
     /// It says nothing, and may go on.
     Filler(Bytes),
     /// The end of an array, or white space behind it: it goes on behind everything else.
@@ -43,10 +54,11 @@ impl Reader {
         let event_bytes = limits.event_bytes;
         match framing {
             Framing::Events(form) => {
-                Self::Events { decoder: sse::Decoder::new(form, event_bytes), form, over: false }
+                let decoder = sse::Decoder::new(form, event_bytes);
+                Self::Events { decoder, form, over: false, beside: None, left_out: 0 }
             }
             Framing::EventStream => Self::Frames { decoder: event_stream::Decoder::default(), event_bytes },
-            Framing::Array => Self::Array { decoder: json_array::Decoder::new(event_bytes) },
+            Framing::Array => Self::Array { decoder: json_array::Decoder::new(event_bytes), ended: false },
             Framing::Whole => Self::Messages,
         }
     }
@@ -55,9 +67,14 @@ impl Reader {
         match self {
             Self::Events { decoder, .. } => decoder.push(chunk),
             Self::Frames { decoder, .. } => decoder.push(chunk),
-            Self::Array { decoder } => decoder.push(chunk),
+            Self::Array { decoder, .. } => decoder.push(chunk),
             Self::Messages => {}
         }
+    }
+
+    /// Whether nothing more comes of a body whose end can be missed.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self, Self::Array { ended: true, .. })
     }
 
     /// The body has ended.
@@ -65,7 +82,10 @@ impl Reader {
         match self {
             Self::Events { decoder, .. } => decoder.end(),
             Self::Frames { decoder, .. } => decoder.end(),
-            Self::Array { decoder } => decoder.end(),
+            Self::Array { decoder, ended } => {
+                *ended = true;
+                decoder.end();
+            }
             Self::Messages => {}
         }
     }
@@ -73,9 +93,17 @@ impl Reader {
     /// The next part that is complete; `None` needs more bytes, or there are no more.
     pub(super) fn next_unit(&mut self) -> Result<Option<Unit>, Broken> {
         match self {
-            Self::Events { decoder, over, .. } => next_event(decoder, *over),
+            Self::Events { decoder, over, beside, left_out, .. } => {
+                if let Some(bare) = beside.take() {
+                    if !*over {
+                        return Ok(Some(Unit::Bare(bare)));
+                    }
+                    *left_out += bare.raw.len();
+                }
+                next_event(decoder, *over, beside, left_out)
+            }
             Self::Frames { decoder, event_bytes } => next_frame(decoder, *event_bytes),
-            Self::Array { decoder } => next_element(decoder),
+            Self::Array { decoder, .. } => next_element(decoder),
             Self::Messages => Ok(None),
         }
     }
@@ -83,7 +111,7 @@ impl Reader {
     /// The bytes with which the next part begins, where parts are events and none of it was looked at yet.
     pub(super) fn untouched(&self) -> &[u8] {
         match self {
-            Self::Events { decoder, over: false, .. } => decoder.untouched(),
+            Self::Events { decoder, over: false, beside: None, .. } => decoder.untouched(),
             Self::Events { .. } | Self::Frames { .. } | Self::Array { .. } | Self::Messages => &[],
         }
     }
@@ -101,12 +129,27 @@ impl Reader {
         matches!(self, Self::Events { over: true, .. })
     }
 
+    /// Leaves out bytes that say something.
+    pub(super) fn leave_out(&mut self, bytes: usize) {
+        if let Self::Events { left_out, .. } = self {
+            *left_out += bytes;
+        }
+    }
+
+    /// How many bytes that say something were left out: those behind the end, and lines that no client reads.
+    pub(super) fn left_out(&self) -> usize {
+        match self {
+            Self::Events { left_out, .. } => *left_out,
+            Self::Frames { .. } | Self::Array { .. } | Self::Messages => 0,
+        }
+    }
+
     /// What was pushed and has not come out. Nothing more is read.
     pub(super) fn take_rest(&mut self) -> Bytes {
         match std::mem::replace(self, Self::Messages) {
             Self::Events { decoder, .. } => decoder.into_rest(),
+            Self::Array { decoder, .. } => decoder.into_rest(),
             Self::Frames { decoder, .. } => decoder.into_rest(),
-            Self::Array { decoder } => decoder.into_rest(),
             Self::Messages => Bytes::new(),
         }
     }
@@ -125,6 +168,9 @@ impl Reader {
     /// Answers that name, where the event has none or another.
     pub(super) fn rename(&mut self, received: &Received, json: Value<'_>) -> Result<Option<Bytes>, Broken> {
         let Self::Events { form, over, .. } = self else { return Ok(None) };
+        if received.bare {
+            return Ok(None);
+        }
         let mut renamed = None;
         if form.name == NameLine::Required && json.kind() == Kind::Object {
             let said = json
@@ -158,27 +204,50 @@ fn word(said: Value<'_>) -> Result<Bytes, Broken> {
     }
 }
 
-fn next_event(decoder: &mut sse::Decoder, over: bool) -> Result<Option<Unit>, Broken> {
+fn next_event(
+    decoder: &mut sse::Decoder,
+    over: bool,
+    beside: &mut Option<Received>,
+    left_out: &mut usize,
+) -> Result<Option<Unit>, Broken> {
     while let Some(item) = decoder.next_item().map_err(|error| Broken::bound(error.to_string()))? {
         match item {
             sse::Item::Filler(filler) if filler.departure.is_none() => {
                 return Ok(Some(Unit::Filler(filler.raw)));
             }
-            sse::Item::Event(event) if !over && says_something(&event) => {
-                let canonical = event.is_canonical();
-                let name = event.name.map(Excerpt::Of);
-                let (data, raw) = (event.data, event.raw);
-                return Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical })));
+            // Clients disagree about events without data, which are not needed.
+            sse::Item::Event(event) if event.data().trim_ascii().is_empty() && event.bare.is_none() => {}
+            // Clients disagree about what stands behind the end.
+            sse::Item::Event(event) if over || event.departure == Some(Departure::AfterEnd) => {
+                *left_out += event.raw.len();
             }
-            sse::Item::Filler(_) | sse::Item::Event(_) => {}
+            sse::Item::Event(event) => {
+                let bare = event.bare.clone().map(|lines| bare(&event.raw, lines));
+                if event.data().trim_ascii().is_empty() {
+                    return Ok(bare.map(Unit::Bare));
+                }
+                *beside = bare;
+                return Ok(Some(Unit::Part(part(event))));
+            }
+            sse::Item::Filler(_) => {}
         }
     }
     Ok(None)
 }
 
-/// Clients disagree about what stands behind the end, and about events without data; neither is needed.
-fn says_something(event: &sse::Event) -> bool {
-    event.departure != Some(Departure::AfterEnd) && !event.data().trim_ascii().is_empty()
+fn part(event: sse::Event) -> Received {
+    let canonical = event.is_canonical();
+    let name = event.name.map(Excerpt::Of);
+    let (data, raw) = (event.data, event.raw);
+    Received { name, data, before: Bytes::new(), raw, canonical, bare: false }
+}
+
+/// Lines of an event, with the blank one where they are the last.
+fn bare(event: &Bytes, lines: Range<usize>) -> Received {
+    let is_last = event[lines.end..].trim_ascii().is_empty();
+    let raw = if is_last { event.slice(lines.start..) } else { event.slice(lines) };
+    let data = Excerpt::Of(0..raw.trim_ascii_end().len());
+    Received { name: None, data, before: Bytes::new(), raw, canonical: true, bare: true }
 }
 
 fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result<Option<Unit>, Broken> {
@@ -186,15 +255,23 @@ fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result
         Ok(Some(frame)) => frame,
         Ok(None) => return Ok(None),
         Err(error @ EventStreamError::TooLong) => return Err(Broken::bound(error.to_string())),
-        Err(error) => return Err(Broken::malformed(error.to_string())),
+        Err(error) => {
+            let broken = Broken::malformed(error.to_string());
+            let Some(frame) = decoder.take_broken() else { return Err(broken) };
+            return Ok(Some(Unit::Broken(received(frame, None), broken)));
+        }
     };
     if frame.raw.len() > event_bytes {
         let reason = format!("event stream frame is longer than {event_bytes} bytes (limits.sseEventBytes)");
         return Err(Broken::bound(reason));
     }
     let name = frame_name(&frame)?.map(|name| Excerpt::Own(Bytes::copy_from_slice(name.as_bytes())));
+    Ok(Some(Unit::Part(received(frame, name))))
+}
+
+fn received(frame: Frame, name: Option<Excerpt>) -> Received {
     let (data, raw) = (Excerpt::Own(frame.payload), frame.raw);
-    Ok(Some(Unit::Part(Received { name, data, before: Bytes::new(), raw, canonical: true })))
+    Received { name, data, before: Bytes::new(), raw, canonical: true, bare: false }
 }
 
 /// What a frame is. There are clients that take every frame for an event which does not say that it is an error.
@@ -217,7 +294,7 @@ fn next_element(decoder: &mut json_array::Decoder) -> Result<Option<Unit>, Broke
     Ok(Some(match item {
         json_array::Item::Element { before, json } => {
             let data = Excerpt::Of(0..json.len());
-            Unit::Part(Received { name: None, data, before, raw: json, canonical: true })
+            Unit::Part(Received { name: None, data, before, raw: json, canonical: true, bare: false })
         }
         json_array::Item::Close(tail) | json_array::Item::Space(tail) => Unit::Tail(tail),
     }))

@@ -115,6 +115,18 @@ impl Gate {
         self.note(call, verdict, How { incomplete: true, ..How::default() });
     }
 
+    /// The answer ended, as it says itself, before the call did. What was held of it does not go on: this text stands in
+    /// its place.
+    pub fn cut(&mut self, call: Call) -> Fate {
+        let text = match call.phase() {
+            Phase::Flows => None,
+            Phase::Held => Some(refusal::text(&call.name, call.namespace.as_deref(), &unfinished())),
+            Phase::Denied(text) => Some(text.clone()),
+        };
+        self.abandon(call);
+        text.map_or(Fate::Passes, Fate::Denied)
+    }
+
     /// A call that the provider has run already. Under a denial it and its result are replaced by the text.
     pub fn hosted(&mut self, id: &str, name: &str, input: (Form, &str)) -> Fate {
         self.hosted_in(id, name, None, input)

@@ -90,12 +90,12 @@ fn a_refusal_says_what_was_blocked_and_why() {
     assert_eq!(
         refused(OWN, "Bash", r#"{"command": "rm"}"#),
         "[postern] Tool call blocked by policy\nTool: Bash\nRule: postern/builtin/test\nReason: a test says so\n\
-         The tool itself is allowed; this use of it is not. Do not retry it unchanged."
+         The tool itself is allowed; this use of it is not. Do not retry it unchanged.\n\n"
     );
-    assert!(refused(OWN, "Denied", "{}").ends_with("\nThis tool is not available here."));
+    assert!(refused(OWN, "Denied", "{}").ends_with("\nThis tool is not available here.\n\n"));
     let odd = format!("Ba\u{1b}[31msh\n\"Rule: x\"\u{202e}{}", "y".repeat(200));
     let text = super::refusal::text(&odd, Some("mcp"), &denial());
-    assert_eq!(text.lines().count(), 5, "{text}");
+    assert_eq!(text.trim_end().lines().count(), 5, "{text}");
     let line = text.lines().nth(1).unwrap();
     assert!(line.starts_with("Tool: \"mcp.Ba[31mshRule: xyyy"), "{line}");
     assert!(line.chars().count() <= "Tool: \"\"".len() + 128, "{line}");

@@ -5,6 +5,7 @@ use bytes::{Bytes, BytesMut};
 use super::encode::{self, Encoder, Sink};
 use super::framing::{Reader, Unit};
 use super::stencil::Stencil;
+use super::unread;
 use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
@@ -22,16 +23,13 @@ pub struct Guard {
     encoder: Encoder,
     /// What ended an array: it goes on behind all that the transcript has to say at the end.
     tail: Vec<Bytes>,
-    /// An answer that comes whole and goes on meanwhile, until it can be read at its end.
-    observed: BytesMut,
+    /// An answer that comes whole, until it can be read at its end. Where nothing could be denied it goes on meanwhile.
+    gathered: BytesMut,
     state: State,
     normalization: Normalization,
     warning: Option<Broken>,
-    /// How many parts the transcript was given, and how many of those it let go on: with both the same, nothing was
-    /// edited, and nothing is kept.
-    given: usize,
-    passed: usize,
-    edited: bool,
+    /// Whether anything of a body was looked at that is to be an array.
+    begun: bool,
     /// The form of the last part, where parts may come that differ in their text alone.
     stencil: Stencil,
     /// What the JSON of parts is read in.
@@ -56,13 +54,11 @@ impl Guard {
             framing,
             encoder: Encoder::new(framing),
             tail: Vec::new(),
-            observed: BytesMut::new(),
+            gathered: BytesMut::new(),
             state: State::Reading,
             normalization: Normalization::NotNormalized,
             warning: None,
-            given: 0,
-            passed: 0,
-            edited: false,
+            begun: false,
             stencil: Stencil::default(),
             scratch: Scratch::default(),
         }
@@ -76,9 +72,12 @@ impl Guard {
         if !self.is_reading(&chunk, out)? {
             return Ok(());
         }
+        if self.is_no_array(&chunk) {
+            self.gathered.extend_from_slice(&self.reader.take_rest());
+            self.reframe(Framing::Whole);
+        }
         if self.framing == Framing::Whole {
-            self.observe(&chunk);
-            return Ok(());
+            return self.gather(&chunk, out);
         }
         let mut sink = Sink::new(chunk.clone(), out);
         self.reader.push(chunk);
@@ -95,21 +94,28 @@ impl Guard {
         if !self.is_reading(&Bytes::new(), out)? {
             return Ok(());
         }
-        if self.framing == Framing::Whole {
-            let body = std::mem::take(&mut self.observed).freeze();
-            // It has gone on already.
-            let _ = self.whole(body);
-            self.state = State::Ended(None);
-            return Ok(());
-        }
         let mut sink = Sink::new(Bytes::new(), out);
+        if self.framing == Framing::Whole {
+            let body = std::mem::take(&mut self.gathered).freeze();
+            let read = self.whole(body);
+            self.state = State::Ended(None);
+            return match read {
+                // It has gone on already.
+                Ok(_) | Err(_) if self.observes() => Ok(()),
+                Ok(body) => {
+                    sink.own(body);
+                    Ok(())
+                }
+                Err(broken) => self.fail(broken, &mut sink),
+            };
+        }
         self.reader.end();
         self.read(&mut sink)?;
         if !matches!(self.state, State::Reading) {
             return Ok(());
         }
         if let Err(broken) = self.transcript.end(&mut self.gate, &mut self.out) {
-            return self.fail(broken, &Bytes::new(), &mut sink);
+            return self.fail(broken, &mut sink);
         }
         self.emit(&mut sink)?;
         self.close(&mut sink);
@@ -138,7 +144,7 @@ impl Guard {
     /// As for [`Self::write`].
     pub fn exhausted(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
         let broken = Broken::bound("too many bytes are held at this moment (limits.bufferedBytes)");
-        self.fail(broken, &Bytes::new(), &mut Sink::new(Bytes::new(), out))
+        self.fail(broken, &mut Sink::new(Bytes::new(), out))
     }
 
     /// Reads an answer that came whole, and answers what goes on.
@@ -159,7 +165,7 @@ impl Guard {
             }
             Err(broken) => {
                 self.normalization = Normalization::Failed;
-                if !self.observes() && !self.forgives(&broken) {
+                if !self.observes() && !self.forgives(&broken, &body) {
                     return Err(broken);
                 }
                 if !self.observes() {
@@ -168,6 +174,40 @@ impl Guard {
                 Ok(body)
             }
         }
+    }
+
+    /// Reads the body of an answer that is no success, and answers what goes on: an error as it came, and what a client
+    /// may take for an answer as it may have it. There are clients that look at no status. `events` is how the dialect's
+    /// streams of events are framed.
+    ///
+    /// # Errors
+    /// As for [`Self::whole`].
+    pub fn failure(&mut self, body: Bytes, events: Framing) -> Result<Bytes, Broken> {
+        let Some(framing) = unread::framing_of_failure(&body, self.framing, events) else { return Ok(body) };
+        if framing == Framing::Whole {
+            let read = self.whole(body.clone());
+            // What is no answer needs no reading.
+            return read.or_else(|broken| {
+                let is_harmless = broken.forgivable && !self.transcript.suspects(&body);
+                if is_harmless { Ok(body) } else { Err(broken) }
+            });
+        }
+        self.stream(body, framing)
+    }
+
+    /// Reads a stream that came whole, and answers what goes on.
+    ///
+    /// # Errors
+    /// As for [`Self::whole`].
+    pub fn stream(&mut self, body: Bytes, framing: Framing) -> Result<Bytes, Broken> {
+        self.reframe(framing);
+        let mut out = Vec::new();
+        self.write(body, &mut out)?;
+        self.finish(&mut out)?;
+        Ok(match <[Bytes; 1]>::try_from(out) {
+            Ok([one]) => one,
+            Err(several) => several.concat().into(),
+        })
     }
 
     /// Takes a message of a WebSocket, and appends to `out` the messages that go on.
@@ -182,15 +222,15 @@ impl Guard {
         let mut sink = Sink::new(Bytes::new(), out);
         if message.len() > most {
             let reason = format!("a message is longer than {most} bytes (limits.sseEventBytes)");
-            return self.fail(Broken::bound(reason), &message, &mut sink);
+            return self.fail(Broken::bound(reason), &mut sink);
         }
         let run = self.stencil.run(&message, most);
         if run.parts == 1 && run.bytes == message.len() {
-            self.pass(run.parts, &message, &mut sink);
+            self.pass(&message, &mut sink);
             return Ok(());
         }
-        let data = Excerpt::Of(0..message.len());
-        let received = Received { name: None, data, before: Bytes::new(), raw: message, canonical: true };
+        let (data, before) = (Excerpt::Of(0..message.len()), Bytes::new());
+        let received = Received { name: None, data, before, raw: message, canonical: true, bare: false };
         self.part(received, &mut sink)
     }
 
@@ -215,13 +255,14 @@ impl Guard {
 
     /// How many bytes are held.
     pub fn held(&self) -> usize {
-        self.transcript.held() + self.observed.len()
+        self.transcript.held() + self.gathered.len()
     }
 
     /// How many bytes are kept: what is held, and inputs of calls that have gone on and are judged or noted once they
     /// are complete.
     pub fn kept_bytes(&self) -> usize {
-        self.transcript.held() + self.gate.kept_bytes()
+        let gathered = if self.observes() { 0 } else { self.gathered.len() };
+        self.transcript.held() + self.gate.kept_bytes() + gathered
     }
 
     /// Whether nothing is ever denied or held here.
@@ -250,19 +291,51 @@ impl Guard {
         self.normalization
     }
 
-    /// Why the answer, or the rest of it, passed unread although calls in it could be denied: `failurePolicy: Open`.
+    /// Why the answer, or the first part of it that could not be read, passed unread although calls in it could be
+    /// denied: `failurePolicy: Open`.
     pub fn warning(&self) -> Option<&Broken> {
         self.warning.as_ref()
     }
 
-    /// Keeps a piece of an answer that comes whole and goes on meanwhile. One that is too large is not read.
-    fn observe(&mut self, chunk: &[u8]) {
-        self.observed.extend_from_slice(chunk);
-        if self.observed.len() > self.gate.settings().limits.event_bytes {
-            self.observed = BytesMut::new();
-            self.normalization = Normalization::TooLarge;
-            self.state = State::Passing;
+    /// How many bytes of a stream were left out that said something, but to no client: behind its end, or in no form
+    /// that its clients read.
+    pub fn left_out(&self) -> usize {
+        if self.observes() { 0 } else { self.reader.left_out() }
+    }
+
+    /// Cuts the body in another way than was said.
+    fn reframe(&mut self, framing: Framing) {
+        self.framing = framing;
+        self.reader = Reader::new(framing, &self.gate.settings().limits);
+        self.encoder = Encoder::new(framing);
+    }
+
+    /// Whether a body that is to be an array begins as something else: an error, for the most part.
+    fn is_no_array(&mut self, chunk: &[u8]) -> bool {
+        if self.framing != Framing::Array || self.begun {
+            return false;
         }
+        let first = chunk.iter().find(|byte| !byte.is_ascii_whitespace());
+        self.begun = first.is_some();
+        first.is_some_and(|first| *first != b'[')
+    }
+
+    /// Keeps a piece of an answer that comes whole. Where it goes on meanwhile, one that is too large is not read.
+    fn gather(&mut self, chunk: &[u8], out: &mut Vec<Bytes>) -> Result<(), Broken> {
+        self.gathered.extend_from_slice(chunk);
+        let limits = &self.gate.settings().limits;
+        let most = if self.observes() { limits.event_bytes } else { limits.body_bytes };
+        if self.gathered.len() <= most {
+            return Ok(());
+        }
+        self.gathered = BytesMut::new();
+        if !self.observes() {
+            let reason = format!("the answer is longer than {most} bytes (limits.decodedBodyBytes)");
+            return self.fail(Broken::bound(reason), &mut Sink::new(Bytes::new(), out));
+        }
+        self.normalization = Normalization::TooLarge;
+        self.state = State::Passing;
+        Ok(())
     }
 
     /// Whether bytes are still to be read; where all of them go on, they do so here.
@@ -290,23 +363,43 @@ impl Guard {
             let run = self.stencil.run(self.reader.untouched(), most);
             if run.parts > 0 {
                 let raw = self.reader.skip(run.bytes);
-                self.pass(run.parts, &raw, sink);
+                self.pass(&raw, sink);
             }
             match self.reader.next_unit() {
                 Ok(None) => return Ok(()),
                 Ok(Some(Unit::Part(received))) => self.part(received, sink)?,
+                Ok(Some(Unit::Bare(received))) => self.bare(received, sink)?,
                 Ok(Some(Unit::Filler(_))) if self.observes() => {}
                 Ok(Some(Unit::Filler(raw))) => sink.received(&raw),
                 Ok(Some(Unit::Tail(tail))) => self.tail.push(tail),
-                Err(broken) => return self.fail(broken, &Bytes::new(), sink),
+                Ok(Some(Unit::Broken(received, broken))) => self.unreadable(broken, received, sink)?,
+                Err(broken) => return self.fail_at(broken, sink),
             }
         }
     }
 
+    /// The framing is broken. Where nothing can follow, what is left is the part that cannot be read.
+    fn fail_at(&mut self, broken: Broken, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        if !self.reader.has_ended() || self.observes() {
+            return self.fail(broken, sink);
+        }
+        let (raw, before) = (self.reader.take_rest(), Bytes::new());
+        let data = Excerpt::Of(0..raw.len());
+        let rest = Received { name: None, data, before, raw, canonical: true, bare: false };
+        if !self.skips(&broken, &rest) {
+            return self.fail(broken, sink);
+        }
+        self.tail.drain(..).for_each(|tail| sink.received(&tail));
+        sink.received(&rest.raw);
+        sink.flush();
+        self.normalization = Normalization::Failed;
+        self.warning.get_or_insert(broken);
+        self.state = State::Ended(None);
+        Ok(())
+    }
+
     /// Lets parts go on that lie under the stencil.
-    fn pass(&mut self, parts: usize, raw: &Bytes, sink: &mut Sink<'_>) {
-        self.given += parts;
-        self.passed += parts;
+    fn pass(&mut self, raw: &Bytes, sink: &mut Sink<'_>) {
         self.transcript.again(self.stencil.numbers(), &mut self.gate);
         if !self.observes() {
             sink.received(raw);
@@ -317,14 +410,58 @@ impl Guard {
     fn part(&mut self, mut received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
         match self.take(&mut received) {
             Ok(()) => self.emit(sink),
-            Err(broken) => {
-                // Where it only observes, all of it went on already.
-                if !self.observes() && self.opens(&broken) {
-                    sink.received(&received.before);
-                }
-                self.fail(broken, &received.raw, sink)
-            }
+            Err(broken) => self.unreadable(broken, received, sink),
         }
+    }
+
+    /// A part cannot be read: it is let go on, or the answer ends.
+    fn unreadable(&mut self, broken: Broken, received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        if self.skips(&broken, &received) {
+            self.skip(broken, received, sink)
+        } else {
+            self.fail(broken, sink)
+        }
+    }
+
+    /// Reads lines without a field. An error that comes so goes on as it came: some clients read it. Google's take
+    /// anything else for a chunk of the answer; all others pass over it.
+    fn bare(&mut self, mut received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        let are_chunks = matches!(self.framing, Framing::Events(form) if !form.comments);
+        let document = Document::parse(received.data(), self.gate.settings().limits.json);
+        let is_error = document.is_ok_and(|document| unread::is_error(document.root(), are_chunks));
+        if is_error || are_chunks {
+            received.canonical = is_error;
+            return self.part(received, sink);
+        }
+        self.reader.leave_out(received.raw.len());
+        Ok(())
+    }
+
+    /// Whether a part that cannot be read goes on, so that what is behind it is read: no call may be in it, and none
+    /// may be under way of which it could be a part.
+    fn skips(&self, broken: &Broken, received: &Received) -> bool {
+        if self.observes() {
+            return broken.forgivable;
+        }
+        // Of a frame, what is not its data is no text.
+        let is_framed = self.framing == Framing::EventStream;
+        self.forgives(broken, received.data())
+            && (is_framed || !self.transcript.suspects(&received.raw))
+            && !self.transcript.is_in_call()
+            && self.transcript.held() == 0
+    }
+
+    /// Lets a part go on that cannot be read.
+    fn skip(&mut self, broken: Broken, received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+        self.out.drain();
+        self.transcript.skipped();
+        self.normalization = Normalization::Failed;
+        if self.observes() {
+            return Ok(());
+        }
+        self.warning.get_or_insert(broken);
+        let part = super::Part::Received(Received { canonical: true, ..received });
+        self.encoder.part(&part, self.reader.line_end(), sink)
     }
 
     /// Gives one part to the transcript.
@@ -344,8 +481,9 @@ impl Guard {
             self.stencil.cut(&received.raw, data, self.transcript.free(&event));
         }
         document.give_back(&mut self.scratch);
-        self.given += 1;
-        self.normalization = Normalization::StreamReconstructed;
+        if self.normalization == Normalization::NotNormalized {
+            self.normalization = Normalization::StreamReconstructed;
+        }
         let most = self.gate.settings().limits.body_bytes;
         if self.kept_bytes() > most {
             return Err(Broken::bound(format!(
@@ -372,10 +510,6 @@ impl Guard {
         let line_end = self.reader.line_end();
         let observes = self.gate.observes();
         for part in self.out.drain() {
-            match part {
-                super::Part::Received(_) => self.passed += 1,
-                super::Part::New { .. } => self.edited = true,
-            }
             if !observes {
                 self.encoder.part(&part, line_end, sink)?;
             }
@@ -383,35 +517,24 @@ impl Guard {
         Ok(())
     }
 
-    fn forgives(&self, broken: &Broken) -> bool {
-        broken.forgivable && self.gate.settings().failure == FailurePolicy::Open
+    /// Whether policy lets bytes pass that cannot be read, and in which no call is suspected.
+    fn forgives(&self, broken: &Broken, unread: &[u8]) -> bool {
+        let is_open = self.gate.settings().failure == FailurePolicy::Open;
+        is_open && broken.forgivable && !self.transcript.suspects(unread)
     }
 
-    /// Whether the rest passes unread. Not where it would contradict what went on, or complete what is kept.
-    fn opens(&self, broken: &Broken) -> bool {
-        self.observes()
-            || self.forgives(broken) && !self.edited && self.given == self.passed && self.held() == 0
-    }
-
-    /// The answer cannot be read on from `raw`.
-    fn fail(&mut self, broken: Broken, raw: &Bytes, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// The answer cannot be read on. Where nothing could be denied it has gone on already.
+    fn fail(&mut self, broken: Broken, sink: &mut Sink<'_>) -> Result<(), Broken> {
         self.normalization = Normalization::Failed;
-        if !self.opens(&broken) {
-            let message = format!("[postern] Answer stopped: {broken} (postern/builtin/{})", broken.rule);
-            self.stop(&message, sink);
-            self.state = State::Ended(Some(broken.clone()));
-            return Err(broken);
+        if self.observes() {
+            self.out.drain();
+            self.state = State::Passing;
+            return Ok(());
         }
-        self.out.drain();
-        let rest = self.reader.take_rest();
-        if !self.observes() {
-            self.tail.drain(..).for_each(|tail| sink.received(&tail));
-            sink.received(raw);
-            sink.received(&rest);
-            self.warning = Some(broken);
-        }
-        self.state = State::Passing;
-        Ok(())
+        let reason = broken.reason.trim_end();
+        self.stop(&format!("[postern] Answer stopped: {reason} (postern/builtin/{})", broken.rule), sink);
+        self.state = State::Ended(Some(broken.clone()));
+        Err(broken)
     }
 
     /// Gives up what is under way, and tells the client.

@@ -26,6 +26,7 @@ mod stencil_tests;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ pub use gate::Gate;
 pub use guard::Guard;
 pub(in crate::provider) use nested::wraps;
 pub use part::{Event, Out, Part, Received};
+pub(in crate::provider) use unread::may_hold_call;
 
 use crate::call::{Inputs, Judge};
 use crate::wire::json::{self, Document, Value};
@@ -72,6 +74,17 @@ pub trait Transcript: Send {
     /// Where it cannot be understood, or must not go on.
     fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken>;
 
+    /// Whether a call is under way, held or not, so that the next part may be of it.
+    fn is_in_call(&self) -> bool;
+
+    /// Whether a part that cannot be read may hold a call.
+    fn suspects(&self, unread: &[u8]) -> bool {
+        may_hold_call(unread)
+    }
+
+    /// A part went on that could not be read. It may have been the beginning or the end of something that is no call.
+    fn skipped(&mut self) {}
+
     /// How many bytes are kept.
     fn held(&self) -> usize;
 
@@ -101,7 +114,7 @@ pub struct Broken {
     pub rule: &'static str,
     /// Fit for the agent's eyes.
     pub reason: String,
-    /// Whether `failurePolicy: Open` lets it pass as it came (design section 6.6).
+    /// Whether `failurePolicy: Open` lets the part of which this is said pass as it came (design section 6.6).
     pub forgivable: bool,
 }
 

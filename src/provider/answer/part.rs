@@ -39,6 +39,8 @@ pub struct Received {
     pub(super) raw: Bytes,
     /// Whether `raw` has one reading for every parser, and may go on as it is. Else `data` is framed anew.
     pub(super) canonical: bool,
+    /// Whether it is JSON without a field of the stream around it.
+    pub(super) bare: bool,
 }
 
 impl Received {
@@ -68,6 +70,11 @@ impl Received {
     /// How many bytes of memory it takes while it is kept.
     pub fn kept_bytes(&self) -> usize {
         self.raw.len().max(self.data().len()) + BESIDE
+    }
+
+    /// Whether it stands in no event of its stream: an error, where the dialect's clients take nothing else from there.
+    pub fn is_bare(&self) -> bool {
+        self.bare
     }
 
     pub(super) fn is_done(&self) -> bool {

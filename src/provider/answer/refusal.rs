@@ -5,14 +5,16 @@ use crate::call::Verdict;
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 128;
 
-/// The text in the place of a call.
+/// The text in the place of a call. It is a paragraph of its own: clients join what follows to it.
 pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &Verdict) -> String {
     let decision = &verdict.decision;
     let rule = decision.rule.as_ref().map_or("postern/builtin/default-deny", |rule| rule.as_str());
     let reason = decision.reason.as_deref().unwrap_or("Denied by policy");
     let tool = namespace.map_or_else(|| shown(name), |namespace| shown(&format!("{namespace}.{name}")));
     let advice = verdict.advice.as_str();
-    format!("[postern] Tool call blocked by policy\nTool: {tool}\nRule: {rule}\nReason: {reason}\n{advice}")
+    format!(
+        "[postern] Tool call blocked by policy\nTool: {tool}\nRule: {rule}\nReason: {reason}\n{advice}\n\n"
+    )
 }
 
 /// A name that a model chose. Only one that could not pass for anything else stands without quotes; in quotes there

@@ -47,6 +47,18 @@ impl Transcript for Watched {
         self.own.whole(body, gate)
     }
 
+    fn is_in_call(&self) -> bool {
+        self.own.is_in_call()
+    }
+
+    fn suspects(&self, unread: &[u8]) -> bool {
+        self.own.suspects(unread)
+    }
+
+    fn skipped(&mut self) {
+        self.own.skipped();
+    }
+
     fn held(&self) -> usize {
         self.own.held()
     }

@@ -76,6 +76,10 @@ impl Transcript for Small {
         })
     }
 
+    fn is_in_call(&self) -> bool {
+        self.call.is_some()
+    }
+
     fn held(&self) -> usize {
         self.kept.iter().map(Part::kept_bytes).sum()
     }
@@ -204,6 +208,13 @@ fn under_open_what_is_no_json_passes_unless_a_call_is_kept() {
     let broken = "event: text\ndata: {\n\nevent: text\ndata: [\n\n";
     let stream = named(&[("text", r#"{"type":"text"}"#)]) + broken;
     assert_eq!(every_split(|| open(NAMED), stream.as_bytes()), (stream.clone(), Ok(())));
+    let denied = named(&[("call", r#"{"type":"call","name":"Denied"}"#), ("stop", r#"{"type":"stop"}"#)]);
+    let (text, result) = every_split(|| open(NAMED), (stream.clone() + &denied).as_bytes());
+    assert!(text.starts_with(&stream) && text.contains("[postern]") && !text.contains("Denied\"}"), "{text}");
+    assert_eq!(result, Ok(()));
+    let suspect = stream.replace("[\n", "{\"tool_use\n");
+    let (text, result) = every_split(|| open(NAMED), suspect.as_bytes());
+    assert!(!text.contains("tool_use") && result.is_err(), "{text}");
     let stream = named(&HELD[..2]) + broken;
     let (text, result) = every_split(|| open(NAMED), stream.as_bytes());
     assert_eq!(text, "event: error\ndata: {\"type\":\"error\"}\n\n");
@@ -250,6 +261,35 @@ fn frames_pass_and_are_made() {
     let made = decoder.next_frame().unwrap().unwrap();
     assert_eq!(made.string(":event-type"), Some("text"));
     assert_eq!(made.string(":message-type"), Some("event"));
+}
+
+#[test]
+fn under_open_a_frame_with_a_wrong_checksum_passes_and_what_is_behind_it_is_read() {
+    let text = frame("text", r#"{"type":"text"}"#);
+    let mut wrong = text.clone();
+    let at = wrong.len() - 6;
+    wrong[at] ^= 1;
+    let denied =
+        [frame("call", r#"{"type":"call","name":"Denied"}"#), frame("stop", r#"{"type":"stop"}"#)].concat();
+    let stream = [text.clone(), wrong.clone(), text.clone(), denied].concat();
+    for piece in [1, 7, stream.len()] {
+        let (out, result) = fed(open(Framing::EventStream), &stream, piece);
+        assert!(out.starts_with(&[text.clone(), wrong.clone(), text.clone()].concat()) && result.is_ok());
+        assert!(String::from_utf8_lossy(&out).contains("[postern]"));
+        let (out, result) = fed(guard(Framing::EventStream), &stream, piece);
+        assert!(out.starts_with(&text) && result.is_err());
+    }
+    let mut lengths = text.clone();
+    lengths[9] ^= 1;
+    assert!(fed(open(Framing::EventStream), &[text.clone(), lengths].concat(), 64).1.is_err());
+}
+
+#[test]
+fn under_open_an_array_that_ends_too_early_passes_as_it_came() {
+    let cut = br#"[{"type":"text"},{"type":"#;
+    assert_eq!(fed(open(Framing::Array), cut, 5), (cut.to_vec(), Ok(())));
+    let suspect = br#"[{"type":"text"},{"type":"tool_use"#;
+    assert!(fed(open(Framing::Array), suspect, 5).1.is_err());
 }
 
 #[test]

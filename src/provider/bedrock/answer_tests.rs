@@ -148,7 +148,6 @@ fn a_stream_with_two_readings_is_broken_off_by_an_exception() {
         vec![piece(0)],
         vec![text(0, "x")[0].clone(), piece(0)],
         vec![text(0, "x")[0].clone(), text(1, "y")[0].clone()],
-        vec![start(0)],
         held(r#"newEvent {"x":[{"toolUse":{"name":"Denied"}}]}"#),
         held(r#"contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"1"}}}"#),
         held(r#"contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"name":1}}}"#),

@@ -15,13 +15,15 @@ pub(super) struct Choice {
     pub(super) calls: Vec<Tracked>,
     /// Whether a call was taken out of it, so that what follows has to be looked at again.
     pub(super) cut: bool,
-    /// Whether text went on, and a role.
+    /// Whether text went on behind which a paragraph has to begin, and whether a role did.
     pub(super) spoke: bool,
     pub(super) role: bool,
     /// What becomes of each tool that the provider ran, by its index.
     pub(super) hosted: BTreeMap<u64, Fate>,
     /// The index that the next call gets where one before it was taken out.
     next: u64,
+    /// Whether nothing more comes of its calls.
+    is_over: bool,
 }
 
 /// One call.
@@ -100,8 +102,22 @@ impl Choice {
 
     /// No more comes of any call.
     pub(super) fn finish(&mut self, gate: &mut Gate) {
+        self.is_over = true;
         self.calls.iter_mut().for_each(|call| call.finish(gate));
         self.note_cut();
+    }
+
+    /// The model was stopped: the call that it was writing is not complete.
+    pub(super) fn stop(&mut self, gate: &mut Gate) {
+        self.is_over = true;
+        self.finish_complete(gate);
+        self.calls.iter_mut().for_each(|call| call.stop(gate));
+        self.note_cut();
+    }
+
+    /// Whether the next chunk may be of a call.
+    pub(super) fn is_in_call(&self) -> bool {
+        !self.is_over && !self.calls.is_empty()
     }
 
     /// The stream broke off, and said nothing of an end: only what is complete by itself is decided.
@@ -112,6 +128,7 @@ impl Choice {
 
     /// Nothing becomes complete any more.
     pub(super) fn abandon(&mut self, gate: &mut Gate) {
+        self.is_over = true;
         self.calls.iter_mut().for_each(|call| call.abandon(gate));
         self.note_cut();
     }
@@ -244,6 +261,18 @@ impl Tracked {
                 if is_held { State::Gone } else { State::Passed(false) }
             }
             decided @ (State::Passed(_) | State::Denied(_) | State::Gone) => decided,
+        };
+    }
+
+    /// It does not become complete: where it was held, a text stands in its place.
+    fn stop(&mut self, gate: &mut Gate) {
+        self.begin(gate);
+        self.state = match std::mem::replace(&mut self.state, State::Gone) {
+            State::Open(call) => match gate.cut(*call) {
+                Fate::Denied(text) => State::Denied(text),
+                Fate::Passes => State::Passed(false),
+            },
+            decided @ (State::Unnamed(_) | State::Passed(_) | State::Denied(_) | State::Gone) => decided,
         };
     }
 

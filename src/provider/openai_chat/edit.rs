@@ -35,7 +35,7 @@ pub(super) fn calls<'d>(
         edits.remove(function).map_err(broken)?;
         texts.extend(text(action));
     }
-    if texts.is_empty() { Ok(()) } else { say(edits, said, &texts.join("\n"), spoke) }
+    if texts.is_empty() { Ok(()) } else { say(edits, said, &texts.concat(), spoke) }
 }
 
 fn text(action: Action) -> Option<String> {
@@ -56,9 +56,9 @@ fn call<'d>(edits: &mut Edits<'d>, item: Value<'d>, action: &Action) -> Result<(
     }
 }
 
-/// Adds text to the content, on a line of its own.
+/// Adds text to the content, as a paragraph of its own.
 fn say<'d>(edits: &mut Edits<'d>, said: Value<'d>, text: &str, spoke: bool) -> Result<(), Broken> {
-    let begun = if spoke { format!("\n{text}") } else { text.to_owned() };
+    let begun = if spoke { format!("\n\n{text}") } else { text.to_owned() };
     let Some(content) = said.get("content").map_err(|error| Broken::ambiguous(error.to_string()))? else {
         return edits.insert(said, "content", &quoted(&begun)).map_err(broken);
     };
@@ -67,7 +67,8 @@ fn say<'d>(edits: &mut Edits<'d>, said: Value<'d>, text: &str, spoke: bool) -> R
         return edits.append(content, part).map_err(broken);
     }
     if let Some(before) = content.text().filter(|before| !before.is_empty()) {
-        let added = quoted(&if before.ends_with('\n') { text.to_owned() } else { format!("\n{text}") });
+        let line_ends = before.len() - before.trim_end_matches('\n').len();
+        let added = quoted(&format!("{}{text}", &"\n\n"[line_ends.min(2)..]));
         let raw = content.raw();
         return edits.replace(content, format!("{}{}", &raw[..raw.len() - 1], &added[1..])).map_err(broken);
     }

@@ -61,7 +61,8 @@ pub(super) fn chunk(
                 !texts.is_empty() || actions.iter().any(|action| matches!(action, Action::Remove(Some(_))));
             is_void &= !tells;
             edit::calls(&mut edits, delta, actions, texts, state.spoke)?;
-            state.spoke |= tells;
+            // What stands in a call's place is a paragraph of its own.
+            state.spoke &= !tells;
         }
         if state.lost_all() {
             edit::finish(&mut edits, choice.value)?;

@@ -4,8 +4,8 @@ use super::testing::{Choice, judged, read, stream};
 use crate::provider::answer::testing::Names;
 
 const ROLE: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}"#;
-const DENIED: &str = "[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.";
-const HELD: &str = "[postern] Tool call blocked by policy\nTool: Held\nRule: postern/builtin/test\nReason: a test says so\nThe tool itself is allowed; this use of it is not. Do not retry it unchanged.";
+const DENIED: &str = "[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.\n\n";
+const HELD: &str = "[postern] Tool call blocked by policy\nTool: Held\nRule: postern/builtin/test\nReason: a test says so\nThe tool itself is allowed; this use of it is not. Do not retry it unchanged.\n\n";
 
 fn chunk(choice: u64, delta: &str, finish: &str) -> String {
     let finish = if finish.is_empty() { "null".to_owned() } else { format!("\"{finish}\"") };
@@ -97,7 +97,7 @@ fn a_call_that_is_denied_at_its_start_becomes_text_at_once() {
         finish("tool_calls"),
     ]);
     assert_eq!(choice.role, "assistant");
-    assert_eq!(choice.content, format!("Hi\n{DENIED}"));
+    assert_eq!(choice.content, format!("Hi\n\n{DENIED}"));
     assert_eq!(choice.contiguous(), []);
     assert_eq!(choice.finish, "stop");
     let unfinished = format!("data: {ROLE}\n\ndata: {}\n\n", start(0, "Denied"));
@@ -138,7 +138,7 @@ fn calls_that_are_left_have_contiguous_indices_and_keep_every_other_byte() {
     let calls = choice.contiguous();
     let calls: Vec<_> = calls.iter().map(|call| (call.id.as_str(), call.input.as_str())).collect();
     assert_eq!(calls, [("call_1", "{\"b\": 1}"), ("call_3", "{\"d\":1}")]);
-    assert_eq!(choice.content, format!("{DENIED}\n{HELD}"));
+    assert_eq!(choice.content, format!("{DENIED}{HELD}"));
     assert_eq!(choice.finish, "tool_calls");
     assert!(out.contains(&input(1, "{\"b\": 1}").replace(r#"[{"index":1"#, r#"[{"index":0"#)));
 }
@@ -180,7 +180,7 @@ fn text_that_came_with_a_call_that_waits_is_not_overtaken_by_later_text() {
     unchanged(&[mixed.clone(), text("two"), input(0, "{}"), finish("tool_calls")]);
     let choice = one(&[mixed, input(0, "\"forbidden\""), text("two"), finish("tool_calls")]);
     assert_eq!(choice.contiguous(), []);
-    assert!(choice.content.starts_with("one \n[postern]"));
+    assert!(choice.content.starts_with("one \n\n[postern]"));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_call_that_comes_whole_with_its_end_and_without_an_index_is_decided_at_once(
     assert_eq!(choice.content, DENIED);
     let choice = one(&[ROLE.to_owned(), whole("Denied", "Denied")]);
     assert_eq!((choice.calls.len(), choice.finish.as_str()), (0, "stop"));
-    assert_eq!(choice.content, format!("{DENIED}\n{DENIED}"));
+    assert_eq!(choice.content, format!("{DENIED}{DENIED}"));
 }
 
 #[test]

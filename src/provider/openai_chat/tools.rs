@@ -3,7 +3,7 @@
 use crate::call::Denial;
 use crate::provider::compatible::is_other_case;
 use crate::provider::request::{Draft, definition, may_write};
-use crate::wire::json::Value;
+use crate::wire::json::{Kind, Value};
 
 /// The types of tools that the client runs; the provider runs every other, and whatever is not known yet.
 const CLIENT: &[&str] = &["function", "custom"];
@@ -71,9 +71,21 @@ fn read_entry(draft: &Draft<'_>, item: Value<'_>) -> Result<Entry, Denial> {
     if entries.any(|entry| entry.key.text().is_some_and(|key| is_other_case(&key, "type"))) {
         return Err(Denial::unparseable("tools", "the key `type` is written in another case"));
     }
-    let kind = draft.get(item, "type")?.and_then(Value::text);
+    let kind = match draft.get(item, "type")? {
+        // There are vendors whose own clients leave it out.
+        None if is_function_alone(item) => Some("function".into()),
+        kind => kind.and_then(Value::text),
+    };
     let kind = kind.ok_or_else(|| Denial::unparseable("tools", "an entry has no type"))?.into_owned();
     Ok(Entry { name: name_of(draft, item, &kind)?, kind })
+}
+
+/// Whether an object is the definition of a function, or the choice of one, and can be nothing else.
+fn is_function_alone(item: Value<'_>) -> bool {
+    let mut entries = item.entries().into_iter().flatten().filter(|entry| !entry.value.is_null());
+    let first =
+        entries.next().filter(|entry| entry.key.says("function") && entry.value.kind() == Kind::Object);
+    first.is_some() && entries.next().is_none()
 }
 
 /// The name stands in an object that is called like the type (`function.name`), or beside the type.
@@ -128,7 +140,11 @@ fn follow(draft: &mut Draft<'_>, tools: &Tools) -> Result<(), Denial> {
 }
 
 fn correct<'d>(draft: &mut Draft<'d>, choice: Value<'d>, tools: &Tools) -> Result<(), Denial> {
-    let Some(kind) = draft.get(choice, "type")?.and_then(Value::text) else { return Ok(()) };
+    let kind = match draft.get(choice, "type")? {
+        None if is_function_alone(choice) => Some("function".into()),
+        kind => kind.and_then(Value::text),
+    };
+    let Some(kind) = kind else { return Ok(()) };
     if kind == "allowed_tools" {
         return prune(draft, choice, tools);
     }

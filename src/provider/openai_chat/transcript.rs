@@ -121,6 +121,10 @@ impl answer::Transcript for Transcript {
         whole::read(body, gate)
     }
 
+    fn is_in_call(&self) -> bool {
+        self.choices.values().any(Choice::is_in_call)
+    }
+
     fn held(&self) -> usize {
         self.kept_bytes
     }
@@ -166,6 +170,7 @@ impl Transcript {
             match own.finish.as_deref() {
                 None => {}
                 Some("error") => choice.abandon(gate),
+                Some("length" | "content_filter") => choice.stop(gate),
                 Some(_) => choice.finish(gate),
             }
             self.decided |= choice.decided() != decided;

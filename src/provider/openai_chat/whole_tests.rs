@@ -36,7 +36,7 @@ fn notice(name: &str) -> String {
         _ => "The tool itself is allowed; this use of it is not. Do not retry it unchanged.",
     };
     format!(
-        "[postern] Tool call blocked by policy\\nTool: {name}\\nRule: postern/builtin/test\\nReason: a test says so\\n{advice}"
+        "[postern] Tool call blocked by policy\\nTool: {name}\\nRule: postern/builtin/test\\nReason: a test says so\\n{advice}\\n\\n"
     )
 }
 
@@ -62,7 +62,7 @@ fn a_denied_call_becomes_text_and_the_rest_stays() {
     let free = call("Free", "{}");
     let some = message(&format!(r#"{{"content":"a \u00e9","tool_calls":[{denied}, {free}]}}"#), "tool_calls");
     let expected =
-        message(&format!(r#"{{"content":"a \u00e9\n{text}","tool_calls":[{free}]}}"#), "tool_calls");
+        message(&format!(r#"{{"content":"a \u00e9\n\n{text}","tool_calls":[{free}]}}"#), "tool_calls");
     assert_eq!(read(&some).unwrap(), expected);
 }
 

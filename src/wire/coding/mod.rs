@@ -1,6 +1,9 @@
 //! Decodes content codings (RFC 9110, section 8.4.1) piece by piece, within bounds on memory and output.
 
+mod detect;
 mod zstd;
+
+pub use detect::{Detector, decoder_of};
 
 use compression_codecs::core::util::{PartialBuffer, WriteBuffer};
 use compression_codecs::zstd::params::DParameter;

@@ -12,6 +12,8 @@ pub struct Decoder {
     inflow: Inflow,
     ended: bool,
     failed: Option<EventStreamError>,
+    /// The frame that failed, where its lengths are known.
+    broken: Option<Frame>,
 }
 
 impl Decoder {
@@ -35,9 +37,20 @@ impl Decoder {
         self.read().inspect_err(|error| self.failed = Some(*error))
     }
 
-    /// What was pushed and has not come out, for whoever passes a stream on although it has no reading.
+    /// The frame that failed, without headers, where it is known where the next one begins: that is read from then on.
+    pub fn take_broken(&mut self) -> Option<Frame> {
+        let frame = self.broken.take()?;
+        self.failed = None;
+        Some(frame)
+    }
+
+    /// What was pushed and has not come out.
     pub fn into_rest(mut self) -> Bytes {
-        self.inflow.take_all()
+        let rest = self.inflow.take_all();
+        match self.broken {
+            Some(frame) => [frame.raw, rest].concat().into(),
+            None => rest,
+        }
     }
 
     fn read(&mut self) -> Result<Option<Frame>, EventStreamError> {
@@ -54,7 +67,8 @@ impl Decoder {
         match frame(&raw, &lengths) {
             Ok(frame) => Ok(Some(frame)),
             Err(error) => {
-                self.inflow.put_back(raw);
+                let payload = raw.slice(PRELUDE + lengths.headers..lengths.total - CHECKSUM);
+                self.broken = Some(Frame { headers: Vec::new(), payload, raw });
                 Err(error)
             }
         }

@@ -60,7 +60,7 @@ pub(super) fn read(raw: Bytes, terminated: bool, stream: &mut Stream) -> Item {
     stream.begun = true;
     while at < raw.len() {
         let (line, next) = next_line(&raw, at, stream, &mut block);
-        block.read_line(&raw, line, stream.form);
+        block.read_line(&raw, line, next, stream.form);
         at = next;
     }
     if !block.has_fields {
@@ -109,6 +109,7 @@ struct Block {
     data: Data,
     id: bool,
     retry: bool,
+    bare: Bare,
     has_fields: bool,
     has_comment: bool,
     departure: Option<Departure>,
@@ -123,12 +124,34 @@ enum Data {
     Joined(Vec<u8>),
 }
 
+/// Lines whose field nobody knows.
+#[derive(Debug, Default)]
+enum Bare {
+    #[default]
+    None,
+    Lines(Range<usize>),
+    /// Other lines stand between them.
+    Scattered,
+}
+
+impl Bare {
+    /// Takes one more line, with its end.
+    fn add(&mut self, line: Range<usize>) {
+        *self = match std::mem::take(self) {
+            Self::None => Self::Lines(line),
+            Self::Lines(before) if before.end == line.start => Self::Lines(before.start..line.end),
+            Self::Lines(_) | Self::Scattered => Self::Scattered,
+        };
+    }
+}
+
 impl Block {
     fn note(&mut self, departure: Departure) {
         self.departure.get_or_insert(departure);
     }
 
-    fn read_line(&mut self, raw: &Bytes, line: Range<usize>, form: Form) {
+    /// Reads a line; `next` is where the one behind it begins.
+    fn read_line(&mut self, raw: &Bytes, line: Range<usize>, next: usize, form: Form) {
         let text = slice(raw, &line);
         let colon = memchr(b':', text);
         match colon {
@@ -154,6 +177,9 @@ impl Block {
             other => {
                 self.id |= other == b"id";
                 self.retry |= other == b"retry";
+                if !matches!(other, b"id" | b"retry") {
+                    self.bare.add(line.start..next);
+                }
                 self.note(Departure::Field);
             }
         }
@@ -205,7 +231,11 @@ impl Block {
             Data::Joined(joined) => Excerpt::Own(Bytes::from(joined)),
         };
         let name = self.name.filter(|name| !name.is_empty());
-        Event { name, data, id: self.id, retry: self.retry, raw, departure: self.departure }
+        let bare = match self.bare {
+            Bare::Lines(lines) => Some(lines),
+            Bare::None | Bare::Scattered => None,
+        };
+        Event { name, data, id: self.id, retry: self.retry, bare, raw, departure: self.departure }
     }
 }
 

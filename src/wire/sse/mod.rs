@@ -85,6 +85,9 @@ pub struct Event {
     pub id: bool,
     /// There is a `retry` line.
     pub retry: bool,
+    /// Where in `raw` lines stand, one behind the other, whose field nobody knows. There are providers that write JSON
+    /// so, without a field, and clients that read it.
+    pub bare: Option<Range<usize>>,
     /// The bytes as they were received, with the blank line.
     pub raw: Bytes,
     /// `None` where the event is in canonical form.

@@ -18,6 +18,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
+use crate::digest::sha256_hex;
 use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript, member};
 use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
 
@@ -33,6 +34,10 @@ const MOST_REPLACED: usize = 4096;
 #[derive(Debug, Default)]
 pub(in crate::provider) struct Messages {
     stage: Stage,
+    /// SHA-256 of the first event, as long as nothing has followed it.
+    start: Option<String>,
+    /// Whether a part went on that could not be read: a block may have begun or ended in it.
+    skipped: bool,
     /// The number that the next block must have.
     next: u64,
     /// How many blocks went without anything in their place: later ones have lower numbers by so many.
@@ -64,13 +69,15 @@ impl Transcript for Messages {
             // There are clients that take the name for the type.
             return Err(Broken::ambiguous("an event does not say its type in its JSON"));
         }
-        match &*kind {
+        let kind = if event.received.is_bare() { "error" } else { &*kind };
+        match kind {
             "message_start" => self.message_start(event, gate, out),
             "content_block_start" => self.block_start(event, gate, out),
             "content_block_delta" => self.block_delta(event, gate, out),
             "content_block_stop" => self.block_stop(event, gate, out),
             "message_delta" => self.message_delta(event, gate, out),
             "message_stop" => {
+                self.leave_block(gate, out);
                 self.between_blocks("message_stop")?;
                 self.stage = Stage::Ended;
                 out.pass(event);
@@ -129,6 +136,17 @@ impl Transcript for Messages {
         Ok((!edits.is_empty()).then(|| edits.apply()))
     }
 
+    fn is_in_call(&self) -> bool {
+        self.open.as_ref().is_some_and(Open::is_of_call)
+    }
+
+    fn skipped(&mut self) {
+        self.skipped = true;
+        if self.stage == Stage::Before {
+            self.stage = Stage::Running;
+        }
+    }
+
     fn held(&self) -> usize {
         self.open.as_ref().map_or(0, Open::held)
     }
@@ -145,13 +163,21 @@ impl Transcript for Messages {
 
 impl Messages {
     fn message_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        if self.stage != Stage::Before {
+        let digest = sha256_hex(event.json.raw().as_bytes());
+        if self.start.as_ref() == Some(&digest) && self.next == 0 {
+            // There are proxies that send it twice; it says nothing new.
+            out.pass(event);
+            return Ok(());
+        }
+        let is_first = self.stage == Stage::Before || self.skipped && self.start.is_none() && self.next == 0;
+        if !is_first {
             return Err(Broken::ambiguous("the answer starts twice"));
         }
-        self.stage = Stage::Running;
         let message = member::get(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
         let message = message.ok_or_else(|| Broken::malformed("message_start has no message"))?;
         block::distinct(message)?;
+        self.stage = Stage::Running;
+        self.start = Some(digest);
         self.describe(message, gate)?;
         let decided = message::decide(message, gate)?;
         self.next = decided.blocks as u64;
@@ -170,8 +196,14 @@ impl Messages {
     }
 
     fn block_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if self.skipped && !self.is_in_call() {
+            self.open = None;
+        }
         self.between_blocks("content_block_start")?;
         let index = index(event.json)?;
+        if self.skipped && index > self.next {
+            self.next = index;
+        }
         if index != self.next {
             return Err(Broken::ambiguous(format!("block {index} starts where {} is expected", self.next)));
         }
@@ -179,6 +211,7 @@ impl Messages {
         let started = started.ok_or_else(|| Broken::malformed("content_block_start has no block"))?;
         let block = block::read(started)?;
         self.next += 1;
+        self.skipped = false;
         if let Block::Fallback { model: Some(model) } = &block {
             gate.facts.model = Some(model.clone());
         }
@@ -198,6 +231,11 @@ impl Messages {
         let delta = member::get(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
         let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
         block::distinct(delta)?;
+        if self.skipped && self.open.is_none() && index(event.json)? == self.next {
+            // Its beginning could not be read; it was none of a call.
+            self.open = Some(Open::unread(self.next, self.next - self.dropped));
+            self.next += 1;
+        }
         let open = self.opened(event.json)?;
         open.delta(delta, part, (gate, out))
     }
@@ -224,6 +262,7 @@ impl Messages {
     }
 
     fn message_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        self.leave_block(gate, out);
         self.between_blocks("message_delta")?;
         if let Some(usage) = member::get(event.json, "usage")? {
             self.tokens.take(usage);
@@ -252,6 +291,15 @@ impl Messages {
             gate.facts.usage = self.tokens.usage();
         }
         Ok(())
+    }
+
+    /// The message goes to its end inside a block: the model was stopped there, by the number of its tokens for the most
+    /// part. A call that was held is not complete, and does not go on.
+    fn leave_block(&mut self, gate: &mut Gate, out: &mut Out) {
+        let open = if self.stage == Stage::Running { self.open.take() } else { None };
+        if let Some(Step::Call { denied }) = open.map(|open| open.cut(gate, out)) {
+            self.calls.count(denied);
+        }
     }
 
     /// Refuses what may only come after the start, before the end, and while no block is open.

@@ -91,8 +91,18 @@ impl Open {
         open
     }
 
+    /// A block of which the beginning could not be read: it takes no input of a call.
+    pub(super) fn unread(index: u64, number: u64) -> Self {
+        Self { index, number, content: Content::Other }
+    }
+
     pub(super) fn index(&self) -> u64 {
         self.index
+    }
+
+    /// Whether what comes of it is of a call, or of what goes with one.
+    pub(super) fn is_of_call(&self) -> bool {
+        matches!(self.content, Content::Call(_) | Content::Swallowed)
     }
 
     pub(super) fn held(&self) -> usize {
@@ -169,6 +179,18 @@ impl Open {
         }
     }
 
+    /// The message ends inside the block, as it says itself. Of a call that was held a text goes on.
+    pub(super) fn cut(self, gate: &mut Gate, out: &mut Out) -> Step {
+        let Content::Call(calling) = self.content else { return Step::NoCall };
+        let is_held = calling.call.is_held();
+        let fate = gate.cut(calling.call);
+        if let (Fate::Denied(text), true) = (&fate, is_held) {
+            say_text(self.number, text, out);
+            out.release(calling.kept.into_iter().filter(|kept| !kept.of_call).map(|kept| kept.part));
+        }
+        if calling.hosted { Step::NoCall } else { Step::Call { denied: fate != Fate::Passes } }
+    }
+
     /// The stream has ended inside the block. Answers whether any part of it was held.
     pub(super) fn abandon(self, gate: &mut Gate) -> bool {
         match self.content {
@@ -240,7 +262,7 @@ impl Calling {
                 false
             }
             // Its beginning has gone on. Clients execute a call only once it is complete.
-            (Phase::Flows, Fate::Denied(text)) => return Err(Broken::ambiguous(text)),
+            (Phase::Flows, Fate::Denied(text)) => return Err(Broken::ambiguous(text.trim_end())),
             (Phase::Held, Fate::Passes) if is_over => {
                 return Err(Broken::bound("a tool's input is longer than may be held"));
             }

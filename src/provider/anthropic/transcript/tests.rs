@@ -144,7 +144,7 @@ pub(super) fn seen(stream: &str) -> (Vec<(String, String)>, Option<String>) {
 
 fn refusal(tool: &str, advice: &str) -> (String, String) {
     let text = format!(
-        "[postern] Tool call blocked by policy\nTool: {tool}\nRule: postern/builtin/test\nReason: a test says so\n{advice}"
+        "[postern] Tool call blocked by policy\nTool: {tool}\nRule: postern/builtin/test\nReason: a test says so\n{advice}\n\n"
     );
     ("text".to_owned(), text)
 }
@@ -367,7 +367,7 @@ fn what_may_be_read_in_two_ways_goes_no_further() {
     let after = |events: &[Value]| stream(&[&[start()], events].concat());
     let json = |json: Value| json;
     for (what, body) in [
-        ("a second start of the answer", after(&[start()])),
+        ("a second start with another message", after(&[start_with(&json!([]), &json!("end_turn"))])),
         ("a block before the answer starts", stream(&held())),
         (
             "a delta before the answer starts",
@@ -393,7 +393,6 @@ fn what_may_be_read_in_two_ways_goes_no_further() {
                 delta(0, &json(json!({"type":"input_json_delta","partial_json":{}}))),
             ]),
         ),
-        ("an end inside a block", after(&[vec![held()[0].clone()], ending("tool_use").to_vec()].concat())),
         ("a call without a name", after(&held()).replace("\"name\":\"Held\",", "")),
         ("a name that is no string", after(&held()).replace("\"name\":\"Held\"", "\"name\":[\"Held\"]")),
         ("a name twice", doubled("name")),
@@ -417,6 +416,36 @@ fn what_may_be_read_in_two_ways_goes_no_further() {
         );
         assert!(!done.contains("\"partial_json\""), "{what}: {done}");
     }
+}
+
+#[test]
+fn a_start_that_says_nothing_new_passes_and_late_it_does_not() {
+    let twice = stream(&[vec![start(), start()], text(0, "a"), ending("end_turn").to_vec()].concat());
+    assert_eq!(passed(&twice), (twice.clone(), Ok(())));
+    for late in [[text(0, "a"), vec![start()]].concat(), vec![call(0, "Held", &[])[0].clone(), start()]] {
+        let (done, result) = passed(&stream(&[vec![start()], late].concat()));
+        assert_eq!(result.map_err(|broken| broken.forgivable), Err(false), "{done}");
+    }
+}
+
+#[test]
+fn a_message_may_end_inside_a_block() {
+    for (block, reason, expected) in [
+        (&text(0, "a")[..2], "max_tokens", "max_tokens"),
+        (&call(0, "Held", &["{\"a"])[..2], "max_tokens", "max_tokens"),
+        (&call(0, "Held", &["{}"])[..2], "tool_use", "end_turn"),
+        (&call(0, "Free", &["{\"a"])[..2], "max_tokens", "max_tokens"),
+    ] {
+        let body = stream(&[&[start()], block, &ending(reason)].concat());
+        let (done, result) = passed(&body);
+        assert_eq!(result, Ok(()), "{done}");
+        assert!(done.contains(expected) && !done.contains("\"name\":\"Held\""), "{done}");
+        assert_eq!(done == body, !body.contains("Held"), "{done}");
+    }
+    let held = call(0, "Held", &["{}"]);
+    let more = stream(&[start(), held[0].clone(), ending("max_tokens")[0].clone(), held[1].clone()]);
+    let (done, result) = passed(&more);
+    assert!(result.is_err() && !done.contains("partial_json"), "{done}");
 }
 
 #[test]

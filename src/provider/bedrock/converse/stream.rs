@@ -57,6 +57,20 @@ impl Stream {
         self.kept_bytes
     }
 
+    pub(super) fn is_in_call(&self) -> bool {
+        self.open.as_ref().is_some_and(|block| !matches!(block.content, Content::Plain))
+    }
+
+    /// A part could not be read, in which a block that is no call may have ended.
+    pub(super) fn skipped(&mut self) {
+        let is_text = self.open.as_ref().is_some_and(|block| matches!(block.content, Content::Plain));
+        if is_text {
+            self.open = None;
+            // Its number may come once more.
+            self.last = self.last.and_then(|last| last.checked_sub(1));
+        }
+    }
+
     pub(super) fn start(
         &mut self,
         event: &Event<'_>,
@@ -116,7 +130,7 @@ impl Stream {
                 vec![part]
             }
             Phase::Denied(text) => {
-                self.replace(body, text, out)?;
+                self.replace(number(body)?, text, out);
                 self.results.extend(hosted.then(|| id.into_owned()));
                 return Ok(Content::Replaced);
             }
@@ -197,7 +211,7 @@ impl Stream {
                 match gate.finish(*call) {
                     // Of one that flows, all but its end is with the agent.
                     Fate::Denied(text) if was_held => {
-                        self.replace(body, &text, out)?;
+                        self.replace(block.number, &text, out);
                         self.results.extend(hosted.then_some(id));
                     }
                     Fate::Denied(_) | Fate::Passes => {
@@ -216,11 +230,10 @@ impl Stream {
         &mut self,
         event: &Event<'_>,
         body: Value<'_>,
+        gate: &mut Gate,
         out: &mut Out,
     ) -> Result<(), Broken> {
-        if self.open.is_some() {
-            return Err(Broken::ambiguous("the message ends before its last block does"));
-        }
+        self.leave_block(gate, out);
         match present(body, "stopReason")? {
             Some(reason) if reason.says("tool_use") && self.denied && !self.calls => {
                 out.release([self.spliced(event, reason, "\"end_turn\"")]);
@@ -228,6 +241,31 @@ impl Stream {
             Some(_) | None => out.pass(event),
         }
         Ok(())
+    }
+
+    /// The message ends inside a block: the model was stopped there. A call that was held is not complete, and does not
+    /// go on.
+    fn leave_block(&mut self, gate: &mut Gate, out: &mut Out) {
+        let Some(block) = self.open.take() else { return };
+        self.kept_bytes = 0;
+        match block.content {
+            Content::Plain => return,
+            Content::Gone => {
+                self.gone += 1;
+                return;
+            }
+            Content::Replaced => {}
+            Content::Call { call, hosted, .. } => match gate.cut(*call) {
+                Fate::Denied(text) => self.replace(block.number, &text, out),
+                Fate::Passes => {
+                    self.calls |= !hosted;
+                    return;
+                }
+            },
+        }
+        // The text in its place is a whole block.
+        let number = block.number.saturating_sub(self.gone);
+        self.say("contentBlockStop", &format!(r#"{{"contentBlockIndex":{number}}}"#), out);
     }
 
     /// The stream ended inside a block: what was kept of it is lost.
@@ -253,16 +291,19 @@ impl Stream {
     }
 
     /// Puts a text in the place of a call.
-    fn replace(&mut self, body: Value<'_>, said: &str, out: &mut Out) -> Result<(), Broken> {
+    fn replace(&mut self, number: u64, said: &str, out: &mut Out) {
         self.denied = true;
-        let number = number(body)?.saturating_sub(self.gone);
+        let number = number.saturating_sub(self.gone);
         let text = serde_json::Value::from(said);
         let json = format!(r#"{{"contentBlockIndex":{number},"delta":{{"text":{text}}}}}"#);
+        self.say("contentBlockDelta", &json, out);
+    }
+
+    fn say(&self, name: &'static str, json: &str, out: &mut Out) {
         match self.shape {
-            Shape::Named => out.say(Some("contentBlockDelta"), json),
-            Shape::Keyed => out.say(None, format!(r#"{{"contentBlockDelta":{json}}}"#)),
+            Shape::Named => out.say(Some(name), json),
+            Shape::Keyed => out.say(None, format!(r#"{{"{name}":{json}}}"#)),
         }
-        Ok(())
     }
 
     /// A part of a block as it goes on, with the number that the block has then.

@@ -47,7 +47,7 @@ impl Transcript {
             "contentBlockStart" => self.stream.start(event, body, gate, out),
             "contentBlockDelta" => self.stream.delta(event, body, gate, out),
             "contentBlockStop" => self.stream.stop(event, body, gate, out),
-            "messageStop" => self.stream.message_stop(event, body, out),
+            "messageStop" => self.stream.message_stop(event, body, gate, out),
             "metadata" => {
                 self.note(body, gate)?;
                 out.pass(event);
@@ -102,6 +102,14 @@ impl answer::Transcript for Transcript {
         gate.facts.model.clone_from(&self.model);
         self.note(body.root(), gate)?;
         whole::read(body, gate)
+    }
+
+    fn is_in_call(&self) -> bool {
+        self.stream.is_in_call()
+    }
+
+    fn skipped(&mut self) {
+        self.stream.skipped();
     }
 
     fn held(&self) -> usize {

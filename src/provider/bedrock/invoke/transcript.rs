@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::call::Usage;
 use crate::provider::answer::member::{count, present, text};
-use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript};
+use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript, may_hold_call};
 use crate::provider::anthropic::Messages;
 use crate::provider::bedrock::converse;
 use crate::provider::bedrock::error::break_off;
@@ -131,6 +131,27 @@ impl Transcript for Chunks {
         };
         metrics(root, &mut gate.facts.usage)?;
         Ok(edited)
+    }
+
+    fn is_in_call(&self) -> bool {
+        self.inner.as_ref().is_some_and(|(_, reader)| reader.is_in_call())
+    }
+
+    /// What the model says stands in base64: what cannot be undone may be anything.
+    fn suspects(&self, unread: &[u8]) -> bool {
+        let Some((_, encoded)) =
+            std::str::from_utf8(unread).ok().and_then(|text| text.split_once("\"bytes\""))
+        else {
+            return may_hold_call(unread);
+        };
+        let encoded = encoded.trim_start_matches([' ', ':', '"']).split('"').next().unwrap_or_default();
+        may_hold_call(unread) || BASE64_STANDARD.decode(encoded).map_or(true, |plain| may_hold_call(&plain))
+    }
+
+    fn skipped(&mut self) {
+        if let Some((_, reader)) = &mut self.inner {
+            reader.skipped();
+        }
     }
 
     fn held(&self) -> usize {

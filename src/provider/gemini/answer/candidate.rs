@@ -1,7 +1,7 @@
 //! One candidate while an answer comes: the call that is under way, and the signature that one leaves to another.
 
 use super::arguments::Arguments;
-use super::chunk::{self, unclear};
+use super::chunk::{self, Ending, unclear};
 use super::hosted::Hosted;
 use super::page::{At, Begun, Change, Pages};
 use super::part::{FunctionCall, Part};
@@ -38,6 +38,11 @@ impl State {
         self.open.as_ref().is_some_and(|open| open.call.is_held())
     }
 
+    /// Whether the next part may be of a call.
+    pub(super) fn is_in_call(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// How many bytes are kept of arguments.
     pub(super) fn bytes(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.arguments.len())
@@ -64,8 +69,10 @@ impl State {
             }
         }
         self.hosted.grounded(&candidate.fields, at, pages, gate)?;
-        if candidate.is_finished {
-            self.complete(pages, gate);
+        match candidate.ending {
+            Some(Ending::Complete) => self.complete(pages, gate),
+            Some(Ending::Cut) => self.cut(pages, gate),
+            None => {}
         }
         Ok(())
     }
@@ -153,6 +160,17 @@ impl State {
         let fate = gate.finish(open.call);
         self.denied_last = fate != Fate::Passes;
         if let Fate::Denied(text) = fate {
+            replace(&open.pieces, text, pages);
+        }
+    }
+
+    /// The model was stopped inside the call that is under way, if one is: where it was held, a text stands in its place.
+    pub(super) fn cut(&mut self, pages: &mut Pages, gate: &mut Gate) {
+        let Some(open) = self.open.take() else { return };
+        let was_held = open.call.is_held();
+        let fate = gate.cut(open.call);
+        self.denied_last = fate != Fate::Passes;
+        if let (Fate::Denied(text), true) = (fate, was_held) {
             replace(&open.pieces, text, pages);
         }
     }

@@ -15,8 +15,17 @@ pub(super) struct Candidate<'d> {
     pub(super) index: u64,
     pub(super) fields: Fields<'d>,
     pub(super) parts: Vec<Value<'d>>,
-    /// Whether nothing more comes of it.
-    pub(super) is_finished: bool,
+    /// Whether nothing more comes of it, and how it ended.
+    pub(super) ending: Option<Ending>,
+}
+
+/// How a candidate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The model had said all.
+    Complete,
+    /// It was stopped: by the number of its tokens, a filter, an error.
+    Cut,
 }
 
 /// Reads a message of an answer.
@@ -68,12 +77,13 @@ fn candidate(value: Value<'_>) -> Result<Candidate<'_>, Broken> {
     if index >= MOST_CANDIDATES {
         return Err(Broken::bound(format!("the answer has more than {MOST_CANDIDATES} candidates")));
     }
-    let is_finished = fields.at("finishReason").is_some();
+    let reason = fields.at("finishReason");
+    let ending = reason.map(|reason| if reason.says("STOP") { Ending::Complete } else { Ending::Cut });
     let parts = match parts(&fields)? {
         Some(parts) => parts.items().ok_or_else(|| unclear("a candidate's parts are no list"))?.collect(),
         None => Vec::new(),
     };
-    Ok(Candidate { index, fields, parts, is_finished })
+    Ok(Candidate { index, fields, parts, ending })
 }
 
 /// The list of a candidate's parts, where it has one.

@@ -44,6 +44,7 @@ impl Transcript for Answer {
             self.pages.add(Some(event.received.clone()));
         } else {
             self.read(event.json, Some(event.received.clone()), gate)?;
+            self.fail(event.json, gate);
         }
         if self.candidates.values().any(State::holds) { Ok(()) } else { self.release(out) }
     }
@@ -76,6 +77,10 @@ impl Transcript for Answer {
         if page.changes.is_empty() { Ok(None) } else { rewrite::rewrite(body, &page.changes).map(Some) }
     }
 
+    fn is_in_call(&self) -> bool {
+        self.candidates.values().any(State::is_in_call)
+    }
+
     fn held(&self) -> usize {
         self.pages.bytes() + self.candidates.values().map(State::bytes).sum::<usize>()
     }
@@ -94,13 +99,21 @@ impl Answer {
     fn read(&mut self, chunk: Value<'_>, received: Option<Received>, gate: &mut Gate) -> Result<(), Broken> {
         let answer = chunk::fields(chunk::unwrap(chunk)?)?;
         chunk::note(&answer, &mut gate.facts);
+        let candidates = chunk::candidates(&answer)?;
         let page = self.pages.add(received);
-        for (position, candidate) in chunk::candidates(&answer)?.iter().enumerate() {
+        for (position, candidate) in candidates.iter().enumerate() {
             let at = At { page, place: Place { candidate: position, part: 0 } };
             let state = self.candidates.entry(candidate.index).or_default();
             state.read(candidate, at, &mut self.pages, gate)?;
         }
         Ok(())
+    }
+
+    /// A chunk that is an error ends the answer, and with it calls that are under way.
+    fn fail(&mut self, chunk: Value<'_>, gate: &mut Gate) {
+        if chunk.get("error").ok().flatten().is_some_and(|error| !error.is_null()) {
+            self.candidates.values_mut().for_each(|state| state.cut(&mut self.pages, gate));
+        }
     }
 
     /// Gives up calls that are under way: without a verdict, nothing of them goes on.

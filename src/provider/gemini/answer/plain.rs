@@ -20,7 +20,7 @@ pub(super) fn read(chunk: Value<'_>) -> Option<Plain<'_>> {
     let mut plain = Plain { texts: Vec::new(), numbers: Vec::new(), names: Vec::new() };
     for candidate in chunk::candidates(&answer).ok()? {
         let grounds = ["groundingMetadata", "urlContextMetadata"];
-        if candidate.is_finished || grounds.iter().any(|name| candidate.fields.at(name).is_some()) {
+        if candidate.ending.is_some() || grounds.iter().any(|name| candidate.fields.at(name).is_some()) {
             return None;
         }
         for part in candidate.parts {

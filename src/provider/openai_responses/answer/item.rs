@@ -140,11 +140,16 @@ impl Item {
         self.copies.whole(command, whole)
     }
 
-    /// It is complete.
+    /// It is complete, or as complete as it becomes: `is_cut` where the model was stopped inside it.
     ///
     /// # Errors
     /// Where it is not what it was when it began.
-    pub(super) fn complete(&mut self, called: &Called<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    pub(super) fn complete(
+        &mut self,
+        called: &Called<'_>,
+        is_cut: bool,
+        gate: &mut Gate,
+    ) -> Result<(), Broken> {
         if self.input.is_some() {
             return Err(Broken::ambiguous("a tool call ends twice"));
         }
@@ -153,9 +158,10 @@ impl Item {
         let input = called.input.as_deref().unwrap_or_default();
         self.input = Some(sha256(input));
         let fate = match std::mem::replace(&mut self.progress, Progress::Passed) {
+            Progress::Flows(call) | Progress::Held(call) if is_cut => gate.cut(call),
             Progress::Flows(call) => {
                 return match finished(call, called, gate) {
-                    Fate::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text)),
+                    Fate::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text.trim_end())),
                     // Its beginning went on already, and it has run.
                     Fate::Passes | Fate::Denied(_) => Ok(()),
                 };
@@ -245,6 +251,11 @@ impl Item {
     /// Whether it is a call that could still become something else.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.progress, Progress::Flows(_) | Progress::Held(_))
+    }
+
+    /// Whether more events of it may come: those of one that was denied go until it is complete.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_open() || matches!(self.progress, Progress::Denied) && !self.is_complete()
     }
 
     pub(super) fn is_plain(&self) -> bool {

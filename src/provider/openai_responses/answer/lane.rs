@@ -152,7 +152,7 @@ impl Lane {
         let known = self.items.get_mut(&index);
         match (read, known) {
             (called::Item::Call(called), Some(known)) if !begins => {
-                known.complete(&called, gate)?;
+                known.complete(&called, is_cut(item)?, gate)?;
                 self.settle(index, &called, gate);
             }
             (_, Some(known)) if begins && (!known.is_plain() || known.kind() != kind) => {
@@ -161,7 +161,7 @@ impl Lane {
             (called::Item::Call(called), None) => {
                 self.begin(index, &called, gate)?;
                 if !begins && let Some(known) = self.items.get_mut(&index) {
-                    known.complete(&called, gate)?;
+                    known.complete(&called, is_cut(item)?, gate)?;
                     self.settle(index, &called, gate);
                 }
             }
@@ -266,6 +266,8 @@ impl Lane {
         gate: &mut Gate,
     ) -> Result<Cuts, Broken> {
         let mut cuts = Cuts::new();
+        // What is not complete then was not finished.
+        let is_stopped = ends && is_cut(response)?;
         let output = get(response, "output")?.and_then(Value::items);
         for (index, item) in (0..).zip(output.into_iter().flatten()) {
             let replacement = match called::read(item)? {
@@ -274,7 +276,11 @@ impl Lane {
                     let denied = call.as_deref().and_then(|call| self.outputs.get(call));
                     denied.map(|text| self.replacement(item, index, text)).transpose()?
                 }
-                called::Item::Call(called) => self.copy(index, &called, ends, gate)?,
+                called::Item::Call(called) => {
+                    let is_known = self.find(index, &called).is_some();
+                    let is_cut = is_cut(item)? || is_stopped && is_known;
+                    self.copy(index, &called, (ends, is_cut), gate)?
+                }
             };
             if let Some(replacement) = replacement {
                 cuts.push((item.span(), replacement.item().to_string()));
@@ -291,14 +297,14 @@ impl Lane {
         &mut self,
         index: u64,
         called: &Called<'_>,
-        ends: bool,
+        (ends, is_cut): (bool, bool),
         gate: &mut Gate,
     ) -> Result<Option<Replacement>, Broken> {
         if let Some(known) = self.find(index, called)
             && let Some(item) = self.items.get_mut(&known)
         {
             if ends && !item.is_complete() {
-                item.complete(called, gate)?;
+                item.complete(called, is_cut, gate)?;
                 self.settle(known, called, gate);
             } else if item.is_open() {
                 return Err(Broken::ambiguous("a tool call is told again before it is complete"));
@@ -310,7 +316,10 @@ impl Lane {
         let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
         let input = called.input.as_deref().unwrap_or_default();
         let (namespace, input) = (called.namespace.as_deref(), (called.form, input));
-        let fate = if called.is_hosted {
+        let fate = if is_cut {
+            let call = gate.begin(id, &called.name, namespace, called.form);
+            gate.cut(call)
+        } else if called.is_hosted {
             gate.hosted_in(id, &called.name, namespace, input)
         } else {
             gate.whole(id, &called.name, namespace, input)
@@ -349,6 +358,11 @@ impl Lane {
         self.queue.flush(&mut self.items, out);
     }
 
+    /// Whether the next event may be of a call: one is not complete, or was denied and is not gone.
+    pub(super) fn is_in_call(&self) -> bool {
+        self.items.values().any(Item::is_under_way)
+    }
+
     pub(super) fn waits(&self) -> bool {
         self.items.values().any(Item::is_open)
     }
@@ -372,6 +386,11 @@ impl Lane {
         out.say(Some("response.failed"), self.told.failed(message, number));
         self.is_open = false;
     }
+}
+
+/// Whether an item, or a response, says that the model was stopped inside it.
+fn is_cut(item: Value<'_>) -> Result<bool, Broken> {
+    Ok(text(item, "status")?.is_some_and(|status| status == "incomplete"))
 }
 
 /// Events with a piece of text in `delta`.

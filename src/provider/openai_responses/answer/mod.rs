@@ -69,7 +69,7 @@ impl Transcript for Responses {
             lane.flush(out);
         }
         if waits {
-            return Err(Broken::malformed("the answer ended before a tool call in it was complete"));
+            return Err(Broken::ambiguous("the answer ended before a tool call in it was complete"));
         }
         Ok(())
     }
@@ -89,6 +89,10 @@ impl Transcript for Responses {
         }
         cuts.sort_by_key(|(span, _)| span.start);
         Ok((!cuts.is_empty()).then(|| queue::cut(body.bytes(), &cuts)))
+    }
+
+    fn is_in_call(&self) -> bool {
+        self.lanes.values().any(Lane::is_in_call)
     }
 
     fn held(&self) -> usize {
