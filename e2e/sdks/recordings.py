@@ -46,6 +46,8 @@ PATHS = {
     "invoke": ["/model/{}/invoke", "/model/{}/invoke-with-response-stream"],
 }
 INVOKED = ["bedrock-invoke", "completion_streaming", "invoke_stream"]
+# What ends a message of Anthropic.
+END = b'"type":"message_stop"'
 # Events before the answer and after its end, which nobody reads and the gateway leaves out.
 IRREGULAR = ["anthropic/sdk/unknown_events.sse"]
 
@@ -59,6 +61,8 @@ class Recording:
     dialect: str
     stream: bool
     expected: dict
+    # The name of what is the first of several answers, one after the other in this recording.
+    several: str = ""
 
     @property
     def type(self):
@@ -108,21 +112,31 @@ def load(place, made):
     for file in sorted(path for path in place.rglob("*") if path.suffix in (".sse", ".bin", ".json")):
         name = str(file.relative_to(place))
         said = {sdk: files[name] for sdk, files in expected.items() if name in files}
-        # Some files hold several answers one after the other, which no upstream sends.
-        if file.suffix == ".sse" and said and file.read_bytes().count(b'"type":"message_stop"') < 2:
+        if file.suffix == ".sse" and said:
             found.append(Recording(name, file, said["python"]["api"], True, said))
-        elif file.suffix == ".bin" and "broken" not in name:
+            found += [first(found[-1], made)] if file.read_bytes().count(END) > 1 else []
+        elif file.suffix == ".bin":
             found.append(Recording(name, file, "invoke" if any(word in name for word in INVOKED) else "converse", True, {}))
         elif file.suffix == ".json" and not name.endswith((".request.json", ".meta.json", ".chunks.json")):
             dialect = whole(file)
             found += [Recording(name, file, dialect, False, {})] if dialect else []
-    found += [framed(recording, made) for recording in found if recording.dialect == "anthropic" and has_calls(recording)]
+    alone = [each for each in found if not each.several]
+    found += [framed(each, made) for each in alone if each.dialect == "anthropic" and has_calls(each)]
     found += [
         Recording(f"invoke/{each.name}", each.file, "invoke", False, {})
         for each in found
         if each.dialect == "anthropic" and not each.stream
     ]
     return {recording.name: recording for recording in found}
+
+
+def first(recording, made):
+    """The first answer alone of a recording that holds several: the others stand behind its end."""
+    recording.several = f"first/{recording.name}"
+    sent = recording.file.read_bytes()
+    file = made / f"first-{recording.name.replace('/', '-')}"
+    file.write_bytes(sent[: sent.index(b"\n\n", sent.index(END)) + 2])
+    return Recording(recording.several, file, recording.dialect, True, {})
 
 
 def whole(file):

@@ -2,7 +2,8 @@
 
 python3 e2e/sdks/run.py [--postern PATH] [--only WORD] [--require] [--verbose] [--keep]
 
-The recordings are in the directory that POSTERN_RECORDINGS names. An SDK may reject only what it rejects unmodified.
+The recordings are in the directory that POSTERN_RECORDINGS names. An SDK must reject what it rejects unmodified, and in
+the same words, unless the call over which it does was denied; it may reject nothing else.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import recordings
 from packages import TARGET, Packages
 from policies import DENIED, HELD, batches, policy
 from stage import Stage
-from verdicts import calls, differences, legible, same, stopped
+from verdicts import calls, differences, legible, same, stopped, text
 
 HERE = Path(__file__).resolve().parent
 # How many bytes a write of the upstream has; 0 is all at once.
@@ -49,6 +50,10 @@ class Trial:
             if not verdict["ok"]:
                 self.rejected.append(f"{language} {name}: {verdict['error']}")
         self.before = {key: verdict for key, verdict in judged.items() if verdict["ok"]}
+        disputed = {name: self.answers[name] for (_, name), verdict in judged.items() if not verdict["ok"]}
+        # What is rejected is asked in one write: Google's SDK for Node goes by what comes at once.
+        again = self._judge(self.stage.judges(direct=True), disputed, None)
+        self.errors = {key: again[key]["error"] for key, verdict in judged.items() if not verdict["ok"] and not again[key]["ok"]}
         self.judges = self.stage.judges(direct=False)
 
     def unchanged(self, which, rules):
@@ -58,8 +63,12 @@ class Trial:
             raw = beside.submit(lambda: [self._raw(which, recording) for recording in self.answers.values()])
             after = self._judge(self.judges, self.answers, PASSES.index(which))
             raw.result()
+        self._rejected_alike(which)
         for (language, name), verdict in self.before.items():
             got = after[language, name]
+            if rules and self.answers[name].several:
+                self._only_the_first(language, which, name, after)
+                continue
             read = legible(self.answers[name].dialect, verdict)
             if rules and read != calls(self.answers[name].dialect, verdict):
                 self._compare(language, which, name, verdict, (got, read))
@@ -70,7 +79,7 @@ class Trial:
 
     def _raw(self, which, recording):
         sent = recording.file.read_bytes()
-        if which == PASSES[1] and (self._is_disputed(recording.name) or self._is_edited(recording)):
+        if which == PASSES[1] and (self._is_disputed(recording.name) or self._is_edited(recording) or recording.several):
             return
         held = recording.type == recordings.SSE and which == PASSES[1]
         differs = lambda piece: not same(sent, self.stage.fetch(recording, piece), held)  # noqa: E731
@@ -82,15 +91,43 @@ class Trial:
         self.stage.apply(policy(DENIED))
         which = PASSES[3]
         after = self._judge(self.judges, self.answers, 3)
+        self._rejected_alike(which)
         for (language, name), verdict in self.before.items():
-            self._compare(language, which, name, verdict, (after[language, name], []))
+            if self.answers[name].several:
+                self._only_the_first(language, which, name, after)
+            else:
+                self._compare(language, which, name, verdict, (after[language, name], []))
+
+    def _rejected_alike(self, which):
+        """What an SDK rejects unmodified it rejects in the same words, unless a refusal stands where it was disputed."""
+        disputed = {name: self.answers[name] for _, name in self.errors}
+        after = self._judge(self.judges, disputed, None)
+        for (language, name), error in self.errors.items():
+            got, recording = after[language, name], self.answers[name]
+            is_same = not got["ok"] and got["error"] == error
+            if is_same or which == PASSES[0] or not (stopped(got) or self._is_mended(recording, got)):
+                self._note(language, which, recording, [] if is_same else [f"{got.get('error', 'accepted')}, not {error}"])
+
+    def _is_mended(self, recording, got):
+        """Whether an SDK reads what it rejected since a call was denied, the stream got the end that it lacked, or what
+        stood behind its end is gone."""
+        is_cut = recording.type == recordings.SSE and not recording.file.read_bytes().endswith((b"\n\n", b"\r\n\r\n"))
+        return got["ok"] and (is_cut or bool(recording.several) or "[postern]" in text(recording.dialect, got))
+
+    def _only_the_first(self, language, which, name, after):
+        """Of several answers one after the other, the first alone goes on."""
+        first = self.answers[name].several
+        got = {key: after[language, each] for key, each in (("all", name), ("first", first))}
+        wrong = [] if got["all"] == got["first"] else [f"{got['all']}, not {got['first']}"]
+        self._note(language, which, self.answers[name], wrong)
 
     def every_other(self):
         """One policy for as many recordings as can share it, by what Python reads, or Node where Python reads nothing."""
         which, known = PASSES[2], {}
         for (_, name), verdict in reversed(self.before.items()):
             known[name] = [call for call in calls(self.answers[name].dialect, verdict) if call.is_named()]
-        for batch in batches({name: known[name] for name in self.answers if known.get(name)}):
+        alone = {name: known[name] for name, each in self.answers.items() if known.get(name) and not each.several}
+        for batch in batches(alone):
             self.stage.apply(batch.policy())
             members = {name: self.answers[name] for name in batch.members}
             after = self._judge(self.judges, members, 2)
@@ -133,10 +170,11 @@ class Trial:
         self.failures += [f"{judge}, {which}: {recording.name}: {problem[:700]}" for problem in wrong]
 
     def _judge(self, judges, answers, turn):
-        """Each judge's verdict on each recording; the judges work side by side, and each pass cuts answers otherwise."""
+        """Each judge's verdict on each recording; the judges work side by side, and each turn cuts answers otherwise, none
+        not at all."""
 
         def one(language):
-            pieces = {name: PIECES[(turn + number) % len(PIECES)] for number, name in enumerate(answers)}
+            pieces = {name: 0 if turn is None else PIECES[(turn + number) % len(PIECES)] for number, name in enumerate(answers)}
             return {(language, name): judges[language].ask(recording, pieces[name]) for name, recording in answers.items()}
 
         with ThreadPoolExecutor() as side_by_side:

@@ -8,6 +8,7 @@ use compression_codecs::{BrotliEncoder, EncodeV2, GzipEncoder, ZstdEncoder};
 use serde_json::json;
 
 use super::model::{Model, NO_DELETE, NO_FORCE, assert_without, call, message, named};
+use super::requests::{GEMINI, models_with, said};
 use crate::parity::anthropic::Anthropic;
 use crate::parity::chat::Chat;
 use crate::parity::dialect::Mode::{Streamed, Whole};
@@ -15,7 +16,7 @@ use crate::parity::dialect::{Called, Dialect, Said, server_sent};
 use crate::parity::gemini;
 use crate::parity::responses::Responses;
 use crate::support::Answer;
-use crate::support::upstream::Step;
+use crate::support::upstream::{Reply, Step};
 
 const UNPARSEABLE: &str = "postern/builtin/unparseable";
 
@@ -369,6 +370,11 @@ fn an_error_that_stands_in_no_event_reaches_its_client() {
             answer.text()
         );
     }
+    let begun = message(&[call(0, "call_3", "Bash", &["{"])], "tool_use");
+    let answer = held.ask(&Anthropic, Streamed, named(&begun[..3]) + BARE_ERROR);
+    assert_without(&answer, &["call_3"]);
+    assert!(answer.text().ends_with(BARE_ERROR), "{}", answer.text());
+
     for (dialect, _) in &STREAMED[..3] {
         let stream = stream(*dialect, "call_1", "get_weather");
         let (first, _) = stream.split_once("\n\n").unwrap();
@@ -380,6 +386,19 @@ fn an_error_that_stands_in_no_event_reaches_its_client() {
     for body in [BARE_ERROR.to_owned(), format!("[{chunk}\n,\r\n{}\n]", BARE_ERROR.trim_end())] {
         held.assert_passes(&gemini::Array, Streamed, body);
     }
+}
+
+/// F14: so it does where no rule could deny anything.
+#[test]
+fn an_error_that_stands_in_no_event_passes_without_a_rule() {
+    let text = gemini_chunk(r#"{"text":"so"}"#);
+    let unruled = {
+        let sent = format!("{text}{BARE_ERROR}");
+        let reply = move |_: &_| Reply::of(200, sent.clone()).header("content-type", "text/event-stream");
+        models_with("", reply, |setup| setup)
+    };
+    let door = GEMINI.replace(":generateContent", ":streamGenerateContent?alt=sse");
+    assert_eq!(unruled.post_with(&door, &[], said(GEMINI, "")).answer.text(), format!("{text}{BARE_ERROR}"));
 }
 
 /// F14: JSON without a field is read as Google's client reads it, whatever else stands in it: it hides no call.

@@ -72,6 +72,11 @@ impl Received {
         self.raw.len().max(self.data().len()) + BESIDE
     }
 
+    /// Whether it stands in no event of its stream: an error, where the dialect's clients take nothing else from there.
+    pub fn is_bare(&self) -> bool {
+        self.bare
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.data().trim_ascii() == b"[DONE]"
     }

@@ -264,6 +264,35 @@ fn frames_pass_and_are_made() {
 }
 
 #[test]
+fn under_open_a_frame_with_a_wrong_checksum_passes_and_what_is_behind_it_is_read() {
+    let text = frame("text", r#"{"type":"text"}"#);
+    let mut wrong = text.clone();
+    let at = wrong.len() - 6;
+    wrong[at] ^= 1;
+    let denied =
+        [frame("call", r#"{"type":"call","name":"Denied"}"#), frame("stop", r#"{"type":"stop"}"#)].concat();
+    let stream = [text.clone(), wrong.clone(), text.clone(), denied].concat();
+    for piece in [1, 7, stream.len()] {
+        let (out, result) = fed(open(Framing::EventStream), &stream, piece);
+        assert!(out.starts_with(&[text.clone(), wrong.clone(), text.clone()].concat()) && result.is_ok());
+        assert!(String::from_utf8_lossy(&out).contains("[postern]"));
+        let (out, result) = fed(guard(Framing::EventStream), &stream, piece);
+        assert!(out.starts_with(&text) && result.is_err());
+    }
+    let mut lengths = text.clone();
+    lengths[9] ^= 1;
+    assert!(fed(open(Framing::EventStream), &[text.clone(), lengths].concat(), 64).1.is_err());
+}
+
+#[test]
+fn under_open_an_array_that_ends_too_early_passes_as_it_came() {
+    let cut = br#"[{"type":"text"},{"type":"#;
+    assert_eq!(fed(open(Framing::Array), cut, 5), (cut.to_vec(), Ok(())));
+    let suspect = br#"[{"type":"text"},{"type":"tool_use"#;
+    assert!(fed(open(Framing::Array), suspect, 5).1.is_err());
+}
+
+#[test]
 fn a_stream_that_breaks_off_gives_up_its_call() {
     let mut guard = guard(NAMED);
     let mut out = Vec::new();

@@ -69,7 +69,8 @@ impl Transcript for Messages {
             // There are clients that take the name for the type.
             return Err(Broken::ambiguous("an event does not say its type in its JSON"));
         }
-        match &*kind {
+        let kind = if event.received.is_bare() { "error" } else { &*kind };
+        match kind {
             "message_start" => self.message_start(event, gate, out),
             "content_block_start" => self.block_start(event, gate, out),
             "content_block_delta" => self.block_delta(event, gate, out),

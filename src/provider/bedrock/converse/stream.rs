@@ -63,7 +63,8 @@ impl Stream {
 
     /// A part could not be read, in which a block that is no call may have ended.
     pub(super) fn skipped(&mut self) {
-        if !self.is_in_call() {
+        let is_text = self.open.as_ref().is_some_and(|block| matches!(block.content, Content::Plain));
+        if is_text {
             self.open = None;
             // Its number may come once more.
             self.last = self.last.and_then(|last| last.checked_sub(1));

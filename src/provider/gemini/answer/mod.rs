@@ -44,7 +44,7 @@ impl Transcript for Answer {
             self.pages.add(Some(event.received.clone()));
         } else {
             self.read(event.json, Some(event.received.clone()), gate)?;
-            self.fail(event.json, gate)?;
+            self.fail(event.json, gate);
         }
         if self.candidates.values().any(State::holds) { Ok(()) } else { self.release(out) }
     }
@@ -110,11 +110,10 @@ impl Answer {
     }
 
     /// A chunk that is an error ends the answer, and with it calls that are under way.
-    fn fail(&mut self, chunk: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
-        if chunk::fields(chunk)?.at("error").is_some() {
+    fn fail(&mut self, chunk: Value<'_>, gate: &mut Gate) {
+        if chunk.get("error").ok().flatten().is_some_and(|error| !error.is_null()) {
             self.candidates.values_mut().for_each(|state| state.cut(&mut self.pages, gate));
         }
-        Ok(())
     }
 
     /// Gives up calls that are under way: without a verdict, nothing of them goes on.

@@ -253,6 +253,11 @@ impl Item {
         matches!(self.progress, Progress::Flows(_) | Progress::Held(_))
     }
 
+    /// Whether more events of it may come: those of one that was denied go until it is complete.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_open() || matches!(self.progress, Progress::Denied) && !self.is_complete()
+    }
+
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.progress, Progress::Plain)
     }

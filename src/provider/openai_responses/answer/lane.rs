@@ -266,6 +266,8 @@ impl Lane {
         gate: &mut Gate,
     ) -> Result<Cuts, Broken> {
         let mut cuts = Cuts::new();
+        // What is not complete then was not finished.
+        let is_stopped = ends && is_cut(response)?;
         let output = get(response, "output")?.and_then(Value::items);
         for (index, item) in (0..).zip(output.into_iter().flatten()) {
             let replacement = match called::read(item)? {
@@ -274,7 +276,11 @@ impl Lane {
                     let denied = call.as_deref().and_then(|call| self.outputs.get(call));
                     denied.map(|text| self.replacement(item, index, text)).transpose()?
                 }
-                called::Item::Call(called) => self.copy(index, &called, (ends, is_cut(item)?), gate)?,
+                called::Item::Call(called) => {
+                    let is_known = self.find(index, &called).is_some();
+                    let is_cut = is_cut(item)? || is_stopped && is_known;
+                    self.copy(index, &called, (ends, is_cut), gate)?
+                }
             };
             if let Some(replacement) = replacement {
                 cuts.push((item.span(), replacement.item().to_string()));
@@ -354,7 +360,7 @@ impl Lane {
 
     /// Whether the next event may be of a call: one is not complete, or was denied and is not gone.
     pub(super) fn is_in_call(&self) -> bool {
-        self.is_open && self.items.values().any(|item| !item.is_plain() && !item.is_complete())
+        self.items.values().any(Item::is_under_way)
     }
 
     pub(super) fn waits(&self) -> bool {
@@ -387,7 +393,7 @@ impl Lane {
     }
 }
 
-/// Whether an item says that the model was stopped inside it.
+/// Whether an item, or a response, says that the model was stopped inside it.
 fn is_cut(item: Value<'_>) -> Result<bool, Broken> {
     Ok(text(item, "status")?.is_some_and(|status| status == "incomplete"))
 }
