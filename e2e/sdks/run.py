@@ -30,6 +30,8 @@ PIECES = [0, 1369, 61]
 # Beyond this many bytes an answer is not sent byte by byte.
 BYTE_BY_BYTE = 4 << 10
 PASSES = ["observed", "held", "every other call denied", "everything denied"]
+# Behind each event the upstream says what the gateway says once a minute while it holds a call.
+KEPT_ALIVE = "kept alive"
 
 
 class Trial:
@@ -55,6 +57,17 @@ class Trial:
         again = self._judge(self.stage.judges(direct=True), disputed, None)
         self.errors = {key: again[key]["error"] for key, verdict in judged.items() if not verdict["ok"] and not again[key]["ok"]}
         self.judges = self.stage.judges(direct=False)
+
+    def kept_alive(self):
+        """`response.in_progress` between any two events changes nothing that an SDK reads."""
+        streams = {name: each for name, each in self.answers.items() if each.dialect == "responses" and each.stream}
+        judges = self.stage.judges(direct=True)
+        for (language, name), before in self.before.items():
+            if name in streams:
+                got = judges[language].ask(streams[name], "kept-alive")
+                differing = [key for key in before if got.get(key) != before[key]]
+                wrong = [f"{key}: {got.get(key)}, not {before[key]}" for key in differing]
+                self._note(language, KEPT_ALIVE, streams[name], wrong)
 
     def unchanged(self, which, rules):
         """Nothing is denied: SDKs read the same, and the bytes are the same."""
@@ -182,7 +195,7 @@ class Trial:
 
     def table(self):
         """Accepted of total, a line a dialect, a column for each judge and policy."""
-        columns = [(judge, which) for which in ["straight", *PASSES] for judge in ("python", "node", "bytes")]
+        columns = [(judge, which) for which in ["straight", KEPT_ALIVE, *PASSES] for judge in ("python", "node", "bytes")]
         columns = [each for each in columns if any(key[:2] == each for key in self.counts)]
         cell = lambda column, kind, what: self.counts[(*column, kind, what)]  # noqa: E731
         kinds = sorted({key[2] for key in self.counts})
@@ -230,6 +243,7 @@ def judged(arguments, place, directory):
         stage.serve(answers, policy())
         trial = Trial(stage, answers)
         trial.straight()
+        trial.kept_alive()
         trial.unchanged(PASSES[0], [])
         trial.unchanged(PASSES[1], [HELD])
         trial.every_other()

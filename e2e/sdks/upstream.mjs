@@ -1,6 +1,7 @@
 // Replays recorded answers over TLS, h2 and HTTP/1.1, byte for byte and in pieces; it also is a CONNECT proxy to itself.
 // Usage: node upstream.mjs CERTIFICATE KEY MANIFEST; it prints the ports of TLS and of the proxy. A request says by
-// `x-recording` which entry of the manifest it wants ({path, type}), and by `x-piece` how many bytes a write has.
+// `x-recording` which entry of the manifest it wants ({path, type}), and by `x-piece` how many bytes a write has, or
+// (`kept-alive`, of Responses) that each event is followed by what the gateway says while it holds a call.
 
 import {readFileSync} from 'node:fs';
 import {createServer} from 'node:http';
@@ -30,7 +31,8 @@ async function replay(request, response) {
   request.resume();
   await new Promise(resolve => request.on('end', resolve));
   const {path, type} = recordings[request.headers['x-recording']];
-  const bytes = readFileSync(path);
+  const recorded = readFileSync(path);
+  const bytes = request.headers['x-piece'] === 'kept-alive' ? keptAlive(recorded) : recorded;
   const piece = Number(request.headers['x-piece']) || bytes.length;
   response.writeHead(200, {'content-type': type, 'request-id': 'req_recorded'});
   for (let at = 0; at < bytes.length; at += piece) {
@@ -38,4 +40,20 @@ async function replay(request, response) {
     await new Promise(resolve => setImmediate(resolve));
   }
   response.end();
+}
+
+function keptAlive(bytes) {
+  const events = bytes.toString().split(/(?<=\n\r?\n)/);
+  let response;
+  return Buffer.from(events.map(event => {
+    const data = event.match(/^data: ?(\{.*)$/m);
+    const said = data && JSON.parse(data[1]);
+    response = said?.response ?? response;
+    if (!response || said?.sequence_number === undefined || response.status !== 'in_progress') return event;
+    const {id, model, created_at} = response;
+    const empty = {object: 'response', status: 'in_progress', error: null, incomplete_details: null, instructions: null,
+      metadata: {}, output: [], parallel_tool_calls: true, temperature: null, tool_choice: 'auto', tools: [], top_p: null, usage: null};
+    const alive = {type: 'response.in_progress', response: {id, created_at, model, ...empty}, sequence_number: said.sequence_number};
+    return `${event}event: response.in_progress\ndata: ${JSON.stringify(alive)}\n\n`;
+  }).join(''));
 }

@@ -158,7 +158,10 @@ impl Body {
         if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
             record.count_received(data.len());
         }
-        self.watchdog.fed();
+        // While something is held, comments of the upstream may go on: no client counts those.
+        if !self.rewriting.as_ref().is_some_and(|rewriting| rewriting.holds()) {
+            self.watchdog.fed();
+        }
         let is_last = self.ready.is_empty() && self.rewriting.is_none() && self.failing.is_none();
         if is_last && self.source.is_used_up() {
             self.end(None);

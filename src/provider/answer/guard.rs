@@ -34,7 +34,12 @@ pub struct Guard {
     stencil: Stencil,
     /// What the JSON of parts is read in.
     scratch: Scratch,
+    /// How often the client's watchdog was fed since an event went on.
+    fed: u32,
 }
+
+/// After so many feedings without an event, one every 15 seconds, the next is an event where the dialect has one.
+const EVENT_EVERY: u32 = 4;
 
 enum State {
     Reading,
@@ -61,6 +66,7 @@ impl Guard {
             begun: false,
             stencil: Stencil::default(),
             scratch: Scratch::default(),
+            fed: 0,
         }
     }
 
@@ -242,9 +248,14 @@ impl Guard {
             return None;
         }
         let line_end = self.reader.line_end();
+        self.fed += 1;
+        let needs_event = self.fed.is_multiple_of(EVENT_EVERY);
         match self.transcript.keep_alive() {
             KeepAlive::Nothing => None,
-            KeepAlive::Comment => {
+            KeepAlive::CommentOrEvent(name, json) if needs_event => {
+                Some(encode::event(form.name, Some(name), &json, line_end))
+            }
+            KeepAlive::Comment | KeepAlive::CommentOrEvent(..) => {
                 let mut comment = Vec::new();
                 sse::encode_comment("keep-alive", line_end, &mut comment);
                 Some(comment.into())
@@ -510,6 +521,7 @@ impl Guard {
         let line_end = self.reader.line_end();
         let observes = self.gate.observes();
         for part in self.out.drain() {
+            self.fed = 0;
             if !observes {
                 self.encoder.part(&part, line_end, sink)?;
             }

@@ -96,7 +96,7 @@ pub trait Transcript: Send {
 }
 
 /// What may be said while something is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepAlive {
     /// Its clients lose events over anything that is no event.
     Nothing,
@@ -104,6 +104,9 @@ pub enum KeepAlive {
     Comment,
     /// An event of this name with this JSON.
     Event(&'static str, &'static str),
+    /// A comment, and each minute this event instead: some clients give up after minutes without an event, and do not
+    /// count comments.
+    CommentOrEvent(&'static str, String),
 }
 
 /// Why an answer does not go on.

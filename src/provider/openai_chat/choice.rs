@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::chunk::{Key, Piece};
+use super::extent::Extent;
 use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Phase};
-use crate::wire::json::{Document, Limits};
 
 /// How many calls a choice may have.
 const MOST_CALLS: usize = 1024;
@@ -13,6 +13,10 @@ const MOST_CALLS: usize = 1024;
 #[derive(Default)]
 pub(super) struct Choice {
     pub(super) calls: Vec<Tracked>,
+    /// The number of the call with this key; of those without an index, of the last.
+    numbers: BTreeMap<Key, usize>,
+    /// Whether a call was decided since this was taken last.
+    settled: bool,
     /// Whether a call was taken out of it, so that what follows has to be looked at again.
     pub(super) cut: bool,
     /// Whether text went on behind which a paragraph has to begin, and whether a role did.
@@ -32,6 +36,7 @@ pub(super) struct Tracked {
     id: String,
     name: String,
     form: Form,
+    extent: Extent,
     state: State,
     /// The index under which it went on.
     out: Option<u64>,
@@ -65,28 +70,31 @@ impl Choice {
             }
             self.finish_complete(gate);
             self.calls.push(Tracked::new(piece.key));
+            self.numbers.insert(piece.key, number);
         }
         let call = &mut self.calls[number];
+        let was_decided = known.is_some() && !call.is_undecided();
         call.identify(piece)?;
         call.feed(piece, gate)?;
         if piece.key == Key::Missing {
             call.finish(gate);
         }
-        self.cut |= self.calls[number].is_out();
+        self.settled |= !was_decided && !call.is_undecided();
+        self.cut |= call.is_out();
         Ok(number)
     }
 
     fn find(&self, piece: &Piece<'_>) -> Result<Option<usize>, Broken> {
-        let is_numbered = |call: &Tracked| matches!(call.key, Key::Index(_));
+        let is_numbered = || self.numbers.range(Key::Index(0)..=Key::Index(u64::MAX)).next().is_some();
         match piece.key {
-            Key::Missing if self.calls.iter().any(is_numbered) || piece.name.is_none() => {
+            Key::Missing if is_numbered() || piece.name.is_none() => {
                 Err(Broken::ambiguous("a piece of a tool call does not say of which"))
             }
             Key::Missing => Ok(None),
-            Key::Index(_) if self.calls.iter().any(|call| call.key == Key::Missing) => {
+            Key::Index(_) if self.numbers.contains_key(&Key::Missing) => {
                 Err(Broken::ambiguous("some tool calls have an index, others have none"))
             }
-            key @ (Key::Index(_) | Key::Function) => Ok(self.calls.iter().position(|call| call.key == key)),
+            key @ (Key::Index(_) | Key::Function) => Ok(self.numbers.get(&key).copied()),
         }
     }
 
@@ -94,6 +102,7 @@ impl Choice {
     fn finish_complete(&mut self, gate: &mut Gate) {
         for call in &mut self.calls {
             if call.is_complete() {
+                self.settled |= call.is_undecided();
                 call.finish(gate);
             }
         }
@@ -102,14 +111,14 @@ impl Choice {
 
     /// No more comes of any call.
     pub(super) fn finish(&mut self, gate: &mut Gate) {
-        self.is_over = true;
+        self.end();
         self.calls.iter_mut().for_each(|call| call.finish(gate));
         self.note_cut();
     }
 
     /// The model was stopped: the call that it was writing is not complete.
     pub(super) fn stop(&mut self, gate: &mut Gate) {
-        self.is_over = true;
+        self.end();
         self.finish_complete(gate);
         self.calls.iter_mut().for_each(|call| call.stop(gate));
         self.note_cut();
@@ -128,9 +137,15 @@ impl Choice {
 
     /// Nothing becomes complete any more.
     pub(super) fn abandon(&mut self, gate: &mut Gate) {
-        self.is_over = true;
+        self.end();
         self.calls.iter_mut().for_each(|call| call.abandon(gate));
         self.note_cut();
+    }
+
+    /// All calls that wait are about to be decided.
+    fn end(&mut self) {
+        self.is_over = true;
+        self.settled |= self.calls.iter().any(Tracked::is_undecided);
     }
 
     fn note_cut(&mut self) {
@@ -141,9 +156,9 @@ impl Choice {
         self.calls[call].is_undecided()
     }
 
-    /// How many calls wait for nothing: they never become fewer.
-    pub(super) fn decided(&self) -> usize {
-        self.calls.iter().filter(|call| !call.is_undecided()).count()
+    /// Whether a call was decided since this was asked last.
+    pub(super) fn take_settled(&mut self) -> bool {
+        std::mem::take(&mut self.settled)
     }
 
     /// Whether it had calls, and none of them goes on.
@@ -190,7 +205,8 @@ impl Tracked {
     fn new(key: Key) -> Self {
         let (id, name) = (String::new(), String::new());
         let state = State::Unnamed(String::new());
-        Self { key, id, name, form: Form::Json, state, out: None, told: false }
+        let extent = Extent::default();
+        Self { key, id, name, form: Form::Json, extent, state, out: None, told: false }
     }
 
     /// Some clients join names and ids that come again, some take the last, some begin another call.
@@ -276,9 +292,9 @@ impl Tracked {
         };
     }
 
-    fn is_complete(&self) -> bool {
+    fn is_complete(&mut self) -> bool {
         let State::Open(call) = &self.state else { return false };
-        self.form == Form::Json && Document::parse(call.input().as_bytes(), Limits::default()).is_ok()
+        self.form == Form::Json && self.extent.is_complete(call.input())
     }
 
     fn is_undecided(&self) -> bool {

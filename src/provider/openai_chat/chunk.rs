@@ -25,7 +25,7 @@ pub(super) struct Piece<'d> {
 }
 
 /// By what clients tell one call of a choice from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Index(u64),
     /// Some vendors give none: each such entry is a call of its own.

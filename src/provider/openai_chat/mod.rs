@@ -4,6 +4,7 @@
 mod choice;
 mod chunk;
 mod edit;
+mod extent;
 mod hosted;
 mod messages;
 #[cfg(test)]

@@ -27,10 +27,20 @@ pub(super) struct Transcript {
     choices: BTreeMap<u64, Choice>,
     kept: VecDeque<Chunk>,
     kept_bytes: usize,
+    /// What is kept of each choice, none of it empty.
+    waiting: BTreeMap<u64, Waiting>,
     /// Whether a call was decided since chunks were let go on last.
     decided: bool,
     /// The provider said that there is no more.
     done: bool,
+}
+
+/// The chunks of one choice that are kept.
+#[derive(Default)]
+struct Waiting {
+    chunks: usize,
+    /// How many of them say something whose order matters.
+    speaking: usize,
 }
 
 /// What was received, and what stands in it.
@@ -80,8 +90,7 @@ impl answer::Transcript for Transcript {
             }
             out.say(None, edited);
         } else if self.waits(&chunk) {
-            self.kept_bytes += chunk.received.kept_bytes();
-            self.kept.push_back(chunk);
+            self.keep(chunk);
         } else {
             self.emit(&chunk, out)?;
         }
@@ -158,7 +167,6 @@ impl Transcript {
             }
             no_message(own.value)?;
             let choice = self.choices.entry(number).or_default();
-            let decided = choice.decided();
             let mut cut = false;
             if let Some(delta) = own.said {
                 for piece in chunk::pieces(delta)? {
@@ -173,7 +181,7 @@ impl Transcript {
                 Some("length" | "content_filter") => choice.stop(gate),
                 Some(_) => choice.finish(gate),
             }
-            self.decided |= choice.decided() != decided;
+            self.decided |= choice.take_settled();
             chunk.said.push(said(own, cut)?);
         }
         if hosted::failed(root)?.is_some() {
@@ -191,7 +199,34 @@ impl Transcript {
 
     /// Whether a chunk waits: for a verdict, or behind what waits.
     fn waits(&self, chunk: &Chunk) -> bool {
-        self.is_undecided(chunk) || self.kept.iter().any(|kept| chunk.is_behind(kept))
+        self.is_undecided(chunk)
+            || chunk.said.iter().any(|own| {
+                let has_calls = || chunk.pieces.iter().any(|piece| piece.choice == own.choice);
+                let waiting = self.waiting.get(&own.choice);
+                waiting.is_some_and(|waiting| own.finish || waiting.speaking > 0 || has_calls())
+            })
+    }
+
+    fn keep(&mut self, chunk: Chunk) {
+        self.kept_bytes += chunk.received.kept_bytes();
+        for said in &chunk.said {
+            let waiting = self.waiting.entry(said.choice).or_default();
+            waiting.chunks += 1;
+            waiting.speaking += usize::from(said.speaks);
+        }
+        self.kept.push_back(chunk);
+    }
+
+    fn forget(&mut self, chunk: &Chunk) {
+        self.kept_bytes -= chunk.received.kept_bytes();
+        for said in &chunk.said {
+            let Some(waiting) = self.waiting.get_mut(&said.choice) else { continue };
+            waiting.chunks -= 1;
+            waiting.speaking -= usize::from(said.speaks);
+            if waiting.chunks == 0 {
+                self.waiting.remove(&said.choice);
+            }
+        }
     }
 
     /// Lets go on what waits for nothing any more: nothing, as long as no call is decided.
@@ -199,17 +234,20 @@ impl Transcript {
         if !std::mem::take(&mut self.decided) || self.kept.is_empty() {
             return Ok(());
         }
-        let mut blocked = BTreeSet::new();
-        for chunk in std::mem::take(&mut self.kept) {
+        let (mut blocked, mut stay) = (BTreeSet::new(), Vec::new());
+        // Once all that wait are blocked nothing more goes on, however much there is.
+        while blocked.len() < self.waiting.len() {
+            let Some(chunk) = self.kept.pop_front() else { break };
             let is_behind = chunk.said.iter().any(|said| blocked.contains(&said.choice));
             if is_behind || self.is_undecided(&chunk) {
                 blocked.extend(chunk.said.iter().map(|said| said.choice));
-                self.kept.push_back(chunk);
+                stay.push(chunk);
             } else {
-                self.kept_bytes -= chunk.received.kept_bytes();
+                self.forget(&chunk);
                 self.emit(&chunk, out)?;
             }
         }
+        stay.into_iter().rev().for_each(|chunk| self.kept.push_front(chunk));
         Ok(())
     }
 
@@ -247,17 +285,6 @@ impl Transcript {
         chunk.said.iter().any(|said| {
             let is_cut = self.choices.get(&said.choice).is_some_and(|choice| choice.cut);
             said.cut || is_cut && (said.finish || has_calls(said.choice))
-        })
-    }
-}
-
-impl Chunk {
-    /// Whether it must not go on before another one.
-    fn is_behind(&self, kept: &Self) -> bool {
-        self.said.iter().any(|own| {
-            let has_calls = self.pieces.iter().any(|piece| piece.choice == own.choice);
-            let same = kept.said.iter().find(|other| other.choice == own.choice);
-            same.is_some_and(|other| has_calls || own.finish || other.speaks)
         })
     }
 }

@@ -375,6 +375,11 @@ impl Lane {
         self.is_open
     }
 
+    /// `response.in_progress` with the number of the event that went on last, so that the numbers have no gap.
+    pub(super) fn in_progress(&self) -> String {
+        self.told.in_progress(self.queue.next().map(|next| next - 1))
+    }
+
     /// Tells the client that the response cannot go on.
     pub(super) fn fail(&mut self, message: &str, out: &mut Out) {
         let mut number = self.queue.next();

@@ -99,8 +99,12 @@ impl Transcript for Responses {
         self.lanes.values().map(Lane::held).sum()
     }
 
+    /// Codex gives up after 300 seconds without an event; `response.in_progress` tells nobody anything new.
     fn keep_alive(&self) -> KeepAlive {
-        KeepAlive::Comment
+        let open = self.lanes.values().find(|lane| lane.is_open());
+        open.map_or(KeepAlive::Comment, |lane| {
+            KeepAlive::CommentOrEvent("response.in_progress", lane.in_progress())
+        })
     }
 
     fn broken(&mut self, message: &str, out: &mut Out) {

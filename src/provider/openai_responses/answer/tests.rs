@@ -164,7 +164,15 @@ fn what_comes_after_a_call_that_is_held_waits_for_it() {
     guard.write(Bytes::copy_from_slice(&stream.as_bytes()[..end]), &mut out).unwrap();
     assert_eq!(types(&events(std::str::from_utf8(&out.concat()).unwrap())), ["created"]);
     assert!(guard.held() > 0);
-    assert!(guard.keep_alive().is_some());
+    let comment = b": keep-alive\n\n";
+    let said: Vec<_> = (0..8).map(|_| guard.keep_alive().unwrap()).collect();
+    for (at, said) in said.iter().enumerate() {
+        assert_eq!(said == &comment[..], at % 4 != 3, "{at}: every minute an event");
+    }
+    let event = &events(std::str::from_utf8(&said[3]).unwrap())[0];
+    assert_eq!(event["type"], "response.in_progress");
+    assert_eq!(event["sequence_number"], 0, "the number of `response.created`, which went on last");
+    assert_eq!(event["response"]["status"], "in_progress");
     guard.write(Bytes::copy_from_slice(&stream.as_bytes()[end..]), &mut out).unwrap();
     assert_eq!(String::from_utf8(out.concat()).unwrap(), stream);
     assert_eq!(guard.held(), 0);
