@@ -2,6 +2,7 @@
 
 mod blocked;
 mod facts;
+pub(crate) mod name;
 mod service;
 mod terms;
 mod tool;
@@ -11,4 +12,4 @@ pub use blocked::{BlockedCall, BlockedCalls};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
 pub use service::{Api, Dialect, Service, Vendor};
 pub use terms::{Answer, Denial, Hosted, HostedAction, Judgement, Terms};
-pub use tool::{Advice, Facts, Input, Judge, Kind, Start, Tool, ToolCall, Verdict};
+pub use tool::{Advice, Facts, Input, Judge, Kind, KindsBy, Start, Tool, ToolCall, Verdict};

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::call::{Facts, Input, Kind, Tool, ToolCall};
+use crate::call::{Facts, Input, Kind, KindsBy, Tool, ToolCall};
 use crate::config::source;
 use crate::policy::Policy;
 use crate::policy::destination::{Flow, Protocol};
@@ -127,14 +127,14 @@ impl Question {
 
 impl AskedCall {
     fn ask(&self, policy: &Policy) -> Explanation {
-        let kinds = match self.kind {
-            Some(_) => self.kind.as_slice(),
-            None => kind::kinds(&self.name),
+        let is_text = self.input.as_ref().is_some_and(|input| parsed(input).is_none() && input.is_string());
+        let known = kind::tool(&self.name, self.namespace.as_deref(), is_text);
+        let tool = match self.kind {
+            Some(_) => Tool { kinds: self.kind.as_slice(), by: KindsBy::Catalogue, ..known },
+            None => known,
         };
-        let tool = Tool { name: &self.name, namespace: self.namespace.as_deref(), kinds };
         let Some(input) = &self.input else { return policy.explain_start(&tool) };
-        // An event keeps the input as the text it came in.
-        let parsed = input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
+        let parsed = parsed(input);
         let input = match (&parsed, input) {
             (Some(parsed), _) => Input::Json(parsed),
             (None, Value::String(text)) => Input::Text(text),
@@ -162,11 +162,16 @@ impl AskedCall {
     }
 }
 
+/// The object that a text holds: an event keeps the input as the text it came in.
+fn parsed(input: &Value) -> Option<Value> {
+    input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object)
+}
+
 /// Explains a call as what the catalogue takes it for: of several kinds, that by which it is decided.
 fn by_catalogue(policy: &Policy, call: &ToolCall<'_>) -> Explanation {
     let Tool { name, namespace, .. } = call.tool;
     let decided = Said::from(&ask(policy, (name, namespace), call.input).decision);
-    let read = kind::read(name, call.input).unwrap_or_default();
+    let read = kind::read(name, namespace, call.input).unwrap_or_default();
     let explain = |facts: &Facts<'_>| policy.explain_call(&ToolCall { facts: Some(facts), ..*call });
     let explained = read.iter().map(explain).find(|explanation| explanation.decision == decided);
     explained.unwrap_or_else(|| policy.explain_call(call))

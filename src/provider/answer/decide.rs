@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::nested::{self, Nested};
 use super::{Form, Settings};
-use crate::call::{Facts, Input, Judge, Tool, ToolCall, Verdict};
+use crate::call::{Facts, Input, Judge, ToolCall, Verdict};
 use crate::provider::kind;
 use crate::wire::json::{Document, Limits};
 
@@ -57,8 +57,7 @@ pub(super) fn complete(settings: &Settings, tool: (&str, Option<&str>), form: Fo
 
 /// What policy says of a call that goes on although its input has no reading: every kind of the tool counts.
 pub(super) fn unread(settings: &Settings, tool: (&str, Option<&str>), input: &str) -> Verdict {
-    let (name, namespace) = tool;
-    let tool = Tool { name, namespace, kinds: kind::kinds(name) };
+    let tool = kind::tool(tool.0, tool.1, true);
     settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
 }
 
@@ -99,9 +98,9 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
 
 /// Asks about every kind that a call is by the catalogue; one denial is enough. Calls inside it are others.
 pub fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
-    let tool = Tool { name, namespace, kinds: kind::kinds(name) };
+    let tool = kind::tool(name, namespace, matches!(input, Input::Text(_)));
     let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
-    let Some(all) = kind::read(name, input) else { return about(None) };
+    let Some(all) = kind::read(name, namespace, input) else { return about(None) };
     let mut verdicts = all.iter().map(|facts| about(Some(facts)));
     let Some(first) = verdicts.next() else { return about(None) };
     verdicts.fold(first, together)

@@ -4,7 +4,7 @@ use super::call::{Call, Fate, Form, Phase};
 use super::decide::{self, Ruling};
 use super::note::{self, How};
 use super::{Settings, nested, refusal};
-use crate::call::{AnswerFacts, BlockedCall, CallNote, Start, Tool, Verdict};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, Start, Verdict};
 use crate::provider::kind;
 
 /// The one place through which a dialect's reader asks and tells.
@@ -150,14 +150,14 @@ impl Gate {
     }
 
     fn open(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
-        let start = self.settings.judge.start(&Tool { name, namespace, kinds: kind::kinds(name) });
+        let start = self.settings.judge.start(&kind::tool(name, namespace, form == Form::Text));
         let (phase, settled) = match start {
             Start::Deny(verdict) if !self.observes => {
                 (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(Box::new(verdict)))
             }
             Start::NeedsInput if !self.observes => (Phase::Held, None),
             // What it calls in its turn decides, too.
-            Start::Allow(_) | Start::Observe if nested::wraps(name) => {
+            Start::Allow(_) | Start::Observe if nested::wraps(name, form) => {
                 (if self.observes { Phase::Flows } else { Phase::Held }, None)
             }
             Start::Allow(verdict) | Start::Deny(verdict) => (Phase::Flows, Some(Box::new(verdict))),

@@ -2,12 +2,20 @@
 
 use serde_json::{Map, Value};
 
-use super::script;
+use super::{Form, script};
 use crate::call::Input;
+use crate::call::name::cut;
+use crate::fold::fold;
 
 /// Names of tools whose input is a list of calls: `{"tool_uses": [{"recipient_name", "parameters"}]}`, and
 /// `{"tool_calls": [{"tool", "parameters"}]}`.
 const WRAPPERS: &[&str] = &["parallel", "multi_tool_use.parallel", "batch"];
+
+/// Tools that call one tool of an MCP server, and where their inputs have the server, the tool and its input.
+const MCP_WRAPPERS: &[(&str, [&str; 3])] = &[
+    // Cline 3.0.65, Roo Code, Kilo Code.
+    ("use_mcp_tool", ["server_name", "tool_name", "arguments"]),
+];
 
 /// The tool of code mode, whose input is a script.
 const SCRIPT: &str = "exec";
@@ -40,12 +48,17 @@ impl Inner {
 }
 
 /// Whether a call of this name may have others in it, so that its name alone does not decide.
-pub(in crate::provider) fn wraps(name: &str) -> bool {
-    WRAPPERS.contains(&name) || name == SCRIPT
+pub(in crate::provider) fn wraps(name: &str, form: Form) -> bool {
+    let folded = fold(name);
+    let name = cut(&folded);
+    let is_mcp = || MCP_WRAPPERS.iter().any(|(wrapper, _)| *wrapper == name);
+    if form == Form::Text { name == SCRIPT } else { WRAPPERS.contains(&name) || is_mcp() }
 }
 
 /// The calls inside a call.
 pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
+    let folded = fold(name);
+    let name = cut(&folded);
     match input {
         Input::Text(text) if name == SCRIPT => match script::calls(text) {
             Some(calls) => {
@@ -55,8 +68,30 @@ pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
             None => Nested::Unknown("The script does more than call tools with literal inputs"),
         },
         Input::Json(json) if WRAPPERS.contains(&name) => wrapped(json),
-        Input::Text(_) | Input::Json(_) => Nested::None,
+        Input::Json(json) => match MCP_WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
+            Some((_, keys)) => of_server(json, *keys).map_or(
+                Nested::Unknown("Which tool of which server is called cannot be understood"),
+                |inner| Nested::Calls(vec![inner]),
+            ),
+            None => Nested::None,
+        },
+        Input::Text(_) => Nested::None,
     }
+}
+
+/// The call of a server's tool, under the name that most agents have for it.
+fn of_server(json: &Value, [server, tool, input]: [&str; 3]) -> Option<Inner> {
+    let text = |key| json.get(key).and_then(Value::as_str);
+    let name = format!("mcp__{}__{}", text(server)?, text(tool)?);
+    let input = match json.get(input) {
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(object @ Value::Object(_)) => object.clone(),
+        // Agents that write their calls as text have the object as a text.
+        Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
+        Some(Value::String(text)) => serde_json::from_str(text).ok().filter(Value::is_object)?,
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
+    };
+    Some(Inner { name, input })
 }
 
 fn wrapped(json: &Value) -> Nested {

@@ -114,6 +114,9 @@ const URL: &[&str] = &["url", "Url", "uri", "urls.*", "href"];
 pub(super) const GENERIC: &[&str] =
     &["create", "list", "replace", "view", "python", "terminal", "memory", "patch"];
 
+/// The tool of Codex's code mode, whose input is a script; OpenClaw has one of this name that runs commands.
+pub(super) const SCRIPT: &str = "exec";
+
 /// What is known.
 pub(super) const CATALOGUE: &[Entry] = &[
     // Claude Code, opencode, Anthropic's own tool, OpenHands, Kiro, Amp, MCP servers of shells.

@@ -3,12 +3,16 @@
 use serde_json::{Value, json};
 
 use super::catalogue::CATALOGUE;
-use super::{kinds, read};
+use super::read;
 use crate::call::Kind::{self, Fetch, Read, Shell, Write};
 use crate::call::{Facts, Input};
 use crate::fold::fold;
 
 const PATCH: &str = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-a\n+b\n*** Add File: c\n+x\n*** Delete File: /d\n*** End Patch";
+
+fn kinds(name: &str) -> &'static [Kind] {
+    super::find(name, None, false).map_or(&[], |(entry, _)| entry.kinds)
+}
 
 fn texts(all: &[std::borrow::Cow<'_, str>]) -> Vec<String> {
     all.iter().map(|text| text.clone().into_owned()).collect()
@@ -19,7 +23,7 @@ fn facts(name: &str, input: Input<'_>) -> Option<Vec<(Kind, Vec<String>)>> {
         let all = [&facts.commands, &facts.paths, &facts.urls].map(|texts_of| texts(texts_of)).concat();
         (facts.kind, all)
     };
-    Some(read(name, input)?.iter().map(says).collect())
+    Some(read(name, None, input)?.iter().map(says).collect())
 }
 
 fn one(kind: Kind, all: &[&str]) -> Option<Vec<(Kind, Vec<String>)>> {
