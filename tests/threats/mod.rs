@@ -12,6 +12,7 @@ mod framing;
 mod grammar;
 mod handshake;
 mod hosted;
+mod inferred;
 mod interop;
 mod kinds;
 mod load;

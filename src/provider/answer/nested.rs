@@ -2,23 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{Form, script};
+use super::script;
 use crate::call::Input;
-use crate::call::name::cut;
-use crate::fold::fold;
-
-/// Names of tools whose input is a list of calls: `{"tool_uses": [{"recipient_name", "parameters"}]}`, and
-/// `{"tool_calls": [{"tool", "parameters"}]}`.
-const WRAPPERS: &[&str] = &["parallel", "multi_tool_use.parallel", "batch"];
-
-/// Tools that call one tool of an MCP server, and where their inputs have the server, the tool and its input.
-const MCP_WRAPPERS: &[(&str, [&str; 3])] = &[
-    // Cline 3.0.65, Roo Code, Kilo Code.
-    ("use_mcp_tool", ["server_name", "tool_name", "arguments"]),
-];
-
-/// The tool of code mode, whose input is a script.
-const SCRIPT: &str = "exec";
+use crate::provider::kind::{Calling, SOURCE, Wrapper, wrapper};
 
 /// What a call has in it.
 pub(super) enum Nested {
@@ -47,43 +33,39 @@ impl Inner {
     }
 }
 
-/// Whether a call of this name may have others in it, so that its name alone does not decide.
-pub(in crate::provider) fn wraps(name: &str, form: Form) -> bool {
-    let folded = fold(name);
-    let name = cut(&folded);
-    let is_mcp = || MCP_WRAPPERS.iter().any(|(wrapper, _)| *wrapper == name);
-    if form == Form::Text { name == SCRIPT } else { WRAPPERS.contains(&name) || is_mcp() }
-}
-
 /// The calls inside a call.
 pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
-    let folded = fold(name);
-    let name = cut(&folded);
-    match input {
-        Input::Text(text) if name == SCRIPT => match script::calls(text) {
-            Some(calls) => {
-                let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
-                Nested::Calls(inner.collect())
-            }
-            None => Nested::Unknown("The script does more than call tools with literal inputs"),
-        },
-        Input::Json(json) if WRAPPERS.contains(&name) => wrapped(json),
-        Input::Json(json) => match MCP_WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
-            Some((_, keys)) => of_server(json, *keys).map_or(
-                Nested::Unknown("Which tool of which server is called cannot be understood"),
-                |inner| Nested::Calls(vec![inner]),
-            ),
-            None => Nested::None,
-        },
-        Input::Text(_) => Nested::None,
+    match (wrapper(name), input) {
+        (Some(Wrapper::Script), Input::Text(text)) => scripted(text),
+        (Some(Wrapper::Script), Input::Json(json)) => {
+            json.get(SOURCE).and_then(Value::as_str).map_or(Nested::None, scripted)
+        }
+        (Some(Wrapper::List), Input::Json(json)) => wrapped(json),
+        (Some(Wrapper::One(calling)), Input::Json(json)) => called(json, calling)
+            .map_or(Nested::Unknown("Which tool is called cannot be understood"), |inner| {
+                Nested::Calls(vec![inner])
+            }),
+        (Some(Wrapper::List | Wrapper::One(_)), Input::Text(_)) | (None, _) => Nested::None,
     }
 }
 
-/// The call of a server's tool, under the name that most agents have for it.
-fn of_server(json: &Value, [server, tool, input]: [&str; 3]) -> Option<Inner> {
+fn scripted(script: &str) -> Nested {
+    let Some(calls) = script::calls(script) else {
+        return Nested::Unknown("The script does more than call tools with literal inputs");
+    };
+    let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
+    Nested::Calls(inner.collect())
+}
+
+/// The call that another tool makes. A server's tool has the name that most agents have for it.
+fn called(json: &Value, calling: &Calling) -> Option<Inner> {
     let text = |key| json.get(key).and_then(Value::as_str);
-    let name = format!("mcp__{}__{}", text(server)?, text(tool)?);
-    let input = match json.get(input) {
+    let tool = text(calling.tool)?;
+    let name = match calling.server {
+        Some(server) => format!("mcp__{}__{tool}", text(server)?),
+        None => tool.to_owned(),
+    };
+    let input = match json.get(calling.input) {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(object @ Value::Object(_)) => object.clone(),
         // Agents that write their calls as text have the object as a text.
