@@ -14,6 +14,7 @@ use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
 use postern::provider::adapter::{Adapter, Asked, Framing};
 use postern::provider::answer::{FailurePolicy, Guard, Limits, Settings, Transcript};
+use postern::provider::kind::Offered;
 use postern::wire::json;
 use postern::wire::sse::{Decoder, End, Form, LineEnd, NameLine, encode};
 
@@ -121,8 +122,14 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
         json: json::Limits::default(),
     };
     let judge = Arc::new(rules.policy());
-    let settings =
-        Settings { judge, failure: FailurePolicy::Closed, limits, inputs: Inputs::Hash, writes: false };
+    let settings = Settings {
+        judge,
+        failure: FailurePolicy::Closed,
+        limits,
+        inputs: Inputs::Hash,
+        writes: false,
+        offered: Offered::default(),
+    };
     let mut out = Vec::new();
     bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {
         let (transcript, framing) = dialect();

@@ -56,7 +56,7 @@ spec:
 
 fn start(bencher: Bencher<'_, '_>, size: usize, name: &str) {
     let policy = policy(size);
-    bencher.bench_local(|| policy.start(&Tool { name: black_box(name), namespace: None, kinds: &[] }));
+    bencher.bench_local(|| policy.start(&Tool::named(black_box(name))));
 }
 
 /// The yardstick: one look-up of the same name in a map of as many names.
@@ -99,7 +99,7 @@ fn condition(bencher: Bencher<'_, '_>, bytes: usize) {
     let input = json!({"command": "echo rm -r ".repeat(bytes / 11 + 1), "timeout": 0});
     let command = input.get("command").and_then(serde_json::Value::as_str).expect("a command");
     let facts = Facts { commands: vec![command.into()], ..Facts::new(Kind::Shell) };
-    let tool = Tool { name: "Bash", namespace: None, kinds: &[Kind::Shell] };
+    let tool = Tool { kinds: &[Kind::Shell], ..Tool::named("Bash") };
     let bencher = bencher.counter(divan::counter::BytesCount::new(command.len()));
     bencher.bench_local(|| {
         policy.complete(black_box(&ToolCall { tool, input: Input::Json(&input), facts: Some(&facts) }))

@@ -13,6 +13,7 @@ use postern::call::{
 use postern::provider::adapter;
 use postern::provider::adapter::Asked;
 use postern::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings};
+use postern::provider::kind::Offered;
 use postern::wire::event_stream::{self, Header};
 use postern::wire::json;
 
@@ -132,7 +133,7 @@ fn guarded(
     let mut guard = Guard::new(
         transcript,
         framing,
-        Settings { judge, failure, limits, inputs: Inputs::Full, writes: false },
+        Settings { judge, failure, limits, inputs: Inputs::Full, writes: false, offered: Offered::default() },
     );
     let mut out = Vec::new();
     let mut start = 0;

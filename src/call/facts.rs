@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::{KindsBy, Shape, Verdict};
 
 /// What a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct ToolDefinition {
     pub name: String,
     /// SHA-256 of the definition as it stands in the request, in hex.
     pub sha256: String,
+    /// What its parameters say; none of a tool that the catalogue knows by its whole name.
+    pub shape: Option<Shape>,
 }
 
 /// What was changed in a request.
@@ -116,6 +118,8 @@ pub struct CallNote {
     /// As the model wrote it.
     pub name: String,
     pub namespace: Option<String>,
+    /// How its kinds are known; none where it has none, and where its input would have told.
+    pub kinds_by: Option<KindsBy>,
     /// What came of the input, in bytes.
     pub input_bytes: u64,
     /// SHA-256 of the input as it was sent, in hex; none where the call was denied before it came.

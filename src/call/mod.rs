@@ -2,7 +2,9 @@
 
 mod blocked;
 mod facts;
+pub(crate) mod name;
 mod service;
+mod shape;
 mod terms;
 mod tool;
 
@@ -10,5 +12,6 @@ pub use crate::event::Decision;
 pub use blocked::{BlockedCall, BlockedCalls};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
 pub use service::{Api, Dialect, Service, Vendor};
+pub use shape::{Place, Shape};
 pub use terms::{Answer, Denial, Hosted, HostedAction, Judgement, Terms};
-pub use tool::{Advice, Facts, Input, Judge, Kind, Start, Tool, ToolCall, Verdict};
+pub use tool::{Advice, Facts, Input, Judge, Kind, KindsBy, Start, Tool, ToolCall, Verdict};

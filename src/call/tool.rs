@@ -28,9 +28,57 @@ pub struct Tool<'a> {
     pub name: &'a str,
     /// The namespace or toolset; the call is then also known as `namespace.name`.
     pub namespace: Option<&'a str>,
-    /// The kinds that the catalogue knows it for: none, one, or several where the input tells which of them it is
-    /// (an editor that reads and writes).
+    /// The kinds that it has: none, one, or several. Of a tool that the catalogue knows, the input tells which of
+    /// several it is (an editor that reads and writes).
     pub kinds: &'a [Kind],
+    /// How they are known.
+    pub by: KindsBy,
+}
+
+/// How the kinds of a tool are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KindsBy {
+    /// The catalogue has the tool's whole name.
+    Catalogue,
+    /// The catalogue has what the name ends in (`mcp__SERVER__read_file`), or what is left of it without what models
+    /// write around names: fit for rules that deny, not for rules that allow.
+    Ending,
+    /// The catalogue has nothing of it; the parameters of its definition, or of its input, say what it does. It is
+    /// each of the kinds.
+    Inferred,
+    /// The same, where only the input will tell which of the kinds it is, or whether it is any.
+    Possible,
+}
+
+impl KindsBy {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Catalogue | Self::Ending => "Catalogue",
+            Self::Inferred | Self::Possible => "Inferred",
+        }
+    }
+}
+
+impl<'a> Tool<'a> {
+    /// A tool of which only the name is known, and nothing is inferred.
+    pub fn named(name: &'a str) -> Self {
+        Self { name, namespace: None, kinds: &[], by: KindsBy::Catalogue }
+    }
+
+    /// Whether its kinds are inferred.
+    pub fn is_inferred(&self) -> bool {
+        matches!(self.by, KindsBy::Inferred | KindsBy::Possible)
+    }
+
+    /// Whether every call of it is of each of its kinds.
+    pub fn is_certain(&self) -> bool {
+        match self.by {
+            KindsBy::Catalogue | KindsBy::Ending => self.kinds.len() == 1,
+            KindsBy::Inferred => true,
+            KindsBy::Possible => false,
+        }
+    }
 }
 
 /// A call whose input is complete.

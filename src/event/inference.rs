@@ -88,6 +88,9 @@ pub struct ToolCall {
     pub id: String,
     /// As the model wrote it, with its namespace in front; at most 256 characters.
     pub name: String,
+    /// How the kinds by which it was judged are known: `Catalogue` or `Inferred`. None of a tool without a kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kinds_by: Option<&'static str>,
     /// Of the input as it was sent, in hex; none where the call was denied before its input came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_sha256: Option<String>,
@@ -115,6 +118,7 @@ impl From<call::CallNote> for ToolCall {
         Self {
             id: shortened(note.id),
             name: shortened(name),
+            kinds_by: note.kinds_by.map(call::KindsBy::as_str),
             input_sha256: note.input_sha256,
             input_bytes: note.input_bytes,
             input: note.input,

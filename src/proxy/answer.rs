@@ -13,10 +13,11 @@ use super::record::Record;
 use super::rewriting::Guarding;
 use super::session::Session;
 use super::snapshot::Snapshot;
-use crate::call::{Denial, Judge, Normalization, Start, Tool, ToolCall, Verdict};
+use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
+use crate::provider::kind::Offered;
 use crate::wire::coding::{self, Decoder};
 
 /// Fields that say something of a body's bytes, which an edit makes untrue.
@@ -76,7 +77,7 @@ impl Hearing<'_> {
         let transcript = self.question.adapter.transcript(&self.question.asked(), &self.question.facts)?;
         let judge = Arc::new(InForce(Arc::clone(self.session)));
         // What tools there are is said later, message by message.
-        Some(self.guard(transcript, Framing::Whole, (judge, true)))
+        Some(self.guard(transcript, Framing::Whole, (judge, &RequestFacts::default(), true)))
     }
 
     fn guarding(&self, head: &HeaderMap) -> Option<Framed> {
@@ -88,19 +89,20 @@ impl Hearing<'_> {
         let framing = self.question.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
         let events = self.question.adapter.framing(&asked, facts, "text/event-stream");
         let judge = Arc::clone(self.snapshot);
-        let guarding = self.guard(transcript, framing, (judge, facts.writes));
+        let guarding = self.guard(transcript, framing, (judge, facts, facts.writes));
         Some(Framed { guarding, framing, events })
     }
 
-    /// With a judge, and whether the request offers a tool that writes.
+    /// With a judge, what the request says, and whether it offers a tool that writes.
     fn guard(
         &self,
         transcript: Box<dyn Transcript>,
         framing: Framing,
-        (judge, writes): (Arc<dyn Judge>, bool),
+        (judge, facts, writes): (Arc<dyn Judge>, &RequestFacts, bool),
     ) -> Guarding {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
+        let offered = if judge.denies(writes) { Offered::new(&facts.tools) } else { Offered::default() };
         let settings = Settings {
             judge,
             failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
@@ -112,6 +114,7 @@ impl Hearing<'_> {
             },
             inputs: policy.tool_inputs(),
             writes,
+            offered,
         };
         let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
         Guarding { guard: Guard::new(transcript, framing, settings), reserved }

@@ -49,7 +49,7 @@ impl Dialect for Anthropic {
 
 /// A request's body, without what stands in the path at Bedrock.
 pub(crate) fn request(tools: &[String]) -> Value {
-    let tool = |name: &String| json!({"name": name, "input_schema": {"type": "object"}});
+    let tool = |name: &String| json!({"name": name, "input_schema": {"type": "object", "properties": {}}});
     let tools: Vec<Value> = tools.iter().map(tool).collect();
     json!({"max_tokens": 64, "messages": [{"role": "user", "content": "go"}], "tools": tools})
 }

@@ -25,7 +25,7 @@ impl Dialect for Converse {
     }
 
     fn request(&self, tools: &[String], _: Mode) -> Value {
-        let schema = json!({"json": {"type": "object"}});
+        let schema = json!({"json": {"type": "object", "properties": {}}});
         let tool = |name: &String| json!({"toolSpec": {"name": name, "inputSchema": schema}});
         let tools: Vec<Value> = tools.iter().map(tool).collect();
         json!({"messages": [{"role": "user", "content": [{"text": "go"}]}], "toolConfig": {"tools": tools}})

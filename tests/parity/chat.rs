@@ -13,7 +13,8 @@ impl Dialect for Chat {
     }
 
     fn request(&self, tools: &[String], mode: Mode) -> Value {
-        let function = |name: &String| json!({"name": name, "parameters": {"type": "object"}});
+        let function =
+            |name: &String| json!({"name": name, "parameters": {"type": "object", "properties": {}}});
         let tool = |name: &String| json!({"type": "function", "function": function(name)});
         let tools: Vec<Value> = tools.iter().map(tool).collect();
         let stream = mode == Mode::Streamed;

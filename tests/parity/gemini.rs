@@ -75,7 +75,9 @@ impl Dialect for Array {
 }
 
 fn request(tools: &[String]) -> Value {
-    let declarations: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
+    let parameters = json!({"type": "OBJECT", "properties": {}});
+    let declare = |name: &String| json!({"name": name, "parameters": parameters});
+    let declarations: Vec<Value> = tools.iter().map(declare).collect();
     let contents = json!([{"role": "user", "parts": [{"text": "go"}]}]);
     json!({"contents": contents, "tools": [{"functionDeclarations": declarations}]})
 }

@@ -16,8 +16,7 @@ impl Dialect for Responses {
     }
 
     fn request(&self, tools: &[String], mode: Mode) -> Value {
-        let tool =
-            |name: &String| json!({"type": "function", "name": name, "parameters": {"type": "object"}});
+        let tool = |name: &String| json!({"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}});
         let tools: Vec<Value> = tools.iter().map(tool).collect();
         json!({"model": "gpt-5", "stream": mode == Mode::Streamed, "input": "go", "tools": tools})
     }

@@ -205,7 +205,7 @@ fn a_wildcard_stops_at_no_separator() {
         assert!(model.hear(&Anthropic, Streamed, stream(name)).calls.is_empty(), "{name}");
     }
 
-    for name in ["mcp__gitlab__a", "mcp__github_a", "xmcp__github__a", "github__a"] {
+    for name in ["mcp__gitlab__a", "mcp__github", "xmcp__github__a", "githubx__a"] {
         model.assert_passes(&Anthropic, Streamed, stream(name));
     }
 }

@@ -215,3 +215,83 @@ fn a_script_is_its_calls_or_cannot_be_judged() {
         "literal writes are seen all the same"
     );
 }
+
+/// Every spelling in which an agent asks for one server's tool, each an answer.
+fn spellings(server: &str, tool: &str) -> Vec<(&'static dyn Dialect, String)> {
+    let sign = |text: &str| text.replace(['-', '.'], "_");
+    let names = [
+        format!("mcp__{server}__{tool}"),
+        format!("mcp__{}__{}", sign(server), sign(tool)),
+        format!("mcp_{server}_{tool}"),
+        format!("{server}__{tool}"),
+        format!("{}_{}", sign(server), sign(tool)),
+        format!("{server}-{tool}"),
+        format!("{server}.{tool}"),
+        format!("functions.mcp__{server}__{tool}"),
+        format!("default_api:{server}_{tool}"),
+        format!("tools.{server}__{tool}:0"),
+        format!("mcp__{server}__{tool}<|channel|>commentary"),
+    ];
+    let named = names.iter().map(|name| (&Anthropic as &dyn Dialect, stream(name, &json!({"x": 1}))));
+    let script = format!("text(await tools.mcp__{}__{}({{x: 1}}))", sign(server), sign(tool));
+    let plain = format!("await tools.mcp__{}__{}({{x: 1}})", sign(server), sign(tool));
+    let wrapped = json!({"server_name": server, "tool_name": tool, "arguments": "{\"x\": 1}"});
+    let spaced = |namespace: &str| {
+        let mut item = function(tool, &json!({"x": 1}));
+        item["namespace"] = namespace.into();
+        item
+    };
+    let items = [
+        spaced(server),
+        spaced(&format!("mcp__{server}")),
+        custom("exec", &plain),
+        custom("exec", &script),
+        function("use_mcp_tool", &wrapped),
+    ];
+    named.chain(items.iter().map(|item| (&Responses as &dyn Dialect, response(item)))).collect()
+}
+
+/// F5: a rule about a server's tool denies it in every spelling that agents make of its name, and no other tool.
+#[test]
+fn a_servers_tool_is_denied_in_every_spelling() {
+    for rule in ["mcp__git-hub__create.issue", "mcp__git-hub__*", "mcp__*__create.issue"] {
+        let model = Model::under(&format!("tools: [{{name: r, tools: ['{rule}'], action: Deny}}]"));
+        for (dialect, body) in spellings("git-hub", "create.issue") {
+            let answer = ask(&model, dialect, &body);
+            assert_without(&answer, &["call_1"]);
+            let text = answer.text();
+            let denied = text.contains("Rule: agents/test/r") || text.contains("postern/builtin/unparseable");
+            assert!(denied, "{rule}: {body}\n{text}");
+        }
+        model.assert_passes(&Anthropic, Streamed, stream("mcp__git-lab__list_issues", &json!({"x": 1})));
+        let other = custom("exec", "await tools.mcp__git_lab__list_issues({x: 1})");
+        model.assert_passes(&Responses, Whole, response(&other));
+    }
+}
+
+/// F5: what is allowed by its name is allowed by exactly that: no spelling, and no tool of a server or namespace.
+#[test]
+fn a_bare_name_allows_no_tool_of_a_server() {
+    let model = Model::under(
+        "toolDefault: Deny\ntools: [{name: r, tools: [read_file, mcp__files__read_file], action: Allow}]",
+    );
+    let spaced = |namespace: &str| {
+        let mut item = function("read_file", &json!({"path": "/w/a"}));
+        item["namespace"] = namespace.into();
+        response(&item)
+    };
+    for (dialect, body) in [
+        (&Responses as &dyn Dialect, spaced("mcp__evil")),
+        (&Responses, spaced("evil")),
+        (&Anthropic, stream("mcp__evil__read_file", &json!({"path": "/w/a"}))),
+        (&Anthropic, stream("evil_read_file", &json!({"path": "/w/a"}))),
+        (&Anthropic, stream("mcp_files_read_file", &json!({"path": "/w/a"}))),
+        (&Anthropic, stream("functions.read_file", &json!({"path": "/w/a"}))),
+    ] {
+        assert_without(&ask(&model, dialect, &body), &["call_1"]);
+    }
+    for body in [spaced("functions"), response(&function("read_file", &json!({"path": "/w/a"})))] {
+        model.assert_passes(&Responses, Whole, body);
+    }
+    model.assert_passes(&Anthropic, Streamed, stream("mcp__files__read_file", &json!({"path": "/w/a"})));
+}

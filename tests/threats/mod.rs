@@ -15,6 +15,7 @@ mod framing;
 mod grammar;
 mod handshake;
 mod hosted;
+mod inferred;
 mod interop;
 mod kinds;
 mod load;

@@ -9,6 +9,7 @@ use super::compile;
 use crate::cli::{Output, PolicyListArgs};
 use crate::command::output;
 use crate::policy::listing::{DestinationListed, Listing, Setting, ToolListed, is_mcp};
+use crate::provider::kind;
 
 /// The listing, and the policies that do not select the pod.
 #[derive(Serialize)]
@@ -153,7 +154,9 @@ fn is_general(rule: &ToolListed) -> bool {
 }
 
 fn tool(rule: &ToolListed, listing: &Listing) -> [String; 2] {
-    let kind = rule.kind.iter().map(|kind| format!("every {kind:?} tool"));
+    // An Allow rule is about no tool whose kind is inferred.
+    let beyond = if rule.action == "Allow" { "" } else { ", and what looks like one" };
+    let kind = rule.kind.iter().map(|kind| format!("{kind:?}: {} known tools{beyond}", kind::count(*kind)));
     let about: Vec<String> = kind.chain(rule.tools.iter().cloned()).collect();
     let when = rule.when.as_ref().map(|when| format!("where {when}  ")).unwrap_or_default();
     let reason = if rule.reason.is_empty() { String::new() } else { format!(": {}", rule.reason) };

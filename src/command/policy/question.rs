@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::call::{Facts, Input, Kind, Tool, ToolCall};
+use crate::call::{Facts, Input, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
 use crate::config::source;
 use crate::policy::Policy;
 use crate::policy::destination::{Flow, Protocol};
@@ -17,7 +17,9 @@ use crate::policy::inspection::Asked;
 use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
 use crate::provider::answer::ask;
+use crate::provider::kind::{Offered, Seen};
 use crate::provider::{self, kind};
+use crate::wire::json::{Document, Limits};
 
 /// The largest question that is read.
 const MOST_BYTES: u64 = 4 << 20;
@@ -40,6 +42,10 @@ struct AskedCall {
     /// A mapping of parameters, or the text of a custom tool. None: only what the call's start decides is known.
     #[serde(default)]
     input: Option<Value>,
+    /// The tool's definition as the request has it. Without one, the kinds of a tool that the catalogue does not know are
+    /// inferred from the input.
+    #[serde(default)]
+    definition: Option<Value>,
     /// What kind of tool it is, where the catalogue does not know it or is to be overruled.
     #[serde(default)]
     kind: Option<Kind>,
@@ -129,14 +135,15 @@ impl Question {
 
 impl AskedCall {
     fn ask(&self, policy: &Policy) -> Explanation {
-        let kinds = match self.kind {
-            Some(_) => self.kind.as_slice(),
-            None => kind::kinds(&self.name),
+        let is_text = self.input.as_ref().is_some_and(|input| parsed(input).is_none() && input.is_string());
+        let offered = self.offered();
+        let known = kind::tool(&self.name, self.namespace.as_deref(), is_text, &offered);
+        let tool = match self.kind {
+            Some(_) => Tool { kinds: self.kind.as_slice(), by: KindsBy::Catalogue, ..known },
+            None => known,
         };
-        let tool = Tool { name: &self.name, namespace: self.namespace.as_deref(), kinds };
         let Some(input) = &self.input else { return policy.explain_start(&tool) };
-        // An event keeps the input as the text it came in.
-        let parsed = input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
+        let parsed = parsed(input);
         let input = match (&parsed, input) {
             (Some(parsed), _) => Input::Json(parsed),
             (None, Value::String(text)) => Input::Text(text),
@@ -146,7 +153,19 @@ impl AskedCall {
             let facts = self.facts();
             return policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() });
         }
-        by_catalogue(policy, &ToolCall { tool, input, facts: None })
+        as_judged(policy, &offered, &ToolCall { tool, input, facts: None })
+    }
+
+    /// The tool's definition, as a request has it.
+    fn offered(&self) -> Offered {
+        let text = self.definition.as_ref().map(Value::to_string).unwrap_or_default();
+        let document = Document::parse(text.as_bytes(), Limits::default()).ok();
+        let shape = document.and_then(|document| kind::shape(&self.name, document.root()));
+        let name = match &self.namespace {
+            Some(namespace) => format!("{namespace}.{}", self.name),
+            None => self.name.clone(),
+        };
+        Offered::new(&[ToolDefinition { name, sha256: String::new(), shape }])
     }
 
     /// What is written of it besides the input; none where nothing is.
@@ -164,14 +183,20 @@ impl AskedCall {
     }
 }
 
-/// Explains a call as what the catalogue takes it for: of several kinds, that by which it is decided.
-fn by_catalogue(policy: &Policy, call: &ToolCall<'_>) -> Explanation {
+/// The object that a text holds: an event keeps the input as the text it came in.
+fn parsed(input: &Value) -> Option<Value> {
+    input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object)
+}
+
+/// Explains a call as what it is taken for: of several kinds, that by which it is decided.
+fn as_judged(policy: &Policy, offered: &Offered, call: &ToolCall<'_>) -> Explanation {
     let Tool { name, namespace, .. } = call.tool;
-    let decided = Said::from(&ask(policy, (name, namespace), call.input).decision);
-    let read = kind::read(name, call.input).unwrap_or_default();
-    let explain = |facts: &Facts<'_>| policy.explain_call(&ToolCall { facts: Some(facts), ..*call });
-    let explained = read.iter().map(explain).find(|explanation| explanation.decision == decided);
-    explained.unwrap_or_else(|| policy.explain_call(call))
+    let (verdict, _) = ask(policy, offered, (name, namespace), call.input);
+    let decided = Said::from(&verdict.decision);
+    let Seen { tool, facts } = kind::read(name, namespace, call.input, offered);
+    let explain = |facts: Option<&Facts<'_>>| policy.explain_call(&ToolCall { tool, facts, ..*call });
+    let mut explained = facts.iter().flatten().map(|facts| explain(Some(facts)));
+    explained.find(|explanation| explanation.decision == decided).unwrap_or_else(|| explain(None))
 }
 
 impl AskedDestination {

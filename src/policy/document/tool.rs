@@ -20,8 +20,8 @@ pub struct Rule {
     /// call to be meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<call::Kind>,
-    /// Names of tools; `*` stands for any run of characters. Compared without case in Deny and Audit rules, exactly
-    /// in Allow rules. Tools of MCP servers are mostly called `mcp__SERVER__TOOL`.
+    /// Names of tools; `*` stands for any run of characters. Compared in every spelling that agents make of a name in
+    /// Deny and Audit rules, exactly in Allow rules. Tools of MCP servers are mostly called `mcp__SERVER__TOOL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// What becomes of the call.

@@ -5,7 +5,7 @@ use crate::policy::RuleId;
 use crate::policy::condition::Room;
 use crate::policy::document::tool::{self as document, Action};
 use crate::policy::field;
-use crate::policy::tool::{Name, Pattern, Rule};
+use crate::policy::tool::{Name, Rule};
 
 use super::{Names, Problems, Scope, each, text, when};
 
@@ -47,6 +47,7 @@ fn rule(
     };
     Some(Rule {
         id: RuleId::new(format!("{}/{}", scope.policy, written.name)),
+        tier: scope.tier,
         audit: scope.audit,
         kind: written.kind,
         names: names?,
@@ -74,7 +75,6 @@ fn tools(path: &str, written: &document::Rule, problems: &mut Problems) -> Optio
         if folded && fold(name).is_empty() {
             return Err("has no visible character".to_owned());
         }
-        let pattern = Pattern::read(name, |text| if folded { fold(text) } else { text.to_owned() });
-        Ok(Name { written: name.into(), pattern })
+        Ok(if folded { Name::spelled(name) } else { Name::exact(name) })
     })
 }

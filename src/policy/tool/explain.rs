@@ -3,18 +3,19 @@
 use std::ptr;
 use std::slice;
 
-use crate::call::{Judge, Kind, Start, Tool, ToolCall};
+use crate::call::{Judge, Kind, KindsBy, Start, Tool, ToolCall};
 use crate::event::{Decision, Verdict};
 use crate::policy::compile::Policy;
+use crate::policy::destination::Sight;
 use crate::policy::document::tool::Action;
 use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
 use crate::policy::field;
 use crate::policy::ruling::{AUDIT, ENFORCE};
 
-use super::names::Pattern;
-use super::rule::{Met, Rule};
+use super::names::Name;
+use super::rule::{Met, Rule, visible};
 use super::{control_files, holds, subject};
-use crate::fold::fold;
+use crate::call::name::Called;
 
 /// The rules that a call meets, and what is decided about it.
 struct Question<'a> {
@@ -82,6 +83,13 @@ impl Policy {
             return said;
         };
         said.why.push(meeting(met, &question.tool));
+        let sight = if rule.audit { Sight::All } else { self.sight() };
+        if !visible(&question.met, sight, rule.action).any(|met| ptr::eq(met.rule, rule)) {
+            said.why.push(
+                "an Allow rule names the tool, which takes it out of what its parameters say".to_owned(),
+            );
+            return said;
+        }
         if let (Some(condition), Some(call)) = (&rule.condition, question.call) {
             said.tests = condition.tests(&subject(met, call), rule.action == Action::Allow);
         }
@@ -140,26 +148,29 @@ fn condition(rule: &Rule, applies: Applies) -> Option<String> {
 
 /// By what a rule is about the tool.
 fn meeting(met: &Met<'_>, tool: &Tool<'_>) -> String {
-    let named = met.rule.names.iter().find_map(|name| {
-        let covered = names(tool).into_iter().find(|called| covers(met.rule, &name.pattern, called))?;
-        Some(format!("{:?} matches the name {}", name.written, field::quoted(&covered)))
-    });
-    named.unwrap_or_else(|| match (met.rule.kind, met.certain) {
-        (Some(kind), true) => format!("it is a {kind:?} tool"),
-        (Some(kind), false) => format!("it may be a {kind:?} call: which kind it is, the input says"),
-        (None, _) => "it is about this tool".to_owned(),
+    let called = Called::of(tool);
+    let name = if met.rule.action == Action::Allow { called.exact.clone() } else { qualified(tool) };
+    let named = met
+        .rule
+        .names
+        .iter()
+        .find(|name| name.covers(&called))
+        .map(|pattern| format!("{:?} matches the name {}", pattern.written, field::quoted(&name)));
+    named.unwrap_or_else(|| match (met.rule.kind, tool.by, met.certain) {
+        (Some(kind), KindsBy::Catalogue | KindsBy::Ending, true) => format!("it is a {kind:?} tool"),
+        (Some(kind), KindsBy::Inferred | KindsBy::Possible, true) => {
+            format!("it looks like a {kind:?} tool, by its parameters")
+        }
+        (Some(kind), _, false) => format!("it may be a {kind:?} call: which kind it is, the input says"),
+        (None, _, _) => "it is about this tool".to_owned(),
     })
 }
 
 fn not_meeting(rule: &Rule, tool: &Tool<'_>) -> String {
     let mut why = Vec::new();
-    let folded = |pattern: &str| Pattern::read(pattern, fold);
-    let alike = rule.action == Action::Allow
-        && rule
-            .names
-            .iter()
-            .any(|name| names(tool).iter().any(|called| folded(&name.written).covers(&fold(called))));
-    if alike {
+    let called = Called::of(tool);
+    let alike = |name: &Name| Name::spelled(&name.written).covers(&called);
+    if rule.action == Action::Allow && rule.names.iter().any(alike) {
         why.push("an Allow rule compares names exactly, and the name is written differently".to_owned());
     } else if !rule.names.is_empty() {
         why.push("it names other tools".to_owned());
@@ -167,6 +178,9 @@ fn not_meeting(rule: &Rule, tool: &Tool<'_>) -> String {
     if let Some(kind) = rule.kind {
         why.push(match tool.kinds {
             [] => format!("it is about {kind:?} tools, and of this one no kind is known"),
+            kinds if kinds.contains(&kind) => {
+                format!("an Allow rule of kind {kind:?} is about tools that the catalogue knows by their whole names")
+            }
             kinds => {
                 let kinds: Vec<String> = kinds.iter().map(|kind: &Kind| format!("{kind:?}")).collect();
                 format!("it is about {kind:?} tools, and this is {}", kinds.join(" or "))
@@ -176,18 +190,16 @@ fn not_meeting(rule: &Rule, tool: &Tool<'_>) -> String {
     why.join("; ")
 }
 
-fn covers(rule: &Rule, pattern: &Pattern, name: &str) -> bool {
-    if rule.action == Action::Allow { pattern.covers(name) } else { pattern.covers(&fold(name)) }
-}
-
-/// Every name that the tool is known by.
-fn names(tool: &Tool<'_>) -> Vec<String> {
-    let spaced = tool.namespace.map(|namespace| format!("{namespace}.{}", tool.name));
-    std::iter::once(tool.name.to_owned()).chain(spaced).collect()
+/// The name, with its namespace in front.
+fn qualified(tool: &Tool<'_>) -> String {
+    match tool.namespace {
+        Some(namespace) => format!("{namespace}.{}", tool.name),
+        None => tool.name.to_owned(),
+    }
 }
 
 fn name(tool: &Tool<'_>) -> String {
-    let name = names(tool).pop().unwrap_or_default();
+    let name = qualified(tool);
     match tool.kinds {
         [] => format!("a call of {}", field::quoted(&name)),
         kinds => {

@@ -18,10 +18,11 @@ use super::condition::Subject;
 use super::destination::Sight;
 use super::document::tool::Action;
 use super::outcome::Outcome;
+use super::rule::Tier;
 use super::ruling::Ruling;
 
 pub(super) use names::{Name, Pattern};
-use rule::{Met, visible};
+use rule::{Met, is_exempt, visible};
 pub(super) use rule::{Rule, Rules};
 
 /// The longest name of a tool that is looked at, with its namespace, in bytes. Providers allow 64 to 128 characters.
@@ -119,7 +120,7 @@ impl Policy {
         if allowing.clone().next().is_none() && matches!(default, Outcome::Denied(_)) {
             return Prospect::Settled(default.clone());
         }
-        if denying.next().is_some() || tool.kinds.contains(&Kind::Write) {
+        if denying.next().is_some() || writes(tool, met, sight) {
             return Prospect::Open;
         }
         if let Some(met) = allowing.clone().find(|met| met.is_unconditional()) {
@@ -141,6 +142,7 @@ impl Policy {
         }
         let mut allowing = visible(met, sight, Action::Allow).filter(|met| holds(met, call));
         if let Some(file) = control_files::written(call)
+            && writes(&Tool { kinds, ..call.tool }, met, sight)
             && !allowing.clone().any(|met| names_files(met, call))
         {
             return Outcome::Denied(control_files::ruling(file));
@@ -150,6 +152,13 @@ impl Policy {
             None => self.settings.tool_default.at(sight).clone(),
         }
     }
+}
+
+/// Whether the call may write files, so that the built-in rule is about it: every Allow rule that takes the tool out of
+/// its inferred kinds takes it out of that one.
+fn writes(tool: &Tool<'_>, met: &[Met<'_>], sight: Sight) -> bool {
+    let exempt = tool.is_inferred() && is_exempt(met, sight, Tier::Namespace);
+    tool.kinds.contains(&Kind::Write) && !exempt
 }
 
 fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<event::Decision>) -> Verdict {

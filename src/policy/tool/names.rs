@@ -6,6 +6,9 @@ use std::fmt;
 
 use aho_corasick::AhoCorasick;
 
+use crate::call::name::{Called, MCP, cut, plain};
+use crate::fold::fold;
+
 /// Rules by the patterns of their names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -26,6 +29,9 @@ pub(in crate::policy) struct Wildcard {
     last: Box<str>,
 }
 
+/// What stands for any run of characters.
+const WILD: [char; 2] = ['*', '%'];
+
 /// A name, or a wildcard over names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::policy) enum Pattern {
@@ -38,14 +44,82 @@ pub(in crate::policy) enum Pattern {
 pub(in crate::policy) struct Name {
     pub(in crate::policy) written: Box<str>,
     /// Folded, but in Allow rules.
-    pub(in crate::policy) pattern: Pattern,
+    pattern: Pattern,
+    /// In the form of [`plain`], for every spelling that agents make of the name; none in Allow rules.
+    spellings: Option<Vec<Pattern>>,
+}
+
+impl Name {
+    /// Reads a name of an Allow rule, which is compared exactly.
+    pub(in crate::policy) fn exact(written: &str) -> Self {
+        Self { written: written.into(), pattern: Pattern::read(written, str::to_owned), spellings: None }
+    }
+
+    /// Reads a name of a rule that denies or records.
+    pub(in crate::policy) fn spelled(written: &str) -> Self {
+        let pattern = Pattern::read(written, fold);
+        let mut texts = Vec::new();
+        let pieces: Vec<String> = written.split(WILD).map(|piece| plain(&fold(piece))).collect();
+        add_spellings(&pieces.join("*"), &mut texts);
+        if let Pattern::Exact(name) = &pattern {
+            add_spellings(&plain(cut(name)), &mut texts);
+            // Clients that take ASCII alone write every other letter as a sign.
+            let signs: String = name.chars().map(|c| if c.is_ascii() { c } else { '_' }).collect();
+            add_spellings(&plain(&signs), &mut texts);
+        }
+        let spellings = texts.iter().map(|text| Pattern::read(text, str::to_owned)).collect();
+        Self { written: written.into(), pattern, spellings: Some(spellings) }
+    }
+
+    /// Whether a tool that is called so is meant.
+    pub(super) fn covers(&self, called: &Called) -> bool {
+        let Some(spellings) = &self.spellings else { return self.pattern.covers(&called.exact) };
+        let spelled = |spelling: &Pattern| called.spellings.iter().any(|name| spelling.covers(name));
+        called.folded.iter().any(|name| self.pattern.covers(name)) || spellings.iter().any(spelled)
+    }
+
+    /// Whether it is this name, and no wildcard.
+    pub(super) fn is(&self, name: &str) -> bool {
+        matches!(&self.pattern, Pattern::Exact(own) if **own == *name)
+    }
+
+    /// What finds the rule in [`Names`]: by folded names, or by exact ones in Allow rules.
+    pub(super) fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// What finds it by the spellings of names.
+    pub(super) fn spellings(&self) -> &[Pattern] {
+        self.spellings.as_deref().unwrap_or_default()
+    }
+}
+
+/// Adds the forms of a pattern in which the spellings of names are compared with it. A wildcard without a letter or a
+/// digit would be about tools of every kind, and has none.
+fn add_spellings(plain: &str, texts: &mut Vec<String>) {
+    let whole = plain.trim_start_matches('_');
+    let rest = whole.strip_prefix(MCP).unwrap_or_default();
+    let forms = if rest.contains('_') && rest.contains(char::is_alphanumeric) {
+        vec![rest.to_owned()]
+    } else {
+        // Where one star stands for parts of server and tool, what joins the two is in it.
+        let behind = rest.ends_with('*').then(|| format!("{rest}_*"));
+        let before = rest.starts_with('*').then(|| format!("*_{rest}"));
+        [Some(whole.to_owned()), behind, before].into_iter().flatten().collect()
+    };
+    for form in forms {
+        let is_narrow = !form.contains('*') || form.contains(char::is_alphanumeric);
+        if is_narrow && !form.is_empty() && !texts.contains(&form) {
+            texts.push(form);
+        }
+    }
 }
 
 impl Pattern {
     /// Reads a pattern: `*` and `%` match any run of characters. What stands between them is put in the form that
     /// names are compared in.
     pub(in crate::policy) fn read(written: &str, form: impl Fn(&str) -> String) -> Self {
-        let mut texts = written.split(['*', '%']).map(|text| form(text).into_boxed_str());
+        let mut texts = written.split(WILD).map(|text| form(text).into_boxed_str());
         let first = texts.next().unwrap_or_default();
         let mut middle: Vec<Box<str>> = texts.collect();
         match middle.pop() {

@@ -1,6 +1,7 @@
 //! One tool rule, compiled, and the index over them.
 
-use crate::call::{Kind, Tool};
+use crate::call::name::Called;
+use crate::call::{Kind, KindsBy, Tool};
 use crate::event::Verdict;
 use crate::policy::RuleId;
 use crate::policy::condition::Condition;
@@ -8,13 +9,14 @@ use crate::policy::destination::Sight;
 use crate::policy::document::tool::Action;
 use crate::policy::ruling::{AUDIT, ENFORCE, Ruling};
 
-use super::names::{Name, Names};
-use crate::fold::fold;
+use super::names::{Name, Names, Pattern};
+use crate::policy::rule::Tier;
 
 /// A rule with everything a decision needs.
 #[derive(Debug)]
 pub(in crate::policy) struct Rule {
     pub(in crate::policy) id: RuleId,
+    pub(in crate::policy) tier: Tier,
     /// Whether its policy only records.
     pub(in crate::policy) audit: bool,
     pub(in crate::policy) kind: Option<Kind>,
@@ -44,8 +46,10 @@ impl Rule {
 #[derive(Debug, Default)]
 pub(in crate::policy) struct Rules {
     rules: Vec<Rule>,
-    /// By folded names: rules that deny or record.
+    /// By wildcards over folded names: rules that deny or record.
     folded: Names,
+    /// By the spellings of names: the same rules.
+    spelled: Names,
     /// By names as they are written: rules that allow.
     exact: Names,
     /// In the order of [`Kind`].
@@ -56,8 +60,13 @@ pub(in crate::policy) struct Rules {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Met<'a> {
     pub(super) rule: &'a Rule,
-    /// Whether it is about every call of the tool: by its name, or by its only kind.
+    /// Whether it is about every call of the tool: by its name, by its only kind, or by one that it is for certain.
     pub(super) certain: bool,
+    /// By a kind that is inferred alone. An Allow rule that names the tool takes it out of those.
+    pub(super) inferred: bool,
+    /// Whether it is an Allow rule that takes a tool out of inferred kinds: it has the tool's whole name, and no
+    /// condition.
+    exempts: bool,
 }
 
 impl Met<'_> {
@@ -70,20 +79,25 @@ impl Met<'_> {
 impl Rules {
     /// The rules in the order of their policies.
     pub(in crate::policy) fn new(rules: Vec<Rule>) -> Self {
-        let patterns = |allowing: bool| {
+        let names = |allowing: bool| {
             let numbered =
                 rules.iter().enumerate().filter(move |(_, rule)| (rule.action == Action::Allow) == allowing);
-            numbered
-                .flat_map(|(number, rule)| rule.names.iter().map(move |name| (name.pattern.clone(), number)))
+            numbered.flat_map(|(number, rule)| rule.names.iter().map(move |name| (name, number)))
         };
-        let (folded, exact) = (Names::new(patterns(false)), Names::new(patterns(true)));
+        // An exact name is found by its spellings.
+        let wildcards = names(false).filter(|(name, _)| matches!(name.pattern(), Pattern::Wildcard(_)));
+        let folded = Names::new(wildcards.map(|(name, number)| (name.pattern().clone(), number)));
+        let spelled =
+            names(false).flat_map(|(name, number)| name.spellings().iter().map(move |one| (one, number)));
+        let spelled = Names::new(spelled.map(|(pattern, number)| (pattern.clone(), number)));
+        let exact = Names::new(names(true).map(|(name, number)| (name.pattern().clone(), number)));
         let mut kinds = [const { Vec::new() }; 4];
         for (number, rule) in rules.iter().enumerate() {
             if let Some(all) = rule.kind.and_then(|kind| kinds.get_mut(place(kind))) {
                 all.push(number);
             }
         }
-        Self { rules, folded, exact, kinds }
+        Self { rules, folded, spelled, exact, kinds }
     }
 
     /// Every rule, in the order of the policies.
@@ -98,36 +112,62 @@ impl Rules {
 
     /// The rules about a tool, in their order.
     pub(super) fn meet(&self, tool: &Tool<'_>) -> Vec<Met<'_>> {
+        let called = Called::of(tool);
         let mut named = Vec::new();
-        let mut name = |name: &str| {
-            self.folded.find(&fold(name), &mut named);
-            self.exact.find(name, &mut named);
-        };
-        name(tool.name);
-        if let Some(namespace) = tool.namespace {
-            name(&format!("{namespace}.{}", tool.name));
-        }
-        let certain = tool.kinds.len() == 1;
+        called.folded.iter().for_each(|name| self.folded.find(name, &mut named));
+        called.spellings.iter().for_each(|name| self.spelled.find(name, &mut named));
+        self.exact.find(&called.exact, &mut named);
         let kinds = tool.kinds.iter().filter_map(|kind| self.kinds.get(place(*kind))).flatten();
-        let mut found: Vec<(usize, bool)> = named.into_iter().map(|number| (number, true)).collect();
-        found.extend(kinds.map(|number| (*number, certain)));
-        // A rule that is met by name and by kind is met for certain.
-        found.sort_unstable_by_key(|(number, certain)| (*number, !certain));
+        let mut found: Vec<(usize, By)> = named.into_iter().map(|number| (number, By::Name)).collect();
+        found.extend(kinds.map(|number| (*number, By::Kind)));
+        // A rule that is met by name and by kind is met by its name.
+        found.sort_unstable();
         found.dedup_by_key(|(number, _)| *number);
-        let met = found
-            .into_iter()
-            .filter_map(|(number, certain)| Some(Met { rule: self.rules.get(number)?, certain }));
+        let met = found.into_iter().filter_map(|(number, by)| {
+            let rule = self.rules.get(number)?;
+            // Only the catalogue's whole names make a kind that may be relied on.
+            let serves = by == By::Name || rule.action != Action::Allow || tool.by == KindsBy::Catalogue;
+            serves.then(|| met(rule, by, tool, &called))
+        });
         met.collect()
     }
 }
 
-/// Those of `met` that a sight shows and that do this.
+/// By what a rule is about a tool; the earlier counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    Name,
+    Kind,
+}
+
+fn met<'a>(rule: &'a Rule, by: By, tool: &Tool<'_>, called: &Called) -> Met<'a> {
+    let inferred = tool.is_inferred();
+    let exempts = inferred
+        && rule.action == Action::Allow
+        && rule.condition.is_none()
+        && rule.names.iter().any(|name| name.is(&called.exact));
+    Met { rule, certain: by == By::Name || tool.is_certain(), inferred: by == By::Kind && inferred, exempts }
+}
+
+/// Those of `met` that a sight shows and that do this, but for those that are met by an inferred kind out of which the
+/// tool is taken.
 pub(super) fn visible<'a>(
     met: &'a [Met<'a>],
     sight: Sight,
     action: Action,
 ) -> impl Iterator<Item = &'a Met<'a>> + Clone {
-    met.iter().filter(move |met| met.rule.action == action && (sight == Sight::All || !met.rule.audit))
+    shown(met, sight).filter(move |one| {
+        one.rule.action == action && !(one.inferred && is_exempt(met, sight, one.rule.tier))
+    })
+}
+
+/// Whether an Allow rule of this tier, or a higher one, takes the tool out of its inferred kinds.
+pub(super) fn is_exempt(met: &[Met<'_>], sight: Sight, tier: Tier) -> bool {
+    shown(met, sight).any(|one| one.exempts && one.rule.tier <= tier)
+}
+
+fn shown<'a>(met: &'a [Met<'a>], sight: Sight) -> impl Iterator<Item = &'a Met<'a>> + Clone {
+    met.iter().filter(move |met| sight == Sight::All || !met.rule.audit)
 }
 
 fn place(kind: Kind) -> usize {

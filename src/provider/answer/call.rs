@@ -1,7 +1,7 @@
 //! One tool call while its input comes.
 
 use super::Gate;
-use crate::call::Verdict;
+use crate::call::{KindsBy, Verdict};
 
 /// What a call's input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Call {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     pub(super) form: Form,
+    /// How its kinds are known, as far as that is known yet.
+    pub(super) kinds_by: Option<KindsBy>,
     pub(super) phase: Phase,
     /// What was decided when it started, where that is final.
     pub(super) settled: Option<Box<Verdict>>,

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::nested::{self, Nested};
 use super::{Form, Settings};
-use crate::call::{Facts, Input, Judge, Tool, ToolCall, Verdict};
-use crate::provider::kind;
+use crate::call::{Facts, Input, Judge, KindsBy, ToolCall, Verdict};
+use crate::provider::kind::{self, Offered, Seen};
 use crate::wire::json::{Document, Limits};
 
 /// The most calls inside a call.
@@ -23,6 +23,8 @@ pub(super) struct Ruling {
     pub(super) inner: Vec<Ruled>,
     /// Policy was not asked: the input has no reading, or is too large.
     pub(super) unread: bool,
+    /// How the call's kinds are known.
+    pub(super) kinds_by: Option<KindsBy>,
 }
 
 /// A call inside another, with its verdict.
@@ -30,12 +32,13 @@ pub(super) struct Ruled {
     pub(super) name: String,
     pub(super) input: String,
     pub(super) is_json: bool,
+    pub(super) kinds_by: Option<KindsBy>,
     pub(super) verdict: Verdict,
 }
 
 impl Ruling {
     pub(super) fn of(verdict: Verdict) -> Self {
-        Self { verdict, blamed: None, inner: Vec::new(), unread: false }
+        Self { verdict, blamed: None, inner: Vec::new(), unread: false, kinds_by: None }
     }
 
     /// A call that is denied by something built in.
@@ -56,20 +59,20 @@ pub(super) fn complete(settings: &Settings, tool: (&str, Option<&str>), form: Fo
 }
 
 /// What policy says of a call that goes on although its input has no reading: every kind of the tool counts.
-pub(super) fn unread(settings: &Settings, tool: (&str, Option<&str>), input: &str) -> Verdict {
-    let (name, namespace) = tool;
-    let tool = Tool { name, namespace, kinds: kind::kinds(name) };
+pub(super) fn unread(settings: &Settings, tool: (&str, Option<&str>), form: Form, input: &str) -> Verdict {
+    let tool = kind::tool(tool.0, tool.1, form == Form::Text, &settings.offered);
     settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
 }
 
 fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, depth: usize) -> Ruling {
-    let own = ask(&*settings.judge, tool, input);
+    let (own, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
+    let mut ruling = Ruling { kinds_by, ..Ruling::of(own) };
     let calls = match nested::calls(tool.0, input) {
-        Nested::None => return Ruling::of(own),
-        Nested::Unknown(reason) if !own.decision.denies() && settings.judge.denies(false) => {
+        Nested::None => return ruling,
+        Nested::Unknown(reason) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
             return Ruling::builtin("unparseable", reason);
         }
-        Nested::Unknown(_) => return Ruling::of(own),
+        Nested::Unknown(_) => return ruling,
         Nested::Calls(calls) => calls,
     };
     if calls.len() > MOST_INNER || depth == MOST_DEPTH {
@@ -80,7 +83,6 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
             ),
         );
     }
-    let mut ruling = Ruling::of(own);
     for call in calls {
         let one = judge(settings, (&call.name, None), call.input(), depth + 1);
         if one.verdict.decision.denies() && !ruling.verdict.decision.denies() {
@@ -88,7 +90,13 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
             ruling.blamed = one.blamed.or_else(|| Some(call.name.clone()));
         }
         let (input, is_json) = (call.text(), call.input.is_object());
-        ruling.inner.push(Ruled { name: call.name, input, is_json, verdict: one.verdict });
+        ruling.inner.push(Ruled {
+            name: call.name,
+            input,
+            is_json,
+            kinds_by: one.kinds_by,
+            verdict: one.verdict,
+        });
         ruling.inner.extend(one.inner);
         if ruling.inner.len() > MOST_INNER {
             return Ruling::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));
@@ -97,14 +105,19 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
     ruling
 }
 
-/// Asks about every kind that a call is by the catalogue; one denial is enough. Calls inside it are others.
-pub fn ask(judge: &dyn Judge, (name, namespace): (&str, Option<&str>), input: Input<'_>) -> Verdict {
-    let tool = Tool { name, namespace, kinds: kind::kinds(name) };
+/// Asks about every kind that a call is; one denial is enough. Calls inside it are others. Answers how its kinds are
+/// known, too, where it has any.
+pub fn ask<'a>(
+    judge: &dyn Judge,
+    offered: &Offered,
+    (name, namespace): (&'a str, Option<&'a str>),
+    input: Input<'a>,
+) -> (Verdict, Option<KindsBy>) {
+    let Seen { tool, facts } = kind::read(name, namespace, input, offered);
     let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
-    let Some(all) = kind::read(name, input) else { return about(None) };
-    let mut verdicts = all.iter().map(|facts| about(Some(facts)));
-    let Some(first) = verdicts.next() else { return about(None) };
-    verdicts.fold(first, together)
+    let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
+    let verdict = facts.iter().flatten().map(|facts| about(Some(facts))).reduce(together);
+    (verdict.unwrap_or_else(|| about(None)), kinds_by)
 }
 
 /// The stricter of two verdicts on one call, with what either has to say beside.

@@ -3,8 +3,8 @@
 use super::call::{Call, Fate, Form, Phase};
 use super::decide::{self, Ruling};
 use super::note::{self, How};
-use super::{Settings, nested, refusal};
-use crate::call::{AnswerFacts, BlockedCall, CallNote, Start, Tool, Verdict};
+use super::{Settings, refusal};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, KindsBy, Start, Verdict};
 use crate::provider::kind;
 
 /// The one place through which a dialect's reader asks and tells.
@@ -72,7 +72,7 @@ impl Gate {
     }
 
     /// A call is complete.
-    pub fn finish(&mut self, call: Call) -> Fate {
+    pub fn finish(&mut self, mut call: Call) -> Fate {
         self.kept_bytes = self.kept_bytes.saturating_sub(call.input.len());
         let how = How { incomplete: self.given_up, has_input: !self.given_up };
         if call.noted {
@@ -82,6 +82,7 @@ impl Gate {
             };
         }
         let ruling = self.ruling(&call);
+        call.kinds_by = ruling.kinds_by.or(call.kinds_by);
         let denied = ruling.verdict.decision.denies() && !self.observes;
         let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
         let name = ruling.blamed.as_deref().unwrap_or(&call.name);
@@ -162,14 +163,16 @@ impl Gate {
     }
 
     fn open(&mut self, id: &str, name: &str, namespace: Option<&str>, form: Form) -> Call {
-        let start = self.settings.judge.start(&Tool { name, namespace, kinds: kind::kinds(name) });
+        let tool = kind::tool(name, namespace, form == Form::Text, &self.settings.offered);
+        let kinds_by = Some(tool.by).filter(|by| !tool.kinds.is_empty() && *by != KindsBy::Possible);
+        let start = self.settings.judge.start(&tool);
         let (phase, settled) = match start {
             Start::Deny(verdict) if !self.observes => {
                 (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(Box::new(verdict)))
             }
             Start::NeedsInput if !self.observes => (Phase::Held, None),
             // What it calls in its turn decides, too.
-            Start::Allow(_) | Start::Observe if nested::wraps(name) => {
+            Start::Allow(_) | Start::Observe if kind::wrapper(name).is_some() => {
                 (if self.observes { Phase::Flows } else { Phase::Held }, None)
             }
             Start::Allow(verdict) | Start::Deny(verdict) => (Phase::Flows, Some(Box::new(verdict))),
@@ -177,7 +180,19 @@ impl Gate {
         };
         let (id, name, namespace) = (id.to_owned(), name.to_owned(), namespace.map(str::to_owned));
         let (input, bytes) = (String::new(), 0);
-        Call { id, name, namespace, form, phase, settled, noted: false, hosted: false, input, bytes }
+        Call {
+            id,
+            name,
+            namespace,
+            form,
+            kinds_by,
+            phase,
+            settled,
+            noted: false,
+            hosted: false,
+            input,
+            bytes,
+        }
     }
 
     /// Notes at once what is denied at once.
@@ -209,7 +224,7 @@ impl Gate {
         };
         // It has passed already, whatever is wrong with it.
         if !call.is_held() && ruling.unread {
-            return Ruling::of(decide::unread(&self.settings, tool, &call.input));
+            return Ruling::of(decide::unread(&self.settings, tool, call.form, &call.input));
         }
         ruling
     }

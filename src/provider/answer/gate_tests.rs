@@ -2,7 +2,10 @@
 
 use super::testing::settings;
 use super::{Call, Fate, Form, Gate, Phase, Settings};
-use crate::call::{Advice, Inputs, Judge, Kind, Start, Tool, ToolCall, Verdict};
+use crate::call::{
+    Advice, Inputs, Judge, Kind, KindsBy, Shape, Start, Tool, ToolCall, ToolDefinition, Verdict,
+};
+use crate::provider::kind::Offered;
 
 /// Denies commands with `rm`, files of `.git`, and the tool `Denied`; with `own`, by rules of a policy.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +49,10 @@ fn denial() -> Verdict {
 }
 
 fn gate(rules: Rules) -> Gate {
-    Gate::new(settings(rules))
+    let tool = |name: &str, shape| ToolDefinition { name: name.to_owned(), sha256: String::new(), shape };
+    let harmless = Some(Shape::default());
+    let offered = Offered::new(&["Anything", "Recorded"].map(|name| tool(name, harmless.clone())));
+    Gate::new(Settings { offered, ..settings(rules) })
 }
 
 fn whole(rules: Rules, name: &str, input: &str) -> (Fate, Vec<(String, bool)>) {
@@ -234,4 +240,22 @@ fn where_nothing_can_be_denied_calls_are_noted_and_pass() {
     assert_eq!(gate.whole("3", "exec", None, (Form::Text, script)), Fate::Passes);
     let notes: Vec<String> = gate.take_notes().into_iter().map(|note| note.name).collect();
     assert_eq!(notes, ["Write", "exec", "apply_patch", "exec_command"]);
+}
+
+#[test]
+fn a_tool_that_nobody_knows_is_held_and_judged_by_its_input() {
+    let mut gate = gate(OWN);
+    for (input, denied, by) in [
+        (r#"{"argv": ["rm", "x"]}"#, true, Some(KindsBy::Inferred)),
+        (r#"{"argv": ["ls"]}"#, false, Some(KindsBy::Inferred)),
+        (r#"{"city": "rm"}"#, false, None),
+    ] {
+        let (call, phase) = streamed(&mut gate, "Unheard", &[input]);
+        assert_eq!(phase, Phase::Held);
+        assert_eq!(matches!(gate.finish(call), Fate::Denied(_)), denied, "{input}");
+        assert_eq!(gate.take_notes().pop().unwrap().kinds_by, by, "{input}");
+    }
+    let (call, phase) = streamed(&mut gate, "Bash", &[r#"{"command": "ls"}"#]);
+    assert_eq!((phase, gate.finish(call)), (Phase::Held, Fate::Passes));
+    assert_eq!(gate.take_notes().pop().unwrap().kinds_by, Some(KindsBy::Catalogue));
 }

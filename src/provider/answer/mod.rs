@@ -34,11 +34,11 @@ pub use call::{Call, Fate, Form, Phase};
 pub use decide::ask;
 pub use gate::Gate;
 pub use guard::Guard;
-pub(in crate::provider) use nested::wraps;
 pub use part::{Event, Out, Part, Received};
 pub(in crate::provider) use unread::may_hold_call;
 
 use crate::call::{Inputs, Judge};
+use crate::provider::kind::Offered;
 use crate::wire::json::{self, Document, Value};
 
 /// Reads one answer in one dialect.
@@ -148,6 +148,8 @@ pub struct Settings {
     pub inputs: Inputs,
     /// Whether the request offers a tool of kind Write.
     pub writes: bool,
+    /// What the request says of tools that the catalogue does not know.
+    pub offered: Offered,
 }
 
 /// What becomes of an answer that cannot be understood.

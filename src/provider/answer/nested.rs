@@ -4,13 +4,7 @@ use serde_json::{Map, Value};
 
 use super::script;
 use crate::call::Input;
-
-/// Names of tools whose input is a list of calls: `{"tool_uses": [{"recipient_name", "parameters"}]}`, and
-/// `{"tool_calls": [{"tool", "parameters"}]}`.
-const WRAPPERS: &[&str] = &["parallel", "multi_tool_use.parallel", "batch"];
-
-/// The tool of code mode, whose input is a script.
-const SCRIPT: &str = "exec";
+use crate::provider::kind::{Calling, SOURCE, Wrapper, wrapper};
 
 /// What a call has in it.
 pub(super) enum Nested {
@@ -39,24 +33,47 @@ impl Inner {
     }
 }
 
-/// Whether a call of this name may have others in it, so that its name alone does not decide.
-pub(in crate::provider) fn wraps(name: &str) -> bool {
-    WRAPPERS.contains(&name) || name == SCRIPT
-}
-
 /// The calls inside a call.
 pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
-    match input {
-        Input::Text(text) if name == SCRIPT => match script::calls(text) {
-            Some(calls) => {
-                let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
-                Nested::Calls(inner.collect())
-            }
-            None => Nested::Unknown("The script does more than call tools with literal inputs"),
-        },
-        Input::Json(json) if WRAPPERS.contains(&name) => wrapped(json),
-        Input::Text(_) | Input::Json(_) => Nested::None,
+    match (wrapper(name), input) {
+        (Some(Wrapper::Script), Input::Text(text)) => scripted(text),
+        (Some(Wrapper::Script), Input::Json(json)) => {
+            json.get(SOURCE).and_then(Value::as_str).map_or(Nested::None, scripted)
+        }
+        (Some(Wrapper::List), Input::Json(json)) => wrapped(json),
+        (Some(Wrapper::One(calling)), Input::Json(json)) => called(json, calling)
+            .map_or(Nested::Unknown("Which tool is called cannot be understood"), |inner| {
+                Nested::Calls(vec![inner])
+            }),
+        (Some(Wrapper::List | Wrapper::One(_)), Input::Text(_)) | (None, _) => Nested::None,
     }
+}
+
+fn scripted(script: &str) -> Nested {
+    let Some(calls) = script::calls(script) else {
+        return Nested::Unknown("The script does more than call tools with literal inputs");
+    };
+    let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
+    Nested::Calls(inner.collect())
+}
+
+/// The call that another tool makes. A server's tool has the name that most agents have for it.
+fn called(json: &Value, calling: &Calling) -> Option<Inner> {
+    let text = |key| json.get(key).and_then(Value::as_str);
+    let tool = text(calling.tool)?;
+    let name = match calling.server {
+        Some(server) => format!("mcp__{}__{tool}", text(server)?),
+        None => tool.to_owned(),
+    };
+    let input = match json.get(calling.input) {
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(object @ Value::Object(_)) => object.clone(),
+        // Agents that write their calls as text have the object as a text.
+        Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
+        Some(Value::String(text)) => serde_json::from_str(text).ok().filter(Value::is_object)?,
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
+    };
+    Some(Inner { name, input })
 }
 
 fn wrapped(json: &Value) -> Nested {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::call::{Advice, Input, Inputs, Judge, Start, Tool, ToolCall, Verdict};
 use crate::provider::adapter::Framing;
+use crate::provider::kind::Offered;
 use crate::wire::json;
 
 /// Denies the tool `Denied` at its start, holds `Held` and denies it where its input says `forbidden`, and allows
@@ -117,6 +118,7 @@ pub fn settings(judge: impl Judge + 'static) -> Settings {
         limits,
         inputs: Inputs::Full,
         writes: true,
+        offered: Offered::default(),
     }
 }
 

@@ -105,14 +105,35 @@ const FROM_TO: &[&str] = &[
 
 const COMMAND: &[&str] = &["command", "cmd", "CommandLine", "commands.*", "script", "code"];
 
+/// The same by the words of fewer tools.
+const OTHER_COMMAND: &[&str] = &[
+    "command",
+    "cmd",
+    "commands.*",
+    "commands.*.command",
+    "script",
+    "code",
+    "query",
+    "command_line",
+    "argv",
+    "task.command",
+    "task.args",
+    "input",
+];
+
 /// Each command of `commands` is one; `command` is one with its arguments.
 const CODEX: &[&str] = &["command", "cmd", "commands.*", "input", "action.command", "action.commands.*"];
 
 const URL: &[&str] = &["url", "Url", "uri", "urls.*", "href"];
 
 /// Words that many a server has for something else: they count as whole names alone.
-pub(super) const GENERIC: &[&str] =
-    &["create", "list", "replace", "view", "python", "terminal", "memory", "patch"];
+pub(super) const GENERIC: &[&str] = &[
+    "create", "list", "replace", "view", "python", "terminal", "memory", "patch", "execute", "monitor",
+    "process", "repl", "run_task",
+];
+
+/// What is typed into a program that runs already.
+const TYPED: &[&str] = &["input", "data", "text", "command", "chars"];
 
 /// What is known.
 pub(super) const CATALOGUE: &[Entry] = &[
@@ -168,6 +189,74 @@ pub(super) const CATALOGUE: &[Entry] = &[
         names: &["write_stdin", "send_command_input", "write-process", "send_to_terminal"],
         kinds: &[Shell],
         takes: Takes::CommandIfAny(&["chars", "input", "Input", "input_text", "command"]),
+    },
+    // Tools that run what they are given under other words.
+    Entry {
+        names: &[
+            // deepagents 0.7.32 (`{command}`); Factory's Droid has `Execute`. OpenClaw's `exec {command}` is not here: in
+            // Codex and Qwen Code `exec` is a script of calls, so that its parameters have to say which it is.
+            "execute",
+            // Desktop Commander 0.2.52: `start_process {command, shell}`.
+            "start_process",
+            // Cline 3.0.65: `run_commands {commands}`.
+            "run_commands",
+            // Claude Code's `mcp__ide__executeCode {code}`; Claude Code 2.1.197 has `REPL {code}`.
+            "executecode",
+            "repl",
+            // LangChain's tools of these names: `{query}` and `{commands}`.
+            "python_repl",
+            "python_repl_ast",
+            // Serena 2.1.0, mcp-shell-server 1.1.14, mcp-server-commands 0.5.0: see `execute_shell_command`,
+            // `shell_execute`; `run_process {command_line, argv}`.
+            "run_process",
+            // Goose's extension computercontroller: `automation_script {language, script}`,
+            // `computer_control {script}`.
+            "automation_script",
+            "computer_control",
+            // VS Code: `create_and_run_task {task: {command, args}}`.
+            "create_and_run_task",
+            "run_notebook_cell",
+        ],
+        kinds: &[Shell],
+        takes: Takes::Command(OTHER_COMMAND),
+    },
+    Entry {
+        names: &[
+            // Claude Code 2.1.197 (`Monitor {command, ws}`) and Qwen Code 0.24.4 (`monitor {command}`).
+            "monitor",
+            // Copilot 1.0.102: `write_bash {sessionId, input}`.
+            "write_bash",
+            "write_powershell",
+            // Desktop Commander 0.2.52: `interact_with_process {pid, input}`.
+            "interact_with_process",
+            // OpenClaw 2026.9.6: `process {action, sessionId, data}`.
+            "process",
+        ],
+        kinds: &[Shell],
+        takes: Takes::CommandIfAny(TYPED),
+    },
+    Entry {
+        names: &[
+            // Copilot 1.0.102.
+            "read_bash",
+            "stop_bash",
+            "list_bash",
+            "read_powershell",
+            "stop_powershell",
+            "list_powershell",
+            // VS Code: a task of the workspace's own.
+            "run_task",
+            "get_task_output",
+            "kill_terminal",
+            // Desktop Commander 0.2.52.
+            "read_process_output",
+            "force_terminate",
+            // Crush.
+            "job_output",
+            "job_kill",
+        ],
+        kinds: &[Shell],
+        takes: Takes::Nothing,
     },
     // Codex, and what OpenAI has defined.
     Entry {
@@ -329,6 +418,27 @@ pub(super) const CATALOGUE: &[Entry] = &[
         ],
         kinds: &[Fetch],
         takes: Takes::Urls(URL),
+    },
+    // Browsers and readers of pages: Playwright's server 0.0.83 (`browser_navigate`), Chrome DevTools' 1.11.0, Firecrawl's
+    // 3.22.2, Tavily's 0.2.22, Exa's 3.4.1, Cline 3.0.65 (`fetch_web_content {requests: [{url}]}`).
+    Entry {
+        names: &[
+            "navigate_page",
+            "new_page",
+            "playwright_navigate",
+            "firecrawl_scrape",
+            "firecrawl_crawl",
+            "firecrawl_map",
+            "firecrawl_extract",
+            "tavily_extract",
+            "tavily_crawl",
+            "tavily_map",
+            "crawling_exa",
+            "web_fetch_exa",
+            "fetch_web_content",
+        ],
+        kinds: &[Fetch],
+        takes: Takes::UrlsIfAny(&["url", "urls", "urls.*", "requests.*.url"]),
     },
     Entry { names: &["web_fetch"], kinds: &[Fetch], takes: Takes::UrlsInText(URL, "prompt") },
     Entry {

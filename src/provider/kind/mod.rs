@@ -1,21 +1,35 @@
 //! The catalogue of tools: which tool of which agent runs commands, reads, writes or fetches, and what its input says.
 //!
-//! Tools are known by their names, folded, or by the last part of a name `mcp__server__tool`. A tool that takes
-//! something else than the catalogue says has its kinds all the same, so that a rule about a kind errs towards denial.
+//! Tools are known by their names, folded; by the last part of a name `mcp__server__tool`, in whatever spelling; and
+//! by what is left of a name without what models write around it. A tool that takes something else than the catalogue
+//! says has its kinds all the same, so that a rule about a kind errs towards denial.
+//!
+//! What a tool does that is not known is inferred from its definition in the request, else from its input.
 
 mod catalogue;
+mod infer;
+#[cfg(test)]
+mod infer_tests;
+mod offered;
 mod patch;
 mod reading;
+mod schema;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod wrapper;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::call::{Facts, Input, Kind};
+use crate::call::name::{NO_NAMESPACE, cut, plain};
+use crate::call::{Facts, Input, Kind, KindsBy, Shape, Tool};
 use crate::fold::fold;
+use crate::wire::json;
 use catalogue::{CATALOGUE, Entry, GENERIC};
+pub use offered::Offered;
+pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
 
 /// The longest name that is looked up, in bytes.
 const MOST_NAME: usize = 256;
@@ -25,24 +39,123 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Entry>> = LazyLock::new(
     CATALOGUE.iter().flat_map(named).collect()
 });
 
-/// The kinds of a tool: none, one, or several where the input tells which of them it is.
-pub fn kinds(name: &str) -> &'static [Kind] {
-    find(name).map_or(&[], |entry| entry.kinds)
+/// The names of several words in the spelling of [`plain`], by which the ending of a name is known.
+static BY_ENDING: LazyLock<HashMap<String, &'static Entry>> = LazyLock::new(|| {
+    let named = |entry: &'static Entry| entry.names.iter().map(move |name| (plain(name), entry));
+    CATALOGUE
+        .iter()
+        .flat_map(named)
+        .filter(|(name, _)| name.contains('_') && !GENERIC.contains(&name.as_str()))
+        .collect()
+});
+
+/// A call, with what is known of it.
+pub struct Seen<'a> {
+    pub tool: Tool<'a>,
+    /// What it does, once for each kind that it is; none where the input is not what the catalogue says such a tool takes,
+    /// and where the tool has no kind.
+    pub facts: Option<Vec<Facts<'a>>>,
 }
 
-/// What a call of a tool does, once for each kind that it is; none for a tool that is not known, and where the input
-/// is not what such a tool takes.
-pub fn read<'a>(name: &str, input: Input<'a>) -> Option<Vec<Facts<'a>>> {
-    let entry = find(name)?;
-    reading::read(entry.takes, entry.kinds, input)
+/// A tool as it is known when a call of it starts. `is_text`: its input is a text, as that of a custom tool is.
+pub fn tool<'a>(name: &'a str, namespace: Option<&'a str>, is_text: bool, offered: &Offered) -> Tool<'a> {
+    let unknown = Tool { namespace, ..Tool::named(name) };
+    let shape = match known(name, namespace, is_text, offered) {
+        Known::Is(entry, by) => return Tool { kinds: entry.kinds, by, ..unknown },
+        Known::Looks(shape) => shape,
+        Known::Nothing => return unknown,
+    };
+    let (kinds, certain) = infer::kinds(&shape);
+    Tool { kinds, by: if certain { KindsBy::Inferred } else { KindsBy::Possible }, ..unknown }
 }
 
-fn find(name: &str) -> Option<&'static Entry> {
+/// What a call of a tool does.
+pub fn read<'a>(name: &'a str, namespace: Option<&'a str>, input: Input<'a>, offered: &Offered) -> Seen<'a> {
+    let unknown = Tool { namespace, ..Tool::named(name) };
+    match (known(name, namespace, matches!(input, Input::Text(_)), offered), input) {
+        (Known::Is(entry, by), _) => Seen {
+            tool: Tool { kinds: entry.kinds, by, ..unknown },
+            facts: reading::read(entry.takes, entry.kinds, input),
+        },
+        (Known::Looks(shape), Input::Json(json)) => {
+            let shape = if shape.is_open { infer::of_input(name, json).or(&closed(shape)) } else { shape };
+            let facts = infer::read(&shape, json);
+            let kinds = infer::kinds_of(&facts);
+            let facts = Some(facts).filter(|facts| !facts.is_empty());
+            Seen { tool: Tool { kinds, by: KindsBy::Inferred, ..unknown }, facts }
+        }
+        (Known::Looks(_) | Known::Nothing, _) => Seen { tool: unknown, facts: None },
+    }
+}
+
+/// What the definition of a tool says of its kinds; none for a tool that the catalogue knows by its whole name.
+pub fn shape(name: &str, definition: json::Value<'_>) -> Option<Shape> {
+    match find(name, None) {
+        Some((_, KindsBy::Catalogue)) => None,
+        Some(_) | None => Some(infer::of_definition(name, definition)),
+    }
+}
+
+/// What is known of a tool.
+enum Known {
+    Is(&'static Entry, KindsBy),
+    /// The catalogue does not have it.
+    Looks(Shape),
+    /// Its input is a text, which has no parameters.
+    Nothing,
+}
+
+fn known(name: &str, namespace: Option<&str>, is_text: bool, offered: &Offered) -> Known {
+    let found = find(name, namespace);
+    if let Some((entry, by)) = found
+        && (by == KindsBy::Catalogue || !is_elsewhere(entry, name, namespace, offered))
+    {
+        return Known::Is(entry, by);
+    }
+    // The calls inside a wrapper are judged by themselves.
+    let wraps = matches!(wrapper(name), Some(Wrapper::List | Wrapper::One(_)));
+    if is_text || wraps || name.len() > MOST_NAME {
+        return Known::Nothing;
+    }
+    Known::Looks(offered.find(name, namespace).map_or_else(Shape::open, Cow::into_owned))
+}
+
+/// Whether a tool that is known by the ending of its name works on no file of this machine, as its definition says: a
+/// server's `create_file` may belong to a remote repository.
+fn is_elsewhere(entry: &Entry, name: &str, namespace: Option<&str>, offered: &Offered) -> bool {
+    let of_files = entry.kinds.iter().all(|kind| matches!(kind, Kind::Read | Kind::Write));
+    of_files && offered.find(name, namespace).is_some_and(|shape| !shape.is_open && !shape.names_files)
+}
+
+fn closed(shape: Shape) -> Shape {
+    Shape { is_open: false, ..shape }
+}
+
+/// How many tools of a kind are known.
+pub fn count(kind: Kind) -> usize {
+    CATALOGUE.iter().filter(|entry| entry.kinds.contains(&kind)).map(|entry| entry.names.len()).sum()
+}
+
+fn find(name: &str, namespace: Option<&str>) -> Option<(&'static Entry, KindsBy)> {
     if name.len() > MOST_NAME {
         return None;
     }
-    let name = fold(name);
+    let folded = fold(name);
+    let own = namespace.is_none_or(|namespace| namespace == NO_NAMESPACE);
+    if let Some(entry) = BY_NAME.get(folded.as_str()).filter(|_| own) {
+        return Some((entry, KindsBy::Catalogue));
+    }
+    let bare = cut(&folded);
+    let whole = BY_NAME.get(bare).filter(|_| own || !GENERIC.contains(&bare));
     let last =
-        || name.rsplit("__").next().filter(|last| !GENERIC.contains(last)).and_then(|last| BY_NAME.get(last));
-    BY_NAME.get(name.as_str()).or_else(last).copied()
+        || bare.rsplit("__").next().filter(|last| !GENERIC.contains(last)).and_then(|last| BY_NAME.get(last));
+    let entry = whole.or_else(last).copied().or_else(|| ending(&plain(bare)))?;
+    Some((entry, KindsBy::Ending))
+}
+
+/// The entry of the longest ending that is a name of several words: agents spell `mcp__server__read_file` as
+/// `server_read_file`, too.
+fn ending(plain: &str) -> Option<&'static Entry> {
+    let starts = std::iter::once(0).chain(plain.match_indices('_').map(|(at, _)| at + 1));
+    starts.filter_map(|at| BY_ENDING.get(plain.get(at..)?)).next().copied()
 }

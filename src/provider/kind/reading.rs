@@ -46,6 +46,11 @@ pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option
     Some(vec![fact])
 }
 
+/// The text of a value that is none: its JSON.
+pub(super) fn json(value: &Value) -> Cow<'_, str> {
+    Cow::Owned(value.to_string())
+}
+
 fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
     (!all.is_empty()).then_some(all)
 }

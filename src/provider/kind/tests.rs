@@ -3,12 +3,16 @@
 use serde_json::{Value, json};
 
 use super::catalogue::CATALOGUE;
-use super::{kinds, read};
+use super::{Offered, read};
 use crate::call::Kind::{self, Fetch, Read, Shell, Write};
-use crate::call::{Facts, Input};
+use crate::call::{Facts, Input, KindsBy};
 use crate::fold::fold;
 
 const PATCH: &str = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-a\n+b\n*** Add File: c\n+x\n*** Delete File: /d\n*** End Patch";
+
+fn kinds(name: &str) -> &'static [Kind] {
+    super::find(name, None).map_or(&[], |(entry, _)| entry.kinds)
+}
 
 fn texts(all: &[std::borrow::Cow<'_, str>]) -> Vec<String> {
     all.iter().map(|text| text.clone().into_owned()).collect()
@@ -19,7 +23,8 @@ fn facts(name: &str, input: Input<'_>) -> Option<Vec<(Kind, Vec<String>)>> {
         let all = [&facts.commands, &facts.paths, &facts.urls].map(|texts_of| texts(texts_of)).concat();
         (facts.kind, all)
     };
-    Some(read(name, input)?.iter().map(says).collect())
+    let seen = read(name, None, input, &Offered::default());
+    Some(seen.facts?.iter().map(says).collect())
 }
 
 fn one(kind: Kind, all: &[&str]) -> Option<Vec<(Kind, Vec<String>)>> {
@@ -197,10 +202,43 @@ fn what_a_tool_does_not_take_has_no_facts_but_its_kinds() {
 #[test]
 fn other_tools_have_no_kind() {
     let long = "Bash".repeat(100);
-    for name in ["get_weather", "TodoWrite", "Task", "mcp__calendar__create", "mcp__x__", "", "exec", &long] {
+    for name in [
+        "get_weather",
+        "TodoWrite",
+        "todo_write",
+        "Task",
+        "team_run_task",
+        "mcp__calendar__create",
+        "mcp__db__execute",
+        "mcp__x__",
+        "",
+        "exec",
+        &long,
+    ] {
         assert_eq!(kinds(name), &[] as &[Kind], "{name}");
-        assert_eq!(facts(name, Input::Json(&json!({"command": "x", "path": "y"}))), None);
+        assert_eq!(facts(name, Input::Json(&json!({"city": "Bern"}))), None);
     }
+}
+
+#[test]
+fn a_servers_tools_are_known_in_every_spelling_and_serve_no_allow_rule() {
+    for name in [
+        "mcp__desktop-commander__start_process",
+        "mcp_desktop-commander_start_process",
+        "desktop-commander_start_process",
+        "desktop_commander_start-process",
+        "desktop-commander.start_process",
+        "functions.start_process:0",
+        "functions.bash",
+    ] {
+        let (entry, by) = super::find(name, None).unwrap();
+        assert_eq!((entry.kinds, by), (&[Shell] as &[Kind], KindsBy::Ending), "{name}");
+    }
+    let by = |name, namespace| super::find(name, namespace).map(|(_, by)| by);
+    assert_eq!(by("bash", None), Some(KindsBy::Catalogue));
+    assert_eq!(by("bash", Some("functions")), Some(KindsBy::Catalogue));
+    assert_eq!(by("bash", Some("mcp__x")), Some(KindsBy::Ending));
+    assert_eq!(by("list", Some("mcp__x")), None);
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn expect(table: &[(&str, &str)]) {
     expect_under(&STRICT, table);
 }
 
-const F: &str = r#"{"type":"function","function":{"name":"f","parameters":{"x":1.0}}}"#;
+const F: &str = r#"{"type":"function","function":{"name":"f","parameters":{"properties":{},"x":1.0}}}"#;
 
 #[test]
 fn only_tools_that_the_client_runs_stay() {
@@ -212,7 +212,7 @@ fn doors_of_the_vendor_are_closed() {
 fn a_request_says_what_it_is() {
     let tool = r#"{"type":"openrouter:advisor","parameters":{"model":"wise"}}"#;
     let body = format!(
-        r#"{{"model":"m","stream":true,"tools":[{F},{{"type":"mcp"}},{tool}],"functions":[{{"name":"g"}}]}}"#
+        r#"{{"model":"m","stream":true,"tools":[{F},{{"type":"mcp"}},{tool}],"functions":[{{"name":"g","parameters":{{"properties":{{}}}}}}]}}"#
     );
     let allowing = Policy { allowed: &["openrouter:advisor"], ..STRICT };
     let facts = asked(&body, &allowing).unwrap().facts;
@@ -227,12 +227,14 @@ fn a_request_says_what_it_is() {
 }
 
 #[test]
-fn whether_files_may_be_changed_is_told_by_the_names_of_tools() {
+fn whether_files_may_be_changed_is_told_by_the_tools() {
+    const NONE: &str = r#""parameters":{"properties":{}}"#;
     for (name, writes) in
         [("Write", true), ("apply_patch", true), ("exec", true), ("get_weather", false), ("Bash", false)]
     {
-        let tools = format!(r#"{{"tools":[{F},{{"type":"function","function":{{"name":"{name}"}}}}]}}"#);
-        let functions = format!(r#"{{"functions":[{{"name":"{name}"}}]}}"#);
+        let tools =
+            format!(r#"{{"tools":[{F},{{"type":"function","function":{{"name":"{name}",{NONE}}}}}]}}"#);
+        let functions = format!(r#"{{"functions":[{{"name":"{name}",{NONE}}}]}}"#);
         for body in [tools, functions] {
             assert_eq!(asked(&body, &STRICT).unwrap().facts.writes, writes, "{body}");
         }

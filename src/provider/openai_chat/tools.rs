@@ -2,7 +2,7 @@
 
 use crate::call::Denial;
 use crate::provider::compatible::is_other_case;
-use crate::provider::request::{Draft, definition, may_write};
+use crate::provider::request::{Draft, definition, hosted, may_write};
 use crate::wire::json::{Kind, Value};
 
 /// The types of tools that the client runs; the provider runs every other, and whatever is not known yet.
@@ -37,7 +37,7 @@ pub(super) fn read(draft: &mut Draft<'_>) -> Result<(), Denial> {
         }
     }
     functions(draft)?;
-    draft.facts.writes = draft.facts.tools.iter().any(|tool| may_write(&tool.name));
+    draft.facts.writes = draft.facts.tools.iter().any(may_write);
     Ok(())
 }
 
@@ -46,12 +46,14 @@ fn strip<'d>(draft: &mut Draft<'d>, list: Value<'d>) -> Result<Tools, Denial> {
     let (mut tools, mut stripped) = (Tools::default(), Vec::new());
     for item in items {
         let entry = read_entry(draft, item)?;
-        if !CLIENT.contains(&entry.kind.as_str()) && draft.strips(&entry.kind)? {
+        let is_hosted = !CLIENT.contains(&entry.kind.as_str());
+        if is_hosted && draft.strips(&entry.kind)? {
             tools.removed.push(entry);
             stripped.push(item);
             continue;
         }
-        draft.facts.tools.push(definition(entry.name.as_deref().unwrap_or(&entry.kind), item));
+        let describe = if is_hosted { hosted } else { definition };
+        draft.facts.tools.push(describe(entry.name.as_deref().unwrap_or(&entry.kind), item));
         draft.facts.models.extend(asked_by(draft, item)?);
         tools.kept.push(entry);
     }

@@ -7,7 +7,7 @@ use crate::call::{
 };
 use crate::wire::json::{Document, EditError, Edits, Value};
 
-pub(in crate::provider) use tool::{definition, may_write};
+pub(in crate::provider) use tool::{definition, hosted, may_write};
 
 /// How many hosted tools one request may ask for: each is asked about, and recorded.
 const MOST_HOSTED: usize = 4096;

@@ -78,7 +78,7 @@ fn tool(name: &str) -> Tool<'_> {
         Some((namespace, name)) => (Some(namespace), name),
         None => (None, name),
     };
-    Tool { name, namespace, kinds: kinds(name) }
+    Tool { namespace, kinds: kinds(name), ..Tool::named(name) }
 }
 
 fn complete(policy: &Policy, name: &str, input: &Value) -> Verdict {

@@ -121,3 +121,101 @@ fn a_name_beyond_the_bound_is_denied_unread() {
     expect(&policy, &format!("{long} = stops Deny postern/builtin/bound !"));
     assert!(matches!(policy.start(&tool(&long[1..])), Start::Allow(_)));
 }
+
+#[test]
+fn a_denial_covers_every_spelling_of_a_servers_tool() {
+    let policy = rules(&[
+        "{name: one, tools: [mcp__git-hub__create.issue], action: Deny}",
+        "{name: all, tools: ['mcp__shell__*'], action: Deny}",
+        "{name: any, tools: ['mcp__*__wipe'], action: Deny}",
+        "{name: own, tools: [web-search], action: Deny}",
+    ]);
+    expect(
+        &policy,
+        "
+        mcp__git-hub__create.issue = stops Deny agents/p/one !
+        mcp__git_hub__create_issue = stops Deny agents/p/one !
+        mcp_git-hub_create.issue = stops Deny agents/p/one !
+        git-hub__create.issue = stops Deny agents/p/one !
+        git_hub_create_issue = stops Deny agents/p/one !
+        git-hub-create.issue = stops Deny agents/p/one !
+        git-hub.create.issue = stops Deny agents/p/one !
+        git-hub/create.issue = stops Deny agents/p/one !
+        mcp__git-hub/create_issue = stops Deny agents/p/one !
+        functions.mcp__git_hub__create_issue:3 = stops Deny agents/p/one !
+        create_issue = starts Allow
+        mcp__git_hub__create_issues = starts Allow
+        mcp__shell__run = stops Deny agents/p/all !
+        mcp_shell_run = stops Deny agents/p/all !
+        shell-run = stops Deny agents/p/all !
+        shell/run = stops Deny agents/p/all !
+        mcp__shell/run = stops Deny agents/p/all !
+        shellx_run = starts Allow
+        disk_wipe = stops Deny agents/p/any !
+        mcp_disk_wipe = stops Deny agents/p/any !
+        disk/wipe = stops Deny agents/p/any !
+        wipe = starts Allow
+        web_search = stops Deny agents/p/own !
+        tools.web_search = stops Deny agents/p/own !
+        websearch = starts Allow
+        ",
+    );
+}
+
+#[test]
+fn a_wildcard_over_all_servers_is_about_names_that_say_so() {
+    let policy = rules(&["{name: r, tools: ['mcp__*', '*__*'], action: Deny}"]);
+    expect(
+        &policy,
+        "
+        mcp__x__y = stops Deny agents/p/r !
+        mcp_x_y = stops Deny agents/p/r !
+        mcp__x/y = stops Deny agents/p/r !
+        x__y = stops Deny agents/p/r !
+        read_file = starts Allow
+        Bash = starts Allow
+        ",
+    );
+}
+
+#[test]
+fn what_models_write_around_a_name_hides_nothing_and_allows_nothing() {
+    let deny = rules(&["{name: r, tools: [Bash, functions.rm], action: Deny}"]);
+    for name in [
+        "functions.Bash",
+        "functions.bash:0",
+        "tools.Bash",
+        "default_api:Bash",
+        "default_api.Bash",
+        "repo_browser.bash",
+        "functions.tools.Bash",
+        "Bash<|channel|>commentary",
+        "<|constrain|>Bash",
+        "functions/Bash",
+        "rm",
+        "functions/rm",
+    ] {
+        assert!(matches!(deny.start(&tool(&name.replace('/', "."))), Start::Deny(_)), "{name:?}");
+    }
+    let closed = super::policy(&[super::namespaced(
+        "p",
+        "toolDefault: Deny
+         tools: [{name: r, tools: [Bash, shell.Bash, S_T], action: Allow}]",
+    )]);
+    expect(
+        &closed,
+        "
+        Bash = starts Allow agents/p/r
+        functions/Bash = starts Allow agents/p/r
+        shell/Bash = starts Allow agents/p/r
+        functions.Bash = stops Deny agents/p/toolDefault !
+        Bash:0 = stops Deny agents/p/toolDefault !
+        other/Bash = stops Deny agents/p/toolDefault !
+        mcp__other/Bash = stops Deny agents/p/toolDefault !
+        mcp__shell__Bash = stops Deny agents/p/toolDefault !
+        mcp__S__T = stops Deny agents/p/toolDefault !
+        S-T = stops Deny agents/p/toolDefault !
+        S/T = stops Deny agents/p/toolDefault !
+        ",
+    );
+}

@@ -49,7 +49,7 @@ fn slow(rules: &[Rule], closed: bool, name: &str, command: &str) -> &'static str
 /// What is explained of a call agrees with what is decided about it.
 fn explained(policy: &Policy, name: &str, command: &str, verdict: &Verdict) -> Result<(), TestCaseError> {
     let input = serde_json::json!({ "command": command });
-    let tool = Tool { name, namespace: None, kinds: &[] };
+    let tool = Tool::named(name);
     let explanation = policy.explain_call(&ToolCall { tool, input: Input::Json(&input), facts: None });
     prop_assert_eq!(explanation.decision.verdict, verdict.decision.verdict.as_str());
     prop_assert_eq!(&explanation.decision.rule, &verdict.decision.rule.as_ref().map(ToString::to_string));

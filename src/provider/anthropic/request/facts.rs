@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::offer::{Offer, Tool};
 use super::{Door, catalogue};
 use crate::call::Denial;
-use crate::provider::request::{Draft, definition, may_write};
+use crate::provider::request::{Draft, definition, hosted, may_write};
 use crate::wire::json::{Document, Limits, Value};
 
 /// The longest label of a session, in characters.
@@ -41,9 +41,10 @@ pub(super) fn tools<'d>(draft: &mut Draft<'d>, offer: &Offer<'d>, elsewhere: boo
             let model = draft.get(tool.value, "model")?.and_then(Value::text).map(Cow::into_owned);
             draft.facts.models.extend(model);
         }
-        tools.push(definition(name(tool), tool.value));
+        let describe = if catalogue::is_client(&tool.kind) { definition } else { hosted };
+        tools.push(describe(name(tool), tool.value));
     }
-    draft.facts.writes = elsewhere || offer.kept().any(|tool| may_write(name(tool)));
+    draft.facts.writes = elsewhere || tools.iter().any(may_write);
     draft.facts.tools = tools;
     let mut seen = std::collections::HashSet::new();
     draft.facts.models.retain(|model| seen.insert(model.clone()));

@@ -302,8 +302,8 @@ fn a_request_says_what_it_is() {
     assert_eq!(facts.session, None);
     let nothing = drafted(GENERATE, "{}", &STRIP).unwrap().facts;
     assert!(nothing.tools.is_empty() && !nothing.writes);
-    let harmless = format!(r#"{{"tools":[{DECLARED},{{"computerUse":{{}}}}]}}"#);
-    assert!(!drafted(GENERATE, &harmless, &STRIP).unwrap().facts.writes);
+    let harmless = r#"{"tools":[{"functionDeclarations":[{"name":"run","parameters":{"properties":{}}}]},{"computerUse":{}}]}"#;
+    assert!(!drafted(GENERATE, harmless, &STRIP).unwrap().facts.writes);
     let wrapping = r#"{"tools":[{"functionDeclarations":[{"name":"batch"}]}]}"#;
     assert!(drafted(GENERATE, wrapping, &STRIP).unwrap().facts.writes, "other calls may stand in its input");
     assert!(drafted(GENERATE, r#"{"cachedContent":"x"}"#, &ALLOW).unwrap().facts.writes);

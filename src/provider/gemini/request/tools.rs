@@ -42,7 +42,7 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, message: &Fields<'d>) -> Result<Of
         repeated(tools).map(|object| element(draft, object, &mut offered)).collect();
     let elements = elements?;
     offered.stripped = elements.iter().any(|element| !element.cuts.is_empty());
-    draft.facts.writes |= offered.declared.iter().any(|tool| may_write(&tool.name));
+    draft.facts.writes |= offered.declared.iter().any(may_write);
     if offered.stripped {
         cut(draft, tools, &elements)?;
     }

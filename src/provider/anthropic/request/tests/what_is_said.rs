@@ -40,7 +40,14 @@ fn a_request_says_whether_files_may_be_written() {
     assert!(writes(r#"{"name":"Read"},{"name":"Write"}"#));
     assert!(writes(r#"{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}"#));
     assert!(writes(r#"{"name":"Read"},{"name":"batch"}"#), "other calls may stand in its input");
-    assert!(!writes(r#"{"name":"Read"},{"name":"mine"}"#));
+    let mine = |properties: &str| {
+        let schema = format!(r#"{{"type":"object","properties":{{{properties}}}}}"#);
+        writes(&format!(r#"{{"name":"Read"}},{{"name":"mine","input_schema":{schema}}}"#))
+    };
+    assert!(!mine(""));
+    assert!(!mine(r#""file_path":{"type":"string"}"#));
+    assert!(mine(r#""file_path":{"type":"string"},"content":{"type":"string"}"#));
+    assert!(writes(r#"{"name":"Read"},{"name":"mine"}"#), "nothing is said of what it takes");
     assert!(!writes(r#"{"type":"web_search_20250305","name":"Write"}"#), "it is taken out");
 }
 

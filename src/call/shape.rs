@@ -1,0 +1,49 @@
+//! What the parameters of a tool say of what it does, for tools that nobody knows (plain data).
+
+/// The parameters by which the kinds of a tool are inferred.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Commands that it runs.
+    pub commands: Vec<Place>,
+    /// Files that it reads or writes.
+    pub paths: Vec<Place>,
+    /// The same, where their values look like paths of this machine.
+    pub bare_paths: Vec<Place>,
+    /// What it fetches.
+    pub urls: Vec<Place>,
+    /// Whether it writes the files that it names.
+    pub writes: bool,
+    /// Whether any parameter names a file of this machine, by whatever word.
+    pub names_files: bool,
+    /// Whether its parameters are not said, so that the input of a call decides.
+    pub is_open: bool,
+}
+
+/// The keys on the way to a parameter, folded to letters and digits; `*` is every element of an array.
+pub type Place = Vec<String>;
+
+impl Shape {
+    /// A tool of which nothing is said.
+    pub fn open() -> Self {
+        Self { is_open: true, ..Self::default() }
+    }
+
+    /// Whether calls of it may change files.
+    pub fn may_write(&self) -> bool {
+        self.is_open || (self.writes && !(self.paths.is_empty() && self.bare_paths.is_empty()))
+    }
+
+    /// One tool of two definitions: it may be either.
+    #[must_use]
+    pub fn or(mut self, other: &Self) -> Self {
+        let Self { commands, paths, bare_paths, urls, writes, names_files, is_open } = other;
+        self.commands.extend_from_slice(commands);
+        self.paths.extend_from_slice(paths);
+        self.bare_paths.extend_from_slice(bare_paths);
+        self.urls.extend_from_slice(urls);
+        self.writes |= writes;
+        self.names_files |= names_files;
+        self.is_open |= is_open;
+        self
+    }
+}

@@ -1,0 +1,351 @@
+//! Infers what a tool does that the catalogue does not know: from the parameters of its definition, else of its input.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::schema::Schema;
+use super::{reading, shell};
+use crate::call::{Facts, Kind, Shape};
+use crate::fold::fold;
+use crate::wire::json;
+
+/// Parameters are compared by these forms: folded, letters and digits alone (`filePath`, `file_path`, `FILE-PATH`).
+const COMMANDS: &[&str] = &["command", "cmd", "commands", "shell", "bash", "powershell", "argv"];
+
+/// What is run where the tool's name says that it runs something.
+const CODE: &[&str] = &["code", "script", "program"];
+
+const PATHS: &[&str] =
+    &["filepath", "filepaths", "filename", "file", "absolutepath", "localpath", "notebookpath", "targetfile"];
+
+/// Words that are paths of this machine only where their values begin like one.
+const BARE_PATHS: &[&str] = &["path", "paths", "directory"];
+
+const CONTENT: &[&str] =
+    &["content", "contents", "text", "filetext", "newstring", "newstr", "patch", "diff", "data"];
+
+const URLS: &[&str] = &["url", "uri", "href", "urls", "uris"];
+
+/// What stands beside the path of a file that is elsewhere.
+const REMOTE: &[&str] = &["owner", "repo", "project", "bucket"];
+
+/// The same, in definitions alone: GitLab's server has `project_id` beside `file_path`. A call cannot add to those.
+const REMOTE_DEFINED: &[&str] =
+    &["projectid", "repository", "repositoryid", "repoid", "bucketname", "drive", "driveid"];
+
+/// Words in the name of a parameter that names a file of this machine.
+const OF_FILES: &[&str] = &[
+    "path",
+    "file",
+    "dir",
+    "source",
+    "destination",
+    "src",
+    "dst",
+    "patch",
+    "diff",
+    "notebook",
+    "input",
+    "from",
+];
+
+/// Verbs in names of tools. A verb may have an object behind it (`runcode`).
+const RUNNING: &[&str] =
+    &["run", "exec", "execute", "eval", "evaluate", "interpret", "launch", "spawn", "repl"];
+const WRITING: &[&str] = &[
+    "write",
+    "create",
+    "edit",
+    "update",
+    "modify",
+    "replace",
+    "insert",
+    "append",
+    "delete",
+    "remove",
+    "rename",
+    "move",
+    "copy",
+    "save",
+    "patch",
+    "apply",
+    "overwrite",
+    "put",
+    "touch",
+    "mkdir",
+    "make",
+    "generate",
+    "export",
+    "download",
+    "screenshot",
+    "snapshot",
+    "record",
+    "dump",
+    "unlink",
+    "rm",
+    "mv",
+    "cp",
+];
+const FETCHING: &[&str] = &["fetch", "get", "download", "open", "browse", "navigate"];
+
+/// What may stand behind a verb in one word with it.
+const BEHIND: &[&str] = &[
+    "", "s", "d", "ed", "ing", "file", "files", "code", "script", "command", "python", "js", "url", "urls",
+    "page",
+];
+
+/// The most places of one sort that are remembered of a tool.
+const MOST_PLACES: usize = 64;
+
+/// A parameter, as definitions and inputs have it.
+pub(super) struct Parameter {
+    /// In the form in which parameters are compared.
+    pub(super) key: String,
+    pub(super) place: Vec<String>,
+    pub(super) takes: Takes,
+    /// What stands beside it says that its files are elsewhere.
+    pub(super) remote: bool,
+}
+
+/// What stands at a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Takes {
+    /// A number, a switch, or one of a list of words.
+    Nothing,
+    /// An object, or several.
+    Structure,
+    /// A text, or several.
+    Text,
+}
+
+/// What a tool's definition says of it; `definition` is all that a request says of the tool.
+pub(super) fn of_definition(name: &str, definition: json::Value<'_>) -> Shape {
+    let Some(schema) = Schema::of(definition) else { return Shape::open() };
+    let Some(parameters) = schema.parameters() else { return Shape::open() };
+    shape(name, &parameters, true)
+}
+
+/// What an input says of a tool that has no definition in the request.
+pub(super) fn of_input(name: &str, input: &Value) -> Shape {
+    let mut parameters = Vec::new();
+    walk(input, &[], (false, 0), &mut parameters);
+    shape(name, &parameters, false)
+}
+
+/// How deep parameters may stand in others.
+pub(super) const MOST_DEPTH: usize = 2;
+
+fn walk(value: &Value, place: &[String], (remote, depth): (bool, usize), parameters: &mut Vec<Parameter>) {
+    let Value::Object(entries) = value else { return };
+    let keyed: Vec<(String, &Value)> = entries.iter().map(|(key, value)| (form(key), value)).collect();
+    let remote =
+        remote || keyed.iter().any(|(key, value)| is_remote(key, false) && takes(value) == Takes::Text);
+    for (key, value) in keyed {
+        let place = [place, std::slice::from_ref(&key)].concat();
+        if depth < MOST_DEPTH {
+            walk(value, &place, (remote, depth + 1), parameters);
+            let inside = [place.as_slice(), &["*".to_owned()]].concat();
+            let elements = value.as_array().into_iter().flatten();
+            elements.for_each(|element| walk(element, &inside, (remote, depth + 1), parameters));
+        }
+        parameters.push(Parameter { takes: takes(value), key, place, remote });
+    }
+}
+
+fn takes(value: &Value) -> Takes {
+    match value {
+        Value::String(_) => Takes::Text,
+        Value::Array(all) => all.iter().map(takes).max().unwrap_or(Takes::Nothing),
+        Value::Object(_) => Takes::Structure,
+        Value::Null | Value::Bool(_) | Value::Number(_) => Takes::Nothing,
+    }
+}
+
+/// Whether a parameter says that files are elsewhere.
+pub(super) fn is_remote(key: &str, defined: bool) -> bool {
+    REMOTE.contains(&key) || (defined && REMOTE_DEFINED.contains(&key))
+}
+
+/// The form in which parameters are compared.
+pub(super) fn form(key: &str) -> String {
+    fold(key).chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// `defined`: the parameters are those of a definition. There `owner` and its like say of every path that it is elsewhere;
+/// in a call, which a model writes, of bare ones alone.
+fn shape(name: &str, parameters: &[Parameter], defined: bool) -> Shape {
+    let verbs = words(name);
+    let does = |all: &[&str]| verbs.iter().any(|word| is_verb(word, all));
+    let (runs, fetches) = (does(RUNNING), does(FETCHING));
+    let mut shape = Shape { writes: does(WRITING), ..Shape::default() };
+    for Parameter { key, place, takes, remote } in parameters {
+        let key = key.as_str();
+        shape.writes |= CONTENT.contains(&key) && *takes != Takes::Nothing;
+        shape.names_files |= !remote && OF_FILES.iter().any(|word| key.contains(word));
+        if *takes != Takes::Text {
+            continue;
+        }
+        if COMMANDS.contains(&key) || (runs && CODE.contains(&key)) {
+            add(&mut shape.commands, place);
+        } else if PATHS.contains(&key) && !(*remote && defined) {
+            add(&mut shape.paths, place);
+        } else if BARE_PATHS.contains(&key) && !(*remote && defined) {
+            add(&mut shape.bare_paths, place);
+        } else if fetches && URLS.contains(&key) {
+            add(&mut shape.urls, place);
+        }
+    }
+    shape
+}
+
+fn add(places: &mut Vec<Vec<String>>, place: &[String]) {
+    if places.len() < MOST_PLACES && !places.iter().any(|known| known == place) {
+        places.push(place.to_vec());
+    }
+}
+
+/// The words of a tool's name, folded, without those of its server: `mcp__x__runCode` has `run` and `code`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in name.rsplit("__").next().unwrap_or(name).chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.push(c);
+        }
+        before = c;
+    }
+    words.iter().map(|word| fold(word)).filter(|word| !word.is_empty()).collect()
+}
+
+fn is_verb(word: &str, verbs: &[&str]) -> bool {
+    verbs.iter().any(|verb| word.strip_prefix(verb).is_some_and(|rest| BEHIND.contains(&rest)))
+}
+
+/// The kinds that the definition of a tool makes it, and whether it is each of them for certain.
+pub(super) fn kinds(shape: &Shape) -> (&'static [Kind], bool) {
+    if shape.is_open {
+        return (SETS[15], false);
+    }
+    let bare = shape.paths.is_empty() && !shape.bare_paths.is_empty();
+    let touches = bare || !shape.paths.is_empty();
+    (set(!shape.commands.is_empty(), touches.then_some(shape.writes), !shape.urls.is_empty()), !bare)
+}
+
+/// What a call does, once for each kind that it is. Its parameters are those by which the kind is inferred.
+pub(super) fn read<'a>(shape: &Shape, input: &'a Value) -> Vec<Facts<'a>> {
+    let mut facts = Vec::new();
+    if !shape.commands.is_empty() {
+        let commands = gather(&shape.commands, input).into_iter().flat_map(commands).collect();
+        facts.push(Facts { commands, ..Facts::new(Kind::Shell) });
+    }
+    let bare: Vec<Cow<'a, str>> = gather(&shape.bare_paths, input).into_iter().flat_map(texts).collect();
+    let bare = bare.into_iter().filter(|path| is_local(path));
+    let mut paths: Vec<Cow<'a, str>> = gather(&shape.paths, input).into_iter().flat_map(texts).collect();
+    paths.extend(bare);
+    if !shape.paths.is_empty() || !paths.is_empty() {
+        let kind = if shape.writes { Kind::Write } else { Kind::Read };
+        facts.push(Facts { paths, ..Facts::new(kind) });
+    }
+    if !shape.urls.is_empty() {
+        let urls = gather(&shape.urls, input).into_iter().flat_map(texts).collect();
+        facts.push(Facts { urls, ..Facts::new(Kind::Fetch) });
+    }
+    facts
+}
+
+/// The kinds of what a call does.
+pub(super) fn kinds_of(facts: &[Facts<'_>]) -> &'static [Kind] {
+    let has = |kind| facts.iter().any(|facts| facts.kind == kind);
+    let touches = (has(Kind::Write) || has(Kind::Read)).then_some(has(Kind::Write));
+    set(has(Kind::Shell), touches, has(Kind::Fetch))
+}
+
+/// Every set of kinds, by the bits of Shell, Read, Write and Fetch.
+const SETS: [&[Kind]; 16] = {
+    use Kind::{Fetch, Read, Shell, Write};
+    [
+        &[],
+        &[Shell],
+        &[Read],
+        &[Shell, Read],
+        &[Write],
+        &[Shell, Write],
+        &[Read, Write],
+        &[Shell, Read, Write],
+        &[Fetch],
+        &[Shell, Fetch],
+        &[Read, Fetch],
+        &[Shell, Read, Fetch],
+        &[Write, Fetch],
+        &[Shell, Write, Fetch],
+        &[Read, Write, Fetch],
+        &[Shell, Read, Write, Fetch],
+    ]
+};
+
+/// A set of kinds; `touches`: whether files are written, where any are touched.
+fn set(runs: bool, touches: Option<bool>, fetches: bool) -> &'static [Kind] {
+    let files = match touches {
+        None => 0,
+        Some(false) => 2,
+        Some(true) => 4,
+    };
+    SETS[usize::from(runs) + files + 8 * usize::from(fetches)]
+}
+
+/// Whether a value is a path of this machine.
+fn is_local(path: &str) -> bool {
+    let drive = |path: &str| {
+        let mut chars = path.chars();
+        chars.next().is_some_and(|letter| letter.is_ascii_alphabetic()) && chars.next() == Some(':')
+    };
+    path.starts_with(['/', '~', '.', '\\']) || drive(path)
+}
+
+/// What stands at parameters, however their keys are written.
+fn gather<'a>(places: &[Vec<String>], input: &'a Value) -> Vec<&'a Value> {
+    let mut found = Vec::new();
+    places.iter().for_each(|place| at(place, input, &mut found));
+    found
+}
+
+fn at<'a>(place: &[String], value: &'a Value, found: &mut Vec<&'a Value>) {
+    let Some((key, rest)) = place.split_first() else {
+        found.extend(Some(value).filter(|value| !value.is_null()));
+        return;
+    };
+    match value {
+        Value::Array(all) if key == "*" => all.iter().for_each(|one| at(rest, one, found)),
+        Value::Object(entries) => {
+            let entries = entries.iter().filter(|(own, _)| form(own) == *key);
+            entries.for_each(|(_, value)| at(rest, value, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {}
+    }
+}
+
+/// The commands of a value; what is no command is taken as its JSON.
+fn commands(value: &Value) -> Vec<Cow<'_, str>> {
+    let Value::Array(all) = value else { return texts(value) };
+    match all.iter().map(Value::as_str).collect::<Option<Vec<&str>>>() {
+        // The arguments of one command, or several commands.
+        Some(arguments) => {
+            let line = Cow::Owned(arguments.join(" "));
+            let each = arguments.iter().map(|one| Cow::Borrowed(*one));
+            shell::script(&arguments).map(Cow::Borrowed).into_iter().chain(each).chain([line]).collect()
+        }
+        None => vec![reading::json(value)],
+    }
+}
+
+fn texts(value: &Value) -> Vec<Cow<'_, str>> {
+    match value {
+        Value::String(text) => vec![Cow::Borrowed(text)],
+        Value::Array(all) => all.iter().flat_map(texts).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![reading::json(value)],
+    }
+}

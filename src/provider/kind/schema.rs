@@ -1,0 +1,154 @@
+//! Reads the parameters of a tool out of its definition: JSON Schema, in the places and dialects of providers.
+
+use super::infer::{MOST_DEPTH, Parameter, Takes, form, is_remote};
+use crate::wire::json::{Kind, Value};
+
+/// Where the schema stands in a definition.
+const PLACES: &[&[&str]] = &[
+    // Anthropic Messages
+    &["input_schema"],
+    // OpenAI Chat Completions; Responses, and the functions of the time before tools
+    &["function", "parameters"],
+    &["parameters"],
+    // Gemini
+    &["parametersJsonSchema"],
+    &["parameters_json_schema"],
+    // Bedrock Converse
+    &["toolSpec", "inputSchema", "json"],
+    // MCP, as agents write it into `policy explain`
+    &["inputSchema"],
+];
+
+/// What lists alternatives of a schema.
+const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+
+/// How many schemas may stand in one another by alternatives and references.
+const MOST_STEPS: usize = 8;
+
+/// The schema of a tool's input.
+#[derive(Clone, Copy)]
+pub(super) struct Schema<'d> {
+    root: Value<'d>,
+}
+
+/// Where a walk stands.
+#[derive(Clone, Copy)]
+struct At<'p> {
+    place: &'p [String],
+    remote: bool,
+    depth: usize,
+    steps: usize,
+}
+
+impl<'d> Schema<'d> {
+    /// The schema in a tool's definition; none where there is none that has one reading.
+    pub(super) fn of(definition: Value<'d>) -> Option<Self> {
+        let schema = |place: &&[&str]| definition.at_path(place).ok().flatten();
+        let root = PLACES.iter().find_map(schema).filter(|schema| schema.kind() == Kind::Object)?;
+        Some(Self { root })
+    }
+
+    /// All parameters, those inside others too; none where the schema does not say what they are.
+    pub(super) fn parameters(self) -> Option<Vec<Parameter>> {
+        let mut found = Vec::new();
+        let at = At { place: &[], remote: false, depth: 0, steps: 0 };
+        let said = self.object(self.root, at, &mut found);
+        said.then_some(found)
+    }
+
+    /// Gathers the properties of an object. Answers whether they are said.
+    fn object(self, schema: Value<'d>, at: At<'_>, found: &mut Vec<Parameter>) -> bool {
+        if at.steps > MOST_STEPS {
+            return false;
+        }
+        let schema = self.resolved(schema);
+        let mut said = false;
+        for alternative in alternatives(schema) {
+            said |= self.object(alternative, At { steps: at.steps + 1, ..at }, found);
+        }
+        let Some(properties) = entry(schema, "properties").and_then(Value::entries) else { return said };
+        let keyed: Vec<(String, Value<'d>)> = properties
+            .map(|property| (property.key.text().map(|key| form(&key)).unwrap_or_default(), property.value))
+            .collect();
+        let open = keyed.is_empty() && entry(schema, "additionalProperties").is_some_and(allows_more);
+        let is_elsewhere = |(key, _): &(String, Value<'d>)| is_remote(key, true);
+        let remote = at.remote || keyed.iter().any(is_elsewhere);
+        for (key, schema) in keyed {
+            let place = [at.place, std::slice::from_ref(&key)].concat();
+            let schema = self.resolved(schema);
+            if at.depth < MOST_DEPTH {
+                let inside = At { place: &place, remote, depth: at.depth + 1, steps: at.steps + 1 };
+                self.object(schema, inside, found);
+                if let Some(items) = entry(schema, "items") {
+                    let place = [place.as_slice(), &["*".to_owned()]].concat();
+                    self.object(items, At { place: &place, ..inside }, found);
+                }
+            }
+            found.push(Parameter { takes: self.takes(schema, 0), key, place, remote });
+        }
+        said || !open
+    }
+
+    /// What stands at a parameter.
+    fn takes(self, schema: Value<'d>, steps: usize) -> Takes {
+        let schema = self.resolved(schema);
+        // An enumeration infers nothing.
+        if steps > MOST_STEPS || entry(schema, "enum").is_some() || entry(schema, "const").is_some() {
+            return Takes::Nothing;
+        }
+        let items = || entry(schema, "items").map_or(Takes::Text, |items| self.takes(items, steps + 1));
+        let types = types(schema);
+        if let Some(most) = alternatives(schema).map(|one| self.takes(one, steps + 1)).max() {
+            return most;
+        }
+        let each = types.iter().map(|kind| match kind.as_str() {
+            "string" => Takes::Text,
+            "array" => items(),
+            "object" => Takes::Structure,
+            _ => Takes::Nothing,
+        });
+        match each.max() {
+            Some(most) => most,
+            None if entry(schema, "properties").is_some() => Takes::Structure,
+            // Nothing is said: it may be a text.
+            None => items(),
+        }
+    }
+
+    /// What a reference inside the schema stands for.
+    fn resolved(self, schema: Value<'d>) -> Value<'d> {
+        let mut schema = schema;
+        for _ in 0..MOST_STEPS {
+            let Some(reference) = entry(schema, "$ref").and_then(Value::text) else { return schema };
+            let Some(path) = reference.strip_prefix("#/") else { return schema };
+            let path: Vec<&str> = path.split('/').collect();
+            let Some(next) = self.root.at_path(&path).ok().flatten() else { return schema };
+            schema = next;
+        }
+        schema
+    }
+}
+
+/// An object's entry, where it stands there once.
+fn entry<'d>(object: Value<'d>, key: &str) -> Option<Value<'d>> {
+    object.get(key).ok().flatten().filter(|value| !value.is_null())
+}
+
+fn alternatives<'d>(schema: Value<'d>) -> impl Iterator<Item = Value<'d>> {
+    let lists = ALTERNATIVES.iter().filter_map(move |key| entry(schema, key).and_then(Value::items));
+    lists.flatten()
+}
+
+/// The types of a schema, in lower case: Gemini writes `STRING`.
+fn types(schema: Value<'_>) -> Vec<String> {
+    let Some(written) = entry(schema, "type") else { return Vec::new() };
+    let text = |value: Value<'_>| value.text().map(|text| text.to_ascii_lowercase());
+    match written.items() {
+        Some(all) => all.filter_map(text).collect(),
+        None => text(written).into_iter().collect(),
+    }
+}
+
+fn allows_more(schema: Value<'_>) -> bool {
+    schema.as_bool() != Some(false)
+}
