@@ -60,12 +60,14 @@ pub struct Facts<'a> {
     /// The files that are read or written, every one of them, as the input names them.
     pub paths: Vec<Cow<'a, str>>,
     pub urls: Vec<Cow<'a, str>>,
+    /// Whether one of the paths is moved or copied to another: a whole directory may come with it.
+    pub moves: bool,
 }
 
 impl Facts<'_> {
     /// A call of this kind, of which nothing else is known.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new() }
+        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new(), moves: false }
     }
 }
 

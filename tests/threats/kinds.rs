@@ -106,12 +106,13 @@ fn only_a_rule_that_names_the_file_opens_it() {
         "{name: r, tools: [Write], action: Allow}",
         "{name: r, kind: Write, action: Allow}",
         "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/v]}}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/w]}}",
     ] {
         model.gateway.reload_policy(&policy(&format!("tools: [{rule}]")), "success");
         assert!(ask(&model, &Anthropic, &write).text().contains(CONTROL), "{rule}");
     }
     for rule in [
-        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/w]}}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: In, values: [/x, /w/.mcp.json]}}",
         "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Equals, values: [/w/.mcp.json]}}",
     ] {
         model.gateway.reload_policy(&policy(&format!("tools: [{rule}]")), "success");

@@ -5,6 +5,7 @@ mod bodies;
 mod bounds;
 mod calls;
 mod control;
+mod control_files;
 mod credentials;
 mod doors;
 mod endpoints;

@@ -4,6 +4,7 @@
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
 
 mod control_files;
+mod control_list;
 mod explain;
 mod names;
 mod rule;
@@ -20,6 +21,7 @@ use super::document::tool::Action;
 use super::outcome::Outcome;
 use super::ruling::Ruling;
 
+pub(super) use control_files::is_place;
 pub(super) use names::{Name, Pattern};
 use rule::{Met, visible};
 pub(super) use rule::{Rule, Rules};
@@ -140,10 +142,9 @@ impl Policy {
             return Outcome::Denied(met.rule.ruling());
         }
         let mut allowing = visible(met, sight, Action::Allow).filter(|met| holds(met, call));
-        if let Some(file) = control_files::written(call)
-            && !allowing.clone().any(|met| names_files(met, call))
-        {
-            return Outcome::Denied(control_files::ruling(file));
+        let lifted = |path: &str| allowing.clone().any(|met| names_file(met, call, path));
+        if let Some(finding) = control_files::finding(call, lifted) {
+            return Outcome::Denied(control_files::ruling(finding));
         }
         match allowing.next() {
             Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
@@ -180,9 +181,9 @@ fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
     })
 }
 
-/// Whether a rule that allows the call does so by its files.
-fn names_files(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
-    met.rule.condition.as_ref().is_some_and(|condition| condition.names_files(&subject(met, call)))
+/// Whether a rule that allows the call names this file of it.
+fn names_file(met: &Met<'_>, call: &ToolCall<'_>, path: &str) -> bool {
+    met.rule.condition.as_ref().is_some_and(|condition| condition.names_file(&subject(met, call), path))
 }
 
 /// A call as a rule's condition sees it.

@@ -4,11 +4,13 @@
 //! something else than the catalogue says has its kinds all the same, so that a rule about a kind errs towards denial.
 
 mod catalogue;
+mod glob;
 mod patch;
 mod reading;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod unified;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
