@@ -82,6 +82,17 @@ pub trait Judge: Send + Sync {
 
     /// Phase two: the call as a whole. It says the same as phase one where that decided.
     fn complete(&self, call: &ToolCall<'_>) -> Verdict;
+
+    /// A call whose input nobody can know before it runs: it is denied where its input could make a difference.
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        match self.start(tool) {
+            Start::Allow(verdict) | Start::Deny(verdict) => verdict,
+            Start::Observe => Verdict::allowed(),
+            Start::NeedsInput => {
+                Verdict::builtin("unparseable", "Only running the script would tell the input")
+            }
+        }
+    }
 }
 
 /// What the start of a call decides.

@@ -24,6 +24,7 @@ mod phases;
 mod replay;
 mod requests;
 mod resolver;
+mod scripts;
 mod signatures;
 mod sockets;
 mod state;

@@ -11,7 +11,7 @@ mod rule;
 
 use std::slice;
 
-use crate::call::{Advice, Inputs, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
+use crate::call::{Advice, Input, Inputs, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
 use crate::event;
 
 use super::compile::{Mode, Policy};
@@ -88,6 +88,19 @@ impl Judge for Policy {
         };
         verdict(judgement, advice, || audits(&met, Some(call)))
     }
+
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        if let Some(refused) = self.refused(tool) {
+            return refused;
+        }
+        let met = self.tools.meet(tool);
+        let judgement = self.weigh(|sight| self.unknown_outcome(tool, &met, sight));
+        let advice = match self.prospect(tool, &met, self.sight()) {
+            Prospect::Settled(Outcome::Denied(_)) => Advice::NotAvailable,
+            Prospect::Settled(Outcome::Allowed(_)) | Prospect::Open => Advice::NotThisUse,
+        };
+        verdict(judgement, advice, || audits(&met, None))
+    }
 }
 
 impl Policy {
@@ -151,6 +164,34 @@ impl Policy {
             None => self.settings.tool_default.at(sight).clone(),
         }
     }
+
+    /// What the rules say of a call whose input nobody knows: one that asks for it denies.
+    fn unknown_outcome(&self, tool: &Tool<'_>, met: &[Met<'_>], sight: Sight) -> Outcome {
+        if let Prospect::Settled(outcome) = self.prospect(tool, met, sight) {
+            return outcome;
+        }
+        if let Some(met) = visible(met, sight, Action::Deny).next() {
+            return Outcome::Denied(unasked(met));
+        }
+        let call = ToolCall { tool: *tool, input: Input::Text(""), facts: None };
+        if let Some(finding) = control_files::finding(&call, |_| false) {
+            return Outcome::Denied(control_files::ruling(finding));
+        }
+        match visible(met, sight, Action::Allow).find(|met| met.is_unconditional()) {
+            Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
+            None => self.settings.tool_default.at(sight).clone(),
+        }
+    }
+}
+
+/// The denial of a call whose input a rule asks for, and nobody knows.
+fn unasked(met: &Met<'_>) -> Ruling {
+    let ruling = met.rule.ruling();
+    let reason = format!(
+        "Rule {} asks what the tool is called with, and only running the script would tell",
+        ruling.rule
+    );
+    Ruling { enforcement: ruling.enforcement, ..Ruling::builtin("unparseable", reason) }
 }
 
 fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<event::Decision>) -> Verdict {

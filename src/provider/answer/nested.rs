@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::script;
+use super::script::{self, Script};
 use crate::call::Input;
 
 /// Names of tools whose input is a list of calls: `{"tool_uses": [{"recipient_name", "parameters"}]}`, and
@@ -17,8 +17,12 @@ pub(super) enum Nested {
     /// It is no wrapper.
     None,
     Calls(Vec<Inner>),
+    /// It is a script.
+    Script(Script),
     /// It calls tools, and nobody can say which.
     Unknown(&'static str),
+    /// It is a script of which nobody can say what is code in it.
+    Unread(&'static str),
 }
 
 /// A call inside another.
@@ -26,17 +30,6 @@ pub(super) struct Inner {
     pub(super) name: String,
     /// A string is the input of a custom tool.
     pub(super) input: Value,
-}
-
-impl Inner {
-    pub(super) fn input(&self) -> Input<'_> {
-        self.input.as_str().map_or(Input::Json(&self.input), Input::Text)
-    }
-
-    /// Its input as text.
-    pub(super) fn text(&self) -> String {
-        self.input.as_str().map_or_else(|| self.input.to_string(), str::to_owned)
-    }
 }
 
 /// Whether a call of this name may have others in it, so that its name alone does not decide.
@@ -47,13 +40,7 @@ pub(in crate::provider) fn wraps(name: &str) -> bool {
 /// The calls inside a call.
 pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
     match input {
-        Input::Text(text) if name == SCRIPT => match script::calls(text) {
-            Some(calls) => {
-                let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
-                Nested::Calls(inner.collect())
-            }
-            None => Nested::Unknown("The script does more than call tools with literal inputs"),
-        },
+        Input::Text(text) if name == SCRIPT => script::read(text).map_or_else(Nested::Unread, Nested::Script),
         Input::Json(json) if WRAPPERS.contains(&name) => wrapped(json),
         Input::Text(_) | Input::Json(_) => Nested::None,
     }
