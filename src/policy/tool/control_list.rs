@@ -1,8 +1,10 @@
 //! The files that agents, shells, editors and build tools run by themselves, as data.
 
-/// The files, wherever they stand; a `/` at the end means a directory and all below it.
+/// The files, wherever they stand; a `/` at the end means a directory and all below it. A comment names the source of
+/// the entries below it.
 pub(super) const CONTROL_FILES: &[&str] = &[
-    // Agents: settings, hooks, servers and plugins that they start.
+    // Settings, hooks, servers, plugins, commands and rules that agents start with.
+    // Claude Code: code.claude.com/docs/en/claude-directory; scheduled tasks as the package 2.1 writes them.
     ".claude.json",
     ".claude/settings*.json",
     ".claude/hooks/",
@@ -10,42 +12,107 @@ pub(super) const CONTROL_FILES: &[&str] = &[
     ".claude/commands/",
     ".claude/plugins/",
     ".claude/skills/",
+    ".claude/rules/",
+    ".claude/output-styles/",
+    ".claude/scheduled_tasks.json",
     ".claude-plugin/",
     ".mcp.json",
+    "etc/claude-code/",
+    // Codex: github.com/openai/codex docs/config.md; `.agents` is shared by several (agentskills.io).
     ".codex/",
+    "etc/codex/",
     ".agents/",
+    // Gemini CLI: packages/core/src/config/storage.ts.
     ".gemini/",
+    "etc/gemini-cli/",
+    // opencode: opencode.ai/docs/config.
     ".opencode/",
     ".config/opencode/",
     "opencode.json",
     "opencode.jsonc",
+    // Copilot: docs.github.com/copilot/reference/copilot-cli-reference/cli-config-dir-reference, and hooks of repositories.
+    ".copilot/",
+    ".config/github-copilot/",
+    ".github/hooks/",
+    ".github/agents/",
+    ".github/copilot/",
+    // Cursor, Windsurf, Continue, Qwen Code, Kiro, Roo Code, Goose, Aider: their documentation of settings.
     ".cursor/",
-    ".continue/",
     ".windsurf/",
     ".codeium/",
+    ".continue/",
     ".qwen/",
     ".kiro/",
-    ".amp/",
     ".roo/",
+    ".roomodes",
     ".goose/",
     ".config/goose/",
     ".aider.conf.yml",
-    ".github/hooks/",
-    // Git: hooks, and settings that name programs.
+    // Crush: github.com/charmbracelet/crush docs/config; `crushrc` is a script of Bash.
+    ".crush.json",
+    "crush.json",
+    "crushrc",
+    ".crushrc",
+    ".config/crush/",
+    ".local/share/crush/",
+    // Zed: zed.dev/docs/configuring-zed, zed.dev/docs/tasks.
+    ".zed/",
+    ".config/zed/",
+    // Cline: docs.cline.bot/customization/hooks.
+    ".clinerules/",
+    ".cline/",
+    "documents/cline/",
+    // Kilo Code: kilo.ai/docs/features/custom-modes; `.kilo` and `kilo.jsonc` since its CLI is opencode's.
+    ".kilocode/",
+    ".kilocodemodes",
+    ".kilo/",
+    ".config/kilo/",
+    "kilo.json",
+    "kilo.jsonc",
+    // Factory: docs.factory.ai/cli/configuration.
+    ".factory/",
+    // Augment: docs.augmentcode.com/cli/reference.
+    ".augment/",
+    // Amazon Q: docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/qdev-mcp.html.
+    ".amazonq/",
+    ".aws/amazonq/",
+    // Junie: jetbrains.com/help/junie (`.junie/mcp/mcp.json`).
+    ".junie/",
+    // OpenHands: docs.openhands.dev/openhands/usage/customization/repository.
+    ".openhands/",
+    // Amp: ampcode.com/manual (settings, plugins).
+    ".amp/",
+    ".config/amp/",
+    "etc/ampcode/",
+    // Git: hooks, and settings that name programs (git-config(1), githooks(5), gitattributes(5)).
     ".git",
     ".git/config",
     ".git/config.worktree",
     ".git/hooks/",
     ".git/modules/",
+    ".git/worktrees/",
     ".git/info/attributes",
     ".gitconfig",
     ".config/git/",
     "etc/gitconfig",
     ".githooks/",
     ".husky/",
-    // Shells and sessions.
+    // Mercurial: hgrc(5). Managers of hooks: pre-commit.com, lefthook.dev/configuration.
+    ".hg/hgrc",
+    ".hgrc",
+    ".config/hg/",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    "lefthook-local.yml",
+    ".lefthook.yml",
+    ".lefthook.yaml",
+    ".lefthook/",
+    // Shells and sessions: bash(1), zsh(1), fish(1), pam_env(7), systemd.unit(5), the XDG autostart specification.
     ".profile",
     ".bashrc",
+    ".bashrc.d/",
     ".bash_profile",
     ".bash_login",
     ".bash_logout",
@@ -55,6 +122,8 @@ pub(super) const CONTROL_FILES: &[&str] = &[
     ".zprofile",
     ".zlogin",
     ".zlogout",
+    ".zshrc.d/",
+    ".oh-my-zsh/",
     ".kshrc",
     ".mkshrc",
     ".cshrc",
@@ -65,10 +134,15 @@ pub(super) const CONTROL_FILES: &[&str] = &[
     ".envrc",
     ".config/fish/",
     ".config/nushell/",
+    ".config/powershell/",
+    "documents/powershell/",
+    "documents/windowspowershell/",
     ".config/direnv/",
     ".config/environment.d/",
     ".config/autostart/",
     ".config/systemd/",
+    ".local/share/systemd/",
+    ".local/bin/",
     ".pam_environment",
     ".xprofile",
     ".xinitrc",
@@ -89,12 +163,39 @@ pub(super) const CONTROL_FILES: &[&str] = &[
     "etc/systemd/",
     "etc/init.d/",
     "etc/rc.local",
+    "etc/sudoers",
+    "etc/sudoers.d/",
+    // macOS: launchd.plist(5).
+    "library/launchagents/",
+    "library/launchdaemons/",
     ".ssh/",
-    // Editors and multiplexers.
+    ".gnupg/",
+    // Editors and multiplexers. VS Code: code.visualstudio.com/docs/configure/settings, its servers and its forks.
     ".vscode/settings.json",
     ".vscode/tasks.json",
     ".vscode/launch.json",
     ".vscode/mcp.json",
+    ".vscode/extensions/",
+    ".vscode-server/",
+    ".vscode-server-insiders/",
+    ".vscode-remote/",
+    ".vscode-oss/",
+    ".cursor-server/",
+    ".windsurf-server/",
+    ".config/code/user/",
+    ".config/code-insiders/user/",
+    ".config/vscodium/user/",
+    ".config/cursor/user/",
+    ".config/windsurf/user/",
+    "application support/code/user/",
+    "application support/cursor/user/",
+    "application support/windsurf/user/",
+    "appdata/roaming/code/user/",
+    "appdata/roaming/cursor/user/",
+    "appdata/roaming/windsurf/user/",
+    "*.code-workspace",
+    // IDEs of JetBrains: run configurations, external tools, watchers of files.
+    ".idea/",
     ".vimrc",
     ".exrc",
     ".nvimrc",
@@ -107,24 +208,32 @@ pub(super) const CONTROL_FILES: &[&str] = &[
     ".tmux.conf",
     ".config/tmux/",
     ".screenrc",
+    // containers.dev/implementors/spec: commands that are run as a container starts.
     ".devcontainer/",
     ".devcontainer.json",
-    // Build tools and interpreters: start-up files, and settings that name programs.
+    // Build tools and interpreters: start-up files, and settings that name programs, from the manual of each.
     ".cargo/config",
     ".cargo/config.toml",
     ".npmrc",
     ".pnpmfile.cjs",
     ".pnpmfile.mjs",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
     ".yarnrc",
     ".yarnrc.yml",
     ".yarn/plugins/",
     ".yarn/releases/",
+    // bun.sh/docs/runtime/bunfig: `preload`.
+    "bunfig.toml",
+    ".bunfig.toml",
     ".mvn/",
     ".gradle/init.d/",
     ".gradle/init.gradle",
     ".gradle/init.gradle.kts",
     ".gradle/gradle.properties",
     ".bazelrc",
+    // github.com/bazelbuild/bazelisk: `BAZELISK_BASE_URL`, `USE_BAZEL_VERSION`.
+    ".bazeliskrc",
     ".gdbinit",
     ".lldbinit",
     ".pythonrc.py",
@@ -133,11 +242,24 @@ pub(super) const CONTROL_FILES: &[&str] = &[
     "usercustomize.py",
     "site-packages/*.pth",
     "dist-packages/*.pth",
+    ".ipython/",
     ".irbrc",
     ".pryrc",
     ".rprofile",
+    // mise.jdx.dev/configuration: tasks, hooks and `env` with templates that run programs.
+    "mise.toml",
+    "mise.*.toml",
     ".mise.toml",
+    ".mise.*.toml",
+    "mise/config.toml",
+    ".mise/config.toml",
     ".config/mise/",
+    ".config/mise.toml",
+    // Clients that start programs for credentials: `credential_process` (docs.aws.amazon.com/sdkref), `exec`
+    // (kubernetes.io/docs/reference/access-authn-authz/authentication), `credHelpers` (docs.docker.com/reference/cli/docker).
+    ".aws/config",
+    ".kube/config",
+    ".docker/config.json",
 ];
 
 /// Files below a directory of the list that run nothing, and that agents write with their own tools.
