@@ -51,8 +51,23 @@ const CONTENT: &[&str] = &[
     "instruction",
     "instructions",
     "prompt",
+    "displaydescription",
     "reason",
     "message",
+    "old",
+    "new",
+    "before",
+    "after",
+    "body",
+    "line",
+    "lines",
+    "snippet",
+    "value",
+    "needle",
+    "repl",
+    "comment",
+    "summary",
+    "title",
 ];
 
 /// One entry of the list, compiled.

@@ -62,6 +62,7 @@ const GLOBALS: &[&str] = &[
     "eval",
     "Function",
     "import",
+    "export",
     "globalThis",
     "global",
     "self",

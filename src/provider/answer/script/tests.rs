@@ -208,6 +208,12 @@ fn what_has_two_readings_is_not_read() {
         "#!`\ntools.x({}) //`",
         "const f = {}\n/'/; tools.x({}) //'/g",
         "for (const a of /'/g) tools.x({}) //'",
+        "let x\n/'/.test(a); tools.x({}); /'/.test(b)",
+        "let x /*\n*/ /'/.test(a); tools.x({}); /'/.test(b)",
+        "for (;;) { break\n/'/.test(a); tools.x({}); /'/.test(b) }",
+        "a: for (;;) { break a\n/'/.test(a); tools.x({}); /'/.test(b) }",
+        "debugger\n/'/.test(a); tools.x({}); /'/.test(b)",
+        "a\n++/'/.lastIndex; tools.x({}); /'/.test(b)",
         "x = 'a\nb'",
         "'open",
         "`open ${x",
@@ -227,6 +233,22 @@ fn what_has_two_readings_is_not_read() {
     assert!(
         read(&format!("tools.a({}{})", "[".repeat(200), "]".repeat(200))).unwrap().calls[0].input.is_none()
     );
+}
+
+#[test]
+fn a_keyword_that_names_a_property_hides_nothing_behind_a_slash() {
+    for script in [
+        "o.return /tools.x({})/ 2",
+        "o?.in /tools.x({})/ 2",
+        "o.if(1) /tools.x({})/ 2",
+        "class A { #if() { return 1 } static m(o) { return o.#if(1) /tools.x({})/ 2 } }",
+        "class A { #in = 1; static m(o) { return o.#in /tools.x({})/ 2 } }",
+        "a[0] /tools.x({})/ 2",
+        "f(1) /tools.x({})/ 2",
+        "`a` /tools.x({})/ 2",
+    ] {
+        assert_eq!(calls(script), one("x", json!({})), "{script}");
+    }
 }
 
 #[test]

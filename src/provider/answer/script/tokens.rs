@@ -36,8 +36,8 @@ const OPERATORS: &[&str] = &[
     "extends",
 ];
 
-/// Words that are operators in one place and names in another.
-const UNCERTAIN: &[&str] = &["of", "await", "yield"];
+/// Words that are operators in one place and names in another, or that end a statement by themselves.
+const UNCERTAIN: &[&str] = &["of", "await", "yield", "break", "continue", "debugger"];
 
 /// Words whose parentheses end in front of a statement.
 const HEADS: &[&str] = &["if", "while", "for", "with"];
@@ -100,7 +100,7 @@ pub(super) struct Unclear(pub(super) &'static str);
 
 /// The tokens of a script.
 pub(super) fn tokens(script: &str) -> Result<Vec<Token<'_>>, Unclear> {
-    let mut lexer = Lexer { rest: script, tokens: Vec::new(), open: Vec::new() };
+    let mut lexer = Lexer { rest: script, tokens: Vec::new(), open: Vec::new(), new_line: false };
     while lexer.skip()? {
         lexer.token()?;
         if lexer.tokens.len() > MOST_TOKENS {
@@ -118,6 +118,8 @@ struct Lexer<'a> {
     tokens: Vec<Token<'a>>,
     /// The brackets that are open, as places among the tokens.
     open: Vec<usize>,
+    /// A line ended in front of the next token.
+    new_line: bool,
 }
 
 /// What a slash does at a place.
@@ -130,9 +132,12 @@ enum Slash {
 impl<'a> Lexer<'a> {
     /// Goes past white space and comments; false at the end.
     fn skip(&mut self) -> Result<bool, Unclear> {
+        self.new_line = false;
         loop {
-            self.rest = self.rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-            let end = if self.rest.starts_with("//") {
+            let is_space = |c: char| c.is_whitespace() || c == '\u{feff}';
+            let end = if self.rest.starts_with(is_space) {
+                self.rest.find(|c| !is_space(c)).unwrap_or(self.rest.len())
+            } else if self.rest.starts_with("//") {
                 self.rest.find(LINE_ENDS).unwrap_or(self.rest.len())
             } else if self.rest.starts_with("/*") {
                 self.rest.get(2..).and_then(|comment| comment.find("*/")).ok_or(BROKEN)? + 4
@@ -141,7 +146,9 @@ impl<'a> Lexer<'a> {
             } else {
                 return Ok(!self.rest.is_empty());
             };
-            self.rest = self.rest.get(end..).unwrap_or_default();
+            let (skipped, rest) = self.rest.split_at_checked(end).ok_or(BROKEN)?;
+            self.new_line |= skipped.contains(LINE_ENDS);
+            self.rest = rest;
         }
     }
 
@@ -295,17 +302,23 @@ impl<'a> Lexer<'a> {
     }
 
     fn what_a_slash_does(&self) -> Slash {
+        let slash = self.what_a_slash_does_in_a_line();
+        // The end of a line ends some statements, `let x` among them.
+        if self.new_line && matches!(slash, Slash::Divides) { Slash::Either } else { slash }
+    }
+
+    fn what_a_slash_does_in_a_line(&self) -> Slash {
         let Some(last) = self.tokens.last() else { return Slash::BeginsRegex };
         let before = self.tokens.len().checked_sub(2).and_then(|at| self.tokens.get(at));
         match (last.kind, last.text) {
-            (Kind::Name, _) if before.is_some_and(Token::is_dot) => Slash::Divides,
+            (Kind::Name, _) if before.is_some_and(is_in_front_of_property) => Slash::Divides,
             (Kind::Name, name) if OPERATORS.contains(&name) => Slash::BeginsRegex,
             (Kind::Name, name) if UNCERTAIN.contains(&name) => Slash::Either,
             (Kind::TemplateHead | Kind::TemplateMiddle, _) => Slash::BeginsRegex,
             (Kind::Sign, ")") if self.ends_a_head() => Slash::BeginsRegex,
-            // The end of a block or that of an object.
-            (Kind::Sign, "}") => Slash::Either,
-            (Kind::Sign, ")" | "]" | "++" | "--") => Slash::Divides,
+            // The end of a block or that of an object; behind a value, or in front of `/x/.lastIndex`.
+            (Kind::Sign, "}" | "++" | "--") => Slash::Either,
+            (Kind::Sign, ")" | "]") => Slash::Divides,
             (Kind::Sign, _) => Slash::BeginsRegex,
             (
                 Kind::Name | Kind::Number | Kind::Text | Kind::Template | Kind::TemplateTail | Kind::Regex,
@@ -320,12 +333,17 @@ impl<'a> Lexer<'a> {
         let before = |distance: usize| open.checked_sub(distance).and_then(|at| self.tokens.get(at));
         let is_head = |token: &Token<'_>| token.kind == Kind::Name && HEADS.contains(&token.text);
         match (before(2), before(1)) {
-            (Some(dot), Some(_)) if dot.is_dot() => false,
+            (Some(dot), Some(_)) if is_in_front_of_property(dot) => false,
             (Some(head), Some(word)) if word.is_name("await") => is_head(head),
             (_, Some(word)) => is_head(word),
             (_, None) => false,
         }
     }
+}
+
+/// Whether the name behind a token is that of a property, which a keyword can be, too.
+fn is_in_front_of_property(token: &Token<'_>) -> bool {
+    token.is_dot() || token.is("#")
 }
 
 /// The length of the regular expression that a text begins with, with its flags; none where the line ends first.
