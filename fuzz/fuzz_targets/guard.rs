@@ -37,7 +37,7 @@ const SSE: &str = "text/event-stream";
 const FRAMES: &str = "application/vnd.amazon.eventstream";
 
 /// What streams of the dialects are made of; of a frame, its event type stands in front.
-const PARTS: [&str; 40] = [
+const PARTS: [&str; 42] = [
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n",
     "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Held\",\"input\":{}}}\n\n",
     "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Denied\",\"input\":{}}}\n\n",
@@ -64,6 +64,8 @@ const PARTS: [&str; 40] = [
     "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"t\",\"name\":\"Held\",\"arguments\":\"{}\"}}\n\n",
     "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":1,\"item\":{\"type\":\"function_call\",\"id\":\"g\",\"call_id\":\"u\",\"name\":\"Denied\",\"arguments\":\"{}\"}}\n\n",
     "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"t\",\"name\":\"Held\",\"arguments\":\"{}\"}]}}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"custom_tool_call\",\"id\":\"s\",\"call_id\":\"v\",\"name\":\"exec\",\"input\":\"const a='b'; text(await tools.Held({a}))\"}}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"custom_tool_call\",\"id\":\"s\",\"call_id\":\"v\",\"name\":\"exec\",\"input\":\"x = a / /`/.b`${tools.Denied([{}])}`\"}}\n\n",
     "[{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"x\"}]}}]}",
     ",{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"Held\",\"args\":{}}}]}}]}",
     ",\r\n{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"Denied\",\"args\":{}}}]},\"finishReason\":\"STOP\"}]}",

@@ -108,12 +108,14 @@ pub struct Facts<'a> {
     /// The files that are read or written, every one of them, as the input names them.
     pub paths: Vec<Cow<'a, str>>,
     pub urls: Vec<Cow<'a, str>>,
+    /// Whether one of the paths is moved or copied to another: a whole directory may come with it.
+    pub moves: bool,
 }
 
 impl Facts<'_> {
     /// A call of this kind, of which nothing else is known.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new() }
+        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new(), moves: false }
     }
 }
 
@@ -128,6 +130,17 @@ pub trait Judge: Send + Sync {
 
     /// Phase two: the call as a whole. It says the same as phase one where that decided.
     fn complete(&self, call: &ToolCall<'_>) -> Verdict;
+
+    /// A call whose input nobody can know before it runs: it is denied where its input could make a difference.
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        match self.start(tool) {
+            Start::Allow(verdict) | Start::Deny(verdict) => verdict,
+            Start::Observe => Verdict::allowed(),
+            Start::NeedsInput => {
+                Verdict::builtin("unparseable", "Only running the script would tell the input")
+            }
+        }
+    }
 }
 
 /// What the start of a call decides.

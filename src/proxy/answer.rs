@@ -202,6 +202,10 @@ impl Judge for InForce {
     fn complete(&self, call: &ToolCall<'_>) -> Verdict {
         self.0.gateway.snapshot().complete(call)
     }
+
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        self.0.gateway.snapshot().unknown(tool)
+    }
 }
 
 struct Framed {

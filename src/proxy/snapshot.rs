@@ -211,6 +211,10 @@ impl Judge for Snapshot {
     fn complete(&self, call: &ToolCall<'_>) -> Verdict {
         if self.is_expired() { expired() } else { self.policy.complete(call) }
     }
+
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        if self.is_expired() { expired() } else { self.policy.unknown(tool) }
+    }
 }
 
 /// Every tool call is denied once the policy has expired.

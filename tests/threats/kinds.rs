@@ -106,12 +106,13 @@ fn only_a_rule_that_names_the_file_opens_it() {
         "{name: r, tools: [Write], action: Allow}",
         "{name: r, kind: Write, action: Allow}",
         "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/v]}}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/w]}}",
     ] {
         model.gateway.reload_policy(&policy(&format!("tools: [{rule}]")), "success");
         assert!(ask(&model, &Anthropic, &write).text().contains(CONTROL), "{rule}");
     }
     for rule in [
-        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/w]}}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: In, values: [/x, /w/.mcp.json]}}",
         "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Equals, values: [/w/.mcp.json]}}",
     ] {
         model.gateway.reload_policy(&policy(&format!("tools: [{rule}]")), "success");
@@ -181,7 +182,7 @@ fn an_unknown_shape_of_input_errs_towards_denial() {
     model.assert_passes(&Anthropic, Streamed, stream("Read", &json!({"file_path": "/x"})));
 }
 
-/// F25: a script of literal calls is those calls; any other is denied where a rule of the policy could apply.
+/// F25: calls of a script are judged; where its calls cannot be told, it is denied if a rule of the policy could apply.
 #[test]
 fn a_script_is_its_calls_or_cannot_be_judged() {
     let model = Model::under(NO_FORCE);
@@ -193,7 +194,8 @@ fn a_script_is_its_calls_or_cannot_be_judged() {
             "agents/test/no-force",
         ),
         (r#"tools["exec_"+"command"]({cmd: "rm -rf /"})"#, "postern/builtin/unparseable"),
-        (r#"tools.exec_command({cmd: "rm" + " -rf /"})"#, "postern/builtin/unparseable"),
+        (r#"tools.exec_command({cmd: "rm" + " -rf /"})"#, "agents/test/no-force"),
+        (r#"tools.exec_command({cmd: "rm" + flags})"#, "postern/builtin/unparseable"),
         (r"const t = tools; t.exec_command({cmd: `rm -rf /`})", "postern/builtin/unparseable"),
         (r#"for (const f of ["a"]) tools.exec_command({cmd: f})"#, "postern/builtin/unparseable"),
     ] {

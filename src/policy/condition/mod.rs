@@ -22,6 +22,7 @@ use crate::call::{Facts, Input};
 use super::document::tool::{Comparison, Scalar};
 use super::explain::{Tested, shown};
 use super::field;
+use super::tool::is_place;
 
 pub(super) use param::Param;
 pub(super) use pattern::Room;
@@ -43,8 +44,8 @@ pub(super) struct Test {
     param: Param,
     operator: Box<dyn Operator>,
     negative: bool,
-    /// Whether, where it holds, it names the files that the call is about.
-    names_files: bool,
+    /// Says whether the test names a file, rather than a directory with files of any kind in it.
+    naming: Option<Box<dyn Operator>>,
 }
 
 /// What a condition is asked about.
@@ -141,10 +142,9 @@ impl Condition {
         room: &mut Room,
     ) -> Result<Self, Wrong> {
         let (operator, negative) = operator(word, values, room)?;
-        let names_files =
-            param.is_paths() && matches!(word, Comparison::Equals | Comparison::In | Comparison::Within);
+        let naming = if param.is_paths() { naming(word, values)? } else { None };
         let words = words(&param, word, values);
-        Ok(Self::Test(Test { words, param, operator, negative, names_files }))
+        Ok(Self::Test(Test { words, param, operator, negative, naming }))
     }
 
     /// Whether it holds in a rule that denies or records: any element of an array is enough, and a negative
@@ -159,14 +159,13 @@ impl Condition {
         self.judge(call, Side { allows: true, every: true })
     }
 
-    /// Whether it holds in a rule that allows because it names the files that the call is about, rather than by
-    /// something else that it says.
-    pub(super) fn names_files(&self, call: &Subject<'_>) -> bool {
+    /// Whether it holds in a rule that allows, and names this file of the call.
+    pub(super) fn names_file(&self, call: &Subject<'_>, path: &str) -> bool {
         match self {
-            Self::Any(all) => all.iter().any(|one| one.names_files(call)),
-            Self::All(all) => self.holds_to_allow(call) && all.iter().any(|one| one.names_files(call)),
+            Self::Any(all) => all.iter().any(|one| one.names_file(call, path)),
+            Self::All(all) => self.holds_to_allow(call) && all.iter().any(|one| one.names_file(call, path)),
             Self::Not(_) => false,
-            Self::Test(test) => test.names_files && self.holds_to_allow(call),
+            Self::Test(test) => test.names(path) && self.holds_to_allow(call),
         }
     }
 
@@ -225,6 +224,12 @@ impl Test {
         Tested { test: self.words.clone(), found: values, holds: self.holds(call, side) }
     }
 
+    fn names(&self, path: &str) -> bool {
+        let found = Found::Text(Cow::Borrowed(path));
+        let naming = self.naming.as_ref().map(|naming| naming.compare(&found, Reading::Strict));
+        naming.is_some_and(|compared| matches!(compared, Compared::Is(true)))
+    }
+
     fn holds(&self, call: &Subject<'_>, side: Side) -> bool {
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
         let found = self.param.find(call, reading == Reading::Loose && self.operator.joins());
@@ -274,6 +279,31 @@ fn operator(
         C::Exists | C::NotExists => Box::new(presence::Presence),
     };
     Ok((operator, word.is_negative()))
+}
+
+/// What names a file: its path, or a directory that has nothing but files that run by themselves.
+fn naming(word: Comparison, values: &[Scalar]) -> Result<Option<Box<dyn Operator>>, Wrong> {
+    let place = |value: &&Scalar| matches!(value, Scalar::Text(text) if is_place(text));
+    Ok(match word {
+        Comparison::Equals | Comparison::In => Some(Box::new(equality::Equality::new(values)?)),
+        Comparison::Within => {
+            let places: Vec<Scalar> = values.iter().filter(place).cloned().collect();
+            Some(Box::new(path::Within::new(&places)?))
+        }
+        Comparison::NotEquals
+        | Comparison::Matches
+        | Comparison::NotMatches
+        | Comparison::Contains
+        | Comparison::NotContains
+        | Comparison::StartsWith
+        | Comparison::NotStartsWith
+        | Comparison::NotIn
+        | Comparison::NotWithin
+        | Comparison::HostIn
+        | Comparison::NotHostIn
+        | Comparison::Exists
+        | Comparison::NotExists => None,
+    })
 }
 
 /// Reads each value, and tells of each that cannot be read.

@@ -321,14 +321,15 @@ fn with_a_kind_the_catalogue_says_what_is_run_read_and_asked() {
 }
 
 #[test]
-fn an_allow_rule_names_files_by_a_test_that_holds_for_all_of_them() {
+fn an_allow_rule_names_a_file_by_a_test_that_holds_for_all_of_them() {
     let paths = |word, value: &str| compile("paths", word, &json!([value]), true).unwrap();
     let facts = |paths: &[&'static str]| Facts {
         paths: paths.iter().map(|path| (*path).into()).collect(),
         ..Facts::new(Kind::Write)
     };
     let names = |condition: &Condition, facts: &Facts<'_>| {
-        condition.names_files(&Subject { input: Input::Json(&json!({"x": 1})), facts: Some(facts) })
+        let subject = Subject { input: Input::Json(&json!({"x": 1})), facts: Some(facts) };
+        condition.names_file(&subject, "/w/.mcp.json")
     };
     let one = facts(&["/w/.mcp.json"]);
     let two = facts(&["/w/.mcp.json", "/w/.bashrc"]);
@@ -336,16 +337,21 @@ fn an_allow_rule_names_files_by_a_test_that_holds_for_all_of_them() {
         assert!(names(&paths(word, "/w/.mcp.json"), &one));
         assert!(!names(&paths(word, "/w/.mcp.json"), &two));
     }
-    assert!(names(&paths(Comparison::Within, "/w"), &two));
+    assert!(!names(&paths(Comparison::Within, "/w"), &one), "it names a directory of anything");
+    let hooks = || paths(Comparison::Within, "/w/.git/hooks");
+    let named = |path: &'static str, asked: &str| {
+        let facts = facts(&[path]);
+        hooks().names_file(&Subject { input: Input::Json(&json!({})), facts: Some(&facts) }, asked)
+    };
+    assert!(named("/w/.git/hooks/pre-commit", "/w/.git/hooks/pre-commit"));
+    assert!(!named("/w/.git/hooks/pre-commit", "/w/.mcp.json"), "another file");
     assert!(!names(&paths(Comparison::Contains, ".mcp.json"), &one), "this operator names no file");
     let x = || test("x", Comparison::Equals, &json!([1]));
     let other = || paths(Comparison::Equals, "/w/.bashrc");
     assert!(!names(&Condition::Any(vec![x(), other()]), &one), "it holds by something else");
-    assert!(names(&Condition::All(vec![x(), paths(Comparison::Within, "/w")]), &one));
-    assert!(!names(
-        &Condition::All(vec![test("y", Comparison::Exists, &json!([])), paths(Comparison::Within, "/w")]),
-        &one
-    ));
+    let own = || paths(Comparison::Equals, "/w/.mcp.json");
+    assert!(names(&Condition::All(vec![x(), own()]), &one));
+    assert!(!names(&Condition::All(vec![test("y", Comparison::Exists, &json!([])), own()]), &one));
     assert!(!names(&Condition::Not(Box::new(paths(Comparison::NotWithin, "/w"))), &one));
 }
 

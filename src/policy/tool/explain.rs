@@ -116,7 +116,7 @@ impl Policy {
 
     /// The built-in rule, where the call writes one of its files.
     fn explain_built_in(&self, call: &ToolCall<'_>, decision: &Decision) -> Option<RuleSaid> {
-        let ruling = control_files::ruling(control_files::written(call)?);
+        let ruling = control_files::ruling(control_files::finding(call, |_| false)?);
         let decides = decision.rule.as_ref() == Some(&ruling.rule);
         let part = if decides {
             "it decides".to_owned()

@@ -4,13 +4,14 @@
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
 
 mod control_files;
+mod control_list;
 mod explain;
 mod names;
 mod rule;
 
 use std::slice;
 
-use crate::call::{Advice, Inputs, Judge, Judgement, Kind, Start, Tool, ToolCall, Verdict};
+use crate::call::{Advice, Input, Inputs, Judge, Judgement, Kind, KindsBy, Start, Tool, ToolCall, Verdict};
 use crate::event;
 
 use super::compile::{Mode, Policy};
@@ -21,6 +22,7 @@ use super::outcome::Outcome;
 use super::rule::Tier;
 use super::ruling::Ruling;
 
+pub(super) use control_files::is_place;
 pub(super) use names::{Name, Pattern};
 use rule::{Met, is_exempt, visible};
 pub(super) use rule::{Rule, Rules};
@@ -87,6 +89,19 @@ impl Judge for Policy {
         };
         verdict(judgement, advice, || audits(&met, Some(call)))
     }
+
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        if let Some(refused) = self.refused(tool) {
+            return refused;
+        }
+        let met = self.tools.meet(tool);
+        let judgement = self.weigh(|sight| self.unknown_outcome(tool, &met, sight));
+        let advice = match self.prospect(tool, &met, self.sight()) {
+            Prospect::Settled(Outcome::Denied(_)) => Advice::NotAvailable,
+            Prospect::Settled(Outcome::Allowed(_)) | Prospect::Open => Advice::NotThisUse,
+        };
+        verdict(judgement, advice, || audits(&met, None))
+    }
 }
 
 impl Policy {
@@ -141,17 +156,49 @@ impl Policy {
             return Outcome::Denied(met.rule.ruling());
         }
         let mut allowing = visible(met, sight, Action::Allow).filter(|met| holds(met, call));
-        if let Some(file) = control_files::written(call)
-            && writes(&Tool { kinds, ..call.tool }, met, sight)
-            && !allowing.clone().any(|met| names_files(met, call))
+        let lifted = |path: &str| allowing.clone().any(|met| names_file(met, call, path));
+        if writes(&Tool { kinds, ..call.tool }, met, sight)
+            && let Some(finding) = control_files::finding(call, lifted)
         {
-            return Outcome::Denied(control_files::ruling(file));
+            return Outcome::Denied(control_files::ruling(finding));
         }
         match allowing.next() {
             Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
             None => self.settings.tool_default.at(sight).clone(),
         }
     }
+
+    /// What the rules say of a call whose input nobody knows: one that asks for it denies.
+    fn unknown_outcome(&self, tool: &Tool<'_>, met: &[Met<'_>], sight: Sight) -> Outcome {
+        if let Prospect::Settled(outcome) = self.prospect(tool, met, sight) {
+            return outcome;
+        }
+        if let Some(met) = visible(met, sight, Action::Deny).next() {
+            return Outcome::Denied(unasked(met));
+        }
+        let call = ToolCall { tool: *tool, input: Input::Text(""), facts: None };
+        // Without a definition and an input nothing says that the tool writes.
+        if tool.by != KindsBy::Possible
+            && writes(tool, met, sight)
+            && let Some(finding) = control_files::finding(&call, |_| false)
+        {
+            return Outcome::Denied(control_files::ruling(finding));
+        }
+        match visible(met, sight, Action::Allow).find(|met| met.is_unconditional()) {
+            Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
+            None => self.settings.tool_default.at(sight).clone(),
+        }
+    }
+}
+
+/// The denial of a call whose input a rule asks for, and nobody knows.
+fn unasked(met: &Met<'_>) -> Ruling {
+    let ruling = met.rule.ruling();
+    let reason = format!(
+        "Rule {} asks what the tool is called with, and only running the script would tell",
+        ruling.rule
+    );
+    Ruling { enforcement: ruling.enforcement, ..Ruling::builtin("unparseable", reason) }
 }
 
 /// Whether the call may write files, so that the built-in rule is about it: every Allow rule that takes the tool out of
@@ -189,9 +236,9 @@ fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
     })
 }
 
-/// Whether a rule that allows the call does so by its files.
-fn names_files(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
-    met.rule.condition.as_ref().is_some_and(|condition| condition.names_files(&subject(met, call)))
+/// Whether a rule that allows the call names this file of it.
+fn names_file(met: &Met<'_>, call: &ToolCall<'_>, path: &str) -> bool {
+    met.rule.condition.as_ref().is_some_and(|condition| condition.names_file(&subject(met, call), path))
 }
 
 /// A call as a rule's condition sees it.

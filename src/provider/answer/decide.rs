@@ -66,15 +66,38 @@ pub(super) fn unread(settings: &Settings, tool: (&str, Option<&str>), form: Form
 
 fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, depth: usize) -> Ruling {
     let (own, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
-    let mut ruling = Ruling { kinds_by, ..Ruling::of(own) };
-    let calls = match nested::calls(tool.0, input) {
-        Nested::None => return ruling,
-        Nested::Unknown(reason) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
-            return Ruling::builtin("unparseable", reason);
+    let denies = |writes| !own.decision.denies() && settings.judge.denies(writes);
+    match nested::calls(tool.0, input) {
+        Nested::Unknown(reason) if denies(false) => Ruling::builtin("unparseable", reason),
+        // Whatever it writes stands in it, and cannot be read.
+        Nested::Unread(why) if denies(true) => {
+            Ruling::builtin("unparseable", format!("The script cannot be read: {why}"))
         }
-        Nested::Unknown(_) => return ruling,
-        Nested::Calls(calls) => calls,
-    };
+        Nested::None | Nested::Unknown(_) | Nested::Unread(_) => Ruling { kinds_by, ..Ruling::of(own) },
+        Nested::Calls(calls) => {
+            let calls = calls.into_iter().map(|call| (call.name, Some(call.input)));
+            inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, calls.collect(), depth)
+        }
+        Nested::Script(script) => {
+            let calls = script.calls.into_iter().map(|call| (call.name, call.input));
+            let ruling = inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, calls.collect(), depth);
+            match script.reaches {
+                Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
+                    Ruling::builtin("unparseable", format!("The script could call any tool: {why}"))
+                }
+                Some(_) | None => ruling,
+            }
+        }
+    }
+}
+
+/// Decides about the calls inside a call, each a name and its input, if that is known; one denial is enough.
+fn inside(
+    settings: &Settings,
+    mut ruling: Ruling,
+    calls: Vec<(String, Option<Value>)>,
+    depth: usize,
+) -> Ruling {
     if calls.len() > MOST_INNER || depth == MOST_DEPTH {
         return Ruling::builtin(
             "bound",
@@ -83,20 +106,27 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
             ),
         );
     }
-    for call in calls {
-        let one = judge(settings, (&call.name, None), call.input(), depth + 1);
+    for (name, input) in calls {
+        let one = match &input {
+            Some(Value::String(text)) => judge(settings, (&name, None), Input::Text(text), depth + 1),
+            Some(json) => judge(settings, (&name, None), Input::Json(json), depth + 1),
+            None => {
+                let tool = kind::tool(&name, None, false, &settings.offered);
+                let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
+                Ruling { kinds_by, ..Ruling::of(settings.judge.unknown(&tool)) }
+            }
+        };
         if one.verdict.decision.denies() && !ruling.verdict.decision.denies() {
             ruling.verdict = one.verdict.clone();
-            ruling.blamed = one.blamed.or_else(|| Some(call.name.clone()));
+            ruling.blamed = one.blamed.or_else(|| Some(name.clone()));
         }
-        let (input, is_json) = (call.text(), call.input.is_object());
-        ruling.inner.push(Ruled {
-            name: call.name,
-            input,
-            is_json,
-            kinds_by: one.kinds_by,
-            verdict: one.verdict,
-        });
+        let is_json = input.as_ref().is_some_and(Value::is_object);
+        let input = match input {
+            Some(Value::String(text)) => text,
+            Some(json) => json.to_string(),
+            None => String::new(),
+        };
+        ruling.inner.push(Ruled { name, input, is_json, kinds_by: one.kinds_by, verdict: one.verdict });
         ruling.inner.extend(one.inner);
         if ruling.inner.len() > MOST_INNER {
             return Ruling::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));

@@ -162,8 +162,14 @@ fn a_script_is_its_calls_or_denied_where_a_rule_could_matter() {
     assert!(!is_denied(OWN, "exec", "text(await_)"));
     assert!(is_denied(OWN, "exec", "await tools.exec_command({cmd: 'rm x'})"));
     assert!(!is_denied(OWN, "exec", "const r = await tools.exec_command({cmd: 'ls'}); text(r)"));
-    assert!(refused(OWN, "exec", "while (1) tools.x({})").contains("Rule: postern/builtin/unparseable"));
-    assert!(!is_denied(built_in, "exec", "while (1) tools.x({})"));
+    assert!(!is_denied(OWN, "exec", "while (1) tools.x({})"));
+    assert!(!is_denied(OWN, "exec", "while (1) tools.x({n: f()})"), "no rule is about it");
+    assert!(is_denied(OWN, "exec", "while (1) tools.exec_command({cmd: f()})"));
+    for unclear in ["tools[x]({})", "const t = tools", "t\\u006fols.x({})"] {
+        assert!(refused(OWN, "exec", unclear).contains("Rule: postern/builtin/unparseable"), "{unclear}");
+    }
+    assert!(!is_denied(built_in, "exec", "tools[x]({})"));
+    assert!(is_denied(built_in, "exec", "t\\u006fols.x({})"), "it may hide a write");
     let patch = "await tools.apply_patch(`*** Begin Patch\n*** Add File: .git/hooks/a\n+x\n*** End Patch`)";
     assert!(is_denied(built_in, "exec", patch));
     let mut gate = gate(OWN);

@@ -12,7 +12,6 @@ mod gate;
 #[cfg(test)]
 mod gate_tests;
 mod guard;
-mod literal;
 pub(in crate::provider) mod member;
 mod nested;
 mod note;

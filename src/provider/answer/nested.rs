@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::script;
+use super::script::{self, Script};
 use crate::call::Input;
 use crate::provider::kind::{Calling, SOURCE, Wrapper, wrapper};
 
@@ -11,8 +11,12 @@ pub(super) enum Nested {
     /// It is no wrapper.
     None,
     Calls(Vec<Inner>),
+    /// It is a script.
+    Script(Script),
     /// It calls tools, and nobody can say which.
     Unknown(&'static str),
+    /// It is a script of which nobody can say what is code in it.
+    Unread(&'static str),
 }
 
 /// A call inside another.
@@ -20,17 +24,6 @@ pub(super) struct Inner {
     pub(super) name: String,
     /// A string is the input of a custom tool.
     pub(super) input: Value,
-}
-
-impl Inner {
-    pub(super) fn input(&self) -> Input<'_> {
-        self.input.as_str().map_or(Input::Json(&self.input), Input::Text)
-    }
-
-    /// Its input as text.
-    pub(super) fn text(&self) -> String {
-        self.input.as_str().map_or_else(|| self.input.to_string(), str::to_owned)
-    }
 }
 
 /// The calls inside a call.
@@ -49,12 +42,8 @@ pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
     }
 }
 
-fn scripted(script: &str) -> Nested {
-    let Some(calls) = script::calls(script) else {
-        return Nested::Unknown("The script does more than call tools with literal inputs");
-    };
-    let inner = calls.into_iter().map(|call| Inner { name: call.name, input: call.input });
-    Nested::Calls(inner.collect())
+fn scripted(text: &str) -> Nested {
+    script::read(text).map_or_else(Nested::Unread, Nested::Script)
 }
 
 /// The call that another tool makes. A server's tool has the name that most agents have for it.

@@ -23,8 +23,12 @@ pub(super) enum Takes {
     CommandIfAny(&'static [&'static str]),
     /// Commands of an agent that runs `apply_patch` by itself where a shell would find none.
     CommandOrPatch(&'static [&'static str]),
-    /// Paths, at least one.
+    /// Paths, at least one. A path that is no absolute one begins in a parameter of [`DIRECTORIES`].
     Paths(&'static [&'static str]),
+    /// Where something is moved or copied from and to: at least two paths.
+    Moves(&'static [&'static str]),
+    /// URLs and the paths that they are saved to, at least one of both.
+    Download(&'static [&'static str], &'static [&'static str]),
     /// Paths; without one, the working directory. A `pattern` that leaves it is a path, too.
     Search(&'static [&'static str]),
     /// URLs, at least one.
@@ -70,7 +74,16 @@ const FILE: &[&str] = &[
     "edits.*.filePath",
     "edits.*.file_path",
     "replacements.*.filePath",
+    "file_paths.*",
+    "filepath",
+    "file_name",
+    "fileName",
+    "relative_path",
+    "full_path",
 ];
+
+/// The parameters by which agents name the directory that a file's name begins in.
+pub(super) const DIRECTORIES: &[&str] = &["directory", "dir", "folder", "base_dir", "base_path"];
 
 /// The parameters by which agents name where they search.
 const DIRECTORY: &[&str] = &[
@@ -101,6 +114,13 @@ const FROM_TO: &[&str] = &[
     "oldPath",
     "newPath",
     "path",
+    "sourcePath",
+    "destinationPath",
+    "target",
+    "target_path",
+    "from_path",
+    "to_path",
+    "new_name",
 ];
 
 const COMMAND: &[&str] = &["command", "cmd", "CommandLine", "commands.*", "script", "code"];
@@ -128,8 +148,8 @@ const URL: &[&str] = &["url", "Url", "uri", "urls.*", "href"];
 
 /// Words that many a server has for something else: they count as whole names alone.
 pub(super) const GENERIC: &[&str] = &[
-    "create", "list", "replace", "view", "python", "terminal", "memory", "patch", "execute", "monitor",
-    "process", "repl", "run_task",
+    "create", "download", "list", "replace", "view", "python", "terminal", "memory", "patch", "execute",
+    "monitor", "process", "repl", "run_task",
 ];
 
 /// What is typed into a program that runs already.
@@ -373,15 +393,20 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "remove_file",
             "remove-files",
             "append_file",
+            // Desktop Commander 0.2: `edit_block {file_path, old_string, new_string}`.
+            "edit_block",
         ],
         kinds: &[Write],
         takes: Takes::Paths(FILE),
     },
+    // Zed: `move_path` and `copy_path {source_path, destination_path}`.
     Entry {
-        names: &["move_file", "rename_file", "copy_file"],
+        names: &["move_file", "rename_file", "copy_file", "move_path", "copy_path"],
         kinds: &[Write],
-        takes: Takes::Paths(FROM_TO),
+        takes: Takes::Moves(FROM_TO),
     },
+    // Crush: `download {url, file_path, timeout}`.
+    Entry { names: &["download"], kinds: &[Fetch, Write], takes: Takes::Download(URL, FILE) },
     // Editors of many commands.
     Entry {
         names: &[
@@ -390,6 +415,8 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "str_replace_based_edit_tool",
             "text_editor",
             "text_editor_code_execution",
+            // OpenHands: `file_editor {command, path, …}`.
+            "file_editor",
             "memory",
         ],
         kinds: &[Read, Write],

@@ -7,6 +7,7 @@
 //! What a tool does that is not known is inferred from its definition in the request, else from its input.
 
 mod catalogue;
+mod glob;
 mod infer;
 #[cfg(test)]
 mod infer_tests;
@@ -17,6 +18,7 @@ mod schema;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod unified;
 mod wrapper;
 
 use std::borrow::Cow;

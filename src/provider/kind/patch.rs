@@ -1,4 +1,6 @@
-//! Reads which files a patch in the format of `apply_patch` changes.
+//! Reads which files a patch changes: one in the format of `apply_patch`, or a unified diff.
+
+use super::unified;
 
 /// What a patch begins with.
 const BEGIN: &str = "*** Begin Patch";
@@ -11,14 +13,20 @@ pub(super) fn is_in(command: &str) -> bool {
     command.contains(BEGIN)
 }
 
-/// Every file that is made, changed, moved or removed; none where the text names no file.
+/// Every file that is made, changed, moved or removed; none where the text names no file, or where which files it names
+/// is not certain.
 pub(super) fn paths(text: &str) -> Option<Vec<String>> {
     // Whatever a line is indented by, some reader takes it for what it says.
     let named = |line: &str| {
         let line = line.trim();
         NAMING.iter().find_map(|naming| line.strip_prefix(naming)).map(|path| path.trim().to_owned())
     };
-    let paths: Vec<String> = text.lines().filter_map(named).filter(|path| !path.is_empty()).collect();
+    let mut paths: Vec<String> = text.lines().filter_map(named).filter(|path| !path.is_empty()).collect();
+    // In the format of `apply_patch`, `--- a` takes the line `-- a` out. Where hunks of a diff are in it all the same,
+    // a program that reads diffs would find them.
+    if !is_in(text) || unified::has_hunks(text) {
+        paths.extend(unified::paths(text)?);
+    }
     (!paths.is_empty()).then_some(paths)
 }
 

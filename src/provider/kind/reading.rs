@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::catalogue::Takes;
-use super::{patch, shell};
+use super::catalogue::{DIRECTORIES, Takes};
+use super::{glob, patch, shell};
 use crate::call::{Facts, Input, Kind};
 
 /// What a call does, once for each kind that it is; none where the input is not what the tool takes. `kinds` are
@@ -26,12 +26,31 @@ pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option
             }
             let written =
                 matches!(takes, Takes::CommandOrPatch(_)) && found.iter().any(|one| patch::is_in(one));
-            let writing = if written { Some(shell::patches(&found, json)?) } else { None };
+            let writing = written.then(|| {
+                // A patch that cannot be read writes nobody knows where: a Write without paths says so.
+                shell::patches(&found, json).unwrap_or_else(|| Facts::new(Kind::Write))
+            });
             let running = Facts { commands: found, ..facts };
             return Some([Some(running), writing].into_iter().flatten().collect());
         }
         Takes::CommandIfAny(keys) => Facts { commands: commands(json, keys)?, ..facts },
-        Takes::Paths(keys) => Facts { paths: some(texts(json, keys)?)?, ..facts },
+        Takes::Paths(keys) => {
+            let paths = located(json, texts(json, keys)?)?;
+            let paths = if facts.kind == Kind::Read { glob::expanded(paths)? } else { paths };
+            Facts { paths: some(paths)?, ..facts }
+        }
+        Takes::Moves(keys) => {
+            let paths = located(json, texts(json, keys)?)?;
+            if paths.len() < 2 {
+                return None;
+            }
+            Facts { paths, moves: true, ..facts }
+        }
+        Takes::Download(urls, paths) => {
+            let saved = some(located(json, texts(json, paths)?)?)?;
+            let fetching = Facts { urls: some(texts(json, urls)?)?, ..Facts::new(Kind::Fetch) };
+            return Some(vec![fetching, Facts { paths: saved, ..Facts::new(Kind::Write) }]);
+        }
         Takes::Search(keys) => Facts { paths: searched(json, keys)?, ..facts },
         Takes::Urls(keys) => Facts { urls: some(texts(json, keys)?)?, ..facts },
         Takes::UrlsIfAny(keys) => Facts { urls: texts(json, keys)?, ..facts },
@@ -110,19 +129,29 @@ fn gather<'a>(value: &'a Value, path: &str, found: &mut Vec<&'a Value>) {
     }
 }
 
+/// The paths that relative ones among `paths` name below each directory that the input has a parameter for; those
+/// directories themselves where there is no other path.
+fn located<'a>(json: &'a Value, paths: Vec<Cow<'a, str>>) -> Option<Vec<Cow<'a, str>>> {
+    let directories = texts(json, DIRECTORIES)?;
+    if directories.is_empty() || paths.is_empty() {
+        return Some(if paths.is_empty() { directories } else { paths });
+    }
+    let below = |directory: &str| {
+        let joined = paths.iter().map(|path| patch::below(Some(directory), path.clone().into_owned()));
+        joined.map(Cow::Owned).collect::<Vec<_>>()
+    };
+    Some(directories.iter().flat_map(|directory| below(directory)).collect())
+}
+
 fn searched<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
-    let mut paths = texts(json, keys)?;
+    let mut paths = glob::expanded(texts(json, keys)?)?;
     if paths.is_empty() {
         paths.push(Cow::Borrowed("."));
     }
-    let pattern = json.get("pattern").and_then(Value::as_str).filter(|pattern| leaves(pattern));
-    paths.extend(pattern.map(Cow::Borrowed));
+    let pattern = json.get("pattern").and_then(Value::as_str).map(Cow::Borrowed);
+    let patterns = glob::expanded(pattern.into_iter().collect())?;
+    paths.extend(patterns.into_iter().filter(|pattern| glob::leaves(pattern)));
     Some(paths)
-}
-
-/// Whether a pattern of names finds files outside of the directory that is searched.
-fn leaves(pattern: &str) -> bool {
-    pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..")
 }
 
 fn urls_in(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
@@ -156,5 +185,5 @@ fn edited(json: &Value) -> Option<Facts<'_>> {
     let command = json.get("command")?.as_str()?;
     let kind = if command == "view" { Kind::Read } else { Kind::Write };
     let paths = some(texts(json, &["path", "file_path", "old_path", "new_path"])?)?;
-    Some(Facts { paths, ..Facts::new(kind) })
+    Some(Facts { paths, moves: json.get("new_path").is_some(), ..Facts::new(kind) })
 }

@@ -171,11 +171,75 @@ fn a_patch_inside_a_command_writes_files() {
     let all = facts("shell", Input::Json(&plain)).unwrap();
     assert_eq!(all[1], (Write, ["/d", "c", "src/a.rs", "src/b.rs"].map(str::to_owned).to_vec()));
     let broken = json!({"cmd": "apply_patch '*** Begin Patch'"});
-    assert_eq!(
-        facts("exec_command", Input::Json(&broken)),
-        None,
-        "no file is named, so anything may be written"
-    );
+    let all = facts("exec_command", Input::Json(&broken)).unwrap();
+    assert_eq!(all[1], (Write, vec![]), "no file is named, so anything may be written");
+    assert_eq!((all.len(), all[0].0), (2, Shell), "what runs is known");
+}
+
+#[test]
+fn a_unified_diff_writes_the_files_that_it_names() {
+    let diff = "--- a/src/a.rs\n+++ b/.git/hooks/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let read = ["a/src/a.rs", "b/.git/hooks/x", ".git/hooks/x", "src/a.rs"];
+    let sorted = |all: Option<Vec<(Kind, Vec<String>)>>| {
+        let mut paths = all.unwrap().remove(0).1;
+        paths.sort();
+        paths
+    };
+    let mut expected: Vec<String> = read.map(str::to_owned).to_vec();
+    expected.sort();
+    for input in [json!({"patch": diff}), json!({"diff": diff})] {
+        assert_eq!(sorted(facts("apply_patch", Input::Json(&input))), expected);
+    }
+    assert_eq!(sorted(facts("patch", Input::Text(diff))), expected);
+    let both = format!("*** Begin Patch\n*** Update File: x\n@@\n*** End Patch\n{diff}");
+    assert!(sorted(facts("apply_patch", Input::Text(&both))).contains(&".git/hooks/x".to_owned()));
+    let comment =
+        "*** Begin Patch\n*** Update File: x.sql\n@@ select\n--- a comment\n+-- another\n*** End Patch";
+    assert_eq!(facts("apply_patch", Input::Text(comment)), one(Write, &["x.sql"]), "a line that goes");
+}
+
+#[test]
+fn a_name_begins_in_the_directory_beside_it() {
+    for (name, input, expected) in [
+        (
+            "write_file",
+            json!({"directory": "/w/.git/hooks", "filename": "pre-commit"}),
+            &["/w/.git/hooks/pre-commit"][..],
+        ),
+        ("write_file", json!({"folder": "/w", "path": "/v/a"}), &["/v/a"]),
+        ("create_directory", json!({"directory": "/w/x"}), &["/w/x"]),
+        ("move_path", json!({"source_path": "a", "destination_path": "b"}), &["a", "b"]),
+        ("copy_path", json!({"source_path": "a", "destination_path": "b"}), &["a", "b"]),
+        ("edit_block", json!({"file_path": "/a", "old_string": "", "new_string": ""}), &["/a"]),
+        ("file_editor", json!({"command": "create", "path": "/a", "file_text": ""}), &["/a"]),
+        ("remove-files", json!({"file_paths": ["a", "b"]}), &["a", "b"]),
+    ] {
+        assert_eq!(facts(name, Input::Json(&input)), one(Write, expected), "{name} {input}");
+    }
+    let download = json!({"url": "https://a.example/x", "file_path": "/w/x", "timeout": 3});
+    let all = facts("download", Input::Json(&download)).unwrap();
+    assert_eq!(all, [(Fetch, vec!["https://a.example/x".to_owned()]), (Write, vec!["/w/x".to_owned()])]);
+    let moved = json!({"source": "a", "destination": "b"});
+    let seen = read("move_file", None, Input::Json(&moved), &Offered::default());
+    assert!(seen.facts.unwrap()[0].moves);
+    let unknown = json!({"source": "a", "onto": "b"});
+    assert_eq!(facts("move_file", Input::Json(&unknown)), None, "where to is not known");
+}
+
+#[test]
+fn braces_of_a_pattern_are_several_patterns() {
+    for (name, input, expected) in [
+        ("Glob", json!({"pattern": "{/etc/passwd,src/*}"}), &[".", "/etc/passwd"][..]),
+        ("Glob", json!({"pattern": "src/{..,x}/../y", "path": "/w"}), &["/w", "src/../../y", "src/x/../y"]),
+        ("Glob", json!({"pattern": "**/*.{rs,toml}"}), &["."]),
+        ("read_many_files", json!({"include": ["/w/{../etc/passwd,a}"]}), &["/w/../etc/passwd", "/w/a"]),
+    ] {
+        let mut all = facts(name, Input::Json(&input)).unwrap().remove(0).1;
+        all.sort();
+        assert_eq!(all, expected, "{name} {input}");
+    }
+    let many = json!({"pattern": "{a,b}".repeat(9)});
+    assert_eq!(facts("Glob", Input::Json(&many)), None, "more than are looked at");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use postern::call::Inputs;
 use postern::call::Judge;
 use postern::policy::Policy;
 
-use super::{audit, cluster, complete, expect, namespaced, policy, rules};
+use super::{audit, cluster, complete, expect, namespaced, policy, rules, said, tool};
 
 /// The example of the documentation.
 const EXAMPLE: &str = r"
@@ -251,4 +251,40 @@ fn events_keep_the_least_that_any_policy_says() {
         "an Audit policy only records"
     );
     assert_eq!(keeps(&[audit(&says("q", "None"))]), Inputs::None);
+}
+
+#[test]
+fn a_call_whose_input_nobody_knows_is_denied_by_a_rule_that_asks_for_it() {
+    let unknown = |policy: &Policy, name: &str| said(&policy.unknown(&tool(name)));
+    let asking =
+        "{name: asks, kind: Shell, action: Deny, when: {param: command, operator: Contains, values: [sudo]}}";
+    let conditional = rules(&[asking, "{name: never, tools: [mcp__x], action: Deny}"]);
+    for (name, expected) in [
+        ("Bash", "Deny postern/builtin/unparseable"),
+        ("mcp__x", "Deny agents/p/never !"),
+        ("Read", "Allow"),
+        ("other", "Allow"),
+        ("Write", "Deny postern/builtin/agent-control-files"),
+    ] {
+        assert_eq!(unknown(&conditional, name), expected, "{name}");
+    }
+
+    let narrow = policy(&[namespaced(
+        "p",
+        "toolDefault: Deny
+         tools: [{name: any, tools: [Read], action: Allow}, {name: some, kind: Shell, action: Allow, when: {param: command, operator: Equals, values: [ls]}}]",
+    )]);
+    for (name, expected) in [
+        ("Read", "Allow agents/p/any"),
+        ("Bash", "Deny agents/p/toolDefault"),
+        ("other", "Deny agents/p/toolDefault !"),
+    ] {
+        assert_eq!(unknown(&narrow, name), expected, "{name}");
+    }
+
+    let recording = policy(&[
+        namespaced("q", "enforcement: Enforce"),
+        audit(&namespaced("p", &format!("tools: [{asking}]"))),
+    ]);
+    assert_eq!(unknown(&recording, "Bash"), "Allow + Deny postern/builtin/unparseable");
 }

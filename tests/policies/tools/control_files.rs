@@ -25,8 +25,7 @@ fn an_allow_rule_opens_the_files_that_it_names() {
     for test in [
         "{param: paths, operator: Equals, values: [/w/.mcp.json]}",
         "{param: paths, operator: In, values: [/x, /w/.mcp.json]}",
-        "{param: paths, operator: Within, values: [/w]}",
-        "{all: [{param: paths, operator: Within, values: [/w]}, {param: content, operator: NotContains, values: [curl]}]}",
+        "{all: [{param: paths, operator: Equals, values: [/w/.mcp.json]}, {param: content, operator: NotContains, values: [curl]}]}",
     ] {
         let policy = rules(&[&format!("{{name: r, kind: Write, action: Allow, when: {test}}}")]);
         expect(
@@ -35,6 +34,45 @@ fn an_allow_rule_opens_the_files_that_it_names() {
             Write {"file_path": "/w/.mcp.json", "content": "{}"} = Allow agents/p/r
             Write {"file_path": "/v/.mcp.json", "content": "{}"} = Deny postern/builtin/agent-control-files
             "#,
+        );
+    }
+}
+
+#[test]
+fn a_directory_names_its_files_where_it_is_itself_on_the_list() {
+    let allow = |directories: &str| {
+        rules(&[&format!(
+            "{{name: r, kind: Write, action: Allow, when: {{param: paths, operator: Within, values: [{directories}]}}}}"
+        )])
+    };
+    let hook = r#"Write {"file_path": "/w/.git/hooks/pre-commit", "content": "x"}"#;
+    for place in ["/w/.git/hooks", "/w/.git/hooks/", "'/w, x', /w/.git/hooks", "/w, /w/.git/hooks", "/w/.git"]
+    {
+        assert_eq!(super::decide(&allow(place), hook), "Allow agents/p/r", "{place}");
+    }
+    for above in ["/w", "/", "/w/.github", "/w, /v/.git/hooks"] {
+        let verdict = super::decide(&allow(above), hook);
+        assert_eq!(verdict, "Deny postern/builtin/agent-control-files", "{above}");
+    }
+    let ordinary = r#"Write {"file_path": "/w/src/main.rs", "content": "x"}"#;
+    assert_eq!(super::decide(&allow("/w"), ordinary), "Allow agents/p/r");
+}
+
+#[test]
+fn a_write_that_cannot_be_read_is_denied_by_name_and_kind_and_all_the_same() {
+    let unreadable = r#"editor {"path": "/w/a.rs"}"#;
+    for rule in [
+        "{name: r, kind: Write, action: Allow}",
+        "{name: r, tools: [editor, Write], action: Allow}",
+        "{name: r, kind: Write, action: Allow, when: {param: paths, operator: Equals, values: [/w/a.rs]}}",
+    ] {
+        let policy = rules(&[rule]);
+        for call in [unreadable, r#"Write {"content": "x"}"#] {
+            let verdict = super::decide(&policy, call);
+            assert_eq!(verdict, "Deny postern/builtin/agent-control-files", "{rule} {call}");
+        }
+        assert!(
+            super::decide(&policy, r#"editor {"command": "view", "path": "/w/a.rs"}"#).starts_with("Allow")
         );
     }
 }
@@ -60,7 +98,7 @@ fn an_allow_rule_that_names_no_file_opens_none() {
 #[test]
 fn a_deny_rule_is_told_before_the_built_in_one_and_still_wins_over_the_exception() {
     let policy = rules(&[
-        "{name: open, kind: Write, action: Allow, when: {param: paths, operator: Within, values: [/w]}}",
+        "{name: open, kind: Write, action: Allow, when: {param: paths, operator: Equals, values: [/w/.mcp.json]}}",
         "{name: no-curl, kind: Write, action: Deny, when: {param: content, operator: Contains, values: [curl]}}",
     ]);
     expect(

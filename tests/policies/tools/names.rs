@@ -109,7 +109,7 @@ fn a_tool_of_several_kinds_is_held_until_its_input_tells_which() {
         Read = starts Allow agents/p/r
         editor {"command": "view", "path": "/w/a"} = Allow agents/p/r
         editor {"command": "create", "path": "/w/a"} = Deny agents/p/toolDefault
-        editor {"nonsense": 1} = Deny agents/p/toolDefault
+        editor {"nonsense": 1} = Deny postern/builtin/agent-control-files
         "#,
     );
 }
