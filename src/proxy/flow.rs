@@ -227,7 +227,15 @@ impl Flow {
     async fn failed(mut self, error: SniffError, is_silent: bool, mut stream: TcpStream) -> Closed {
         self.go_by_alias();
         let (ruling, closed) = match error {
-            SniffError::Timeout if is_silent => return Closed::SniffTimeout,
+            SniffError::Timeout if is_silent => {
+                let decided = self.decide(&self.snapshot, Protocol::Opaque);
+                if !matches!(decided.action, Action::Tunnel { .. }) {
+                    return Closed::SniffTimeout;
+                }
+                let reason = "nothing came in time, and a rule about names covers this port: where the server speaks \
+                              first, use another port";
+                (Ruling::builtin("unparseable", reason), Closed::SniffTimeout)
+            }
             SniffError::Timeout => {
                 let decided = self.decide(&self.snapshot, Protocol::Unclear).decision;
                 let reason = "the first bytes did not say in time what the connection is";

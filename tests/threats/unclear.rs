@@ -99,7 +99,7 @@ fn bytes_that_never_become_clear_are_refused_with_an_event() {
         ])
         .start();
 
-    for half in [&b"\x16"[..], b"GET /echo", b"SSH-2", b"PRI * HTTP"] {
+    for half in [&b""[..], b"\x16", b"GET /echo", b"SSH-2", b"PRI * HTTP"] {
         assert_refused(&gateway, port, half, "postern/builtin/unparseable");
     }
     assert_eq!(server.accepted(), 0);
