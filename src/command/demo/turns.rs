@@ -34,7 +34,7 @@ pub(super) async fn read_refusal(stage: &Stage) -> anyhow::Result<String> {
     let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
     let answer = Answer::read(&shown.body)?;
     let (_, text) = answer.blocks.iter().find(|(kind, _)| kind == "text").context("no text")?;
-    Ok(text.lines().collect::<Vec<_>>().join(" | "))
+    Ok(text.trim_end().lines().collect::<Vec<_>>().join(" | "))
 }
 
 /// What comes of reading a file of the project, and one outside.

@@ -9,7 +9,7 @@ use super::testing::{array, calls, chunks, events, guard, guarded};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{Every, recorded};
 
-/// Recorded because they are broken.
+/// Recorded because they are no answers, so that there are no calls in them.
 const BROKEN: &[&str] = &["streaming-failure-invalid-json.sse", "streaming-failure-malformed-content.sse"];
 
 /// The recordings of this dialect with their names.
@@ -54,9 +54,12 @@ fn answers() -> Vec<(String, String)> {
 #[test]
 fn where_nothing_is_denied_no_byte_changes() {
     for (name, text) in files() {
-        if name.ends_with(".sse") && !BROKEN.contains(&name.as_str()) && !name.contains("failure") {
+        if name.ends_with(".sse") {
             let (out, result) = guarded(Every::new(0, true), &text, 1000);
-            assert_eq!((out.len(), result), (text.len(), Ok(())), "{name}");
+            assert_eq!(result, Ok(()), "{name}");
+            // An event that nothing ends is written anew, and an error that is none stays as it is.
+            let is_cut = text.starts_with("data: ") && !text.replace('\r', "").ends_with("\n\n");
+            let (out, text) = if is_cut { (out.trim_end(), text.trim_end()) } else { (&*out, &*text) };
             assert_eq!(out, text, "{name}");
         }
     }
