@@ -8,7 +8,8 @@ use crate::wire::json::{Document, Limits};
 
 /// The kinds of a definition with these properties, in words; `?` where the input decides.
 fn of(name: &str, properties: &Value) -> String {
-    schema(name, &json!({"type": "object", "properties": properties}))
+    let required: Vec<&String> = properties.as_object().unwrap().keys().collect();
+    schema(name, &json!({"type": "object", "properties": properties, "required": required}))
 }
 
 fn schema(name: &str, schema: &Value) -> String {
@@ -104,6 +105,21 @@ fn an_enumeration_and_what_is_no_text_infer_nothing() {
     assert_eq!(referred(json!({"enum": ["a"]})), "");
     assert_eq!(referred(json!({"type": "string"})), "Shell");
     assert_eq!(referred(json!({"$ref": "#/$defs/C"})), "Shell", "it refers to itself");
+}
+
+#[test]
+fn a_parameter_that_may_be_left_out_is_of_calls_that_have_it() {
+    let text = json!({"type": "string"});
+    let optional = |name: &str, key: &str| {
+        schema(name, &json!({"properties": {key: text, "x": text}, "required": ["x"]}))
+    };
+    assert_eq!(optional("browser_snapshot", "filename"), "Write?");
+    assert_eq!(optional("mcp__playwright__browser_network_requests", "filename"), "Write?");
+    assert_eq!(optional("mine", "file_path"), "Read?");
+    assert_eq!(optional("get_it", "url"), "Fetch?");
+    assert_eq!(optional("mine", "command"), "Shell");
+    let nullable = json!({"file_path": {"type": ["string", "null"]}});
+    assert_eq!(of("mine", &nullable), "Read?");
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl<'d> Schema<'d> {
         for alternative in alternatives(schema) {
             said |= self.object(alternative, At { steps: at.steps + 1, ..at }, found);
         }
+        let whole = schema;
         let Some(properties) = entry(schema, "properties").and_then(Value::entries) else { return said };
         let keyed: Vec<(String, Value<'d>)> = properties
             .map(|property| (property.key.text().map(|key| form(&key)).unwrap_or_default(), property.value))
@@ -84,7 +85,9 @@ impl<'d> Schema<'d> {
                     self.object(items, At { place: &place, ..inside }, found);
                 }
             }
-            found.push(Parameter { takes: self.takes(schema, 0), key, place, remote });
+            // What may be left out, or be null, is of some calls alone.
+            let required = at.depth == 0 && requires(whole, &key) && !is_nullable(schema);
+            found.push(Parameter { takes: self.takes(schema, 0), key, place, remote, required });
         }
         said || !open
     }
@@ -147,6 +150,19 @@ fn types(schema: Value<'_>) -> Vec<String> {
         Some(all) => all.filter_map(text).collect(),
         None => text(written).into_iter().collect(),
     }
+}
+
+/// Whether an object must have a property.
+fn requires(schema: Value<'_>, key: &str) -> bool {
+    let required = entry(schema, "required").and_then(Value::items);
+    required.into_iter().flatten().any(|name| name.text().is_some_and(|name| form(&name) == key))
+}
+
+fn is_nullable(schema: Value<'_>) -> bool {
+    let null = |schema: Value<'_>| types(schema).iter().any(|kind| kind == "null");
+    null(schema)
+        || alternatives(schema).any(null)
+        || entry(schema, "nullable").is_some_and(|nullable| nullable.as_bool() == Some(true))
 }
 
 fn allows_more(schema: Value<'_>) -> bool {
