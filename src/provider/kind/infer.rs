@@ -196,9 +196,28 @@ pub(super) fn is_remote(key: &str, defined: bool) -> bool {
     REMOTE.contains(&key) || (defined && REMOTE_DEFINED.contains(&key))
 }
 
+/// Whether the word of a parameter infers anything, so that it must be known where the parameter stands.
+pub(super) fn matters(key: &str) -> bool {
+    [COMMANDS, CODE, PATHS, BARE_PATHS, CONTENT, URLS].iter().any(|words| words.contains(&key))
+}
+
 /// The form in which parameters are compared.
 pub(super) fn form(key: &str) -> String {
+    if key.is_ascii() {
+        return plainly(key).collect();
+    }
     fold(key).chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Whether a key has this form.
+fn is_form(key: &str, of: &str) -> bool {
+    if key.is_ascii() { plainly(key).eq(of.chars()) } else { form(key) == of }
+}
+
+/// The form of a key in ASCII.
+fn plainly(key: &str) -> impl Iterator<Item = char> {
+    let kept = key.bytes().filter(u8::is_ascii_alphanumeric);
+    kept.map(|byte| char::from(byte.to_ascii_lowercase()))
 }
 
 /// `defined`: the parameters are those of a definition. There `owner` and its like say of every path that it is elsewhere;
@@ -355,7 +374,7 @@ fn at<'a>(place: &[String], value: &'a Value, found: &mut Vec<&'a Value>) {
     match value {
         Value::Array(all) if key == "*" => all.iter().for_each(|one| at(rest, one, found)),
         Value::Object(entries) => {
-            let entries = entries.iter().filter(|(own, _)| form(own) == *key);
+            let entries = entries.iter().filter(|(own, _)| is_form(own, key));
             entries.for_each(|(_, value)| at(rest, value, found));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {}

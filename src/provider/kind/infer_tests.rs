@@ -193,3 +193,11 @@ fn every_dialect_has_its_schema_somewhere() {
         assert_eq!(said(kinds, certain), "Shell", "{definition}");
     }
 }
+
+#[test]
+fn a_definition_that_would_not_end_leaves_it_to_the_input() {
+    let alternatives: Vec<Value> = (0..50).map(|_| json!({"$ref": "#/$defs/A"})).collect();
+    let endless = json!({"anyOf": alternatives, "properties": {"x": {"$ref": "#/$defs/A"}}});
+    let bomb = json!({"properties": {"command": {"$ref": "#/$defs/A"}}, "$defs": {"A": endless}});
+    assert_eq!(schema("mine", &bomb), "Shell Read Write Fetch?");
+}
