@@ -5,12 +5,16 @@
 pub struct Shape {
     /// Commands that it runs.
     pub commands: Vec<Place>,
-    /// Files that it reads or writes.
+    /// Files that every call of it reads or writes.
     pub paths: Vec<Place>,
+    /// The same, of calls that name one.
+    pub optional_paths: Vec<Place>,
     /// The same, where their values look like paths of this machine.
     pub bare_paths: Vec<Place>,
-    /// What it fetches.
+    /// What every call of it fetches.
     pub urls: Vec<Place>,
+    /// The same, of calls that name one.
+    pub optional_urls: Vec<Place>,
     /// Whether it writes the files that it names.
     pub writes: bool,
     /// Whether any parameter names a file of this machine, by whatever word.
@@ -30,20 +34,22 @@ impl Shape {
 
     /// Whether calls of it may change files.
     pub fn may_write(&self) -> bool {
-        self.is_open || (self.writes && !(self.paths.is_empty() && self.bare_paths.is_empty()))
+        let paths = [&self.paths, &self.optional_paths, &self.bare_paths];
+        self.is_open || (self.writes && paths.iter().any(|paths| !paths.is_empty()))
     }
 
     /// One tool of two definitions: it may be either.
     #[must_use]
     pub fn or(mut self, other: &Self) -> Self {
-        let Self { commands, paths, bare_paths, urls, writes, names_files, is_open } = other;
-        self.commands.extend_from_slice(commands);
-        self.paths.extend_from_slice(paths);
-        self.bare_paths.extend_from_slice(bare_paths);
-        self.urls.extend_from_slice(urls);
-        self.writes |= writes;
-        self.names_files |= names_files;
-        self.is_open |= is_open;
+        self.commands.extend_from_slice(&other.commands);
+        self.paths.extend_from_slice(&other.paths);
+        self.optional_paths.extend_from_slice(&other.optional_paths);
+        self.bare_paths.extend_from_slice(&other.bare_paths);
+        self.urls.extend_from_slice(&other.urls);
+        self.optional_urls.extend_from_slice(&other.optional_urls);
+        self.writes |= other.writes;
+        self.names_files |= other.names_files;
+        self.is_open |= other.is_open;
         self
     }
 }

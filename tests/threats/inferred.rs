@@ -14,7 +14,7 @@ const NO_SHELL: &str = "tools: [{name: no-shell, kind: Shell, action: Deny}]";
 fn tool(name: &str, parameters: &[&str]) -> Value {
     let text = |name: &&str| ((*name).to_owned(), json!({"type": "string"}));
     let properties: serde_json::Map<String, Value> = parameters.iter().map(text).collect();
-    json!({"name": name, "input_schema": {"type": "object", "properties": properties}})
+    json!({"name": name, "input_schema": {"type": "object", "properties": properties, "required": parameters}})
 }
 
 fn question(tools: &[Value]) -> String {
@@ -133,6 +133,10 @@ fn a_tool_that_nobody_knows_is_what_its_definition_says() {
         ),
         (tool("link_issue", &["url"]), json!({"url": "https://a.example"})),
         (tool("get_weather", &["city"]), json!({"command": "ls"})),
+        (
+            json!({"name": "browser_snapshot", "input_schema": {"type": "object", "properties": {"filename": {"type": "string"}}}}),
+            json!({}),
+        ),
     ] {
         let name = definition["name"].as_str().unwrap().to_owned();
         assert_passes(&model, &[definition], (&name, &input));

@@ -226,8 +226,7 @@ pub(super) const CATALOGUE: &[Entry] = &[
             // LangChain's tools of these names: `{query}` and `{commands}`.
             "python_repl",
             "python_repl_ast",
-            // Serena 2.1.0, mcp-shell-server 1.1.14, mcp-server-commands 0.5.0: see `execute_shell_command`,
-            // `shell_execute`; `run_process {command_line, argv}`.
+            // mcp-server-commands, before it was called `run_command`: `run_process {command_line, argv}`.
             "run_process",
             // Goose's extension computercontroller: `automation_script {language, script}`,
             // `computer_control {script}`.

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::schema::Schema;
 use super::{reading, shell};
-use crate::call::{Facts, Kind, Shape};
+use crate::call::name::plain;
+use crate::call::{Facts, Kind, Place, Shape};
 use crate::fold::fold;
 use crate::wire::json;
 
@@ -31,8 +32,34 @@ const URLS: &[&str] = &["url", "uri", "href", "urls", "uris"];
 const REMOTE: &[&str] = &["owner", "repo", "project", "bucket"];
 
 /// The same, in definitions alone: GitLab's server has `project_id` beside `file_path`. A call cannot add to those.
-const REMOTE_DEFINED: &[&str] =
-    &["projectid", "repository", "repositoryid", "repoid", "bucketname", "drive", "driveid"];
+/// MongoDB's has the paths of fields beside `collection`.
+const REMOTE_DEFINED: &[&str] = &[
+    "projectid",
+    "repository",
+    "repositoryid",
+    "repoid",
+    "bucketname",
+    "drive",
+    "driveid",
+    "collection",
+    "database",
+];
+
+/// Tools that write what they found to the file that they name, though neither name nor parameters say so: Playwright's
+/// server 0.0.83 (`filename`) and Chrome DevTools' 1.11.0 (`filePath`).
+const SAVING: &[&str] = &[
+    "browser_console_messages",
+    "browser_evaluate",
+    "browser_network_request",
+    "browser_network_requests",
+    "browser_run_code",
+    "browser_run_code_unsafe",
+    "evaluate_script",
+    "performance_start_trace",
+    "performance_stop_trace",
+    "screencast_start",
+    "take_heapsnapshot",
+];
 
 /// Words in the name of a parameter that names a file of this machine.
 const OF_FILES: &[&str] = &[
@@ -106,6 +133,8 @@ pub(super) struct Parameter {
     pub(super) takes: Takes,
     /// What stands beside it says that its files are elsewhere.
     pub(super) remote: bool,
+    /// Whether every call has it.
+    pub(super) required: bool,
 }
 
 /// What stands at a parameter.
@@ -149,7 +178,7 @@ fn walk(value: &Value, place: &[String], (remote, depth): (bool, usize), paramet
             let elements = value.as_array().into_iter().flatten();
             elements.for_each(|element| walk(element, &inside, (remote, depth + 1), parameters));
         }
-        parameters.push(Parameter { takes: takes(value), key, place, remote });
+        parameters.push(Parameter { takes: takes(value), key, place, remote, required: true });
     }
 }
 
@@ -167,9 +196,28 @@ pub(super) fn is_remote(key: &str, defined: bool) -> bool {
     REMOTE.contains(&key) || (defined && REMOTE_DEFINED.contains(&key))
 }
 
+/// Whether the word of a parameter infers anything, so that it must be known where the parameter stands.
+pub(super) fn matters(key: &str) -> bool {
+    [COMMANDS, CODE, PATHS, BARE_PATHS, CONTENT, URLS].iter().any(|words| words.contains(&key))
+}
+
 /// The form in which parameters are compared.
 pub(super) fn form(key: &str) -> String {
+    if key.is_ascii() {
+        return plainly(key).collect();
+    }
     fold(key).chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Whether a key has this form.
+fn is_form(key: &str, of: &str) -> bool {
+    if key.is_ascii() { plainly(key).eq(of.chars()) } else { form(key) == of }
+}
+
+/// The form of a key in ASCII.
+fn plainly(key: &str) -> impl Iterator<Item = char> {
+    let kept = key.bytes().filter(u8::is_ascii_alphanumeric);
+    kept.map(|byte| char::from(byte.to_ascii_lowercase()))
 }
 
 /// `defined`: the parameters are those of a definition. There `owner` and its like say of every path that it is elsewhere;
@@ -178,8 +226,9 @@ fn shape(name: &str, parameters: &[Parameter], defined: bool) -> Shape {
     let verbs = words(name);
     let does = |all: &[&str]| verbs.iter().any(|word| is_verb(word, all));
     let (runs, fetches) = (does(RUNNING), does(FETCHING));
-    let mut shape = Shape { writes: does(WRITING), ..Shape::default() };
-    for Parameter { key, place, takes, remote } in parameters {
+    let saves = SAVING.contains(&plain(name.rsplit("__").next().unwrap_or(name)).as_str());
+    let mut shape = Shape { writes: saves || does(WRITING), ..Shape::default() };
+    for Parameter { key, place, takes, remote, required } in parameters {
         let key = key.as_str();
         shape.writes |= CONTENT.contains(&key) && *takes != Takes::Nothing;
         shape.names_files |= !remote && OF_FILES.iter().any(|word| key.contains(word));
@@ -189,11 +238,11 @@ fn shape(name: &str, parameters: &[Parameter], defined: bool) -> Shape {
         if COMMANDS.contains(&key) || (runs && CODE.contains(&key)) {
             add(&mut shape.commands, place);
         } else if PATHS.contains(&key) && !(*remote && defined) {
-            add(&mut shape.paths, place);
-        } else if BARE_PATHS.contains(&key) && !(*remote && defined) {
+            add(if *required { &mut shape.paths } else { &mut shape.optional_paths }, place);
+        } else if BARE_PATHS.contains(&key) && !*remote {
             add(&mut shape.bare_paths, place);
         } else if fetches && URLS.contains(&key) {
-            add(&mut shape.urls, place);
+            add(if *required { &mut shape.urls } else { &mut shape.optional_urls }, place);
         }
     }
     shape
@@ -230,9 +279,12 @@ pub(super) fn kinds(shape: &Shape) -> (&'static [Kind], bool) {
     if shape.is_open {
         return (SETS[15], false);
     }
-    let bare = shape.paths.is_empty() && !shape.bare_paths.is_empty();
-    let touches = bare || !shape.paths.is_empty();
-    (set(!shape.commands.is_empty(), touches.then_some(shape.writes), !shape.urls.is_empty()), !bare)
+    let (paths, urls) = (!shape.paths.is_empty(), !shape.urls.is_empty());
+    let maybe_paths = !(shape.optional_paths.is_empty() && shape.bare_paths.is_empty());
+    let maybe_urls = !shape.optional_urls.is_empty();
+    let certain = (paths || !maybe_paths) && (urls || !maybe_urls);
+    let touches = (paths || maybe_paths).then_some(shape.writes);
+    (set(!shape.commands.is_empty(), touches, urls || maybe_urls), certain)
 }
 
 /// What a call does, once for each kind that it is. Its parameters are those by which the kind is inferred.
@@ -242,16 +294,17 @@ pub(super) fn read<'a>(shape: &Shape, input: &'a Value) -> Vec<Facts<'a>> {
         let commands = gather(&shape.commands, input).into_iter().flat_map(commands).collect();
         facts.push(Facts { commands, ..Facts::new(Kind::Shell) });
     }
-    let bare: Vec<Cow<'a, str>> = gather(&shape.bare_paths, input).into_iter().flat_map(texts).collect();
-    let bare = bare.into_iter().filter(|path| is_local(path));
-    let mut paths: Vec<Cow<'a, str>> = gather(&shape.paths, input).into_iter().flat_map(texts).collect();
-    paths.extend(bare);
+    let at = |places: &[Place]| -> Vec<Cow<'a, str>> {
+        gather(places, input).into_iter().flat_map(texts).collect()
+    };
+    let mut paths = [at(&shape.paths), at(&shape.optional_paths)].concat();
+    paths.extend(at(&shape.bare_paths).into_iter().filter(|path| is_local(path)));
     if !shape.paths.is_empty() || !paths.is_empty() {
         let kind = if shape.writes { Kind::Write } else { Kind::Read };
         facts.push(Facts { paths, ..Facts::new(kind) });
     }
-    if !shape.urls.is_empty() {
-        let urls = gather(&shape.urls, input).into_iter().flat_map(texts).collect();
+    let urls = [at(&shape.urls), at(&shape.optional_urls)].concat();
+    if !shape.urls.is_empty() || !urls.is_empty() {
         facts.push(Facts { urls, ..Facts::new(Kind::Fetch) });
     }
     facts
@@ -321,7 +374,7 @@ fn at<'a>(place: &[String], value: &'a Value, found: &mut Vec<&'a Value>) {
     match value {
         Value::Array(all) if key == "*" => all.iter().for_each(|one| at(rest, one, found)),
         Value::Object(entries) => {
-            let entries = entries.iter().filter(|(own, _)| form(own) == *key);
+            let entries = entries.iter().filter(|(own, _)| is_form(own, key));
             entries.for_each(|(_, value)| at(rest, value, found));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {}

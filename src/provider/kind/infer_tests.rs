@@ -8,7 +8,8 @@ use crate::wire::json::{Document, Limits};
 
 /// The kinds of a definition with these properties, in words; `?` where the input decides.
 fn of(name: &str, properties: &Value) -> String {
-    schema(name, &json!({"type": "object", "properties": properties}))
+    let required: Vec<&String> = properties.as_object().unwrap().keys().collect();
+    schema(name, &json!({"type": "object", "properties": properties, "required": required}))
 }
 
 fn schema(name: &str, schema: &Value) -> String {
@@ -107,6 +108,21 @@ fn an_enumeration_and_what_is_no_text_infer_nothing() {
 }
 
 #[test]
+fn a_parameter_that_may_be_left_out_is_of_calls_that_have_it() {
+    let text = json!({"type": "string"});
+    let optional = |name: &str, key: &str| {
+        schema(name, &json!({"properties": {key: text, "x": text}, "required": ["x"]}))
+    };
+    assert_eq!(optional("browser_snapshot", "filename"), "Write?");
+    assert_eq!(optional("mcp__playwright__browser_network_requests", "filename"), "Write?");
+    assert_eq!(optional("mine", "file_path"), "Read?");
+    assert_eq!(optional("get_it", "url"), "Fetch?");
+    assert_eq!(optional("mine", "command"), "Shell");
+    let nullable = json!({"file_path": {"type": ["string", "null"]}});
+    assert_eq!(of("mine", &nullable), "Read?");
+}
+
+#[test]
 fn parameters_inside_others_count() {
     let inside = json!({"properties": {"command": {"type": "string"}}});
     assert_eq!(of("mine", &json!({"task": inside})), "Shell");
@@ -176,4 +192,12 @@ fn every_dialect_has_its_schema_somewhere() {
         let (kinds, certain) = infer::kinds(&infer::of_definition("mine", document.root()));
         assert_eq!(said(kinds, certain), "Shell", "{definition}");
     }
+}
+
+#[test]
+fn a_definition_that_would_not_end_leaves_it_to_the_input() {
+    let alternatives: Vec<Value> = (0..50).map(|_| json!({"$ref": "#/$defs/A"})).collect();
+    let endless = json!({"anyOf": alternatives, "properties": {"x": {"$ref": "#/$defs/A"}}});
+    let bomb = json!({"properties": {"command": {"$ref": "#/$defs/A"}}, "$defs": {"A": endless}});
+    assert_eq!(schema("mine", &bomb), "Shell Read Write Fetch?");
 }

@@ -7,6 +7,8 @@
 //! What a tool does that is not known is inferred from its definition in the request, else from its input.
 
 mod catalogue;
+#[cfg(test)]
+mod corpus_tests;
 mod glob;
 mod infer;
 #[cfg(test)]

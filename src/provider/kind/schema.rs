@@ -1,6 +1,9 @@
 //! Reads the parameters of a tool out of its definition: JSON Schema, in the places and dialects of providers.
 
-use super::infer::{MOST_DEPTH, Parameter, Takes, form, is_remote};
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use super::infer::{MOST_DEPTH, Parameter, Takes, form, is_remote, matters};
 use crate::wire::json::{Kind, Value};
 
 /// Where the schema stands in a definition.
@@ -25,10 +28,14 @@ const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 /// How many schemas may stand in one another by alternatives and references.
 const MOST_STEPS: usize = 8;
 
+/// How many schemas of one definition are looked at: references let a few stand for very many.
+const MOST_SCHEMAS: usize = 4096;
+
 /// The schema of a tool's input.
-#[derive(Clone, Copy)]
 pub(super) struct Schema<'d> {
     root: Value<'d>,
+    /// How many schemas were looked at.
+    seen: Cell<usize>,
 }
 
 /// Where a walk stands.
@@ -45,20 +52,21 @@ impl<'d> Schema<'d> {
     pub(super) fn of(definition: Value<'d>) -> Option<Self> {
         let schema = |place: &&[&str]| definition.at_path(place).ok().flatten();
         let root = PLACES.iter().find_map(schema).filter(|schema| schema.kind() == Kind::Object)?;
-        Some(Self { root })
+        Some(Self { root, seen: Cell::new(0) })
     }
 
-    /// All parameters, those inside others too; none where the schema does not say what they are.
-    pub(super) fn parameters(self) -> Option<Vec<Parameter>> {
+    /// All parameters, those inside others too; none where the schema does not say what they are, or says too much.
+    pub(super) fn parameters(&self) -> Option<Vec<Parameter>> {
         let mut found = Vec::new();
         let at = At { place: &[], remote: false, depth: 0, steps: 0 };
         let said = self.object(self.root, at, &mut found);
-        said.then_some(found)
+        (said && !self.is_too_large()).then_some(found)
     }
 
     /// Gathers the properties of an object. Answers whether they are said.
-    fn object(self, schema: Value<'d>, at: At<'_>, found: &mut Vec<Parameter>) -> bool {
-        if at.steps > MOST_STEPS {
+    fn object(&self, schema: Value<'d>, at: At<'_>, found: &mut Vec<Parameter>) -> bool {
+        self.seen.set(self.seen.get() + 1);
+        if at.steps > MOST_STEPS || self.is_too_large() {
             return false;
         }
         let schema = self.resolved(schema);
@@ -66,6 +74,7 @@ impl<'d> Schema<'d> {
         for alternative in alternatives(schema) {
             said |= self.object(alternative, At { steps: at.steps + 1, ..at }, found);
         }
+        let whole = schema;
         let Some(properties) = entry(schema, "properties").and_then(Value::entries) else { return said };
         let keyed: Vec<(String, Value<'d>)> = properties
             .map(|property| (property.key.text().map(|key| form(&key)).unwrap_or_default(), property.value))
@@ -73,6 +82,7 @@ impl<'d> Schema<'d> {
         let open = keyed.is_empty() && entry(schema, "additionalProperties").is_some_and(allows_more);
         let is_elsewhere = |(key, _): &(String, Value<'d>)| is_remote(key, true);
         let remote = at.remote || keyed.iter().any(is_elsewhere);
+        let required = required(whole);
         for (key, schema) in keyed {
             let place = [at.place, std::slice::from_ref(&key)].concat();
             let schema = self.resolved(schema);
@@ -84,16 +94,24 @@ impl<'d> Schema<'d> {
                     self.object(items, At { place: &place, ..inside }, found);
                 }
             }
-            found.push(Parameter { takes: self.takes(schema, 0), key, place, remote });
+            let takes = if matters(&key) { self.takes(schema, 0) } else { Takes::Nothing };
+            // What may be left out, or be null, is of some calls alone.
+            let required = at.depth == 0 && required.contains(&key) && !is_nullable(schema);
+            found.push(Parameter { takes, key, place, remote, required });
         }
         said || !open
     }
 
     /// What stands at a parameter.
-    fn takes(self, schema: Value<'d>, steps: usize) -> Takes {
+    fn takes(&self, schema: Value<'d>, steps: usize) -> Takes {
+        self.seen.set(self.seen.get() + 1);
         let schema = self.resolved(schema);
         // An enumeration infers nothing.
-        if steps > MOST_STEPS || entry(schema, "enum").is_some() || entry(schema, "const").is_some() {
+        if steps > MOST_STEPS
+            || self.is_too_large()
+            || entry(schema, "enum").is_some()
+            || entry(schema, "const").is_some()
+        {
             return Takes::Nothing;
         }
         let items = || entry(schema, "items").map_or(Takes::Text, |items| self.takes(items, steps + 1));
@@ -115,8 +133,12 @@ impl<'d> Schema<'d> {
         }
     }
 
+    fn is_too_large(&self) -> bool {
+        self.seen.get() > MOST_SCHEMAS
+    }
+
     /// What a reference inside the schema stands for.
-    fn resolved(self, schema: Value<'d>) -> Value<'d> {
+    fn resolved(&self, schema: Value<'d>) -> Value<'d> {
         let mut schema = schema;
         for _ in 0..MOST_STEPS {
             let Some(reference) = entry(schema, "$ref").and_then(Value::text) else { return schema };
@@ -147,6 +169,19 @@ fn types(schema: Value<'_>) -> Vec<String> {
         Some(all) => all.filter_map(text).collect(),
         None => text(written).into_iter().collect(),
     }
+}
+
+/// The properties that an object must have.
+fn required(schema: Value<'_>) -> HashSet<String> {
+    let names = entry(schema, "required").and_then(Value::items);
+    names.into_iter().flatten().filter_map(Value::text).map(|name| form(&name)).collect()
+}
+
+fn is_nullable(schema: Value<'_>) -> bool {
+    let null = |schema: Value<'_>| types(schema).iter().any(|kind| kind == "null");
+    null(schema)
+        || alternatives(schema).any(null)
+        || entry(schema, "nullable").is_some_and(|nullable| nullable.as_bool() == Some(true))
 }
 
 fn allows_more(schema: Value<'_>) -> bool {

@@ -41,6 +41,22 @@ fn every_rule_says_why_it_does_or_does_not_apply_to_a_request() {
 }
 
 #[test]
+fn a_tool_that_nobody_knows_is_explained_as_the_gateway_takes_it() {
+    let by_input = ask("toolCall: {name: frobnicate, input: {argv: [sudo, ls]}}");
+    let text = printed(&by_input);
+    assert!(text.contains("Deny by agents/coding-agents/no-force-remove"), "{text}");
+    assert!(text.contains("it looks like a Shell tool, by its parameters"), "{text}");
+    let schema = json!({"type": "object", "properties": {"argv": {"type": "string", "enum": ["sudo ls"]}}});
+    let defined = json!({"toolCall": {
+        "name": "frobnicate",
+        "definition": {"name": "frobnicate", "input_schema": schema},
+        "input": {"argv": "sudo ls"},
+    }});
+    let said = decided(&defined.to_string());
+    assert!(said.starts_with("Allow"), "{said}");
+}
+
+#[test]
 fn an_event_is_a_question_as_it_is() {
     let event = json!({
         "apiVersion": "postern.dev/event/v1",
