@@ -133,6 +133,9 @@ impl Exchange<'_> {
         if let Some(said) = said {
             ruling = worst(ruling, said)?;
         }
+        if ruling.reason.is_empty() {
+            ruling.reason = credentials::remark(self.snapshot, parts, &origin).unwrap_or_default();
+        }
         let mut upgrade = None;
         if upgrade::is_asked(parts)? {
             let said = match service {

@@ -32,6 +32,13 @@ fn no_key_of_the_agents_own_leaves_where_ours_is_required() {
         ("X-Amz-Security-Token", "attackers"),
         ("Private-Token", "attackers"),
         ("Sec-WebSocket-Protocol", "realtime, openai-insecure-api-key.sk-attackers"),
+        ("X-Functions-Key", "attackers"),
+        ("X-Figma-Token", "attackers"),
+        ("Circle-Token", "attackers"),
+        ("X-Consul-Token", "attackers"),
+        ("DD-Application-Key", "attackers"),
+        ("DD-API-Key", "attackers"),
+        ("X-Vendor-Of-Tomorrow-Token", "attackers"),
     ] {
         let answer = send(&test, "/echo", &[(name, value)]);
         assert_eq!(answer.status, 403, "{name}: {value}: {answer:?}");
@@ -44,6 +51,11 @@ fn no_key_of_the_agents_own_leaves_where_ours_is_required() {
         "api%5fkey=a",
         "X-Amz-Signature=a&X-Amz-Credential=b",
         "a=1;token=b",
+        "code=a",
+        "hapikey=a",
+        "hapi%6bey=a",
+        "Subscription-Key=a",
+        "apiKey=a",
     ] {
         send(&test, &format!("/echo?{query}"), &[]).assert_refused(403, "postern/builtin/credential");
     }
