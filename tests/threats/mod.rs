@@ -7,6 +7,7 @@ mod calls;
 mod control;
 mod credentials;
 mod doors;
+mod echoes;
 mod endpoints;
 mod framing;
 mod grammar;
