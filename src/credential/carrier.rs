@@ -6,104 +6,18 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
 
 use super::authorization::Authorization;
-use super::percent;
+use super::carriers::{
+    HARMLESS_COOKIES, HARMLESS_HEADERS, HARMLESS_PARAMETERS, HEADER_WORDS, HEADERS, PARAMETER_BEGINNINGS,
+    PARAMETER_ENDINGS, PARAMETERS, SUBPROTOCOL_WORDS,
+};
 use super::sigv4::SECURITY_TOKEN;
+use super::{percent, shape};
 
 /// The headers, beside `authorization`, in which a placeholder is replaced.
 pub(super) const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
 
 /// The query parameter in which a placeholder is replaced.
 pub(super) const KEY_PARAMETER: &[u8] = b"key";
-
-/// Headers that carry keys of one host or another, which no ending below shows.
-const OTHER_HEADERS: &[&str] = &[
-    "authentication",
-    "cookie2",
-    "github-bearer",
-    "job-token",
-    "private-token",
-    "x-auth-key",
-    "x-goog-iap-jwt-assertion",
-    "x-jwt-assertion",
-    "x-ms-client-principal",
-    "x-token",
-];
-
-/// Endings of the names of headers that carry keys (`x-amz-security-token`, `xi-api-key`, `proxy-authorization`,
-/// `x-goog-iam-authorization-token`, `ocp-apim-subscription-key`, …).
-const HEADER_ENDINGS: &[&str] = &[
-    "access-token",
-    "api-key",
-    "apikey",
-    "auth-token",
-    "authorization",
-    "authorization-token",
-    "bearer-token",
-    "client-secret",
-    "deploy-token",
-    "id-token",
-    "refresh-token",
-    "secret-key",
-    "security-token",
-    "session-token",
-    "subscription-key",
-    "vault-token",
-];
-
-/// Query parameters that carry keys or signatures made with one: lower case, `_` for `-`.
-const PARAMETERS: &[&str] = &[
-    "access_key",
-    "access_token",
-    "api_key",
-    "apikey",
-    "auth",
-    "auth_token",
-    "authorization",
-    "authuser_token",
-    "awsaccesskeyid",
-    "bearer",
-    "bearer_token",
-    "client_secret",
-    "googleaccessid",
-    "id_token",
-    "jwt",
-    "key",
-    "oauth_token",
-    "personal_access_token",
-    "private_token",
-    "refresh_token",
-    "secret",
-    "session_token",
-    "sig",
-    "signature",
-    "subscription_key",
-    "token",
-    "x_api_key",
-    "x_goog_api_key",
-];
-
-/// Beginnings of the parameters of presigned URLs (AWS, Google Cloud Storage).
-const PARAMETER_BEGINNINGS: &[&str] = &["x_amz_", "x_goog_"];
-
-/// Words in a WebSocket subprotocol that carries a key (`openai-insecure-api-key.…`, `base64url.bearer.…`).
-const SUBPROTOCOL_WORDS: &[&str] = &["api-key", "apikey", "auth", "bearer", "ephemeral", "secret", "token"];
-
-/// Cookies that hosts' load balancers and bot filters set and SDKs send back (openai-python does); they name no
-/// account.
-const HARMLESS_COOKIES: &[&str] = &[
-    "ARRAffinity",
-    "ARRAffinitySameSite",
-    "AWSALB",
-    "AWSALBCORS",
-    "AWSALBTG",
-    "AWSALBTGCORS",
-    "GCLB",
-    "__cf_bm",
-    "__cflb",
-    "__cfruid",
-    "_cfuvid",
-    "cf_clearance",
-];
 
 /// Which carriers are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -131,7 +45,48 @@ pub(super) fn foreign_key(parts: &Parts, accepted: &[&str], breadth: Breadth) ->
     }
     // Some servers split at semicolons too.
     let mut query = parts.uri.query().unwrap_or_default().split(['&', ';']).map(Parameter::read);
-    query.find(|it| it.is_foreign(accepted, breadth)).map(|it| it.label())
+    query.find_map(|it| it.foreign(accepted, breadth))
+}
+
+/// Where something in the shape of a known key stands that is no part of an `accepted` placeholder: in any header,
+/// the path or the query, as it is, percent-encoded or inside Basic. The text names the place and whose key it looks
+/// like, never the key.
+pub(super) fn key_shaped(parts: &Parts, accepted: &[&str]) -> Option<String> {
+    let found = |text: &[u8], place: &dyn Fn() -> String| {
+        let owner = shape::find(text, accepted)?;
+        Some(format!("what looks like a key of {owner} stands in {}", place()))
+    };
+    for (name, value) in &parts.headers {
+        let in_name = found(name.as_str().as_bytes(), &|| "the name of a header".to_owned());
+        let in_value = || found(value.as_bytes(), &|| in_words(name));
+        let in_basic = || match Authorization::read(value.as_bytes()) {
+            Authorization::Basic(pair) => found(&pair, &|| format!("{}, inside Basic", in_words(name))),
+            Authorization::Signed(_) | Authorization::Token { .. } => None,
+        };
+        let found = in_name.or_else(in_value).or_else(in_basic);
+        if found.is_some() {
+            return found;
+        }
+    }
+    let in_path = found(parts.uri.path().as_bytes(), &|| "the path".to_owned());
+    in_path.or_else(|| found(parts.uri.query()?.as_bytes(), &|| "the query".to_owned()))
+}
+
+/// Where a value stands that looks random, and so could be a key of a shape that nobody knows. It is no evidence:
+/// trace ids, idempotency keys and cursors look the same.
+pub(super) fn random_looking(parts: &Parts, accepted: &[&str]) -> Option<String> {
+    let is_judged = |name: &HeaderName| {
+        name == header::AUTHORIZATION || name == header::COOKIE || KEY_HEADERS.contains(&name.as_str())
+    };
+    let is_odd = |value: &[u8]| {
+        !accepted.iter().any(|placeholder| placeholder.as_bytes() == value) && shape::looks_random(value)
+    };
+    let mut headers = parts.headers.iter().filter(|(name, _)| !is_judged(name));
+    if let Some((name, _)) = headers.find(|(_, value)| is_odd(value.as_bytes())) {
+        return Some(format!("the header {:.64}", name.as_str()));
+    }
+    let mut query = parts.uri.query().unwrap_or_default().split(['&', ';']).map(Parameter::read);
+    query.any(|parameter| is_odd(&parameter.value)).then(|| "the query".to_owned())
 }
 
 fn is_foreign_header(name: &HeaderName, value: &HeaderValue, accepted: &[&str], breadth: Breadth) -> bool {
@@ -166,7 +121,14 @@ fn carries_key(name: &HeaderName, value: &[u8]) -> bool {
         return SUBPROTOCOL_WORDS.iter().any(|word| offered.contains(word));
     }
     let name = name.as_str();
-    OTHER_HEADERS.contains(&name) || HEADER_ENDINGS.iter().any(|ending| name.ends_with(ending))
+    let last = name.rsplit('-').next().unwrap_or(name);
+    let is_harmless = || HARMLESS_HEADERS.iter().any(|ending| ends_in_words(name, ending));
+    HEADERS.contains(&name) || (HEADER_WORDS.contains(&last) && !is_harmless())
+}
+
+/// Whether a header's name is these words, or ends in them behind a dash.
+fn ends_in_words(name: &str, words: &str) -> bool {
+    name.strip_suffix(words).is_some_and(|before| before.is_empty() || before.ends_with('-'))
 }
 
 fn is_harmless_cookie(cookie: &[u8]) -> bool {
@@ -191,26 +153,38 @@ impl<'a> Parameter<'a> {
         *self.name == *KEY_PARAMETER && *self.value == *placeholder.as_bytes()
     }
 
-    fn is_foreign(&self, accepted: &[&str], breadth: Breadth) -> bool {
+    /// Where this carries a key that is no accepted placeholder: the parameter in words, as a refusal names it. They
+    /// are those of the tables, never the agent's own.
+    fn foreign(&self, accepted: &[&str], breadth: Breadth) -> Option<String> {
         if self.value.is_empty() || accepted.iter().any(|placeholder| self.holds(placeholder)) {
-            return false;
+            return None;
         }
         match breadth {
-            Breadth::Places => *self.name == *KEY_PARAMETER,
+            Breadth::Places => (*self.name == *KEY_PARAMETER).then(|| "the query parameter key".to_owned()),
             Breadth::All => {
                 let name = self.canonical_name();
-                PARAMETERS.contains(&name.as_str())
-                    || PARAMETER_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+                if let Some(known) = PARAMETERS.iter().find(|known| **known == name) {
+                    return Some(format!("the query parameter {known}"));
+                }
+                if let Some(known) = PARAMETER_BEGINNINGS.iter().find(|known| name.starts_with(**known)) {
+                    return Some(format!("a query parameter that begins with {known}"));
+                }
+                let is_harmless = HARMLESS_PARAMETERS.iter().any(|ending| name.ends_with(ending));
+                let known =
+                    PARAMETER_ENDINGS.iter().find(|ending| name.ends_with(**ending) && !is_harmless)?;
+                Some(format!("the query parameter {known}, or one that ends so"))
             }
         }
     }
 
+    /// Letters and digits alone, in lower case, without an index (`token[]`): `API-Key` and `api_key` are `apikey`.
     pub(super) fn canonical_name(&self) -> String {
-        String::from_utf8_lossy(&self.name).trim().to_ascii_lowercase().replace('-', "_")
-    }
-
-    /// The parameter as a refusal names it: only ever a name of the tables above.
-    fn label(&self) -> String {
-        format!("the query parameter {}", self.canonical_name().chars().take(64).collect::<String>())
+        let name = self.name.split(|&byte| byte == b'[').next().unwrap_or_default();
+        let plain = percent::decode(name);
+        plain
+            .iter()
+            .filter(|byte| byte.is_ascii_alphanumeric())
+            .map(|b| char::from(b.to_ascii_lowercase()))
+            .collect()
     }
 }

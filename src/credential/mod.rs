@@ -3,12 +3,14 @@
 mod access_key;
 mod authorization;
 mod carrier;
+mod carriers;
 mod env;
 mod file;
 pub mod minting;
 pub(crate) mod percent;
 pub mod placement;
 mod secret;
+mod shape;
 mod sighting;
 pub mod sigv4;
 

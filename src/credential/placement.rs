@@ -109,6 +109,18 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
     plan.map_or(Placement::Nothing, Placement::Attach)
 }
 
+/// What to say of a request that [`plan`] let pass, for whoever reads its event: where, on a host that requires a
+/// placeholder, a value stands that looks random. It is never denied.
+pub fn remark(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Option<String> {
+    let serving = serving(all, target);
+    let id = &serving.iter().find(|credential| credential.require)?.id;
+    let accepted: Vec<&str> = serving.iter().map(|credential| credential.placeholder.as_str()).collect();
+    let place = carrier::random_looking(parts, &accepted)?;
+    Some(format!(
+        "{place} holds a value that looks random, beside the placeholder of {id}; it was not judged"
+    ))
+}
+
 /// The credentials that may be used at the target, whatever the way there.
 fn serving<'a>(all: &'a [Arc<Credential>], target: &Target<'_>) -> Vec<&'a Arc<Credential>> {
     let Some(host) = target.host else { return Vec::new() };
@@ -183,10 +195,11 @@ fn unsignable(parts: &Parts, credential: &Credential) -> Option<Ruling> {
 fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> Option<Ruling> {
     let accepted: Vec<&str> = serving.iter().map(|credential| credential.placeholder.as_str()).collect();
     if let Some(credential) = serving.iter().find(|credential| credential.require) {
-        let carrier = carrier::foreign_key(parts, &accepted, Breadth::All)?;
+        let carried = carrier::foreign_key(parts, &accepted, Breadth::All)
+            .map(|carrier| format!("another key stands in {carrier}"))
+            .or_else(|| carrier::key_shaped(parts, &accepted))?;
         let id = &credential.id;
-        let reason =
-            format!("only the placeholder of {id} is accepted here, and another key stands in {carrier}");
+        let reason = format!("only the placeholder of {id} is accepted here, and {carried}");
         return Some(Ruling::builtin("credential", reason));
     }
     if !attaching {

@@ -245,11 +245,31 @@ fn where_it_is_required_any_other_key_is_denied_whatever_carries_it() {
         ("x-auth-token", "own-key"),
         ("cookie", "__cf_bm=1; sessionKey=own-key"),
         ("sec-websocket-protocol", "realtime, openai-insecure-api-key.own-key"),
+        ("x-functions-key", "own-key"),
+        ("x-figma-token", "own-key"),
+        ("circle-token", "own-key"),
+        ("x-consul-token", "own-key"),
+        ("x-vault-token", "own-key"),
+        ("x-subscription-token", "own-key"),
+        ("x-shopify-access-token", "own-key"),
+        ("dd-application-key", "own-key"),
+        ("dd-api-key", "own-key"),
+        ("cf-access-client-secret", "own-key"),
+        ("x-sentry-auth", "own-key"),
+        ("token-of-nobody", "glpat-0123456789abcdefghij"),
+        ("user-agent", "agent (sk-ant-attackers-own)"),
+        ("x-request-id", "sk%2Dant%2Dattackers%2Down"),
+        ("x-note", basic("u:ghp_0123456789abcdefghijABCDEFGHIJ012345").as_str()),
+        ("ghs_0123456789abcdefghijabcdefghij012345", "1"),
     ] {
         assert_eq!(outcome("strict.example", "/", &[own]), "deny credential", "{own:?}");
         let with_ours = [own, ("x-api-key", "postern:strict")];
         assert_eq!(outcome("strict.example", "/", &with_ours), "deny credential", "{own:?}");
     }
+}
+
+#[test]
+fn where_it_is_required_any_other_key_in_the_url_is_denied() {
     for uri in [
         "/?key=own-key",
         "/?Key=own-key",
@@ -261,6 +281,19 @@ fn where_it_is_required_any_other_key_is_denied_whatever_carries_it() {
         "/?X-Amz-Signature=0a&X-Amz-Credential=AKIA",
         "/?x-goog-signature=0a",
         "/?sv=1&sig=own-key",
+        "/?code=own-key",
+        "/?hapikey=own-key",
+        "/?hapi%6Bey=own-key",
+        "/?Subscription-Key=own-key",
+        "/?apiKey=own-key",
+        "/?x.api.key=own-key",
+        "/?circle-token=own-key",
+        "/?client%5Fsecret=own-key",
+        "/?token[]=own-key",
+        "/?OSSAccessKeyId=own-key",
+        "/?cursor=ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "/?q=a%252Cglpat-0123456789abcdefghij",
+        "/a/sk-ant-attackers-own",
         "https://own-key@strict.example/",
     ] {
         assert_eq!(outcome("strict.example", uri, &[]), "deny credential", "{uri}");
@@ -277,13 +310,34 @@ fn where_it_is_required_the_placeholder_and_requests_without_a_key_pass() {
         ("cookie", "__cf_bm=a; _cfuvid=b"),
         ("sec-websocket-protocol", "realtime, openai-beta.realtime-v1"),
         ("x-csrf-token", "a"),
-        ("idempotency-key", "a"),
+        ("idempotency-key", "d41d8cd98f00b204e9800998ecf8427e"),
+        ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+        ("x-atlassian-token", "no-check"),
+        ("x-amz-continuation-token", "1ueGcxLPRx1Tr/XYExHnhbYLgveDs2J/wm36Hy4vbOwM="),
         ("x-goog-api-client", "a"),
         ("x-api-key", ""),
     ];
     assert_eq!(outcome("strict.example", "/?alt=sse&pageToken=a&monkey=b", &headers), "attach strict");
-    assert_eq!(outcome("strict.example", "/v1/models?limit=1", &headers[1..]), "pass");
+    let cursors =
+        "/v1/models?limit=1&after=d41d8cd98f00b204e9800998ecf8427e&page_token=eyJsYXN0IjoxMjM0NX0&sort_key=x";
+    assert_eq!(outcome("strict.example", cursors, &headers[1..]), "pass");
     assert_eq!(outcome("strict.example", "/", &[("authorization", "Bearer ")]), "pass");
+}
+
+#[test]
+fn what_only_looks_random_is_remarked_where_the_placeholder_is_required() {
+    let said = |host: &str, uri: &str, headers: &[(&str, &str)]| {
+        let host = name(host);
+        let target = Target { host: Some(&host), port: 443, secure: true };
+        remark(&parts("GET", uri, headers), &all(), &target)
+    };
+    let random = [("x-trace-id", "d41d8cd98f00b204e9800998ecf8427e")];
+    let remark = said("strict.example", "/", &random).unwrap();
+    assert!(remark.contains("the header x-trace-id") && !remark.contains("d41d8"), "{remark}");
+    assert!(said("strict.example", "/?after=Zq9tYw1cKx8vB2nM4pL6rD0s", &[]).unwrap().contains("the query"));
+    assert_eq!(said("llm.example", "/", &random), None);
+    let ordinary = [("user-agent", "claude-cli/1.0.83 (external, cli)"), ("x-api-key", "postern:strict")];
+    assert_eq!(said("strict.example", "/?limit=100", &ordinary), None);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub fn is_signed_by_agent(parts: &Parts) -> bool {
 /// Whether there is a signature in the query.
 pub(super) fn is_presigned(parts: &Parts) -> bool {
     let names = parts.uri.query().unwrap_or_default().split(['&', ';']);
-    names.map(|pair| Parameter::read(pair).canonical_name()).any(|name| name.starts_with("x_amz_"))
+    names.map(|pair| Parameter::read(pair).canonical_name()).any(|name| name.starts_with("xamz"))
 }
 
 /// Whether the body holds signatures of its own chunks, or is framed for them.

@@ -79,6 +79,14 @@ impl Inspection {
         self.tiers.iter().flatten().all(|grant| grant.upgrade)
     }
 
+    /// Whether methods and paths are told apart here: by a rule's endpoints, or by those of the provider.
+    pub fn is_narrowed(&self, at_provider: bool) -> bool {
+        self.tiers.iter().flatten().any(|grant| match &grant.endpoints {
+            Some(listed) => !listed.iter().any(Endpoint::is_everything),
+            None => at_provider,
+        })
+    }
+
     /// What a rule that decides says is spoken here, the cluster's first; it speaks of hosts that are not known.
     pub fn provider(&self) -> Option<Dialect> {
         self.tiers.iter().flatten().find_map(|grant| grant.provider)
@@ -173,6 +181,10 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
+    fn is_everything(&self) -> bool {
+        self.methods.is_none() && self.path == PathPattern::any()
+    }
+
     fn covers(&self, method: &http::Method, path: &NormalPath) -> bool {
         let listed = |wanted: &http::Method| self.methods.as_ref().is_none_or(|all| all.contains(wanted));
         (listed(method) || (method == http::Method::HEAD && listed(&http::Method::GET)))

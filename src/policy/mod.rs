@@ -22,6 +22,7 @@ pub mod tool;
 
 pub mod allowance;
 pub mod hosted;
+pub mod lenient;
 pub mod limits;
 pub mod outcome;
 mod permission;

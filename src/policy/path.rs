@@ -183,7 +183,7 @@ fn normalise(raw: &str) -> Option<String> {
     let body = body.strip_suffix('/').unwrap_or(body);
     let odd = |segment: &str| matches!(segment, "" | "." | "..");
     let odd = text == "//" || (!body.is_empty() && body.split('/').any(odd));
-    (!odd && !is_escaped_twice(&text) && is_utf8(&text)).then_some(text)
+    (!odd && !is_escaped_twice(&text) && is_utf8(&text) && !has_other_slashes(&text)).then_some(text)
 }
 
 /// Adds a byte that was escaped; none where its meaning depends on who decodes it, and when.
@@ -218,6 +218,15 @@ fn is_escaped_twice(normal: &str) -> bool {
         let rest = normal.as_bytes().get(at + 3..).unwrap_or_default();
         is_hex(rest.first()) && is_hex(rest.get(1))
     })
+}
+
+/// Characters that some servers take for a slash: the full-width ones and the small one, and those of fractions and
+/// divisions, as they are escaped.
+const OTHER_SLASHES: [&str; 6] =
+    ["%EF%BC%8F", "%EF%BC%BC", "%EF%B9%A8", "%E2%81%84", "%E2%88%95", "%E2%A7%B8"];
+
+fn has_other_slashes(normal: &str) -> bool {
+    normal.contains('%') && OTHER_SLASHES.iter().any(|slash| normal.contains(slash))
 }
 
 /// Whether the escaped bytes are UTF-8; overlong forms of `/` and `.` are not.
@@ -300,6 +309,9 @@ mod tests {
             "*",
             "http://example.com/v1",
             "/v1/mess ages",
+            "/v1%EF%BC%8Fmessages",
+            "/v1／messages",
+            "/v1%e2%88%95messages",
         ];
         for raw in tricks {
             let path = NormalPath::parse(raw);

@@ -27,8 +27,7 @@ pub(crate) fn plan(
     parts: &Parts,
     origin: &Origin,
 ) -> Result<(Option<Plan>, Option<Ruling>), Stop> {
-    let target = Target { host: origin.host.name(), port: origin.port, secure: origin.tls };
-    match placement::plan(parts, snapshot.policy().credentials(), &target) {
+    match placement::plan(parts, snapshot.policy().credentials(), &target(origin)) {
         Placement::Nothing => Ok((None, None)),
         Placement::Attach(plan) => Ok((Some(plan), None)),
         Placement::Deny(Denial { floor: false, plan, ruling }) if snapshot.policy().audit_only() => {
@@ -36,6 +35,15 @@ pub(crate) fn plan(
         }
         Placement::Deny(denial) => Err(denial.ruling.into()),
     }
+}
+
+/// What the event of a request says beside its decision, where nothing was denied.
+pub(crate) fn remark(snapshot: &Snapshot, parts: &Parts, origin: &Origin) -> Option<String> {
+    placement::remark(parts, snapshot.policy().credentials(), &target(origin))
+}
+
+fn target(origin: &Origin) -> Target<'_> {
+    Target { host: origin.host.name(), port: origin.port, secure: origin.tls }
 }
 
 /// Attaches the credential of a plan. Nothing of the head may be changed behind it.

@@ -21,7 +21,7 @@ use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
-use super::{credentials, head, question, reply};
+use super::{credentials, head, overrides, question, reply};
 use crate::call::{Api, Dialect, Service, Terms};
 use crate::credential::placement::Plan;
 use crate::event::Verdict;
@@ -130,11 +130,15 @@ impl Exchange<'_> {
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
         let (ruling, inspection) = self.destination(&origin, record)?;
-        let (said, service) = endpoint(parts, &origin, &inspection, record)?;
+        let has_body = self.incoming.as_ref().is_some_and(|body| !body.is_end_stream());
+        let (said, service) = endpoint((parts, has_body), &origin, &inspection, record)?;
         let mut ruling = worst(ruling, said)?;
         let (plan, said) = credentials::plan(self.snapshot, parts, &origin)?;
         if let Some(said) = said {
             ruling = worst(ruling, said)?;
+        }
+        if ruling.reason.is_empty() {
+            ruling.reason = credentials::remark(self.snapshot, parts, &origin).unwrap_or_default();
         }
         let mut upgrade = None;
         if upgrade::is_asked(parts)? {
@@ -342,9 +346,10 @@ impl Exchange<'_> {
     }
 }
 
-/// What policy says of the endpoint, and what the request is where it goes to an LLM provider.
+/// What policy says of the endpoint of a head, which a body may follow, and what the request is where it goes to an LLM
+/// provider.
 fn endpoint(
-    parts: &Parts,
+    (parts, has_body): (&Parts, bool),
     origin: &Origin,
     inspection: &Inspection,
     record: &mut Record,
@@ -356,10 +361,16 @@ fn endpoint(
     let mut ruling = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())
-        && surface.is_some_and(|surface| surface.is_disguised(&parts.method, &path))
+        && surface.is_some_and(|surface| surface.is_disguised(&parts.method, &path, has_body))
     {
-        let reason = "This path is not that of an inference endpoint, and could be taken for it";
+        let reason = "This request is not plainly one for an inference endpoint, and could be taken for it";
         ruling = inspection.refused(reason);
+    }
+    if let Some(name) = overrides::in_query(&parts.uri).filter(|_| inspection.is_narrowed(service.is_some()))
+    {
+        let reason =
+            format!("The query parameter {name} can name another method or path than the one that is judged");
+        ruling = inspection.refused(&reason);
     }
     if ruling.denies() {
         let is_responses = service.is_some_and(|service| service.api == Api::Responses);

@@ -6,6 +6,7 @@ use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{Request, Version};
 use http_body::Frame;
 
+use super::overrides::is_override;
 use super::request_body::RequestBody;
 use super::upstream::{Origin, Speaks};
 use crate::wire::http1::fit_for_trailers;
@@ -20,15 +21,13 @@ const HOP: [HeaderName; 6] = [
     header::PROXY_AUTHORIZATION,
 ];
 const HOP_BY_NAME: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
-/// Fields by which a request names another method than its own.
-const METHOD_OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
 
 /// Whether a field is dropped whichever way it goes: of one hop, ours, or one that two servers read differently.
 pub(crate) fn is_left_behind(name: &HeaderName) -> bool {
     let text = name.as_str();
     HOP.contains(name)
         || HOP_BY_NAME.contains(&text)
-        || METHOD_OVERRIDES.contains(&text)
+        || is_override(text)
         || text.starts_with("x-postern-")
         || text.contains('_')
 }
@@ -122,9 +121,20 @@ mod tests {
 
     #[test]
     fn what_speaks_for_the_gateway_or_for_another_method_stays_behind() {
-        for name in ["x-postern-rule", "x-http-method-override", "x_api_key"] {
+        for name in [
+            "x-postern-rule",
+            "x_api_key",
+            "x-http-method-override",
+            "x-http-method",
+            "x-method",
+            "x-original-url",
+            "x-rewrite-url",
+            "x-forwarded-prefix",
+            "x-forwarded-host",
+        ] {
             assert!(stripped(name), "{name}");
         }
+        assert!(!stripped("x-forwarded-for"));
         assert!(!stripped("x-api-key"));
     }
 

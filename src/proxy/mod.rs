@@ -16,6 +16,7 @@ mod intake;
 mod intercept;
 pub(crate) mod listener;
 mod names;
+mod overrides;
 mod pace;
 mod question;
 mod readahead;

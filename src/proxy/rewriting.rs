@@ -11,7 +11,7 @@ use super::budget::Reserved;
 use super::error::{Class, Failure};
 use super::record::Record;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Needles, Scrubber};
+use crate::filter::scrub::{self, Needles, Scrubber};
 use crate::provider::answer::{Broken, Guard};
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
@@ -106,8 +106,8 @@ impl Rewriting {
         self.guarding = Some(guarding);
     }
 
-    /// Masks real keys in the body with this head, and in the head. An encoding that cannot be decoded is a failure:
-    /// the answer could hold the key unseen.
+    /// Masks real keys in the body with this head, and in the head. An encoding that cannot be decoded is a failure,
+    /// and so is a character set that is not ASCII's: the answer could hold the key unseen.
     pub(crate) fn scrubbing(
         &mut self,
         head: &mut HeaderMap,
@@ -117,8 +117,11 @@ impl Rewriting {
         if self.decoder.is_none() {
             self.decoding(head, limits).map_err(|_| unreadable())?;
         }
+        if !scrub::is_ascii_compatible(head) {
+            return Err(unreadable());
+        }
         needles.scrub_head(head);
-        let scrubber = Scrubber::new(Arc::clone(&needles));
+        let scrubber = Scrubber::of_body(Arc::clone(&needles));
         self.scrubbing = Some(Scrubbing { scrubber, needles, scrubbed: Vec::new() });
         Ok(())
     }

@@ -10,8 +10,8 @@ use crate::support::upstream::{RawUpstream, Reply, Step};
 use crate::support::{Answer, Gateway, Pki, Setup, Upstream};
 
 /// A key with every character that one encoding or another writes differently.
-const CANARY: &str = "sk-canary/+=&\"7f3a9c";
-const PLACEHOLDER: &str = "sk-placeholder-api";
+pub(super) const CANARY: &str = "sk-canary/+=&\"7f3a9c";
+pub(super) const PLACEHOLDER: &str = "sk-placeholder-api";
 const HOST: &str = "Host: api.example.com\r\n";
 
 /// G1: where a policy requires its placeholder, no key of the agent's own leaves, whatever carries it.
@@ -32,6 +32,13 @@ fn no_key_of_the_agents_own_leaves_where_ours_is_required() {
         ("X-Amz-Security-Token", "attackers"),
         ("Private-Token", "attackers"),
         ("Sec-WebSocket-Protocol", "realtime, openai-insecure-api-key.sk-attackers"),
+        ("X-Functions-Key", "attackers"),
+        ("X-Figma-Token", "attackers"),
+        ("Circle-Token", "attackers"),
+        ("X-Consul-Token", "attackers"),
+        ("DD-Application-Key", "attackers"),
+        ("DD-API-Key", "attackers"),
+        ("X-Vendor-Of-Tomorrow-Token", "attackers"),
     ] {
         let answer = send(&test, "/echo", &[(name, value)]);
         assert_eq!(answer.status, 403, "{name}: {value}: {answer:?}");
@@ -44,6 +51,11 @@ fn no_key_of_the_agents_own_leaves_where_ours_is_required() {
         "api%5fkey=a",
         "X-Amz-Signature=a&X-Amz-Credential=b",
         "a=1;token=b",
+        "code=a",
+        "hapikey=a",
+        "hapi%6bey=a",
+        "Subscription-Key=a",
+        "apiKey=a",
     ] {
         send(&test, &format!("/echo?{query}"), &[]).assert_refused(403, "postern/builtin/credential");
     }
@@ -52,6 +64,47 @@ fn no_key_of_the_agents_own_leaves_where_ours_is_required() {
     assert_eq!(send(&test, "/echo?q=ordinary", &[]).status, 200, "without a key it passes");
     assert_eq!(send(&test, "/echo", &[("X-Api-Key", PLACEHOLDER)]).status, 200);
     assert_eq!(test.upstream.requests()[1].header("x-api-key"), Some(CANARY));
+}
+
+/// G1: a value in the shape of a known key is the agent's own, under whatever name it travels.
+/// G14: in any header, the path or the query, percent-encoded or inside Basic; what only looks random is recorded.
+#[test]
+fn a_value_in_the_shape_of_a_known_key_leaves_under_no_name() {
+    let test = with_credential(", require: true");
+    let github = "ghp_0123456789abcdefghijATTACKERS0123456";
+    let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("user:{github}")));
+    for (path, name, value) in [
+        ("/echo", "X-Request-Id", github),
+        ("/echo", "User-Agent", "agent (sk-ant-ATTACKERS-own-key)"),
+        ("/echo", "X-Note", "sk%2Dant%2DATTACKERS%2Down%2Dkey"),
+        ("/echo", "X-Note", basic.as_str()),
+        ("/echo", "Cookie", "__cf_bm=glpat-0123456789ATTACKERS0"),
+        ("/echo?cursor=AKIAATTACKERS2345672", "X-A", "b"),
+        ("/echo?q=%2567hp_0123456789abcdefghijATTACKERS0123456", "X-A", "b"),
+        ("/echo/sk-ant-ATTACKERS-own-key", "X-A", "b"),
+    ] {
+        let answer = send(&test, path, &[(name, value)]);
+        assert_eq!(answer.status, 403, "{path} {name}: {answer:?}");
+        answer.assert_refused(403, "postern/builtin/credential");
+        assert!(!answer.text().contains("ATTACKERS"), "{}", answer.text());
+    }
+    assert!(test.upstream.requests().is_empty());
+
+    let random = "d41d8cd98f00b204e9800998ecf8427e";
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for (path, name, value) in [
+        ("/echo", "Idempotency-Key", random),
+        ("/echo", "Traceparent", trace),
+        ("/echo?after=d41d8cd98f00b204e9800998ecf8427e&pageToken=eyJsYXN0IjoxMjM0NX0", "X-A", "b"),
+    ] {
+        assert_eq!(send(&test, path, &[(name, value), ("X-Api-Key", PLACEHOLDER)]).status, 200, "{name}");
+    }
+    let remarked = test.gateway.wait_for_event("a value that looks random", |event| {
+        let reason = event["decision"]["reason"].as_str().unwrap_or_default();
+        event["kind"] == "Request" && reason.contains("the header idempotency-key")
+    });
+    assert_eq!(remarked["decision"]["verdict"], "Allow");
+    assert!(test.gateway.events().iter().all(|event| !event.to_string().contains(random)));
 }
 
 /// G3: a placeholder towards a host that is not its own, allowed or not, is denied and goes nowhere.
@@ -461,13 +514,13 @@ fn with_credential(more: &str) -> Inspected {
     inspected_with(|setup| setup.policy(&policy(more)).credential("api", CANARY))
 }
 
-fn gateway_for(upstreams: &Pki, address: std::net::SocketAddr, rule: &str) -> Gateway {
+pub(super) fn gateway_for(upstreams: &Pki, address: std::net::SocketAddr, rule: &str) -> Gateway {
     let policy = policy("").replace("action: Inspect", &format!("action: Inspect{rule}"));
     Setup::new(upstreams).host("api.example.com", address).policy(&policy).credential("api", CANARY).start()
 }
 
 /// Every host of `example.com` inspected, and a credential for one of them.
-fn policy(more: &str) -> String {
+pub(super) fn policy(more: &str) -> String {
     format!(
         "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: test, namespace: agents}}\nspec:\n\
          \x20 podSelector: {{}}\n  destinations:\n    - {{name: all, hosts: ['*.example.com'], action: Inspect}}\n\

@@ -115,3 +115,56 @@ fn no_other_front_door_of_a_provider_is_wider() {
         "POST vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/model/m/converse",
     ]);
 }
+
+/// C5, E10: at a provider of which everything is open, what a lenient server takes for an inference endpoint is refused,
+/// since nobody would read it; what is no such endpoint passes.
+#[test]
+fn a_disguised_inference_path_is_refused_where_everything_is_open() {
+    let hosts = ["api.anthropic.com", "api.openai.com"];
+    let opened =
+        "{name: llm, hosts: [api.anthropic.com, api.openai.com], action: Inspect, endpoints: [{path: /**}]}";
+    let test = with(&hosts, &crate::support::setup::policy(&[opened]), |setup| setup);
+
+    test.assert_closed(&[
+        "POST api.anthropic.com/v1/messages%00",
+        "POST api.anthropic.com/v1/messages%00.txt",
+        "POST api.anthropic.com/v1/messages.",
+        "POST api.anthropic.com/v1/messages%20",
+        "POST api.anthropic.com/v1/messages;a=b",
+        "POST api.anthropic.com/v1%c0%afmessages",
+        "POST api.anthropic.com/v1%e0%80%afmessages",
+        "POST api.anthropic.com/v1%EF%BC%8Fmessages",
+        "POST api.anthropic.com/v1/%EF%BD%8D%EF%BD%85ssages",
+        "POST api.anthropic.com/v1%252fmessages",
+        "POST api.anthropic.com/v1%5Cmessages",
+        "POST api.openai.com/v1//chat/./completions",
+        "PUT api.openai.com/v1/responses",
+    ]);
+    for method in ["GET", "DELETE", "OPTIONS", "PATCH"] {
+        let url = "https://api.openai.com/v1/chat/completions";
+        let answer = test.gateway.agent().request(method, url, &[], b"{\"model\":\"m\"}");
+        assert_eq!(answer.header("x-postern-rule"), Some("postern/builtin/endpoint"), "{method}: {answer:?}");
+    }
+    let mut connection = test.gateway.agent().tls("api.openai.com");
+    connection.send("HEAD /v1/responses HTTP/1.1\r\nHost: api.openai.com\r\nContent-Length: 2\r\n\r\n{}");
+    let head = String::from_utf8(connection.read_until(b"\r\n\r\n")).unwrap();
+    assert!(head.contains("postern/builtin/endpoint"), "{head}");
+    assert!(test.upstream.requests().is_empty());
+
+    test.assert_open(&[
+        "POST api.anthropic.com/v1/messages",
+        "GET api.openai.com/v1/chat/completions",
+        "DELETE api.openai.com/v1/chat/completions/id",
+        "POST api.openai.com/v1/files",
+        "GET api.anthropic.com/v1/messages/batches/b%20c",
+    ]);
+    test.assert_closed(&["POST api.openai.com/v1/responses%2Fcompact"]);
+}
+
+/// C6: where a provider's own list of endpoints is in force, no query parameter names another method.
+#[test]
+fn at_a_provider_no_query_names_another_method() {
+    let test = inspected(&["api.openai.com"]);
+    test.assert_closed(&["POST api.openai.com/v1/chat/completions?_method=DELETE"]);
+    test.assert_open(&["POST api.openai.com/v1/chat/completions?api-version=1"]);
+}

@@ -305,6 +305,11 @@ fn a_method_override_goes_no_further() {
         ("X-HTTP-Method", "DELETE"),
         ("X-Method-Override", "DELETE"),
         ("x_http_method_override", "DELETE"),
+        ("X-Method", "DELETE"),
+        ("X-Method-Of-Tomorrow", "DELETE"),
+        ("X-HTTP-Method-Override-2", "DELETE"),
+        ("X-Override-Method", "DELETE"),
+        ("X-Forwarded-Method", "DELETE"),
         ("X-Request-Id", "kept"),
     ];
 
@@ -316,6 +321,56 @@ fn a_method_override_goes_no_further() {
     assert!(!seen.headers.iter().any(|(_, value)| value == "DELETE"), "{:?}", seen.headers);
     let denied = test.gateway.agent().request("DELETE", "https://api.example.com/echo", &[], b"");
     denied.assert_refused(403, "postern/builtin/endpoint");
+}
+
+/// C5, C6: a field that names another path or host than the request's own goes no further.
+#[test]
+fn a_field_that_names_another_path_or_host_goes_no_further() {
+    let test = inspected_with(|setup| setup.destinations(&[ONLY_ECHO]));
+    let names = [
+        "X-Original-URL",
+        "X-Rewrite-URL",
+        "X-Override-URL",
+        "X-Original-URI",
+        "X-Forwarded-Prefix",
+        "X-Forwarded-Uri",
+        "X-Forwarded-Path",
+        "X-Envoy-Original-Path",
+        "X-Replaced-Path",
+        "X-Forwarded-Host",
+        "X-Original-Host",
+        "X-Host",
+    ];
+    let mut headers: Vec<(&str, &str)> = names.iter().map(|name| (*name, "/admin")).collect();
+    headers.push(("X-Forwarded-For", "192.0.2.1"));
+
+    let answer = test.gateway.agent().request("POST", "https://api.example.com/echo", &headers, b"x");
+
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let seen = &test.upstream.requests()[0];
+    assert!(!seen.headers.iter().any(|(_, value)| value == "/admin"), "{:?}", seen.headers);
+    assert_eq!(seen.header("x-forwarded-for"), Some("192.0.2.1"), "the twin");
+}
+
+/// C6: a query parameter by which servers take another method or path is denied where endpoints are in force.
+#[test]
+fn a_query_that_names_another_method_is_denied_where_endpoints_are_in_force() {
+    let narrow = inspected_with(|setup| setup.destinations(&[ONLY_ECHO]));
+    let wide = inspected_with(|setup| {
+        setup.destinations(&["{name: api, hosts: [api.example.com], action: Inspect}"])
+    });
+    let post = |test: &Inspected, query: &str| {
+        let url = format!("https://api.example.com/echo?{query}");
+        test.gateway.agent().request("POST", &url, &[], b"x")
+    };
+    for query in
+        ["_method=DELETE", "a=1&%5Fmethod=DELETE", "X-HTTP-Method-Override=DELETE", "rest_route=/admin"]
+    {
+        post(&narrow, query).assert_refused(403, "postern/builtin/endpoint");
+        assert_eq!(post(&wide, query).status, 200, "no endpoints, no denial: {query}");
+    }
+    assert!(narrow.upstream.requests().is_empty());
+    assert_eq!(post(&narrow, "payment_method=card&method=x").status, 200, "the twin");
 }
 
 /// C7: of all that a connection could become only a WebSocket is to be had, by rule; h2's CONNECT is refused at once.

@@ -10,6 +10,7 @@ mod control_files;
 mod credentials;
 mod descriptors;
 mod doors;
+mod echoes;
 mod endpoints;
 mod floods;
 mod framing;

@@ -3,23 +3,25 @@
 
 mod catalogue;
 
-use std::borrow::Cow;
-
 use http::Method;
 
-use super::percent;
+use crate::policy::lenient;
 use crate::policy::name::DnsName;
 use catalogue::{CATALOGUE, Calls};
 
 /// What the endpoint hands out, in words, if it is in the catalogue. `path` is as it stands on the wire: whatever
 /// a host could read it as is compared, so that no spelling hides an endpoint.
 pub fn mints(method: &Method, host: &DnsName, path: &str) -> Option<&'static str> {
-    let readings = readings(path);
+    let readings: Vec<Vec<String>> = lenient::readings(path).iter().map(|path| segments(path)).collect();
     let families = CATALOGUE.iter().filter(|family| family.serves(host.as_str()));
     families.flat_map(|family| family.endpoints).find_map(|(calls, pattern, what)| {
         let is_met = calls.include(method) && readings.iter().any(|segments| matches(pattern, segments));
         is_met.then_some(*what)
     })
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
 }
 
 impl catalogue::Family {
@@ -41,53 +43,6 @@ impl Calls {
             Self::Writes => !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
         }
     }
-}
-
-/// The segments of a path in every way that a host may read it: decoded to the end, `\` as `/`, empty segments
-/// dropped; dot segments resolved or dropped; parameters (`;…`) cut or kept.
-fn readings(path: &str) -> Vec<Vec<String>> {
-    let text = decoded(path);
-    let segments: Vec<&str> = text.split(['/', '\\']).filter(|segment| !segment.is_empty()).collect();
-    let mut readings = Vec::with_capacity(4);
-    for cut in [false, true] {
-        let cut_one = |segment: &&str| match segment.split_once(';') {
-            Some((name, _)) if cut => name.to_owned(),
-            _ => (*segment).to_owned(),
-        };
-        let plain: Vec<String> = segments.iter().map(cut_one).filter(|segment| !segment.is_empty()).collect();
-        if plain.iter().any(|segment| segment == "." || segment == "..") {
-            readings.push(resolved(&plain));
-        }
-        readings.push(plain.into_iter().filter(|segment| segment != "." && segment != "..").collect());
-        if !text.contains(';') {
-            break;
-        }
-    }
-    readings
-}
-
-/// Percent-decoded until nothing is left to decode (at most eight times), lower case, without NUL.
-fn decoded(path: &str) -> String {
-    let mut bytes: Cow<'_, [u8]> = Cow::Borrowed(path.as_bytes());
-    for _ in 0..8 {
-        match percent::decode(&bytes) {
-            Cow::Borrowed(_) => break,
-            Cow::Owned(next) => bytes = Cow::Owned(next),
-        }
-    }
-    String::from_utf8_lossy(&bytes).to_ascii_lowercase().replace('\0', "")
-}
-
-fn resolved(segments: &[String]) -> Vec<String> {
-    let mut out: Vec<String> = Vec::with_capacity(segments.len());
-    for segment in segments {
-        match segment.as_str() {
-            "." => {}
-            ".." => drop(out.pop()),
-            _ => out.push(segment.clone()),
-        }
-    }
-    out
 }
 
 fn matches(pattern: &str, path: &[String]) -> bool {
@@ -174,6 +129,8 @@ mod tests {
             "/v1/realtime;a=1/client_secrets;b",
             "/v1/%72ealtime/CLIENT_SECRETS",
             "/v1/x;/%2e%2e/realtime/client_secrets%00",
+            "/v1%c0%afrealtime/client_secrets.",
+            "/v1／realtime/ｃlient_secrets",
         ] {
             assert!(mints_at("POST", "api.openai.com", path), "{path}");
         }

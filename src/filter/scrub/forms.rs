@@ -1,164 +1,147 @@
-//! The forms in which a key may come back: as it is, and in each usual encoding.
+//! The forms in which a key may come back: as it is, and in each usual encoding that changes it as a whole.
+//!
+//! What is written in the place of single characters (`%2D`, `\u002d`, `&#45;`) is [`super::spelling`]'s.
 
 use std::collections::BTreeSet;
 
-use base64::Engine;
-use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
-use crate::credential::percent;
+/// RFC 4648, sections 4 to 7.
+const BASE64: Code =
+    Code { bits: 6, alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" };
+const BASE64_URL: Code =
+    Code { bits: 6, alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" };
+const BASE32: Code = Code { bits: 5, alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" };
+const BASE32_HEX: Code = Code { bits: 5, alphabet: b"0123456789ABCDEFGHIJKLMNOPQRSTUV" };
+const HEX: Code = Code { bits: 4, alphabet: b"0123456789abcdef" };
 
-const LOWER: &[u8; 16] = b"0123456789abcdef";
-
-/// A form, twice where the case of its hex digits is open: byte by byte, either fits. Otherwise both are the same.
-/// It is wiped on drop.
+/// One form of a key. It is wiped on drop.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Form {
-    upper: Vec<u8>,
-    lower: Vec<u8>,
+    text: Vec<u8>,
+    /// Whether the case of its letters is open.
+    folds: bool,
 }
 
-/// How a text compares with a form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fit {
-    /// It begins with the whole form, of this many bytes.
-    Whole(usize),
-    /// It is shorter than the form, and the form begins with it.
-    Begun,
-    None,
-}
-
-/// Every form of a key, each once. A key of letters and digits has few: its percent and JSON forms are itself.
+/// Every form of a key, each once.
 pub(super) fn forms(key: &[u8]) -> BTreeSet<Form> {
     let mut forms = BTreeSet::new();
-    let texts: BTreeSet<Vec<u8>> = base64_forms(key).into_iter().chain([key.to_vec()]).collect();
-    for text in texts {
-        // Base64 has characters of its own that a URL or JSON may escape.
-        let keeps: [fn(u8) -> bool; 4] =
-            [percent::is_unreserved, is_kept_by_javascript, is_kept_in_paths, is_kept_in_forms];
-        forms.extend(keeps.map(|keep| Form::of(&text, |digits| percent::encode(&text, keep, digits))));
-        let escapes: [&[u8]; 3] = [b"", b"<>&", b"<>&'=\"+/`"];
-        forms.extend(
-            escapes.map(|set| Form::of(&text, |digits| json(&text, |b| set.contains(&b), b"", digits))),
-        );
-        forms.insert(Form::of(&text, |digits| json(&text, |_| false, b"/", digits)));
-        forms.insert(Form { lower: text.clone(), upper: text });
+    let mut add = |text: &[u8], folds| {
+        forms.insert(Form { text: text.to_vec(), folds });
+    };
+    add(key, true);
+    add(&HEX.aligned(key, 0).whole, true);
+    for width in [2, 4] {
+        add(&widened(key, width), true);
     }
-    forms.insert(Form::of(key, |digits| percent::encode(key, |_| false, digits)));
-    forms.insert(Form::of(key, |digits| json(key, |_| true, b"", digits)));
-    forms.insert(Form::of(key, |digits| hex(key, digits)));
+    for code in [BASE32, BASE32_HEX] {
+        for before in 0..5 {
+            code.aligned(key, before).parts().for_each(|part| add(part, true));
+        }
+    }
+    for code in [BASE64, BASE64_URL] {
+        for before in 0..3 {
+            let inner = code.aligned(key, before);
+            inner.parts().for_each(|part| add(part, false));
+            // Base64 once more, wherever the first stands in what is encoded.
+            for (outer, before) in
+                [BASE64, BASE64_URL].iter().flat_map(|outer| [(outer, 0), (outer, 1), (outer, 2)])
+            {
+                add(outer.aligned(inner.core(), before).core(), false);
+            }
+        }
+    }
     forms
 }
 
 impl Form {
-    /// What `make` makes of a text with upper- and lower-case digits. An escape is longer than what it stands for.
-    fn of(text: &[u8], make: impl Fn(&[u8; 16]) -> Vec<u8>) -> Self {
-        let upper = make(percent::UPPER);
-        let lower = if upper.len() == text.len() { upper.clone() } else { make(LOWER) };
-        Self { upper, lower }
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 
-    /// How many bytes it has; every case of it has as many.
-    pub(super) fn length(&self) -> usize {
-        self.upper.len()
+    /// Whether a byte of an answer stands for this byte of the form.
+    pub(super) fn accepts(&self, want: u8, byte: u8) -> bool {
+        want == byte || (self.folds && want.eq_ignore_ascii_case(&byte))
     }
 
-    /// The first byte, which no case changes: a visible ASCII character's hex begins with 2 to 7.
-    pub(super) fn first(&self) -> Option<u8> {
-        self.upper.first().copied()
-    }
-
-    pub(super) fn fit(&self, text: &[u8]) -> Fit {
-        let is_equal = self
-            .upper
-            .iter()
-            .zip(&self.lower)
-            .zip(text)
-            .all(|((upper, lower), byte)| byte == upper || byte == lower);
-        match is_equal {
-            true if text.len() >= self.upper.len() => Fit::Whole(self.upper.len()),
-            true => Fit::Begun,
-            false => Fit::None,
-        }
-    }
-
-    /// The first `length` bytes of the form in every case of its hex digits, which are few.
-    pub(super) fn prefixes(&self, length: usize) -> Vec<Vec<u8>> {
-        let mut prefixes = vec![Vec::with_capacity(length)];
-        for (&upper, &lower) in self.upper.iter().zip(&self.lower).take(length) {
-            if upper != lower {
-                prefixes.extend_from_within(..);
-            }
-            let half = prefixes.len() / 2;
-            for (i, prefix) in prefixes.iter_mut().enumerate() {
-                prefix.push(if i < half { lower } else { upper });
-            }
-        }
-        prefixes
+    /// Every byte that may stand in it as it is.
+    pub(super) fn bytes(&self) -> impl Iterator<Item = u8> + '_ {
+        let both = |byte: &u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
+        let folded = self.text.iter().filter(|_| self.folds).flat_map(both);
+        self.text.iter().copied().chain(folded)
     }
 }
 
 impl Drop for Form {
     fn drop(&mut self) {
-        self.upper.zeroize();
-        self.lower.zeroize();
+        self.text.zeroize();
     }
 }
 
-/// What `encodeURIComponent` keeps (ECMA-262 section 19.2.6.4).
-fn is_kept_by_javascript(byte: u8) -> bool {
-    percent::is_unreserved(byte) || b"!'()*".contains(&byte)
-}
-
-/// What a path segment keeps (RFC 3986 section 3.3), and the slash.
-fn is_kept_in_paths(byte: u8) -> bool {
-    percent::is_unreserved(byte) || b"!$&'()*+,;=:@/".contains(&byte)
-}
-
-/// What `application/x-www-form-urlencoded` keeps (WHATWG URL section 5.2).
-fn is_kept_in_forms(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"*-._".contains(&byte)
-}
-
-/// A JSON string's text: `\u00XX` for what `is_escaped` names, and a backslash before quotes, backslashes and `more`.
-fn json(text: &[u8], is_escaped: impl Fn(u8) -> bool, more: &[u8], digits: &[u8; 16]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() * 6);
-    for &byte in text {
-        if is_escaped(byte) {
-            out.extend_from_slice(b"\\u00");
-            out.extend(hex(&[byte], digits));
-            continue;
-        }
-        if matches!(byte, b'"' | b'\\') || more.contains(&byte) {
-            out.push(b'\\');
-        }
-        out.push(byte);
+/// A key in UTF-16 or UTF-32 without a byte order mark: either order has these bytes, from the first to the last that
+/// is not zero.
+fn widened(key: &[u8], width: usize) -> Zeroizing<Vec<u8>> {
+    let mut text = Zeroizing::new(vec![0; (key.len() - 1) * width + 1]);
+    for (place, byte) in text.iter_mut().step_by(width).zip(key) {
+        *place = *byte;
     }
-    out
+    text
 }
 
-fn hex(bytes: &[u8], digits: &[u8; 16]) -> Vec<u8> {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| digits[usize::from(half)]).collect()
+/// An encoding in which each character stands for some bits.
+struct Code {
+    bits: usize,
+    alphabet: &'static [u8],
 }
 
-/// Base64 and base64url of the key wherever it stands in what is encoded (Basic puts a user before it): for each
-/// of the three alignments the characters that depend on the key alone, and, where the key ends what is encoded,
-/// also the last character and the padding.
-fn base64_forms(key: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms = Vec::with_capacity(12);
-    for before in 0..3 {
-        let mut text = vec![0; before];
-        text.extend_from_slice(key);
-        // A character holds 6 bits: those that also hold bits of what stands before are left out.
-        let first = (before * 8).div_ceil(6);
-        let last = text.len() * 8 / 6;
-        for encoded in [BASE64_STANDARD.encode(&text), BASE64_URL_SAFE.encode(&text)] {
-            let encoded = encoded.into_bytes();
-            forms.push(encoded[first..last].to_vec());
-            let unpadded = (text.len() * 8).div_ceil(6);
-            forms.push(encoded[first..unpadded].to_vec());
-            forms.push(encoded[first..].to_vec());
+/// A key encoded behind bytes of something else.
+struct Aligned {
+    whole: Zeroizing<Vec<u8>>,
+    /// The characters that depend on the key alone: others hold bits of what stands before or behind it.
+    core: std::ops::Range<usize>,
+    /// Where the characters end, and padding begins.
+    unpadded: usize,
+}
+
+impl Code {
+    /// Encodes `before` zeros and the key. Where the key stands in what is encoded (Basic puts a user before it)
+    /// decides which bits share a character.
+    fn aligned(&self, key: &[u8], before: usize) -> Aligned {
+        let mut whole = Zeroizing::new(Vec::with_capacity((before + key.len()) * 2 + 8));
+        let (mut held, mut count) = (0_usize, 0);
+        for byte in std::iter::repeat_n(&0, before).chain(key) {
+            held = (held << 8 | usize::from(*byte)) & 0xffff;
+            count += 8;
+            while count >= self.bits {
+                count -= self.bits;
+                whole.push(self.character(held >> count));
+            }
         }
+        let core = (before * 8).div_ceil(self.bits)..whole.len();
+        if count > 0 {
+            whole.push(self.character(held << (self.bits - count)));
+        }
+        let unpadded = whole.len();
+        while !(whole.len() * self.bits).is_multiple_of(8) {
+            whole.push(b'=');
+        }
+        Aligned { whole, core, unpadded }
     }
-    forms
+
+    fn character(&self, bits: usize) -> u8 {
+        self.alphabet[bits & ((1 << self.bits) - 1)]
+    }
+}
+
+impl Aligned {
+    fn core(&self) -> &[u8] {
+        &self.whole[self.core.clone()]
+    }
+
+    /// The core alone, and where the key ends what is encoded, with the last character and the padding.
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        [self.core.end, self.unpadded, self.whole.len()]
+            .into_iter()
+            .map(|end| &self.whole[self.core.start..end])
+    }
 }

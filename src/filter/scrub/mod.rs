@@ -1,17 +1,26 @@
 //! Masks real keys in what comes back: in whole answers and streams, heads and trailers, in every usual encoding.
 
+mod charset;
+mod embedded;
 mod forms;
 mod needles;
+mod opening;
+mod packed;
+mod spelling;
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};
 
+pub use charset::is_ascii_compatible;
 pub use needles::Needles;
 
 use super::{Refused, Rewrite};
+use embedded::Embedded;
 use needles::Found;
+use opening::Opening;
+use packed::Packed;
 
 /// What stands where a key stood, byte for byte: the length of an answer, and with it `content-length`, chunk and
 /// WebSocket framing, stays what it was.
@@ -25,11 +34,38 @@ pub struct Scrubber {
     /// How many bytes at the front of `held` are known to belong to a key.
     covered: usize,
     scrubbed: bool,
+    /// Whether the first bytes have still to be looked at.
+    is_unopened: bool,
+    packed: Option<Box<Packed>>,
+    /// What looks into gzip inside of the text, which is given what was `passed`.
+    embedded: Option<Embedded>,
+    passed: Vec<Bytes>,
 }
 
 impl Scrubber {
+    /// Masks what is looked at from its first byte as it is: a message, or bytes of a WebSocket.
     pub fn new(needles: Arc<Needles>) -> Self {
-        Self { needles, held: Bytes::new(), covered: 0, scrubbed: false }
+        let embedded = Some(Embedded::new(Arc::clone(&needles)));
+        Self { embedded, ..Self::flat(needles) }
+    }
+
+    /// Masks without a look into anything that is packed.
+    fn flat(needles: Arc<Needles>) -> Self {
+        Self {
+            needles,
+            held: Bytes::new(),
+            covered: 0,
+            scrubbed: false,
+            is_unopened: false,
+            packed: None,
+            embedded: None,
+            passed: Vec::new(),
+        }
+    }
+
+    /// Masks the body of an answer, and refuses one that begins as UTF-16 or UTF-32, or as gzip with a key in it.
+    pub fn of_body(needles: Arc<Needles>) -> Self {
+        Self { is_unopened: true, ..Self::new(needles) }
     }
 
     /// Whether a key was found so far.
@@ -37,12 +73,42 @@ impl Scrubber {
         self.scrubbed
     }
 
+    /// Whether bytes are held back that could begin a key.
+    fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Looks at the first bytes of a body. Returns whether more have to come.
+    fn open(&mut self, bytes: &[u8], is_whole: bool) -> Result<bool, Refused> {
+        match Opening::of(bytes, is_whole) {
+            Opening::Short => return Ok(true),
+            Opening::Wide => {
+                return Err(Refused("the body is in a character set that hides keys".to_owned()));
+            }
+            Opening::Gzip => self.packed = Packed::new(&self.needles).map(Box::new),
+            Opening::Plain => {}
+        }
+        self.is_unopened = false;
+        Ok(false)
+    }
+
+    /// Masks, and lets go what is certain.
+    fn go_on(&mut self, bytes: &Bytes, is_last: bool, out: &mut Vec<Bytes>) {
+        let mut passed = std::mem::take(&mut self.passed);
+        self.pass(bytes, is_last, &mut passed);
+        match &mut self.embedded {
+            Some(embedded) => passed.drain(..).for_each(|piece| embedded.write(piece, out)),
+            None => out.append(&mut passed),
+        }
+        self.passed = passed;
+    }
+
     /// Sends on what is certain: all bytes before the first place where a key could still begin.
     fn pass(&mut self, bytes: &Bytes, is_last: bool, out: &mut Vec<Bytes>) {
         let mut sent = 0; // up to here, bytes are in `out`
         let mut masked = self.covered; // up to here, bytes from `sent` on belong to a key
         let mut open = bytes.len();
-        for found in self.needles.find(bytes) {
+        for found in self.needles.find(bytes, is_last) {
             match found {
                 Found::Whole { start, end } => {
                     self.scrubbed = true;
@@ -83,13 +149,30 @@ impl Rewrite for Scrubber {
             joined.extend_from_slice(&chunk);
             joined.freeze()
         };
-        self.pass(&bytes, false, out);
+        if self.is_unopened && self.open(&bytes, false)? {
+            self.held = bytes;
+            return Ok(());
+        }
+        if let Some(packed) = &mut self.packed {
+            self.held = Bytes::new();
+            return packed.write(bytes, out);
+        }
+        self.go_on(&bytes, false, out);
         Ok(())
     }
 
     fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
         let held = std::mem::take(&mut self.held);
-        self.pass(&held, true, out);
+        if self.is_unopened {
+            self.open(&held, true)?;
+        }
+        if let Some(packed) = &mut self.packed {
+            return packed.finish(out);
+        }
+        self.go_on(&held, true, out);
+        if let Some(embedded) = &mut self.embedded {
+            embedded.finish(out);
+        }
         Ok(())
     }
 }
@@ -111,7 +194,8 @@ impl Needles {
         if self.is_empty() {
             return false;
         }
-        let named: Vec<_> = headers.keys().filter(|name| self.is_named_by(name.as_str())).cloned().collect();
+        let named: Vec<_> =
+            headers.keys().filter(|name| self.masked(name.as_str().as_bytes()).is_some()).cloned().collect();
         let mut scrubbed = !named.is_empty();
         for name in named {
             headers.remove(name);
@@ -131,7 +215,7 @@ impl Needles {
             return None;
         }
         let mut masked: Option<Vec<u8>> = None;
-        for found in self.find(bytes) {
+        for found in self.find(bytes, true) {
             if let Found::Whole { start, end } = found {
                 masked.get_or_insert_with(|| bytes.to_vec())[start..end].fill(MASK);
             }
@@ -140,7 +224,8 @@ impl Needles {
     }
 }
 
-/// Asks the upstream for an answer that can be scrubbed: uncoded, and whole, since a range could end within a key.
+/// Asks the upstream for an answer that can be scrubbed: uncoded, in the host's own character set, and whole, since a
+/// range could end within a key.
 /// For every request to a host that a credential serves. A server may always answer a range with the whole
 /// (RFC 9110 section 14.2).
 pub fn ask_for_plain(headers: &mut HeaderMap) {
@@ -148,6 +233,7 @@ pub fn ask_for_plain(headers: &mut HeaderMap) {
     for name in [header::RANGE, header::IF_RANGE, header::SEC_WEBSOCKET_EXTENSIONS] {
         headers.remove(name);
     }
+    charset::ask_for_none(headers);
     headers.remove("a-im"); // a delta (RFC 3229) could hold part of a key
 }
 

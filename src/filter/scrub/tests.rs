@@ -118,6 +118,172 @@ fn a_key_is_masked_in_base64_wherever_it_stands_in_it() {
 }
 
 #[test]
+fn a_key_is_masked_whichever_of_its_characters_are_spelled_and_how() {
+    let spell = |number: usize, byte: u8| match number % 12 {
+        0 => format!("%{byte:02x}"),
+        1 => format!("%25{byte:02X}"),
+        2 => format!("&#{byte};"),
+        3 => format!("&#x{byte:02X};"),
+        4 => format!("&#000{byte};"),
+        5 => format!("\\u{byte:04x}"),
+        6 => format!("\\x{byte:02X}"),
+        7 => format!("\\{byte:03o}"),
+        8 => format!("={byte:02X}"),
+        9 => format!("\\u{{{byte:x}}}"),
+        10 => format!("\\U{byte:08X}"),
+        _ => format!("%u{byte:04x}"),
+    };
+    for way in 0..12 {
+        for keep in [1, 2, 3, 5] {
+            let spelled = KEY.bytes().enumerate().map(|(at, byte)| match at % keep {
+                0 => spell(way, byte),
+                _ if matches!(byte, b'\\' | b'"') => format!("\\{}", char::from(byte)),
+                _ => char::from(byte).to_string(),
+            });
+            assert_masked(&spelled.collect::<String>());
+        }
+        // Each in another way.
+        assert_masked(&KEY.bytes().enumerate().map(|(at, byte)| spell(at + way, byte)).collect::<String>());
+    }
+    let key = "sk-ant/api_03";
+    for form in [
+        "sk&#45ant&sol;api&lowbar;03",
+        "sk&#x2dant&sol;api&UnderBar;03",
+        "SK-ANT/API_03",
+        "sk\\\\u002dant\\\\/api\\\\\\u005F03",
+    ] {
+        let scrubbed = scrub(&needles(&[key]), format!("<{form}>").as_bytes());
+        assert_eq!(scrubbed, format!("<{}>", "*".repeat(form.len())));
+    }
+}
+
+#[test]
+fn a_key_is_masked_in_base32_and_in_base64_of_base64() {
+    let masked = |form: &str, left: usize| {
+        let scrubbed = scrub(&needles(&["sk-live-0001-Zq9t"]), format!("<{form}>").as_bytes());
+        assert!(scrubbed.matches('*').count() + left >= form.len(), "{form}: {scrubbed}");
+    };
+    // `base32`, with its padding, and in lower case.
+    masked("ONVS23DJOZSS2MBQGAYS2WTRHF2A====", 0);
+    masked("onvs23djozss2mbqgays2wtrhf2a", 0);
+    for user in ["", "u:", "me:"] {
+        let once = BASE64_STANDARD.encode(format!("{user}sk-live-0001-Zq9t"));
+        let twice = BASE64_STANDARD.encode(&once);
+        masked(&twice, 12);
+        masked(&BASE64_URL_SAFE_NO_PAD.encode(&once), 12);
+    }
+}
+
+#[test]
+fn a_key_is_masked_over_line_breaks_at_any_column() {
+    let encoded = BASE64_STANDARD.encode(KEY);
+    for line_break in ["\n", "\r\n", "\\n", "\\r\\n", "%0A", "&#10;", "=\r\n", "=\n"] {
+        for column in 1..encoded.len() {
+            let lines: Vec<_> =
+                encoded.as_bytes().chunks(column).map(|line| str::from_utf8(line).unwrap()).collect();
+            assert_masked(&lines.join(line_break));
+        }
+    }
+}
+
+#[test]
+fn a_key_is_masked_in_wide_characters() {
+    let wide: Vec<u8> = KEY.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let out = scrub_chunks(&needles(&[KEY]), &[&wide]).concat();
+    assert!(!KEY.bytes().any(|byte| out.contains(&byte)), "{out:?}");
+}
+
+#[test]
+fn ordinary_text_with_escapes_and_lines_passes_untouched() {
+    let needles = needles(&[KEY, "sk-live-0001"]);
+    for text in [
+        "event: content_block_delta\ndata: {\"text\":\"C:\\\\src\\u002fmain 100%25 &#45; sk-ant sk-live-000\"}\n\n",
+        "<a href=\"https://example.com/?a=1&amp;b=%2Fsk-live%2D0002\">x</a>\r\n",
+        "From: a@example.com\r\n\r\nJust=20a text with=\r\n soft breaks, sk-live=2D0002\r\n",
+    ] {
+        assert_eq!(needles.masked(text.as_bytes()), None, "{text}");
+        assert_eq!(scrub(&needles, text.as_bytes()), text);
+    }
+}
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    // Stored blocks (RFC 1951, section 3.2.4) in a gzip member (RFC 1952).
+    let mut packed = b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec();
+    let length = u16::try_from(plain.len()).unwrap();
+    packed.push(1);
+    packed.extend(length.to_le_bytes());
+    packed.extend((!length).to_le_bytes());
+    packed.extend_from_slice(plain);
+    packed.extend(crc32fast::hash(plain).to_le_bytes());
+    packed.extend(u32::from(length).to_le_bytes());
+    packed
+}
+
+/// What comes out of a body, or that it is refused.
+fn body(chunks: &[&[u8]]) -> Option<Vec<u8>> {
+    let mut scrubber = Scrubber::of_body(needles(&[KEY]));
+    let mut out = Vec::new();
+    for chunk in chunks {
+        scrubber.write(Bytes::copy_from_slice(chunk), &mut out).ok()?;
+    }
+    scrubber.finish(&mut out).ok()?;
+    Some(out.concat())
+}
+
+#[test]
+fn a_body_that_is_gzip_by_its_first_bytes_is_looked_into() {
+    let (clean, dirty) = (gzip(b"an archive"), gzip(format!("<{KEY}>").as_bytes()));
+    for size in [1, 2, 3, 7, 1000] {
+        let chunks = |packed: &'static [u8]| packed.chunks(size).collect::<Vec<_>>();
+        assert_eq!(body(&chunks(clean.clone().leak())).as_deref(), Some(&clean[..]));
+        assert_eq!(body(&chunks(dirty.clone().leak())), None);
+    }
+    assert_eq!(body(&[&clean[..clean.len() - 1]]), None, "cut off");
+    // Nothing goes on that begins a key.
+    let mut scrubber = Scrubber::of_body(needles(&[KEY]));
+    let mut out = Vec::new();
+    scrubber.write(Bytes::copy_from_slice(&dirty[..dirty.len() - 12]), &mut out).unwrap();
+    assert!(out.is_empty(), "{out:?}");
+}
+
+#[test]
+fn gzip_in_base64_inside_of_a_text_is_looked_into_and_masked_from_the_key_on() {
+    let noise: String = (0..400_u32).map(|n| format!("{:x} ", n.wrapping_mul(2_654_435_761))).collect();
+    let clean = BASE64_STANDARD.encode(gzip(noise.as_bytes()));
+    let dirty = BASE64_STANDARD.encode(gzip(format!("{noise}{KEY}{noise}").as_bytes()));
+    let wrapped: Vec<_> = dirty.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
+    let wrapped = wrapped.join("\\n");
+    let needles = needles(&[KEY]);
+    let text = |packed: &str| format!("{{\"data\":\"{packed}\",\"more\":\"H4s H4sIx\"}}");
+    assert_eq!(scrub(&needles, text(&clean).as_bytes()), text(&clean));
+    for packed in [dirty, wrapped] {
+        let text = text(&packed);
+        let scrubbed = scrub(&needles, text.as_bytes());
+        assert!(
+            scrubbed.len() == text.len() && scrubbed.ends_with("\",\"more\":\"H4s H4sIx\"}"),
+            "{scrubbed}"
+        );
+        let left = scrubbed.find('*').unwrap();
+        // The noise alone, but for what shares a step with the key.
+        assert!(left > noise.len() && left < (noise.len() + 100) * 7 / 5, "{left}");
+        for size in [1, 5, 64, 1_000] {
+            let out = scrub_chunks(&needles, &text.as_bytes().chunks(size).collect::<Vec<_>>()).concat();
+            assert_eq!(String::from_utf8(out).unwrap(), scrubbed, "{size}");
+        }
+    }
+}
+
+#[test]
+fn a_body_with_a_byte_order_mark_of_wide_characters_is_refused() {
+    for mark in [&b"\xff\xfe"[..], b"\xfe\xff", b"\0\0\xfe\xff"] {
+        assert_eq!(body(&[mark]), None);
+        assert_eq!(body(&mark.chunks(1).collect::<Vec<_>>()), None);
+    }
+    assert_eq!(body(&[b"\xef\xbb\xbfok"]).as_deref(), Some(&b"\xef\xbb\xbfok"[..]));
+    assert_eq!(body(&[b"\0", b"\0"]).as_deref(), Some(&b"\0\0"[..]));
+}
+
+#[test]
 fn what_holds_no_key_passes_as_the_same_bytes_without_a_copy() {
     let chunk = Bytes::from_static(b"data: {\"type\":\"ping\"}\n\n");
     let mut scrubber = Scrubber::new(needles(&[KEY]));
@@ -168,9 +334,9 @@ fn a_head_is_masked_in_values_and_a_name_that_holds_a_key_is_dropped() {
     let needles = needles(&["sk-Live-0001"]);
     assert!(needles.scrub_head(&mut headers));
     let cookies: Vec<_> = headers.get_all("set-cookie").iter().collect();
-    assert_eq!(cookies, ["t=SK-live-0001", "t=************; Path=/"]);
+    assert_eq!(cookies, ["t=************", "t=************; Path=/"]);
     assert!(!headers.contains_key("sk-live-0001-x"));
-    assert_eq!(headers["location"], "https://x.example/?k=%73%6B-Live-0001&k=************");
+    assert_eq!(headers["location"], "https://x.example/?k=****************&k=************");
     assert!(!needles.scrub_head(&mut headers));
 }
 
@@ -212,6 +378,12 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
         "sk-live-0001-extended".to_owned(),
         "aaaaaaaa".to_owned(),
         KEY.chars().map(|c| format!("\\u{:04x}", c as u32)).collect(),
+        "%73k-live&#45;0001".to_owned(),
+        "s&#x6B\\u002dlive=2D=\r\n000%2531".to_owned(),
+        "aaa\naaa\\naa".to_owned(),
+        "\r\n%25".to_owned(),
+        "&#".to_owned(),
+        BASE64_STANDARD.encode(BASE64_STANDARD.encode(KEY)),
     ];
     let part = (prop::sample::select(forms), any::<prop::sample::Index>(), any::<bool>());
     let part = part.prop_map(|(form, index, whole)| {
@@ -239,5 +411,6 @@ proptest! {
         prop_assert_eq!(whole.len(), text.len());
         prop_assert!(memchr::memmem::find(&whole, KEY.as_bytes()).is_none());
         prop_assert!(memchr::memmem::find(&whole, b"sk-live-0001").is_none());
+        prop_assert!(memchr::memmem::find(&whole, b"%73k-live&#45;0001").is_none());
     }
 }

@@ -19,7 +19,7 @@ use http::Method;
 use super::endpoint::{Call, Mount};
 use super::{adapter, bedrock};
 use crate::call::{Api, Dialect, Service, Vendor};
-use crate::credential::percent;
+use crate::policy::lenient;
 use crate::policy::name::DnsName;
 use crate::policy::path::{NormalPath, PathPattern};
 
@@ -111,37 +111,28 @@ impl Surface {
         Service { vendor: self.vendor, api, dialect }
     }
 
-    /// Whether a server that is not strict about paths could take this one, of a request that is no endpoint's, for
-    /// that of an endpoint whose requests are read.
-    pub fn is_disguised(&self, method: &Method, path: &NormalPath) -> bool {
+    /// Whether a server that is not strict could take this request, which is no endpoint's, for one of an endpoint whose
+    /// requests are read: by its path, or by a body that its method has no use for.
+    pub fn is_disguised(&self, method: &Method, path: &NormalPath, has_body: bool) -> bool {
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE);
-        let plain = plain(path.as_str());
-        // An ARN has slashes of its own.
-        let in_arn = |(_, operation): (&str, &str)| format!("/model/arn/{operation}");
-        let model = plain.strip_prefix("/model/").filter(|_| self.has_arns);
-        let of_arn = model.and_then(|rest| rest.rsplit_once('/')).map(in_arn);
-        let plain = NormalPath::parse(&of_arn.unwrap_or(plain));
-        let mut guarded = self.endpoints.iter().filter(|endpoint| endpoint.dialect.is_some());
-        !reads && guarded.any(|endpoint| endpoint.call == Call::Post && endpoint.lower.matches(&plain))
+        if reads && !has_body {
+            return false;
+        }
+        let guarded = self.endpoints.iter().filter(|it| it.dialect.is_some() && it.call == Call::Post);
+        lenient::readings(path.as_str()).into_iter().any(|reading| {
+            let reading = NormalPath::parse(&self.without_arn(reading));
+            guarded.clone().any(|endpoint| endpoint.lower.matches(&reading))
+        })
     }
-}
 
-/// A path as the most lenient server reads it: in lower case, escapes undone, without parameters, empty and dot segments.
-fn plain(path: &str) -> String {
-    let mut text = path.to_owned();
-    for _ in 0..2 {
-        text = String::from_utf8_lossy(&percent::decode(text.as_bytes())).into_owned();
-    }
-    let text = text.to_lowercase().replace('\\', "/");
-    let mut segments = Vec::new();
-    for segment in text.split('/') {
-        match segment.split([';', '?', '#']).next().unwrap_or_default().trim() {
-            "" | "." => {}
-            ".." => drop(segments.pop()),
-            other => segments.push(other),
+    /// A path whose model is named by ARN, which has slashes of its own, with a model that has none.
+    fn without_arn(&self, path: String) -> String {
+        let model = path.strip_prefix("/model/").filter(|_| self.has_arns);
+        match model.and_then(|rest| rest.rsplit_once('/')) {
+            Some((_, operation)) => format!("/model/arn/{operation}"),
+            None => path,
         }
     }
-    format!("/{}", segments.join("/"))
 }
 
 impl Endpoint {

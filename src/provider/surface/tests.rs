@@ -489,7 +489,7 @@ fn what_a_rule_says_is_spoken_is_open_at_the_bases_that_vendors_use() {
 fn what_a_lenient_server_takes_for_an_endpoint_is_disguised() {
     let is_disguised = |host: &str, method: Method, path: &str| {
         let surface = surface(&DnsName::parse(host).unwrap()).unwrap();
-        surface.is_disguised(&method, &NormalPath::parse(path))
+        surface.is_disguised(&method, &NormalPath::parse(path), method != Method::GET)
     };
     let arn = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprompt%2FABCDEFGHIJ%3A1";
     for (host, path) in [
@@ -503,13 +503,21 @@ fn what_a_lenient_server_takes_for_an_endpoint_is_disguised() {
         ("api.anthropic.com", "/v1/messages%3Fbeta"),
         ("api.anthropic.com", "/v1/messages%20"),
         ("api.anthropic.com", "/V1/Messages"),
+        ("api.anthropic.com", "/v1/messages."),
+        ("api.anthropic.com", "/v1/messages%00"),
+        ("api.anthropic.com", "/v1/messages%00.json"),
+        ("api.anthropic.com", "/v1%c0%afmessages"),
+        ("api.anthropic.com", "/v1%EF%BC%8Fmessages"),
+        ("api.anthropic.com", "/v1/%EF%BD%8Dessages"),
         ("acme.openai.azure.com", "/OpenAI/Deployments/d/Chat/Completions"),
         ("generativelanguage.googleapis.com", "/v1beta//models/g:GenerateContent"),
         ("bedrock-runtime.us-east-1.amazonaws.com", &format!("/model/{arn}/converse")),
     ] {
         assert!(is_disguised(host, Method::POST, path), "{path}");
     }
-    assert!(is_disguised("api.anthropic.com", Method::PUT, "/v1/messages"));
+    for method in [Method::PUT, Method::DELETE, Method::HEAD] {
+        assert!(is_disguised("api.anthropic.com", method, "/v1/messages"));
+    }
     for path in ["/v1/messages/batches", "/v1//files", "/v1/models", "/"] {
         assert!(!is_disguised("api.anthropic.com", Method::POST, path), "{path}");
     }
