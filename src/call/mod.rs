@@ -11,4 +11,4 @@ pub use blocked::{BlockedCall, BlockedCalls};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
 pub use service::{Api, Dialect, Service, Vendor};
 pub use terms::{Answer, Denial, Hosted, HostedAction, Judgement, Terms};
-pub use tool::{Advice, Facts, Input, Judge, Kind, Start, Tool, ToolCall, Verdict};
+pub use tool::{Advice, Facts, Input, Judge, Kind, Spelling, Start, Tool, ToolCall, Verdict};

@@ -60,12 +60,37 @@ pub struct Facts<'a> {
     /// The files that are read or written, every one of them, as the input names them.
     pub paths: Vec<Cow<'a, str>>,
     pub urls: Vec<Cow<'a, str>>,
+    pub spelling: Spelling,
+}
+
+/// How an input spells the parameters that the catalogue reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    Exact,
+    /// One of them stands in another case: a client that folds keys reads it, another one finds nothing.
+    Respelled,
+    /// Two keys fold to one of them, and clients differ in which one they read.
+    Ambiguous,
 }
 
 impl Facts<'_> {
     /// A call of this kind, of which nothing else is known.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new() }
+        let (commands, paths, urls) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, commands, paths, urls, spelling: Spelling::Exact }
+    }
+
+    /// The same, without the input that it was read from.
+    pub fn into_owned(self) -> Facts<'static> {
+        let owned =
+            |all: Vec<Cow<'_, str>>| all.into_iter().map(|one| Cow::Owned(one.into_owned())).collect();
+        Facts {
+            kind: self.kind,
+            commands: owned(self.commands),
+            paths: owned(self.paths),
+            urls: owned(self.urls),
+            spelling: self.spelling,
+        }
     }
 }
 

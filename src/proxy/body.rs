@@ -15,7 +15,7 @@ use super::error::{Class, Failure};
 use super::head::without_forbidden_trailers;
 use super::record::Record;
 use super::rewriting::Rewriting;
-use super::silence::{HUNGRY, Silence, Watchdog};
+use super::silence::{HUNGRY, STARVING, Silence, Watchdog};
 use super::source::Source;
 use super::upstream::H1Body;
 
@@ -32,6 +32,9 @@ pub(crate) struct Body {
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
+    /// For agents that take events alone for a sign of life, and how many of those went on when one was looked for last.
+    starving: Watchdog,
+    passed: usize,
 }
 
 impl Body {
@@ -61,6 +64,8 @@ impl Body {
             record: None,
             silence: Silence::new(idle),
             watchdog: Watchdog::new(HUNGRY),
+            starving: Watchdog::new(STARVING),
+            passed: 0,
         }
     }
 
@@ -169,8 +174,19 @@ impl Body {
     /// Whether something is held for so long that the agent has to hear something meanwhile.
     fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(rewriting) = self.rewriting.as_mut().filter(|rewriting| rewriting.holds()) else {
+            self.starving.fed();
             return false;
         };
+        let passed = rewriting.passed();
+        if std::mem::replace(&mut self.passed, passed) != passed {
+            self.starving.fed();
+        }
+        if self.starving.poll_hungry(cx) {
+            self.starving.fed();
+            if rewriting.heartbeat(&mut self.ready) {
+                return true;
+            }
+        }
         if !self.watchdog.poll_hungry(cx) {
             return false;
         }
@@ -288,7 +304,6 @@ mod tests {
         let reserved = Budget::new(Arc::new(Metrics::new().unwrap())).open(1 << 20);
         let mut body = Body::h2(incoming, Duration::MAX);
         body.rewriting().guarding(Guarding { guard, reserved });
-        body.watchdog = Watchdog::new(Duration::from_millis(1));
         body
     }
 
@@ -322,7 +337,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_agent_hears_a_ping_while_a_call_is_held() {
         let start = r#"{"type":"message_start","message":{"content":[]}}"#;
         let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"Held","input":{}}}"#;
@@ -335,7 +350,7 @@ mod tests {
         assert_eq!(pieces, [Bytes::from(passes), ping.clone(), ping]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_agent_of_chat_hears_a_comment_while_a_call_is_held() {
         let call = r#"{"index":0,"id":"c","type":"function","function":{"name":"Held","arguments":""}}"#;
         let chunk = format!(
@@ -346,5 +361,30 @@ mod tests {
             first_pieces(format!("data: {chunk}\n\n"), Dialect::OpenAIChat, Api::ChatCompletions, 2).await;
 
         assert_eq!(pieces, [&b": keep-alive\n\n"[..]; 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_of_responses_hears_an_event_each_minute_while_a_call_is_held() {
+        let created = r#"{"type":"response.created","sequence_number":7,"response":{"id":"r","model":"m","created_at":5,"output":[]}}"#;
+        let call = r#"{"type":"response.output_item.added","sequence_number":8,"output_index":0,"item":{"type":"function_call","id":"f","call_id":"c","name":"Held","arguments":""}}"#;
+        let passes = format!("event: response.created\ndata: {created}\n\n");
+        let stream = format!("{passes}event: response.output_item.added\ndata: {call}\n\n");
+
+        let pieces = first_pieces(stream, Dialect::OpenAIResponses, Api::Responses, 9).await;
+
+        let comment = Bytes::from_static(b": keep-alive\n\n");
+        assert_eq!(pieces[0], passes);
+        for minute in [&pieces[1..5], &pieces[5..9]] {
+            assert_eq!(minute[..3], [comment.clone(), comment.clone(), comment.clone()]);
+            let event = std::str::from_utf8(&minute[3]).unwrap();
+            let json = event.strip_prefix("event: response.in_progress\ndata: ").unwrap();
+            let json: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                (&json["type"], &json["sequence_number"]),
+                (&"response.in_progress".into(), &7.into())
+            );
+            let response = &json["response"];
+            assert_eq!((&response["id"], &response["status"]), (&"r".into(), &"in_progress".into()));
+        }
     }
 }

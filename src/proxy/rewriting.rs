@@ -187,6 +187,18 @@ impl Rewriting {
         out.extend(said.map(Frame::data));
     }
 
+    /// Says an event to an agent that waits for one, where its dialect has such a thing. Returns whether it did.
+    pub(crate) fn heartbeat(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> bool {
+        let event = self.guarding.as_mut().and_then(|guarding| guarding.guard.heartbeat());
+        out.extend(event.into_iter().map(Frame::data));
+        !out.is_empty()
+    }
+
+    /// How many events went on so far.
+    pub(crate) fn passed(&self) -> usize {
+        self.guarding.as_ref().map_or(0, |guarding| guarding.guard.passed())
+    }
+
     /// Tells what the guard has decided since this was called last.
     pub(crate) fn tell(&mut self, record: &mut Record) {
         if let Some(guarding) = &mut self.guarding {

@@ -10,6 +10,10 @@ use tokio::time::{Instant, Sleep};
 /// How long an agent hears nothing while something is held (design section 6.4).
 pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
 
+/// How long an agent hears no event while something is held: Codex ends a stream after 300 s without one, and no comment
+/// is one for it.
+pub(crate) const STARVING: Duration = Duration::from_secs(60);
+
 /// How long a stream may say nothing. Costs a clock reading a chunk, and a timer only while something is waited for.
 pub(crate) struct Silence {
     limit: Duration,

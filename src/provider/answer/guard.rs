@@ -31,7 +31,8 @@ pub struct Guard {
     /// edited, and nothing is kept.
     given: usize,
     passed: usize,
-    edited: bool,
+    /// How many parts of our own went on: something was edited.
+    said: usize,
     /// The form of the last part, where parts may come that differ in their text alone.
     stencil: Stencil,
     /// What the JSON of parts is read in.
@@ -62,7 +63,7 @@ impl Guard {
             warning: None,
             given: 0,
             passed: 0,
-            edited: false,
+            said: 0,
             stencil: Stencil::default(),
             scratch: Scratch::default(),
         }
@@ -211,6 +212,22 @@ impl Guard {
             }
             KeepAlive::Event(name, json) => Some(encode::event(form.name, Some(name), json, line_end)),
         }
+    }
+
+    /// An event for clients that wait for one; none where nothing is held, or the dialect has no such thing. Asked for
+    /// when no event went on for 60 seconds.
+    pub fn heartbeat(&mut self) -> Option<Bytes> {
+        let Framing::Events(form) = self.framing else { return None };
+        if self.observes() || self.held() == 0 || !matches!(self.state, State::Reading) {
+            return None;
+        }
+        let (name, json) = self.transcript.heartbeat()?;
+        Some(encode::event(form.name, Some(name), &json, self.reader.line_end()))
+    }
+
+    /// How many events went on so far.
+    pub fn passed(&self) -> usize {
+        self.passed + self.said
     }
 
     /// How many bytes are held.
@@ -374,7 +391,7 @@ impl Guard {
         for part in self.out.drain() {
             match part {
                 super::Part::Received(_) => self.passed += 1,
-                super::Part::New { .. } => self.edited = true,
+                super::Part::New { .. } => self.said += 1,
             }
             if !observes {
                 self.encoder.part(&part, line_end, sink)?;
@@ -390,7 +407,7 @@ impl Guard {
     /// Whether the rest passes unread. Not where it would contradict what went on, or complete what is kept.
     fn opens(&self, broken: &Broken) -> bool {
         self.observes()
-            || self.forgives(broken) && !self.edited && self.given == self.passed && self.held() == 0
+            || self.forgives(broken) && self.said == 0 && self.given == self.passed && self.held() == 0
     }
 
     /// The answer cannot be read on from `raw`.

@@ -78,6 +78,12 @@ pub trait Transcript: Send {
     /// What feeds a client's watchdog while something is kept, where the dialect has such a thing.
     fn keep_alive(&self) -> KeepAlive;
 
+    /// An event, by its name and JSON, that changes nothing, for clients that do not take a comment for a sign of life;
+    /// none where the dialect has none.
+    fn heartbeat(&self) -> Option<(&'static str, String)> {
+        None
+    }
+
     /// What the client is told where the stream cannot go on: the last parts that it reads. `message` is for people.
     fn broken(&mut self, message: &str, out: &mut Out);
 }

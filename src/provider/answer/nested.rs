@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::script;
 use crate::call::Input;
+use crate::fold::{self, Member};
 
 /// Names of tools whose input is a list of calls: `{"tool_uses": [{"recipient_name", "parameters"}]}`, and
 /// `{"tool_calls": [{"tool", "parameters"}]}`.
@@ -60,7 +61,10 @@ pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
 }
 
 fn wrapped(json: &Value) -> Nested {
-    let uses = match (json.get("tool_uses"), json.get("tool_calls")) {
+    let (Some(uses), Some(calls)) = (exact(json, "tool_uses"), exact(json, "tool_calls")) else {
+        return Nested::Unknown("The list of calls stands under a key in another case");
+    };
+    let uses = match (uses, calls) {
         (Some(uses), None) | (None, Some(uses)) => uses,
         (None, None) => return Nested::None,
         // Every agent reads the one that it knows.
@@ -70,15 +74,23 @@ fn wrapped(json: &Value) -> Nested {
     calls.map_or(Nested::Unknown("The list of calls cannot be understood"), Nested::Calls)
 }
 
+/// What an object has under a key; none where a key is there that some agents take for it.
+fn exact<'a>(json: &'a Value, key: &str) -> Option<Option<&'a Value>> {
+    let Some(object) = json.as_object() else { return Some(None) };
+    match fold::member(object, key) {
+        Member::Missing => Some(None),
+        Member::Exact(value) => Some(Some(value)),
+        Member::Respelled(_, _) | Member::Several(_) => None,
+    }
+}
+
 fn inner(one: &Value) -> Option<Inner> {
-    let text = |key| one.get(key).and_then(Value::as_str);
-    let name = match (one.get("recipient_name"), one.get("tool")) {
-        (Some(_), None) => text("recipient_name")?,
-        (None, Some(_)) => text("tool")?,
+    let name = match (exact(one, "recipient_name")?, exact(one, "tool")?) {
+        (Some(name), None) | (None, Some(name)) => name.as_str()?,
         (None, None) | (Some(_), Some(_)) => return None,
     };
     let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
-    let input = match one.get("parameters") {
+    let input = match exact(one, "parameters")? {
         Some(input @ (Value::Object(_) | Value::String(_))) => input.clone(),
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,

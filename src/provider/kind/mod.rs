@@ -7,15 +7,17 @@ mod catalogue;
 mod patch;
 mod reading;
 mod shell;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::call::{Facts, Input, Kind};
+use crate::call::{Facts, Input, Kind, Spelling};
 use crate::fold::fold;
 use catalogue::{CATALOGUE, Entry, GENERIC};
+use spelling::Spelled;
 
 /// The longest name that is looked up, in bytes.
 const MOST_NAME: usize = 256;
@@ -34,7 +36,19 @@ pub fn kinds(name: &str) -> &'static [Kind] {
 /// is not what such a tool takes.
 pub fn read<'a>(name: &str, input: Input<'a>) -> Option<Vec<Facts<'a>>> {
     let entry = find(name)?;
-    reading::read(entry.takes, entry.kinds, input)
+    let Input::Json(json) = input else { return reading::read(entry.takes, entry.kinds, input) };
+    match spelling::of(json, entry.takes) {
+        Spelled::Exact => reading::read(entry.takes, entry.kinds, input),
+        Spelled::Anew(json) => {
+            let all = reading::read(entry.takes, entry.kinds, Input::Json(&json))?;
+            let respelled = |facts: Facts<'_>| Facts { spelling: Spelling::Respelled, ..facts.into_owned() };
+            Some(all.into_iter().map(respelled).collect())
+        }
+        Spelled::Ambiguous => {
+            let unclear = |kind: &Kind| Facts { spelling: Spelling::Ambiguous, ..Facts::new(*kind) };
+            Some(entry.kinds.iter().map(unclear).collect())
+        }
+    }
 }
 
 fn find(name: &str) -> Option<&'static Entry> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::chunk::{Key, Piece};
+use super::span::Span;
 use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Phase};
-use crate::wire::json::{Document, Limits};
 
 /// How many calls a choice may have.
 const MOST_CALLS: usize = 1024;
@@ -29,7 +29,9 @@ pub(super) struct Tracked {
     key: Key,
     id: String,
     name: String,
-    form: Form,
+    /// None until something tells.
+    form: Option<Form>,
+    span: Span,
     state: State,
     /// The index under which it went on.
     out: Option<u64>,
@@ -173,7 +175,7 @@ impl Tracked {
     fn new(key: Key) -> Self {
         let (id, name) = (String::new(), String::new());
         let state = State::Unnamed(String::new());
-        Self { key, id, name, form: Form::Json, state, out: None, told: false }
+        Self { key, id, name, form: None, span: Span::default(), state, out: None, told: false }
     }
 
     /// Some clients join names and ids that come again, some take the last, some begin another call.
@@ -190,17 +192,20 @@ impl Tracked {
     }
 
     fn feed(&mut self, piece: &Piece<'_>, gate: &mut Gate) -> Result<(), Broken> {
-        let form = piece.form.unwrap_or(self.form);
+        if let Some(form) = piece.form
+            && *self.form.get_or_insert(form) != form
+        {
+            return Err(Broken::ambiguous("a tool call is of two kinds"));
+        }
+        self.span.take(&piece.input);
         match &mut self.state {
             State::Unnamed(input) => {
-                self.form = form;
                 input.push_str(&piece.input);
                 if !self.name.is_empty() {
                     self.begin(gate);
                 }
             }
-            State::Open(call) if form == self.form => call.push(&piece.input, gate),
-            State::Open(_) => return Err(Broken::ambiguous("a tool call is of two kinds")),
+            State::Open(call) => call.push(&piece.input, gate),
             State::Passed(true) if !piece.input.trim().is_empty() => {
                 return Err(Broken::ambiguous("a tool call goes on after its end"));
             }
@@ -211,7 +216,7 @@ impl Tracked {
 
     fn begin(&mut self, gate: &mut Gate) {
         let State::Unnamed(input) = &self.state else { return };
-        let mut call = gate.begin(&self.id, &self.name, None, self.form);
+        let mut call = gate.begin(&self.id, &self.name, None, self.form.unwrap_or(Form::Json));
         call.push(input, gate);
         let denied = match call.phase() {
             Phase::Denied(text) => Some(text.clone()),
@@ -248,8 +253,7 @@ impl Tracked {
     }
 
     fn is_complete(&self) -> bool {
-        let State::Open(call) = &self.state else { return false };
-        self.form == Form::Json && Document::parse(call.input().as_bytes(), Limits::default()).is_ok()
+        matches!(self.state, State::Open(_)) && self.form != Some(Form::Text) && self.span.is_closed()
     }
 
     fn is_undecided(&self) -> bool {

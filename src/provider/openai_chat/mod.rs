@@ -14,6 +14,7 @@ mod request;
 #[cfg(test)]
 mod request_tests;
 mod rewrite;
+mod span;
 #[cfg(test)]
 mod stream_tests;
 #[cfg(test)]

@@ -99,6 +99,12 @@ impl Transcript for Responses {
         KeepAlive::Comment
     }
 
+    /// Codex gives up after 300 s without an event, and a comment is none for it (protocols: its idle timer is around
+    /// the next event of the stream).
+    fn heartbeat(&self) -> Option<(&'static str, String)> {
+        self.lanes.values().find_map(Lane::heartbeat)
+    }
+
     fn broken(&mut self, message: &str, out: &mut Out) {
         let mut open = self.lanes.values_mut().filter(|lane| lane.is_open()).peekable();
         if open.peek().is_none() {

@@ -94,6 +94,11 @@ impl Told {
         self.event("response.created", number, "in_progress", Value::Null)
     }
 
+    /// `response.in_progress`: SDKs pass it over, and clients that count events know that the stream lives.
+    pub(super) fn in_progress(&self, number: Option<i64>) -> String {
+        self.event("response.in_progress", number, "in_progress", Value::Null)
+    }
+
     fn event(&self, kind: &str, number: Option<i64>, status: &str, error: Value) -> String {
         let mut event = json!({"type": kind, "response": self.response(status)});
         event["response"]["error"] = error;
