@@ -5,6 +5,7 @@ mod bodies;
 mod bounds;
 mod calls;
 mod control;
+mod copies;
 mod credentials;
 mod doors;
 mod endpoints;
@@ -25,6 +26,7 @@ mod requests;
 mod resolver;
 mod signatures;
 mod sockets;
+mod spelling;
 mod state;
 mod streams;
 

@@ -46,7 +46,6 @@ const READ: &[&str] = &[
     "executableCode",
     "finishReason",
     "functionCall",
-    "functionDeclarations",
     "generateContentRequest",
     "id",
     "index",

@@ -27,6 +27,8 @@ pub(super) struct Transcript {
     choices: BTreeMap<u64, Choice>,
     kept: VecDeque<Chunk>,
     kept_bytes: usize,
+    /// The choices that what is kept speaks of, and whether any of it says something whose order matters.
+    waiting: BTreeMap<u64, bool>,
     /// Whether a call was decided since chunks were let go on last.
     decided: bool,
     /// The provider said that there is no more.
@@ -80,8 +82,7 @@ impl answer::Transcript for Transcript {
             }
             out.say(None, edited);
         } else if self.waits(&chunk) {
-            self.kept_bytes += chunk.received.kept_bytes();
-            self.kept.push_back(chunk);
+            self.keep(chunk);
         } else {
             self.emit(&chunk, out)?;
         }
@@ -186,7 +187,19 @@ impl Transcript {
 
     /// Whether a chunk waits: for a verdict, or behind what waits.
     fn waits(&self, chunk: &Chunk) -> bool {
-        self.is_undecided(chunk) || self.kept.iter().any(|kept| chunk.is_behind(kept))
+        let is_behind = |own: &Said| {
+            let has_calls = chunk.pieces.iter().any(|piece| piece.choice == own.choice);
+            self.waiting.get(&own.choice).is_some_and(|speaks| has_calls || own.finish || *speaks)
+        };
+        self.is_undecided(chunk) || chunk.said.iter().any(is_behind)
+    }
+
+    fn keep(&mut self, chunk: Chunk) {
+        self.kept_bytes += chunk.received.kept_bytes();
+        for said in &chunk.said {
+            *self.waiting.entry(said.choice).or_default() |= said.speaks;
+        }
+        self.kept.push_back(chunk);
     }
 
     /// Lets go on what waits for nothing any more: nothing, as long as no call is decided.
@@ -195,13 +208,14 @@ impl Transcript {
             return Ok(());
         }
         let mut blocked = BTreeSet::new();
+        self.waiting.clear();
         for chunk in std::mem::take(&mut self.kept) {
+            self.kept_bytes -= chunk.received.kept_bytes();
             let is_behind = chunk.said.iter().any(|said| blocked.contains(&said.choice));
             if is_behind || self.is_undecided(&chunk) {
                 blocked.extend(chunk.said.iter().map(|said| said.choice));
-                self.kept.push_back(chunk);
+                self.keep(chunk);
             } else {
-                self.kept_bytes -= chunk.received.kept_bytes();
                 self.emit(&chunk, out)?;
             }
         }
@@ -242,17 +256,6 @@ impl Transcript {
         chunk.said.iter().any(|said| {
             let is_cut = self.choices.get(&said.choice).is_some_and(|choice| choice.cut);
             said.cut || is_cut && (said.finish || has_calls(said.choice))
-        })
-    }
-}
-
-impl Chunk {
-    /// Whether it must not go on before another one.
-    fn is_behind(&self, kept: &Self) -> bool {
-        self.said.iter().any(|own| {
-            let has_calls = self.pieces.iter().any(|piece| piece.choice == own.choice);
-            let same = kept.said.iter().find(|other| other.choice == own.choice);
-            same.is_some_and(|other| has_calls || own.finish || other.speaks)
         })
     }
 }
