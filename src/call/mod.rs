@@ -14,4 +14,4 @@ pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFac
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};
 pub use terms::{Answer, Denial, Hosted, HostedAction, Judgement, Terms};
-pub use tool::{Advice, Facts, Input, Judge, Kind, KindsBy, Start, Tool, ToolCall, Verdict};
+pub use tool::{Advice, Facts, Input, Judge, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict};

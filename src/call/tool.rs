@@ -110,12 +110,38 @@ pub struct Facts<'a> {
     pub urls: Vec<Cow<'a, str>>,
     /// Whether one of the paths is moved or copied to another: a whole directory may come with it.
     pub moves: bool,
+    pub spelling: Spelling,
+}
+
+/// How an input spells the parameters that the catalogue reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    Exact,
+    /// One of them stands in another case: a client that folds keys reads it, another one finds nothing.
+    Respelled,
+    /// Two keys fold to one of them, and clients differ in which one they read.
+    Ambiguous,
 }
 
 impl Facts<'_> {
     /// A call of this kind, of which nothing else is known.
     pub fn new(kind: Kind) -> Self {
-        Self { kind, commands: Vec::new(), paths: Vec::new(), urls: Vec::new(), moves: false }
+        let (commands, paths, urls) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, commands, paths, urls, moves: false, spelling: Spelling::Exact }
+    }
+
+    /// The same, without the input that it was read from.
+    pub fn into_owned(self) -> Facts<'static> {
+        let owned =
+            |all: Vec<Cow<'_, str>>| all.into_iter().map(|one| Cow::Owned(one.into_owned())).collect();
+        Facts {
+            kind: self.kind,
+            commands: owned(self.commands),
+            paths: owned(self.paths),
+            urls: owned(self.urls),
+            moves: self.moves,
+            spelling: self.spelling,
+        }
     }
 }
 

@@ -226,7 +226,11 @@ impl Rewriting {
     /// Says what keeps the agent waiting, where its dialect has such a thing.
     pub(crate) fn keep_alive(&mut self, out: &mut VecDeque<Frame<Bytes>>) {
         let said = self.guarding.as_mut().and_then(|guarding| guarding.guard.keep_alive());
-        out.extend(said.map(Frame::data));
+        // What the provider chose may be in it, so that it is scrubbed as well, in the place that it has.
+        self.chunks.extend(said);
+        if self.scrub(out).is_err() {
+            out.clear();
+        }
     }
 
     /// Tells what the guard has decided since this was called last.

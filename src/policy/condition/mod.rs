@@ -159,6 +159,15 @@ impl Condition {
         self.judge(call, Side { allows: true, every: true })
     }
 
+    /// A parameter that it names and for which the call has two keys; none where each has at most one.
+    pub(super) fn ambiguous(&self, call: &Subject<'_>) -> Option<&Param> {
+        match self {
+            Self::Any(all) | Self::All(all) => all.iter().find_map(|one| one.ambiguous(call)),
+            Self::Not(one) => one.ambiguous(call),
+            Self::Test(test) => Some(&test.param).filter(|param| param.is_ambiguous(call)),
+        }
+    }
+
     /// Whether it holds in a rule that allows, and names this file of the call.
     pub(super) fn names_file(&self, call: &Subject<'_>, path: &str) -> bool {
         match self {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::call::{Facts, Input};
+use crate::call::{Facts, Input, Spelling};
+use crate::fold::{self, Member};
 
 use super::{Found, Subject};
 
@@ -84,7 +85,18 @@ impl Param {
         matches!(self, Self::Known(Known::Paths, _))
     }
 
-    /// What stands there, one entry for each element of an array; at least one entry.
+    /// Whether two keys of the input fold to the parameter, or to one on the way to it: clients differ in which of
+    /// them they read.
+    pub(super) fn is_ambiguous(&self, call: &Subject<'_>) -> bool {
+        match (self, call.facts, call.input) {
+            (Self::Known(_, _), Some(facts), _) => facts.spelling == Spelling::Ambiguous,
+            (Self::Path(path) | Self::Known(_, path), _, Input::Json(value)) => is_ambiguous(value, path),
+            (Self::Whole, _, _) | (Self::Path(_) | Self::Known(_, _), _, Input::Text(_)) => false,
+        }
+    }
+
+    /// What stands there, one entry for each element of an array; at least one entry. Under a key in another case
+    /// stands its value, and nothing: a condition errs over both, as over the elements of an array.
     pub(super) fn find<'a>(&'a self, call: &Subject<'a>, join: bool) -> Vec<Found<'a>> {
         let mut found = Vec::new();
         match (self, call.facts, call.input) {
@@ -95,6 +107,9 @@ impl Param {
                 found.extend(all.iter().map(|text| Found::Text(Cow::Borrowed(text))));
                 if join && *known == Known::Command && all.len() > 1 {
                     found.push(Found::Text(Cow::Owned(all.join(" "))));
+                }
+                if facts.spelling != Spelling::Exact {
+                    found.push(Found::Missing);
                 }
             }
             (Self::Path(path) | Self::Known(_, path), _, Input::Json(value)) => {
@@ -122,7 +137,18 @@ impl fmt::Display for Param {
 fn gather<'a>(value: &'a Value, path: &[String], join: bool, found: &mut Vec<Found<'a>>) {
     let Some((name, rest)) = path.split_first() else { return elements(value, join, found) };
     let next = match value {
-        Value::Object(fields) => fields.get(name),
+        Value::Object(fields) => match fold::member(fields, name) {
+            Member::Missing => None,
+            Member::Exact(value) => Some(value),
+            Member::Respelled(_, value) => {
+                gather(value, rest, join, found);
+                None
+            }
+            Member::Several(values) => {
+                values.into_iter().for_each(|value| gather(value, rest, join, found));
+                None
+            }
+        },
         Value::Array(all) => match name.parse::<usize>() {
             Ok(number) => all.get(number),
             Err(_) if !all.is_empty() => return all.iter().for_each(|one| gather(one, path, join, found)),
@@ -133,6 +159,23 @@ fn gather<'a>(value: &'a Value, path: &[String], join: bool, found: &mut Vec<Fou
     match next {
         Some(value) => gather(value, rest, join, found),
         None => found.push(Found::Missing),
+    }
+}
+
+/// Whether several keys of one object stand for one step of the path.
+fn is_ambiguous(value: &Value, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else { return false };
+    match value {
+        Value::Object(fields) => match fold::member(fields, name) {
+            Member::Missing => false,
+            Member::Exact(value) | Member::Respelled(_, value) => is_ambiguous(value, rest),
+            Member::Several(_) => true,
+        },
+        Value::Array(all) => match name.parse::<usize>() {
+            Ok(number) => all.get(number).is_some_and(|one| is_ambiguous(one, rest)),
+            Err(_) => all.iter().any(|one| is_ambiguous(one, path)),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -281,6 +281,36 @@ fn a_dotted_path_walks_objects_and_arrays() {
 }
 
 #[test]
+fn a_key_in_another_case_has_two_readings() {
+    let operators = [
+        (Comparison::Equals, json!(["x"])),
+        (Comparison::NotEquals, json!(["y"])),
+        (Comparison::NotEquals, json!(["x"])),
+        (Comparison::Exists, json!([])),
+        (Comparison::NotExists, json!([])),
+    ];
+    for (word, values) in operators {
+        let condition = test("a.b", word, &values);
+        for input in [json!({"A": {"b": "x"}}), json!({"a": {"B": "x"}})] {
+            assert_eq!(sides(&condition, &input), "D-", "{condition} of {input}");
+        }
+        assert_eq!(
+            sides(&Condition::Not(Box::new(condition)), &json!({"A": {"b": "x"}})),
+            "D-",
+            "{word:?} under a not"
+        );
+    }
+    let equals = test("a.b", Comparison::Equals, &json!(["x"]));
+    assert_eq!(sides(&equals, &json!({"a": {"b": "x"}, "a_b": 1})), "DA");
+    assert_eq!(sides(&equals, &json!({"A": {"b": "y"}})), "--");
+    let is_ambiguous =
+        |input: &Value| equals.ambiguous(&Subject { input: Input::Json(input), facts: None }).is_some();
+    assert!(is_ambiguous(&json!({"a": 1, "A": 2})));
+    assert!(is_ambiguous(&json!({"a": [{"b": 1}, {"b": 1, "B": 1}]})));
+    assert!(!is_ambiguous(&json!({"a": {"b": 1, "c": 1, "C": 1}, "x": 1, "X": 1})));
+}
+
+#[test]
 fn the_whole_input_is_its_text() {
     let whole = test("$", Comparison::Contains, &json!(["sudo rm"]));
     assert_eq!(sides(&whole, &json!({"a": ["sudo rm -rf"]})), "DA");

@@ -11,7 +11,9 @@ mod rule;
 
 use std::slice;
 
-use crate::call::{Advice, Input, Inputs, Judge, Judgement, Kind, KindsBy, Start, Tool, ToolCall, Verdict};
+use crate::call::{
+    Advice, Input, Inputs, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict,
+};
 use crate::event;
 
 use super::compile::{Mode, Policy};
@@ -152,6 +154,9 @@ impl Policy {
         if let Prospect::Settled(outcome) = self.prospect(&Tool { kinds, ..call.tool }, met, sight) {
             return outcome;
         }
+        if let Some(ruling) = ambiguous(call, met, sight) {
+            return Outcome::Denied(ruling);
+        }
         if let Some(met) = visible(met, sight, Action::Deny).find(|met| holds(met, call)) {
             return Outcome::Denied(met.rule.ruling());
         }
@@ -234,6 +239,21 @@ fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
         let subject = subject(met, call);
         if allows { condition.holds_to_allow(&subject) } else { condition.holds_to_deny(&subject) }
     })
+}
+
+/// The denial of a call in which two keys fold to one parameter that a rule, or the catalogue, reads: which of them its
+/// client takes is not known. What Audit rules alone read is no reason.
+fn ambiguous(call: &ToolCall<'_>, met: &[Met<'_>], sight: Sight) -> Option<Ruling> {
+    let mut deciding = visible(met, sight, Action::Deny).chain(visible(met, sight, Action::Allow));
+    let mut of_rule = || deciding.find_map(|met| met.rule.condition.as_ref()?.ambiguous(&subject(met, call)));
+    let what = match call.facts {
+        Some(facts) if facts.spelling == Spelling::Ambiguous => "what the call does".to_owned(),
+        Some(_) | None => format!("the parameter {}", of_rule()?),
+    };
+    Some(Ruling::builtin(
+        "unparseable",
+        format!("The tool's input has two readings: keys that differ in their case alone stand for {what}"),
+    ))
 }
 
 /// Whether a rule that allows the call names this file of it.

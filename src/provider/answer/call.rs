@@ -74,6 +74,11 @@ impl Call {
         &self.input
     }
 
+    /// The client runs it, although it began as a call that the provider runs.
+    pub fn is_of_client(&mut self) {
+        self.hosted = false;
+    }
+
     /// Takes the next piece of the input.
     pub fn push(&mut self, piece: &str, gate: &mut Gate) {
         self.bytes += piece.len();

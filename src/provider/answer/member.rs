@@ -3,14 +3,24 @@
 use std::borrow::Cow;
 
 use super::Broken;
+use crate::fold::is_other_case;
 use crate::wire::json::Value;
 
 /// The member of an object.
 ///
 /// # Errors
-/// Where the key stands twice: the client may take the other value.
+/// Where the key stands twice, or in another case: the client may take the other value.
 pub(in crate::provider) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+    if is_respelled(object, key) {
+        return Err(Broken::ambiguous(format!("{key}: the key is written in another case")));
+    }
     object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}")))
+}
+
+/// Whether an object has this key in another case: some readers take it for the key, others do not see it.
+pub(in crate::provider) fn is_respelled(object: Value<'_>, key: &str) -> bool {
+    let mut entries = object.entries().into_iter().flatten();
+    entries.any(|entry| entry.key.text().is_some_and(|text| is_other_case(&text, key)))
 }
 
 /// The same; a null counts as absent.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::script::{self, Script};
 use crate::call::Input;
+use crate::fold::{self, Member};
 use crate::provider::kind::{Calling, SOURCE, Wrapper, wrapper};
 
 /// What a call has in it.
@@ -48,13 +49,13 @@ fn scripted(text: &str) -> Nested {
 
 /// The call that another tool makes. A server's tool has the name that most agents have for it.
 fn called(json: &Value, calling: &Calling) -> Option<Inner> {
-    let text = |key| json.get(key).and_then(Value::as_str);
+    let text = |key| exact(json, key)?.and_then(Value::as_str);
     let tool = text(calling.tool)?;
     let name = match calling.server {
         Some(server) => format!("mcp__{}__{tool}", text(server)?),
         None => tool.to_owned(),
     };
-    let input = match json.get(calling.input) {
+    let input = match exact(json, calling.input)? {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(object @ Value::Object(_)) => object.clone(),
         // Agents that write their calls as text have the object as a text.
@@ -66,7 +67,10 @@ fn called(json: &Value, calling: &Calling) -> Option<Inner> {
 }
 
 fn wrapped(json: &Value) -> Nested {
-    let uses = match (json.get("tool_uses"), json.get("tool_calls")) {
+    let (Some(uses), Some(calls)) = (exact(json, "tool_uses"), exact(json, "tool_calls")) else {
+        return Nested::Unknown("The list of calls stands under a key in another case");
+    };
+    let uses = match (uses, calls) {
         (Some(uses), None) | (None, Some(uses)) => uses,
         (None, None) => return Nested::None,
         // Every agent reads the one that it knows.
@@ -76,15 +80,23 @@ fn wrapped(json: &Value) -> Nested {
     calls.map_or(Nested::Unknown("The list of calls cannot be understood"), Nested::Calls)
 }
 
+/// What an object has under a key; none where a key is there that some agents take for it.
+fn exact<'a>(json: &'a Value, key: &str) -> Option<Option<&'a Value>> {
+    let Some(object) = json.as_object() else { return Some(None) };
+    match fold::member(object, key) {
+        Member::Missing => Some(None),
+        Member::Exact(value) => Some(Some(value)),
+        Member::Respelled(_, _) | Member::Several(_) => None,
+    }
+}
+
 fn inner(one: &Value) -> Option<Inner> {
-    let text = |key| one.get(key).and_then(Value::as_str);
-    let name = match (one.get("recipient_name"), one.get("tool")) {
-        (Some(_), None) => text("recipient_name")?,
-        (None, Some(_)) => text("tool")?,
+    let name = match (exact(one, "recipient_name")?, exact(one, "tool")?) {
+        (Some(name), None) | (None, Some(name)) => name.as_str()?,
         (None, None) | (Some(_), Some(_)) => return None,
     };
     let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
-    let input = match one.get("parameters") {
+    let input = match exact(one, "parameters")? {
         Some(input @ (Value::Object(_) | Value::String(_))) => input.clone(),
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,

@@ -9,6 +9,7 @@ pub(in crate::provider) mod testing;
 mod tests;
 
 use crate::call::{Denial, Vendor};
+use crate::fold::is_other_case;
 use crate::provider::request::Draft;
 use crate::wire::json::Value;
 use doors::{Closed, DOORS, Door, KEYS};
@@ -94,19 +95,9 @@ fn check_key(key: Value<'_>) -> Result<(), Denial> {
     let Some(text) = key.text() else { return Ok(()) };
     let known = KEYS.iter().copied().chain(DOORS.iter().map(|door| door.key));
     for name in known {
-        if *text != *name && is_other_case(&text, name) {
+        if is_other_case(&text, name) {
             return Err(Denial::unparseable(name, "the key is written in another case"));
         }
     }
     Ok(())
-}
-
-/// Whether a key is equal to a name in lower case but for case, as Unicode folds it.
-pub(in crate::provider) fn is_other_case(key: &str, name: &str) -> bool {
-    let folded = key.chars().map(|c| match c {
-        '\u{17f}' => 's',
-        '\u{212a}' => 'k',
-        other => other.to_ascii_lowercase(),
-    });
-    key != name && folded.eq(name.chars())
 }

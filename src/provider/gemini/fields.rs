@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::call::Denial;
+use crate::fold::is_other_case;
 use crate::provider::answer::Broken;
 use crate::wire::json::{Duplicate, Value};
 
@@ -31,7 +32,39 @@ pub(super) enum Unclear {
     Duplicate(#[from] Duplicate),
     #[error("a field stands in both spellings, camelCase and snake_case")]
     BothSpellings,
+    #[error("the key of {0} is written in another case")]
+    OtherCase(&'static str),
 }
+
+/// The fields by which anything is decided. Google's own readers compare keys exactly; those of clients and gateways
+/// in Go do not.
+const READ: &[&str] = &[
+    "args",
+    "candidates",
+    "codeExecutionResult",
+    "content",
+    "executableCode",
+    "finishReason",
+    "functionCall",
+    "generateContentRequest",
+    "id",
+    "index",
+    "jsonPath",
+    "name",
+    "partialArgs",
+    "parts",
+    "request",
+    "response",
+    "stringValue",
+    "toolCall",
+    "toolConfig",
+    "toolType",
+    "tools",
+    "cachedContent",
+    "store",
+    "model",
+    "willContinue",
+];
 
 impl Unclear {
     /// The refusal of a request in which this stands at `place`.
@@ -49,7 +82,8 @@ impl<'d> Fields<'d> {
     /// Reads a message.
     ///
     /// # Errors
-    /// For what is no object, and where a field stands twice, in one spelling or in both.
+    /// For what is no object, and where a field stands twice, in one spelling or in both, or one that is read here in
+    /// another case.
     pub(super) fn read(value: Value<'d>) -> Result<Self, Unclear> {
         let entries = value.entries().ok_or(Unclear::NoObject)?;
         if let Some(duplicate) = value.duplicate() {
@@ -58,6 +92,10 @@ impl<'d> Fields<'d> {
         let all =
             entries.filter_map(|entry| Some(Field { name: camel(entry.key.text()?), value: entry.value }));
         let all: Vec<Field<'d>> = all.collect();
+        let other = |field: &Field<'d>| READ.iter().find(|name| is_other_case(&field.name, name));
+        if let Some(name) = all.iter().find_map(other) {
+            return Err(Unclear::OtherCase(name));
+        }
         // Without a name that was spelled anew, no two can have become alike.
         if all.iter().any(|field| matches!(field.name, Cow::Owned(_))) {
             let mut seen = HashSet::with_capacity(all.len());
@@ -145,6 +183,8 @@ mod tests {
         assert_eq!(read(r#"{"tool_config":1,"tool__config":2}"#), Err(Unclear::BothSpellings));
         assert!(matches!(read(r#"{"tools":1,"t\u006fols":2}"#), Err(Unclear::Duplicate(_))));
         assert_eq!(read("[]"), Err(Unclear::NoObject));
+        assert_eq!(read(r#"{"functionCall":1,"FunctionCall":2}"#), Err(Unclear::OtherCase("functionCall")));
+        assert_eq!(read(r#"{"TOOL_S":[]}"#), Err(Unclear::OtherCase("tools")));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod patch;
 mod reading;
 mod schema;
 mod shell;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod unified;
@@ -28,11 +29,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::call::name::{NO_NAMESPACE, cut, plain};
-use crate::call::{Facts, Input, Kind, KindsBy, Shape, Tool};
+use crate::call::{Facts, Input, Kind, KindsBy, Shape, Spelling, Tool};
 use crate::fold::fold;
 use crate::wire::json;
 use catalogue::{CATALOGUE, Entry, GENERIC};
 pub use offered::Offered;
+use spelling::Spelled;
 pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
 
 /// The longest name that is looked up, in bytes.
@@ -77,10 +79,9 @@ pub fn tool<'a>(name: &'a str, namespace: Option<&'a str>, is_text: bool, offere
 pub fn read<'a>(name: &'a str, namespace: Option<&'a str>, input: Input<'a>, offered: &Offered) -> Seen<'a> {
     let unknown = Tool { namespace, ..Tool::named(name) };
     match (known(name, namespace, matches!(input, Input::Text(_)), offered), input) {
-        (Known::Is(entry, by), _) => Seen {
-            tool: Tool { kinds: entry.kinds, by, ..unknown },
-            facts: reading::read(entry.takes, entry.kinds, input),
-        },
+        (Known::Is(entry, by), _) => {
+            Seen { tool: Tool { kinds: entry.kinds, by, ..unknown }, facts: read_known(entry, input) }
+        }
         (Known::Looks(shape), Input::Json(json)) => {
             let shape = if shape.is_open { infer::of_input(name, json).or(&closed(shape)) } else { shape };
             let facts = infer::read(&shape, json);
@@ -89,6 +90,23 @@ pub fn read<'a>(name: &'a str, namespace: Option<&'a str>, input: Input<'a>, off
             Seen { tool: Tool { kinds, by: KindsBy::Inferred, ..unknown }, facts }
         }
         (Known::Looks(_) | Known::Nothing, _) => Seen { tool: unknown, facts: None },
+    }
+}
+
+/// What a call of a tool does that the catalogue knows, however the input spells its parameters.
+fn read_known<'a>(entry: &Entry, input: Input<'a>) -> Option<Vec<Facts<'a>>> {
+    let Input::Json(json) = input else { return reading::read(entry.takes, entry.kinds, input) };
+    match spelling::of(json, entry.takes) {
+        Spelled::Exact => reading::read(entry.takes, entry.kinds, input),
+        Spelled::Anew(json) => {
+            let all = reading::read(entry.takes, entry.kinds, Input::Json(&json))?;
+            let respelled = |facts: Facts<'_>| Facts { spelling: Spelling::Respelled, ..facts.into_owned() };
+            Some(all.into_iter().map(respelled).collect())
+        }
+        Spelled::Ambiguous => {
+            let unclear = |kind: &Kind| Facts { spelling: Spelling::Ambiguous, ..Facts::new(*kind) };
+            Some(entry.kinds.iter().map(unclear).collect())
+        }
     }
 }
 

@@ -246,7 +246,7 @@ fn braces_of_a_pattern_are_several_patterns() {
 fn what_a_tool_does_not_take_has_no_facts_but_its_kinds() {
     for (name, input) in [
         ("Bash", json!({"command": 1})),
-        ("Bash", json!({"Command": "ls"})),
+        ("Bash", json!({"Cmd_Line": "ls"})),
         ("Bash", json!({})),
         ("shell", json!({"command": ["ls", 1]})),
         ("Read", json!({"file_path": {"path": "/a"}})),

@@ -35,7 +35,8 @@ pub(super) struct Tracked {
     key: Key,
     id: String,
     name: String,
-    form: Form,
+    /// None until something tells.
+    form: Option<Form>,
     extent: Extent,
     state: State,
     /// The index under which it went on.
@@ -206,7 +207,7 @@ impl Tracked {
         let (id, name) = (String::new(), String::new());
         let state = State::Unnamed(String::new());
         let extent = Extent::default();
-        Self { key, id, name, form: Form::Json, extent, state, out: None, told: false }
+        Self { key, id, name, form: None, extent, state, out: None, told: false }
     }
 
     /// Some clients join names and ids that come again, some take the last, some begin another call.
@@ -223,17 +224,19 @@ impl Tracked {
     }
 
     fn feed(&mut self, piece: &Piece<'_>, gate: &mut Gate) -> Result<(), Broken> {
-        let form = piece.form.unwrap_or(self.form);
+        if let Some(form) = piece.form
+            && *self.form.get_or_insert(form) != form
+        {
+            return Err(Broken::ambiguous("a tool call is of two kinds"));
+        }
         match &mut self.state {
             State::Unnamed(input) => {
-                self.form = form;
                 input.push_str(&piece.input);
                 if !self.name.is_empty() {
                     self.begin(gate);
                 }
             }
-            State::Open(call) if form == self.form => call.push(&piece.input, gate),
-            State::Open(_) => return Err(Broken::ambiguous("a tool call is of two kinds")),
+            State::Open(call) => call.push(&piece.input, gate),
             State::Passed(true) if !piece.input.trim().is_empty() => {
                 return Err(Broken::ambiguous("a tool call goes on after its end"));
             }
@@ -244,7 +247,7 @@ impl Tracked {
 
     fn begin(&mut self, gate: &mut Gate) {
         let State::Unnamed(input) = &self.state else { return };
-        let mut call = gate.begin(&self.id, &self.name, None, self.form);
+        let mut call = gate.begin(&self.id, &self.name, None, self.form.unwrap_or(Form::Json));
         call.push(input, gate);
         let denied = match call.phase() {
             Phase::Denied(text) => Some(text.clone()),
@@ -294,7 +297,7 @@ impl Tracked {
 
     fn is_complete(&mut self) -> bool {
         let State::Open(call) = &self.state else { return false };
-        self.form == Form::Json && self.extent.is_complete(call.input())
+        self.form != Some(Form::Text) && self.extent.is_complete(call.input())
     }
 
     fn is_undecided(&self) -> bool {

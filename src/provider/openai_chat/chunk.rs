@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::provider::answer::{Broken, Form};
+use crate::provider::answer::{Broken, Form, member};
 use crate::wire::json::{Kind, Value};
 
 /// A choice, with the object that says what is new in it.
@@ -37,13 +37,12 @@ pub(super) enum Key {
 /// The value of an entry that is there and not null, of an object in which no key stands twice.
 ///
 /// # Errors
-/// Where a key stands twice: clients differ in which of the two they take.
+/// Where a key stands twice, or this one in another case: clients differ in which of the two they take.
 pub(super) fn entry<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
     if let Some(duplicate) = object.duplicate() {
         return Err(Broken::ambiguous(duplicate.to_string()));
     }
-    let found = object.get(key).map_err(|duplicate| Broken::ambiguous(duplicate.to_string()))?;
-    Ok(found.filter(|value| !value.is_null()))
+    member::present(object, key)
 }
 
 /// The choices of a document, each with its entry `key` (`delta` or `message`); none where it has no choices.

@@ -2,6 +2,7 @@
 
 use super::testing::{Choice, judged, read, stream};
 use crate::provider::answer::testing::Names;
+use crate::wire::json::testing::bytes_read;
 
 const ROLE: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}"#;
 const DENIED: &str = "[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.\n\n";
@@ -384,4 +385,25 @@ fn an_end_that_speaks_of_no_calls_stays() {
     unchanged(&[ROLE.to_owned(), finish("tool_calls")]);
     let choice = one(&[ROLE.to_owned(), start(0, "Denied"), finish("length")]);
     assert_eq!(choice.finish, "length");
+}
+
+#[test]
+fn what_came_of_a_call_is_not_read_again_with_every_call_behind_it() {
+    let read_of = |name: &str, calls: u64| {
+        let mut chunks = vec![start(0, name), input(0, &format!(r#"{{"a":"{}"#, "x".repeat(10_000)))];
+        chunks.extend((1..=calls).flat_map(|number| [start(number, name), input(number, "{}")]));
+        chunks.push(input(0, r#""}"#));
+        chunks.push(finish("tool_calls"));
+        let stream = stream(&chunks);
+        let before = bytes_read();
+        let (out, result) = judged(&stream, Names::default(), stream.len());
+        assert_eq!((out.as_str(), result), (stream.as_str(), Ok(())));
+        (bytes_read() - before, stream.len())
+    };
+    for name in ["Free", "Held"] {
+        for calls in [10, 100, 1000] {
+            let (read, length) = read_of(name, calls);
+            assert!(read <= 2 * length, "{name} with {calls} calls: {read} bytes read of {length}");
+        }
+    }
 }

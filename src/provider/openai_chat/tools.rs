@@ -1,7 +1,6 @@
 //! The tools of a request: which of them the client runs, and what has to follow where others are taken out.
 
 use crate::call::Denial;
-use crate::provider::compatible::is_other_case;
 use crate::provider::request::{Draft, definition, hosted, may_write};
 use crate::wire::json::{Kind, Value};
 
@@ -67,11 +66,8 @@ fn strip<'d>(draft: &mut Draft<'d>, list: Value<'d>) -> Result<Tools, Denial> {
 }
 
 fn read_entry(draft: &Draft<'_>, item: Value<'_>) -> Result<Entry, Denial> {
-    let Some(mut entries) = item.entries() else {
+    if item.kind() != Kind::Object {
         return Err(Denial::unparseable("tools", "an entry is not an object"));
-    };
-    if entries.any(|entry| entry.key.text().is_some_and(|key| is_other_case(&key, "type"))) {
-        return Err(Denial::unparseable("tools", "the key `type` is written in another case"));
     }
     let kind = match draft.get(item, "type")? {
         // There are vendors whose own clients leave it out.

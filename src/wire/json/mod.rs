@@ -37,7 +37,7 @@ mod property_tests;
 mod recording_tests;
 mod string;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -36,6 +36,8 @@ pub(super) fn parse<'a>(
     limits: Limits,
     scratch: &mut Scratch,
 ) -> Result<Document<'a>, JsonError> {
+    #[cfg(test)]
+    super::testing::count(bytes.len());
     if u32::try_from(bytes.len()).is_err() {
         return Err(JsonError::new(u32::MAX as usize, Reason::TooLong));
     }

@@ -1,8 +1,24 @@
 //! What several tests of the reader share: reading, finding, and the same value as serde_json has it.
 
+use std::cell::Cell;
+
 use serde_json::Value as Expected;
 
 use super::{Document, Limits, Value};
+
+thread_local! {
+    static READ: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts the bytes that are read as JSON in this thread.
+pub(super) fn count(bytes: usize) {
+    READ.set(READ.get() + bytes);
+}
+
+/// How many bytes were read as JSON in this thread so far.
+pub(crate) fn bytes_read() -> usize {
+    READ.get()
+}
 
 pub(super) fn read(text: &str) -> Document<'_> {
     Document::parse(text.as_bytes(), Limits::default()).unwrap()

@@ -22,7 +22,7 @@ pub(in crate::provider) use door::Door;
 
 use super::catalogue;
 use crate::call::Denial;
-use crate::provider::compatible::is_other_case;
+use crate::fold::is_other_case;
 use crate::provider::request::Draft;
 use crate::wire::json::{Kind, Value};
 

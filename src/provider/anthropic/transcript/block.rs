@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::fold::is_other_case;
 use crate::provider::answer::Broken;
 use crate::provider::answer::member::{get, text};
-use crate::wire::json::{Kind, Value};
+use crate::wire::json::{Entry, Kind, Value};
 
 /// A block, or the start of one.
 #[derive(Debug)]
@@ -65,17 +66,21 @@ pub(super) fn read<'d>(block: Value<'d>) -> Result<Block<'d>, Broken> {
 
 /// Whether there is, anywhere in this value, something that a client may take for a call of a tool.
 pub(super) fn holds_call(value: Value<'_>) -> bool {
-    let is_call = value.get("type").is_ok_and(|kind| kind.is_some_and(|kind| kind.says("tool_use")));
-    is_call
+    let is_type = |key: &str| key == "type" || is_other_case(key, "type");
+    let is_call =
+        |entry: Entry<'_>| entry.value.says("tool_use") && entry.key.text().is_some_and(|key| is_type(&key));
+    value.entries().into_iter().flatten().any(is_call)
         || is_shaped_as_call(value)
         || value.items().into_iter().flatten().any(holds_call)
         || value.entries().into_iter().flatten().any(|entry| holds_call(entry.value))
 }
 
 fn is_shaped_as_call(value: Value<'_>) -> bool {
-    let mut entries = value.entries().into_iter().flatten();
-    let has = |key: &str| value.entries().into_iter().flatten().any(|entry| entry.key.says(key));
-    entries.next().is_some() && has("name") && has("input")
+    let has = |name: &str| {
+        let mut keys = value.entries().into_iter().flatten().filter_map(|entry| entry.key.text());
+        keys.any(|key| key == name || is_other_case(&key, name))
+    };
+    has("name") && has("input")
 }
 
 fn named<'d>(block: Value<'d>, namespace: &str) -> Result<Named<'d>, Broken> {

@@ -20,6 +20,8 @@ pub(super) struct Called<'d> {
     pub(super) input: Option<Cow<'d, str>>,
     /// The object that is the input, where it is one and no text that holds one.
     pub(super) object: Option<Value<'d>>,
+    /// The entries of the item that are the input together, where it is made of several.
+    pub(super) parts: Vec<(&'static str, Value<'d>)>,
     /// Whether it has run at the provider.
     pub(super) is_hosted: bool,
 }
@@ -137,13 +139,16 @@ fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &Shape) -> Result<Call
         Name::Is(name) => Cow::Borrowed(name),
         Name::Key => text(item, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
     };
-    let (input, object) = match shape.input {
+    let (input, object, parts) = match shape.input {
         Source::Key(key) => {
             let value = present(item, key)?;
             let input = value.map(|value| value.text().unwrap_or(Cow::Borrowed(value.raw())));
-            (input, value.filter(|value| value.kind() == Kind::Object))
+            (input, value.filter(|value| value.kind() == Kind::Object), Vec::new())
         }
-        Source::Of(keys) => (Some(Cow::Owned(gathered(item, keys)?)), None),
+        Source::Of(keys) => {
+            let parts = parts(item, keys)?;
+            (Some(Cow::Owned(gathered(&parts))), None, parts)
+        }
     };
     let is_hosted = match shape.by {
         By::Client => false,
@@ -157,7 +162,8 @@ fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &Shape) -> Result<Call
     };
     let (id, call_id) = (text(item, "id")?, text(item, "call_id")?);
     let namespace = text(item, shape.namespace)?;
-    Ok(Called { kind, id, call_id, name, namespace, form: shape.form, input, object, is_hosted })
+    let form = shape.form;
+    Ok(Called { kind, id, call_id, name, namespace, form, input, object, parts, is_hosted })
 }
 
 /// A type of call that nobody here knows: the client may. It is judged by what its type says, with all that it holds.
@@ -167,25 +173,32 @@ fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<Called<'d>, Broken
     let (id, call_id, namespace) = (text(item, "id")?, text(item, "call_id")?, text(item, "namespace")?);
     let input = Some(Cow::Borrowed(item.raw()));
     let form = Form::Json;
-    Ok(Called { kind, id, call_id, name, namespace, form, input, object: None, is_hosted: false })
+    let (object, parts) = (None, Vec::new());
+    Ok(Called { kind, id, call_id, name, namespace, form, input, object, parts, is_hosted: false })
+}
+
+/// Those of several entries that an item has.
+fn parts<'d>(
+    item: Value<'d>,
+    keys: &'static [&'static str],
+) -> Result<Vec<(&'static str, Value<'d>)>, Broken> {
+    let mut found = Vec::new();
+    for key in keys {
+        found.extend(present(item, key)?.map(|value| (*key, value)));
+    }
+    Ok(found)
 }
 
 /// One of several objects, whole; else an object of what there is.
-fn gathered(item: Value<'_>, keys: &[&str]) -> Result<String, Broken> {
-    let mut found = Vec::new();
-    for key in keys {
-        if let Some(value) = present(item, key)? {
-            found.push((*key, value));
-        }
-    }
-    if let [(_, value)] = found[..]
+fn gathered(parts: &[(&str, Value<'_>)]) -> String {
+    if let [(_, value)] = parts
         && value.kind() == Kind::Object
     {
-        return Ok(value.raw().to_owned());
+        return value.raw().to_owned();
     }
     let entries: Vec<String> =
-        found.iter().map(|(key, value)| format!("\"{key}\":{}", value.raw())).collect();
-    Ok(format!("{{{}}}", entries.join(",")))
+        parts.iter().map(|(key, value)| format!("\"{key}\":{}", value.raw())).collect();
+    format!("{{{}}}", entries.join(","))
 }
 
 impl<'d> Called<'d> {
@@ -193,9 +206,37 @@ impl<'d> Called<'d> {
     pub(super) fn streamed(&self) -> Result<Option<Cow<'d, str>>, Broken> {
         match (self.kind.as_ref(), self.object) {
             ("apply_patch_call", Some(operation)) => text(operation, "diff"),
-            (_, None) => Ok(self.input.clone()),
-            (_, Some(_)) => Ok(None),
+            (_, None) if self.parts.is_empty() && !self.is_of_parts() => Ok(self.input.clone()),
+            (_, _) => Ok(None),
         }
+    }
+
+    /// Whether the input is made of several entries of the item, whether it has them already or not.
+    fn is_of_parts(&self) -> bool {
+        SHAPES.iter().any(|shape| shape.kind == self.kind && matches!(shape.input, Source::Of(_)))
+    }
+
+    /// The entries of the input, as far as it is an object: what stands in several of the item is told by their keys.
+    ///
+    /// # Errors
+    /// Where a key stands twice.
+    pub(super) fn entries(&self) -> Result<Vec<(String, Value<'d>)>, Broken> {
+        let mut all = Vec::new();
+        let outer = self.object.map(|object| ("", object));
+        for (outer, value) in outer.into_iter().chain(self.parts.iter().copied()) {
+            if let Some(duplicate) = value.duplicate() {
+                return Err(Broken::ambiguous(format!("the input of a tool call: {duplicate}")));
+            }
+            match value.entries() {
+                Some(entries) => {
+                    all.extend(entries.map(|entry| {
+                        (format!("{outer}.{}", entry.key.text().unwrap_or_default()), entry.value)
+                    }))
+                }
+                None => all.push((outer.to_owned(), value)),
+            }
+        }
+        Ok(all)
     }
 
     /// One of several commands of a shell call.

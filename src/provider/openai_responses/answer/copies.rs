@@ -7,7 +7,6 @@ use aws_lc_rs::digest::{Context, SHA256, digest};
 
 use super::called::Called;
 use crate::provider::answer::Broken;
-use crate::provider::answer::member::get;
 use crate::wire::json::{Kind, Value};
 
 /// SHA-256.
@@ -42,15 +41,8 @@ impl Copies {
     /// Where it says more than is compared.
     pub(super) fn begun(called: &Called<'_>) -> Result<Self, Broken> {
         let mut copies = Self::default();
-        if called.is_hosted {
-            return Ok(copies);
-        }
-        for entry in called.object.and_then(Value::entries).into_iter().flatten() {
-            if !is_empty(entry.value) {
-                let key = entry.key.text().unwrap_or_default().into_owned();
-                copies.entries.push((key, sha256(entry.value.raw())));
-            }
-        }
+        let entries = called.entries()?.into_iter().filter(|(_, value)| !is_empty(*value));
+        copies.entries = entries.map(|(key, value)| (key, sha256(value.raw()))).collect();
         if copies.entries.len() > MOST {
             return Err(Broken::bound(format!("a tool call begins with more than {MOST} entries")));
         }
@@ -58,7 +50,7 @@ impl Copies {
             copies.text.seed = Some(sha256(&seed));
             copies.text.seeded = Some(of(&seed));
             // A patch is compared as the text that it is.
-            copies.entries.retain(|(key, _)| key != "diff");
+            copies.entries.retain(|(key, _)| key != ".diff");
         }
         Ok(copies)
     }
@@ -98,14 +90,15 @@ impl Copies {
     /// # Errors
     /// Where they disagree.
     pub(super) fn check(&self, called: &Called<'_>) -> Result<(), Broken> {
-        if called.is_hosted {
-            return Ok(());
-        }
-        for (key, before) in &self.entries {
-            let now = called.object.map(|object| get(object, key)).transpose()?.flatten();
-            if now.is_none_or(|now| sha256(now.raw()) != *before) {
-                return Err(disagree());
+        let now: BTreeMap<String, Digest> = match self.entries[..] {
+            [] => BTreeMap::new(),
+            [_, ..] => {
+                let entries = called.entries()?.into_iter();
+                entries.map(|(key, value)| (key, sha256(value.raw()))).collect()
             }
+        };
+        if self.entries.iter().any(|(key, before)| now.get(key) != Some(before)) {
+            return Err(disagree());
         }
         for (index, command) in &self.commands {
             if !called.command(*index)?.is_some_and(|text| command.is(&text)) {

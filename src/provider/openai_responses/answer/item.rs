@@ -155,6 +155,7 @@ impl Item {
         }
         self.check_identity(called)?;
         self.copies.check(called)?;
+        self.take_runner(called);
         let input = called.input.as_deref().unwrap_or_default();
         self.input = Some(sha256(input));
         let fate = match std::mem::replace(&mut self.progress, Progress::Passed) {
@@ -188,10 +189,24 @@ impl Item {
     pub(super) fn check_copy(&self, called: &Called<'_>) -> Result<(), Broken> {
         self.check_identity(called)?;
         let input = called.input.as_deref().unwrap_or_default();
-        if !self.is_hosted && self.input.is_some_and(|before| before != sha256(input)) {
+        if self.input.is_some_and(|before| before != sha256(input)) || self.is_hosted && !called.is_hosted {
             return Err(Broken::ambiguous("copies of a tool call disagree"));
         }
         Ok(())
+    }
+
+    /// A call of which any copy does not say that the provider runs it is the client's: some client runs it.
+    fn take_runner(&mut self, called: &Called<'_>) {
+        self.is_hosted &= called.is_hosted;
+        if let Progress::Flows(call) | Progress::Held(call) = &mut self.progress
+            && !self.is_hosted
+        {
+            call.is_of_client();
+        }
+    }
+
+    pub(super) fn is_hosted(&self) -> bool {
+        self.is_hosted
     }
 
     /// It never becomes complete.

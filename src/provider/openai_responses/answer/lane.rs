@@ -98,6 +98,11 @@ impl Lane {
 
     /// What is no event: the marker that ends the streams of another API, or something else in its place.
     fn unnamed(&mut self, event: &Event<'_>, out: &mut Out) -> Result<(), Broken> {
+        let is_object = event.json.kind() == Kind::Object;
+        if is_object && event.name.is_some_and(|name| name.starts_with("response.")) {
+            // There are clients that take the name for the type.
+            return Err(Broken::ambiguous("an event does not say its type in its JSON"));
+        }
         if !event.json.is_null() {
             Self::check_carries_nothing(event.json)?;
         }
@@ -198,15 +203,16 @@ impl Lane {
 
     /// Remembers a call that is complete and was denied.
     fn settle(&mut self, index: u64, called: &Called<'_>, gate: &mut Gate) {
-        let Some(replacement) = self.items.get(&index).and_then(Item::replacement) else { return };
-        let text = replacement.text.clone();
-        self.deny(called, text, gate);
+        let Some(item) = self.items.get(&index) else { return };
+        let Some(replacement) = item.replacement() else { return };
+        let (text, is_hosted) = (replacement.text.clone(), item.is_hosted());
+        self.deny(called, is_hosted, text, gate);
     }
 
     /// A call was denied: its output goes with it, or is owed to the provider.
-    fn deny(&mut self, called: &Called<'_>, text: String, gate: &mut Gate) {
+    fn deny(&mut self, called: &Called<'_>, is_hosted: bool, text: String, gate: &mut Gate) {
         let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
-        if called.is_hosted {
+        if is_hosted {
             if self.outputs.len() < MOST {
                 self.outputs.insert(id.to_owned(), text);
             }
@@ -330,7 +336,7 @@ impl Lane {
         }
         let id = called.id.as_deref().or(called.call_id.as_deref());
         let replacement = Replacement::new(id, index, &text, self.told.stream.as_deref());
-        self.deny(called, text, gate);
+        self.deny(called, called.is_hosted, text, gate);
         Ok(Some(replacement))
     }
 
@@ -411,10 +417,13 @@ fn input_field(kind: &str) -> Option<(&'static str, bool)> {
     Some(match kind {
         "response.function_call_arguments.delta"
         | "response.custom_tool_call_input.delta"
+        | "response.mcp_call_arguments.delta"
+        | "response.code_interpreter_call_code.delta"
         | "response.apply_patch_call_operation_diff.delta"
         | "response.shell_call_command.delta" => ("delta", false),
         "response.shell_call_command.added" => ("command", false),
-        "response.function_call_arguments.done" => ("arguments", true),
+        "response.function_call_arguments.done" | "response.mcp_call_arguments.done" => ("arguments", true),
+        "response.code_interpreter_call_code.done" => ("code", true),
         "response.custom_tool_call_input.done" => ("input", true),
         "response.apply_patch_call_operation_diff.done" => ("diff", true),
         "response.shell_call_command.done" => ("command", true),
