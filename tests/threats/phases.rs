@@ -101,7 +101,8 @@ fn while_a_call_is_held_the_text_flows() {
 #[test]
 fn a_changed_policy_decides_the_next_call_of_an_open_connection() {
     let model = Model::under("");
-    let stream = named(&message(&[call(0, "toolu_1", "delete_file", &["{}"])], "tool_use"));
+    let input = r#"{"path":"/w/a.txt"}"#;
+    let stream = named(&message(&[call(0, "toolu_1", "delete_file", &[input])], "tool_use"));
     let data = vec![Step::Data(stream.clone().into())];
     model.says(&STREAM, data);
     let (host, path) = Anthropic.place(Streamed).unwrap();

@@ -4,7 +4,6 @@
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
 
 mod control_files;
-mod control_list;
 mod explain;
 mod names;
 mod rule;

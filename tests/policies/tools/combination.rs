@@ -286,5 +286,5 @@ fn a_call_whose_input_nobody_knows_is_denied_by_a_rule_that_asks_for_it() {
         namespaced("q", "enforcement: Enforce"),
         audit(&namespaced("p", &format!("tools: [{asking}]"))),
     ]);
-    assert_eq!(unknown(&recording, "Bash"), "Allow + Deny postern/builtin/unparseable");
+    assert_eq!(unknown(&recording, "Bash"), "Allow + WouldDeny postern/builtin/unparseable");
 }

@@ -264,6 +264,12 @@ fn constants_cannot_be_made_to_fill_the_memory() {
     assert_eq!(read(&script).unwrap().calls[0].input, None);
 }
 
+#[test]
+fn slashes_that_could_be_anything_cost_no_more_than_others() {
+    assert!(read(&"a++/'['*".repeat(20_000)).is_err());
+    assert!(read(&"a/'['*".repeat(20_000)).is_ok());
+}
+
 /// Pieces of a script behind which a statement can begin, whatever came before.
 fn piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![

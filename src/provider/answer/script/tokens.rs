@@ -9,6 +9,9 @@ const MOST_TOKENS: usize = 100_000;
 /// How deep brackets may stand in one another.
 const MOST_DEPTH: usize = 256;
 
+/// How far a regular expression is looked for where there may be none, in bytes.
+const MOST_REGEX: usize = 1024;
+
 /// Where a line ends.
 const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
@@ -293,11 +296,18 @@ impl<'a> Lexer<'a> {
     }
 
     fn slash(&mut self) -> Result<(), Unclear> {
-        match (self.what_a_slash_does(), regex(self.rest)) {
-            (Slash::Divides, _) | (Slash::Either, None) => self.sign(),
-            (Slash::BeginsRegex, Some(length)) => self.push(Kind::Regex, length),
-            (Slash::BeginsRegex, None) => Err(BROKEN),
-            (Slash::Either, Some(_)) => Err(TWO_READINGS),
+        match self.what_a_slash_does() {
+            Slash::Divides => self.sign(),
+            Slash::BeginsRegex => {
+                let length = regex(self.rest).ok_or(BROKEN)?;
+                self.push(Kind::Regex, length)
+            }
+            Slash::Either => {
+                // Each such slash looks at what follows; only so much, so that many of them cost no more than a few.
+                let (next, rest) = self.rest.split_at(self.rest.floor_char_boundary(MOST_REGEX));
+                let goes_on = !rest.is_empty() && !next.contains(LINE_ENDS);
+                if goes_on || regex(next).is_some() { Err(TWO_READINGS) } else { self.sign() }
+            }
         }
     }
 
