@@ -185,7 +185,8 @@ impl Open {
         let is_held = calling.call.is_held();
         let fate = gate.cut(calling.call);
         if let (Fate::Denied(text), true) = (&fate, is_held) {
-            say_text(self.number, text, out);
+            // Nothing follows, and the API takes no last message of the model's that ends in white space.
+            say_text(self.number, text.trim_end(), out);
             out.release(calling.kept.into_iter().filter(|kept| !kept.of_call).map(|kept| kept.part));
         }
         if calling.hosted { Step::NoCall } else { Step::Call { denied: fate != Fate::Passes } }

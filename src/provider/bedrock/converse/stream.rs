@@ -256,7 +256,7 @@ impl Stream {
             }
             Content::Replaced => {}
             Content::Call { call, hosted, .. } => match gate.cut(*call) {
-                Fate::Denied(text) => self.replace(block.number, &text, out),
+                Fate::Denied(text) => self.replace(block.number, text.trim_end(), out),
                 Fate::Passes => {
                     self.calls |= !hosted;
                     return;
