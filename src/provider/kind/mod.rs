@@ -37,8 +37,8 @@ pub use offered::Offered;
 use spelling::Spelled;
 pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
 
-/// The longest name that is looked up, in bytes.
-const MOST_NAME: usize = 256;
+/// The longest name that is looked up, in bytes. Policy denies what is longer.
+const MOST_NAME: usize = 1024;
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Entry>> = LazyLock::new(|| {
     let named = |entry: &'static Entry| entry.names.iter().map(move |name| (*name, entry));
@@ -136,7 +136,7 @@ fn known(name: &str, namespace: Option<&str>, is_text: bool, offered: &Offered) 
     }
     // The calls inside a wrapper are judged by themselves.
     let wraps = matches!(wrapper(name), Some(Wrapper::List | Wrapper::One(_)));
-    if is_text || wraps || name.len() > MOST_NAME {
+    if is_text || wraps {
         return Known::Nothing;
     }
     Known::Looks(offered.find(name, namespace).map_or_else(Shape::open, Cow::into_owned))

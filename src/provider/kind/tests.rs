@@ -298,6 +298,8 @@ fn a_servers_tools_are_known_in_every_spelling_and_serve_no_allow_rule() {
         let (entry, by) = super::find(name, None).unwrap();
         assert_eq!((entry.kinds, by), (&[Shell] as &[Kind], KindsBy::Ending), "{name}");
     }
+    let long = format!("mcp__{}__start_process", "x".repeat(900));
+    assert_eq!(kinds(&long), [Shell], "no name is too long to be known");
     let by = |name, namespace| super::find(name, namespace).map(|(_, by)| by);
     assert_eq!(by("bash", None), Some(KindsBy::Catalogue));
     assert_eq!(by("bash", Some("functions")), Some(KindsBy::Catalogue));

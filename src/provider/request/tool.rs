@@ -17,7 +17,9 @@ pub(in crate::provider) fn hosted(name: &str, definition: Value<'_>) -> ToolDefi
 
 /// Whether a call of this tool may change files: by itself, or by other calls that it holds.
 pub(in crate::provider) fn may_write(tool: &ToolDefinition) -> bool {
-    let known = || kind::tool(&tool.name, None, false, &Offered::default());
-    tool.shape.as_ref().map_or_else(|| known().kinds.contains(&Kind::Write), Shape::may_write)
-        || kind::wrapper(&tool.name).is_some()
+    let is_known_to = || {
+        let known = kind::tool(&tool.name, None, false, &Offered::default());
+        !known.is_inferred() && known.kinds.contains(&Kind::Write)
+    };
+    tool.shape.as_ref().map_or_else(is_known_to, Shape::may_write) || kind::wrapper(&tool.name).is_some()
 }
