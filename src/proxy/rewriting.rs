@@ -184,13 +184,22 @@ impl Rewriting {
     /// Says what keeps the agent waiting, where its dialect has such a thing.
     pub(crate) fn keep_alive(&mut self, out: &mut VecDeque<Frame<Bytes>>) {
         let said = self.guarding.as_mut().and_then(|guarding| guarding.guard.keep_alive());
-        out.extend(said.map(Frame::data));
+        self.say(said, out);
+    }
+
+    /// Says something between what came, in the place that it has there: what is still looked through goes first.
+    fn say(&mut self, said: Option<Bytes>, out: &mut VecDeque<Frame<Bytes>>) {
+        self.chunks.extend(said);
+        if self.scrub(out).is_err() {
+            out.clear();
+        }
     }
 
     /// Says an event to an agent that waits for one, where its dialect has such a thing. Returns whether it did.
     pub(crate) fn heartbeat(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> bool {
+        // It has names in it that the provider chose, so that it is scrubbed as well.
         let event = self.guarding.as_mut().and_then(|guarding| guarding.guard.heartbeat());
-        out.extend(event.into_iter().map(Frame::data));
+        self.say(event, out);
         !out.is_empty()
     }
 
