@@ -52,6 +52,11 @@ fn lower(c: char) -> impl Iterator<Item = char> {
 /// Whether a key of a protocol is this name, but in another case. Go's `encoding/json`, Jackson and C# can be told to
 /// read such a key, or do so by default; none of them normalizes. Allocates nothing.
 pub(crate) fn is_other_case(key: &str, name: &str) -> bool {
+    // Nearly every key is another name by its first letter.
+    let first = |text: &str| text.as_bytes().first().copied().unwrap_or_default();
+    if first(key).is_ascii() && !first(key).eq_ignore_ascii_case(&first(name)) {
+        return false;
+    }
     if key.len() == name.len() && key.eq_ignore_ascii_case(name) {
         return key != name;
     }

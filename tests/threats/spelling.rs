@@ -90,18 +90,24 @@ fn a_parameter_in_another_case_allows_nothing() {
         "toolDefault: Deny\ntools: [{name: only-ls, kind: Shell, action: Allow, when: {param: command, operator: Equals, values: [ls]}}, \
          {name: soft, tools: [plan], action: Allow, when: {param: force, operator: NotExists}}]",
     );
-    let denied = Some("toolDefault");
-    for (number, (tool, input, rule)) in [
-        ("Bash", r#"{"command":"ls"}"#, None),
-        ("Bash", r#"{"COMMAND":"ls"}"#, denied),
-        ("Bash", r#"{"command":"ls","COMMAND":"ls"}"#, Some(UNPARSEABLE)),
-        ("plan", r#"{"Title":"a"}"#, None),
-        ("plan", r#"{"FORCE":true}"#, denied),
+    for (number, (tool, input, verdict, rule)) in [
+        ("Bash", r#"{"command":"ls"}"#, "Allow", "agents/test/only-ls"),
+        ("Bash", r#"{"COMMAND":"ls"}"#, "Deny", "agents/test/toolDefault"),
+        ("Bash", r#"{"command":"ls","COMMAND":"ls"}"#, "Deny", UNPARSEABLE),
+        ("plan", r#"{"Title":"a"}"#, "Allow", "agents/test/soft"),
+        ("plan", r#"{"FORCE":true}"#, "Deny", "agents/test/toolDefault"),
     ]
     .into_iter()
     .enumerate()
     {
-        assert_judged(&model, (&format!("toolu_{number}_"), tool), input, rule);
+        let id = format!("toolu_{number}_");
+        let stream = named(&message(&[call(0, &id, tool, &[input])], "tool_use"));
+        if verdict == "Allow" {
+            model.assert_passes(&Anthropic, Streamed, &stream);
+        } else {
+            assert_without(&model.ask(&Anthropic, Streamed, &stream), &[&id]);
+        }
+        assert_eq!(model.verdict(&id), (verdict.to_owned(), rule.to_owned()), "{tool} {input}");
     }
 }
 

@@ -11,16 +11,33 @@ use crate::wire::json::Value;
 /// # Errors
 /// Where the key stands twice, or in another case: the client may take the other value.
 pub(in crate::provider) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
-    if is_respelled(object, key) {
-        return Err(Broken::ambiguous(format!("{key}: the key is written in another case")));
+    match find(object, key) {
+        Ok(found) if object.duplicate().is_none() => Ok(found),
+        Ok(_) => object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}"))),
+        Err(respelled) => Err(Broken::ambiguous(format!("{key}: {respelled}"))),
     }
-    object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}")))
 }
 
-/// Whether an object has this key in another case: some readers take it for the key, others do not see it.
-pub(in crate::provider) fn is_respelled(object: Value<'_>, key: &str) -> bool {
-    let mut entries = object.entries().into_iter().flatten();
-    entries.any(|entry| entry.key.text().is_some_and(|text| is_other_case(&text, key)))
+/// Why a key has two readings: some clients and servers take it for the one in lower case, others do not see it.
+#[derive(Debug, thiserror::Error)]
+#[error("the key is written in another case")]
+pub(in crate::provider) struct Respelled;
+
+/// The member of an object in which no key stands twice.
+///
+/// # Errors
+/// Where the object has the key in another case, beside it or alone.
+pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
+    let mut found = None;
+    for entry in object.entries().into_iter().flatten() {
+        let text = entry.key.text().unwrap_or_default();
+        if *text == *key {
+            found = found.or(Some(entry.value));
+        } else if is_other_case(&text, key) {
+            return Err(Respelled);
+        }
+    }
+    Ok(found)
 }
 
 /// The same; a null counts as absent.

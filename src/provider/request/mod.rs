@@ -5,7 +5,7 @@ mod tool;
 use crate::call::{
     BlockedCall, BlockedCalls, Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms,
 };
-use crate::provider::answer::member::is_respelled;
+use crate::provider::answer::member::find;
 use crate::wire::json::{Document, EditError, Edits, Value};
 
 pub(in crate::provider) use tool::{definition, hosted, may_write};
@@ -70,9 +70,7 @@ impl<'d> Draft<'d> {
     /// # Errors
     /// Where the key stands twice, or in another case, which servers in Go read: the provider may take the other value.
     pub fn get(&self, object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Denial> {
-        if is_respelled(object, key) {
-            return Err(Denial::unparseable(key, "the key is written in another case"));
-        }
+        find(object, key).map_err(|respelled| Denial::unparseable(key, respelled))?;
         object.get(key).map_err(|duplicate| Denial::unparseable(key, duplicate))
     }
 

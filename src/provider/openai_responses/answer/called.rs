@@ -206,7 +206,7 @@ impl<'d> Called<'d> {
     pub(super) fn streamed(&self) -> Result<Option<Cow<'d, str>>, Broken> {
         match (self.kind.as_ref(), self.object) {
             ("apply_patch_call", Some(operation)) => text(operation, "diff"),
-            (_, None) if self.parts.is_empty() && !self.is_of_parts() => Ok(self.input.clone()),
+            (_, None) if !self.is_of_parts() => Ok(self.input.clone()),
             (_, _) => Ok(None),
         }
     }
