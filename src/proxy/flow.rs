@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::budget::Exhausted;
 use super::error::{Refusal, Stop};
 use super::names::framing;
 use super::rewind::Rewind;
@@ -95,7 +96,9 @@ impl Flow {
             // Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
             return self.opaque(Rewind::new(taken, stream)).await;
         }
-        let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
+        let mut reserved = self.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
+        let (taken, sniffed) = sniff(&mut stream, taken, self.bounds(), &mut reserved).await;
+        drop(reserved);
         match sniffed {
             Ok(Sniffed::Tls(hello)) => self.tls(hello, Rewind::new(taken, stream)).await,
             Ok(Sniffed::Http1 { host }) => {
@@ -223,6 +226,17 @@ impl Flow {
             Unclear::TooLong => {
                 self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
                 (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
+            }
+            Unclear::Exhausted { is_http } => {
+                self.gateway.metrics.limit_reached(Limit::BufferedBytes);
+                if is_http {
+                    let status = StatusCode::SERVICE_UNAVAILABLE;
+                    let text = reply::denied_raw(status, &Exhausted::ruling(), "-", self.id);
+                    // The agent may be gone already; the event says what matters.
+                    let _ = stream.write_all(&text).await;
+                    let _ = stream.shutdown().await;
+                }
+                (Exhausted::ruling(), Closed::Limit)
             }
             Unclear::Http(violation) => {
                 let ruling = framing(violation.reason()).ruling;

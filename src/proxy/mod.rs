@@ -28,10 +28,12 @@ mod silence;
 pub mod snapshot;
 mod sniff;
 mod source;
+mod transit;
 mod transparent;
 mod tunnel;
 mod upgrade;
 mod upstream;
+mod window;
 
 use std::sync::Arc;
 

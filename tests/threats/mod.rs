@@ -15,6 +15,7 @@ mod hosted;
 mod interop;
 mod kinds;
 mod load;
+mod memory;
 mod model;
 mod modes;
 mod names;
