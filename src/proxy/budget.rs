@@ -63,8 +63,8 @@ impl Budget {
         Ok(reserved)
     }
 
-    /// Room for what is copied unread: it leaves half of the limit to bodies.
-    pub(crate) fn copying(self: &Arc<Self>, limits: &Limits) -> Reserved {
+    /// Room for what nobody reads yet, half-sent heads and bytes that are copied: it leaves half of the limit to bodies.
+    pub(crate) fn unread(self: &Arc<Self>, limits: &Limits) -> Reserved {
         self.open(limits.buffered_bytes / 2)
     }
 

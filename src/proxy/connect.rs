@@ -91,7 +91,7 @@ async fn first(
         header_count: snapshot.settings.limits.header_count,
     };
     let deadline = Instant::now() + snapshot.settings.timeouts.agent_head;
-    let mut reserved = gateway.budget.open(snapshot.settings.limits.buffered_bytes);
+    let mut reserved = gateway.budget.unread(&snapshot.settings.limits);
     let mut bytes = BytesMut::with_capacity(1 << 10);
     loop {
         if let Some(head) = http1::first_request(&bytes, &limits).map_err(Nothing::Violation)? {

@@ -106,7 +106,7 @@ impl Conversation {
 
     fn rooms(&self) -> Rooms {
         let (budget, limits) = (&self.session.gateway.budget, &self.snapshot.settings.limits);
-        Rooms { reading: budget.copying(limits), message: budget.open(limits.buffered_bytes) }
+        Rooms { reading: budget.unread(limits), message: budget.open(limits.buffered_bytes) }
     }
 
     /// Decides by the policy in force, which may have changed since the WebSocket was opened.

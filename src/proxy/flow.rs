@@ -96,7 +96,7 @@ impl Flow {
             // Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
             return self.opaque(Rewind::new(taken, stream)).await;
         }
-        let mut reserved = self.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
+        let mut reserved = self.gateway.budget.unread(&self.snapshot.settings.limits);
         let (taken, sniffed) = sniff(&mut stream, taken, self.bounds(), &mut reserved).await;
         drop(reserved);
         match sniffed {

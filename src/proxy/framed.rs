@@ -88,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             framer: Framer::new(limits),
             held: BytesMut::new(),
             cleared: 0,
-            reserved: budget.open(settings.limits.buffered_bytes),
+            reserved: budget.unread(&settings.limits),
             activity: Arc::clone(activity),
             found: found.clone(),
             farewell: Vec::new(),

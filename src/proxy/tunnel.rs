@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let mut agent = Counted { stream: agent, counts: Arc::clone(&counts), sent: true };
     let mut upstream = Counted { stream: upstream, counts: Arc::clone(&counts), sent: false };
     let limits = &flow.snapshot.settings.limits;
-    let rooms = [(); 2].map(|()| flow.gateway.budget.copying(limits));
+    let rooms = [(); 2].map(|()| flow.gateway.budget.unread(limits));
     let copy = copy(&mut agent, &mut upstream, rooms);
     let idle = flow.snapshot.settings.timeouts.stream_idle;
     let is_allowed = || flow.may_stay(protocol, peer);

@@ -159,7 +159,7 @@ impl Socket {
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
         let limits = &gateway.snapshot().settings.limits;
-        let rooms = [(); 2].map(|()| gateway.budget.copying(limits));
+        let rooms = [(); 2].map(|()| gateway.budget.unread(limits));
         let begun = match &carries {
             Carries::Bytes(_) => None,
             Carries::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
