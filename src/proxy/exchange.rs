@@ -32,6 +32,7 @@ use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::policy::inspection::{Asked, Inspection};
 use crate::policy::path::NormalPath;
 use crate::provider;
+use crate::provider::surface::looks_like_inference;
 use crate::wire::http1::check_response;
 
 /// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
@@ -352,7 +353,8 @@ fn endpoint(
     let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
     let service = service(parts, &path, origin, inspection.provider());
     record.asks(service);
-    let asked = Asked { method: &parts.method, path: &path, service };
+    let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
+    let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
     let mut ruling = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())

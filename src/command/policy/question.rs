@@ -17,6 +17,7 @@ use crate::policy::inspection::Asked;
 use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
 use crate::provider::answer::ask;
+use crate::provider::surface::looks_like_inference;
 use crate::provider::{self, kind};
 
 /// The largest question that is read.
@@ -188,6 +189,8 @@ impl AskedDestination {
         let path = NormalPath::parse(request.path.split(['?', '#']).next().unwrap_or_default());
         let surface = provider::spoken_at(host.name(), policy.provider_at(&flow));
         let service = surface.map(|surface| surface.service(&method, &path, false));
-        Ok(policy.explain_destination(&flow, Some(&Asked { method: &method, path: &path, service })))
+        let unknown_provider = service.is_none() && looks_like_inference(&method, &path);
+        let asked = Asked { method: &method, path: &path, service, unknown_provider };
+        Ok(policy.explain_destination(&flow, Some(&asked)))
     }
 }
