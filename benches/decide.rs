@@ -102,6 +102,11 @@ fn endpoint(bencher: Bencher<'_, '_>) {
     };
     bencher.bench_local(|| {
         let path = NormalPath::parse(black_box("/v1/messages"));
-        inspection.request(&Asked { method: &http::Method::POST, path: &path, service: None })
+        inspection.request(&Asked {
+            method: &http::Method::POST,
+            path: &path,
+            service: None,
+            unknown_provider: false,
+        })
     });
 }

@@ -149,8 +149,8 @@ spec:
       hosts: [api.bench.test]
       action: Inspect
       endpoints: [{methods: [POST], path: \"/v1/**\"}]
-    - {name: plain, hosts: [plain.bench.test], action: Inspect}
-    - {name: cold, hosts: [\"*.cold.bench.test\"], action: Inspect}
+    - {name: plain, hosts: [plain.bench.test], action: Inspect, provider: None}
+    - {name: cold, hosts: [\"*.cold.bench.test\"], action: Inspect, provider: None}
     - {name: tunnel, hosts: [tunnel.bench.test], action: Tunnel}
     - {name: never, hosts: [\"**.invalid\"], action: Deny}
   credentials:

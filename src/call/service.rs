@@ -74,7 +74,7 @@ words! {
         Cohere = "cohere",
         Cursor = "cursor",
         AmazonQ = "amazon_q",
-        /// A host of which only a rule's `provider` says what speaks there.
+        /// A host of which only its dialect is known, from a rule's `provider` or from the tables.
         Custom = "custom",
     }
 

@@ -6,7 +6,7 @@ use super::RuleId;
 use super::credential::Credential;
 use super::pattern::Pattern;
 use super::rule::{Rule, Subject, Tier};
-use crate::call::Dialect;
+use crate::policy::document::Provider;
 
 /// What credentials have claimed so far.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Claims {
 
 /// What rules have said is spoken where: equally specific rules of a tier decide together (design section 5.3).
 #[derive(Debug, Default)]
-pub(super) struct Spoken(HashMap<(Tier, Pattern, u16), (Dialect, RuleId)>);
+pub(super) struct Spoken(HashMap<(Tier, Pattern, u16), (Provider, RuleId)>);
 
 impl Spoken {
     /// Notes what the rule says, and tells where it disagrees with one before it.

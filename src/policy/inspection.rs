@@ -7,6 +7,7 @@ use crate::call::{Dialect, Service, Vendor};
 use crate::event::Verdict;
 
 use super::RuleId;
+use super::document::Provider;
 use super::path::{NormalPath, PathPattern};
 use super::ruling::{AUDIT, Ruling};
 
@@ -18,7 +19,7 @@ pub(super) struct Grant {
     /// None where the rule has no `endpoints`: everything, and at an LLM provider its inference endpoints.
     pub(super) endpoints: Option<Vec<Endpoint>>,
     /// What the rule says is spoken there.
-    pub(super) provider: Option<Dialect>,
+    pub(super) provider: Option<Provider>,
     pub(super) upgrade: bool,
 }
 
@@ -37,6 +38,8 @@ pub struct Asked<'a> {
     pub path: &'a NormalPath,
     /// What it is at an LLM provider; none at any other host.
     pub service: Option<Service>,
+    /// It looks like inference, at a host of which nobody has said what speaks there.
+    pub unknown_provider: bool,
 }
 
 /// The endpoints of one inspected destination: the equal rules of a tier are united, and each tier that has a
@@ -68,7 +71,8 @@ impl Inspection {
             rule: ruling.rule.clone(),
             enforcement: ruling.enforcement,
             endpoints: None,
-            provider: None,
+            // Tunnel lets bytes pass that nobody reads.
+            provider: Some(Provider::None),
             upgrade: false,
         };
         Self::new(vec![vec![Arc::new(grant)]], audit_only)
@@ -89,7 +93,7 @@ impl Inspection {
 
     /// What a rule that decides says is spoken here, the cluster's first; it speaks of hosts that are not known.
     pub fn provider(&self) -> Option<Dialect> {
-        self.tiers.iter().flatten().find_map(|grant| grant.provider)
+        self.tiers.iter().flatten().find_map(|grant| grant.dialect())
     }
 
     /// The verdict on an upgrade: Allow, Deny, or WouldDeny where only Audit policies select the pod. At an LLM
@@ -109,7 +113,10 @@ impl Inspection {
     pub fn request(&self, asked: &Asked<'_>) -> Ruling {
         match judge(&self.tiers, asked) {
             Ok(grant) => self.allow(grant),
-            Err(denying) => self.deny("endpoint", refusal(denying, asked)),
+            Err(denying) => {
+                let (name, reason) = refusal(denying, asked);
+                self.deny(name, reason)
+            }
         }
     }
 
@@ -124,7 +131,8 @@ impl Inspection {
         let audited = judge(self.audited.as_ref()?, asked);
         match (judge(&self.tiers, asked), audited) {
             (Ok(_), Err(denying)) => {
-                Some(Ruling::builtin("endpoint", refusal(denying, asked)).into_would_deny())
+                let (name, reason) = refusal(denying, asked);
+                Some(Ruling::builtin(name, reason).into_would_deny())
             }
             (Err(_), Ok(Some(grant))) => Some(Ruling {
                 verdict: Verdict::Audit,
@@ -157,13 +165,18 @@ impl Grant {
         match (&self.endpoints, &asked.service) {
             (Some(listed), _) => listed.iter().any(|endpoint| endpoint.covers(asked.method, asked.path)),
             (None, Some(service)) => service.is_inference() && self.speaks(service),
-            (None, None) => true,
+            // A rule that says nothing of a provider does not let its answers pass unguarded.
+            (None, None) => !asked.unknown_provider || self.provider == Some(Provider::None),
         }
+    }
+
+    fn dialect(&self) -> Option<Dialect> {
+        self.provider.and_then(Provider::dialect)
     }
 
     /// Whether a service is of the dialect that the rule names; what belongs to no dialect is of each.
     fn speaks(&self, service: &Service) -> bool {
-        self.provider.is_none_or(|own| service.dialect.is_none_or(|dialect| dialect == own))
+        self.dialect().is_none_or(|own| service.dialect.is_none_or(|dialect| dialect == own))
     }
 }
 
@@ -205,8 +218,20 @@ fn judge<'a>(
     Ok(first)
 }
 
-fn refusal(denying: &[Arc<Grant>], asked: &Asked<'_>) -> String {
+/// The built-in rule that denies a request which no grant of a tier allows, and the reason.
+fn refusal(denying: &[Arc<Grant>], asked: &Asked<'_>) -> (&'static str, String) {
     let rules = denying.iter().map(|grant| grant.rule.as_str()).collect::<Vec<_>>().join(", ");
+    if denying.iter().any(|grant| grant.allows(&Asked { unknown_provider: false, ..*asked })) {
+        let reason = format!(
+            "The request looks like one to an LLM provider, this host is known as none, and no tool rule would hold: \
+             say `provider: …` in the rule, or `provider: None` ({rules})"
+        );
+        return ("provider-unknown", reason);
+    }
+    ("endpoint", unlisted(denying, asked, &rules))
+}
+
+fn unlisted(denying: &[Arc<Grant>], asked: &Asked<'_>, rules: &str) -> String {
     if asked.path.is_ambiguous() {
         return format!(
             "The path can be read in different ways, so only an endpoint with the path /** covers it of {rules}"
@@ -216,7 +241,7 @@ fn refusal(denying: &[Arc<Grant>], asked: &Asked<'_>) -> String {
     let (Some(service), Some(grant)) = (asked.service, by_default) else {
         return format!("The method and path are not among the endpoints of {rules}");
     };
-    let vendor = match (service.vendor, grant.provider) {
+    let vendor = match (service.vendor, grant.dialect()) {
         (Vendor::Custom, _) => "this LLM provider".to_owned(),
         (known, None) => known.as_str().to_owned(),
         (known, Some(dialect)) => format!("{} for {dialect:?}", known.as_str()),
@@ -252,7 +277,8 @@ mod tests {
     }
 
     fn request(inspection: &Inspection, method: &Method, path: &str, service: Option<Service>) -> Ruling {
-        inspection.request(&Asked { method, path: &NormalPath::parse(path), service })
+        let path = NormalPath::parse(path);
+        inspection.request(&Asked { method, path: &path, service, unknown_provider: false })
     }
 
     fn verdict(inspection: &Inspection, method: &Method, path: &str) -> (Verdict, String) {
@@ -294,7 +320,7 @@ mod tests {
         assert!(!Inspection::new(vec![vec![yes], vec![no]], false).upgrade_allowed());
     }
 
-    fn speaking(rule: &str, provider: Option<Dialect>) -> Arc<Grant> {
+    fn speaking(rule: &str, provider: Option<Provider>) -> Arc<Grant> {
         Arc::new(Grant { provider, ..Grant::clone(&grant(rule, None, true)) })
     }
 
@@ -318,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_provider_in_a_rule_leaves_its_own_dialect_and_what_has_none() {
-        let inspection = Inspection::new(vec![vec![speaking("a", Some(Dialect::OpenAIResponses))]], false);
+        let inspection = Inspection::new(vec![vec![speaking("a", Some(Provider::OpenAIResponses))]], false);
         let verdict = |api, dialect| request(&inspection, &Method::POST, "/x", service(api, dialect)).verdict;
         assert_eq!(verdict(Api::Responses, Some(Dialect::OpenAIResponses)), Verdict::Allow);
         assert_eq!(verdict(Api::Models, None), Verdict::Allow);
@@ -328,9 +354,34 @@ mod tests {
     #[test]
     fn the_first_provider_that_a_rule_names_is_the_one_that_speaks() {
         let tiers =
-            vec![vec![speaking("c", None)], vec![speaking("a", None), speaking("b", Some(Dialect::Gemini))]];
+            vec![vec![speaking("c", None)], vec![speaking("a", None), speaking("b", Some(Provider::Gemini))]];
         assert_eq!(Inspection::new(tiers, false).provider(), Some(Dialect::Gemini));
         assert_eq!(Inspection::new(vec![vec![speaking("c", None)]], false).provider(), None);
+    }
+
+    #[test]
+    fn what_looks_like_inference_at_an_unknown_host_needs_the_word_of_every_tier() {
+        let (silent, says) = (speaking("silent", None), speaking("says", Some(Provider::None)));
+        let all: &[(&[Method], &str)] = &[(&[Method::POST], "/**")];
+        let lists = grant("lists", Some(all), false);
+        let other: &[(&[Method], &str)] = &[(&[Method::GET], "/**")];
+        let reads = grant("reads", Some(other), false);
+        let verdict = |tiers: &[&[&Arc<Grant>]], audit_only| {
+            let tiers = tiers.iter().map(|tier| tier.iter().map(|grant| Arc::clone(grant)).collect());
+            let path = NormalPath::parse("/v1/chat/completions");
+            let asked = Asked { method: &Method::POST, path: &path, service: None, unknown_provider: true };
+            let ruling = Inspection::new(tiers.collect(), audit_only).request(&asked);
+            (ruling.verdict, ruling.rule.to_string())
+        };
+        let unknown = || "postern/builtin/provider-unknown".to_owned();
+        assert_eq!(verdict(&[&[&silent]], false), (Verdict::Deny, unknown()));
+        assert_eq!(verdict(&[&[&silent]], true), (Verdict::WouldDeny, unknown()));
+        assert_eq!(verdict(&[&[&says]], false).0, Verdict::Allow);
+        assert_eq!(verdict(&[&[&silent, &says]], false).0, Verdict::Allow);
+        assert_eq!(verdict(&[&[&lists]], false).0, Verdict::Allow);
+        assert_eq!(verdict(&[&[&silent], &[&says]], false), (Verdict::Deny, unknown()));
+        assert_eq!(verdict(&[&[&says], &[&silent]], false), (Verdict::Deny, unknown()));
+        assert_eq!(verdict(&[&[&reads]], false).1, "postern/builtin/endpoint");
     }
 
     #[test]
@@ -355,7 +406,8 @@ mod tests {
         let inspection = Inspection::new(vec![vec![all]], false).with_audited(vec![vec![some]]);
         let audited = |path: &str| {
             let path = NormalPath::parse(path);
-            inspection.audited(&Asked { method: &Method::GET, path: &path, service: None })
+            let (method, service) = (&Method::GET, None);
+            inspection.audited(&Asked { method, path: &path, service, unknown_provider: false })
         };
         assert!(audited("/x").is_none());
         let told = audited("/y").unwrap();

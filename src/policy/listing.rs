@@ -72,7 +72,7 @@ pub struct DestinationListed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<crate::call::Dialect>,
+    pub provider: Option<crate::policy::document::Provider>,
     /// What else the rule grants: `upgrade`, `ech`, `any bytes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<&'static str>,

@@ -171,7 +171,9 @@ impl Hearing<'_> {
             forget(&mut head.headers);
         }
         head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(goes_on.len()));
-        Ok(Response::from_parts(head, Body::own(goes_on)))
+        drop(came);
+        guarding.reserved.set(goes_on.len()).map_err(|_| exhausted(self.session))?;
+        Ok(Response::from_parts(head, Body::whole(goes_on, guarding.reserved)))
     }
 
     fn unfit(&self, unfit: Unfit) -> Stop {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,12 +11,14 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
+use super::budget::Reserved;
 use super::error::{Class, Failure};
 use super::head::without_forbidden_trailers;
 use super::record::Record;
 use super::rewriting::Rewriting;
 use super::silence::{HUNGRY, Silence, Watchdog};
 use super::source::Source;
+use super::transit::{Chunk, Transit};
 use super::upstream::H1Body;
 
 /// What the agent is given back.
@@ -32,6 +34,10 @@ pub(crate) struct Body {
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
+    /// What has been read and not yet written to the agent.
+    transit: Option<Transit>,
+    /// The room of a text that is held whole.
+    reserved: Option<Reserved>,
 }
 
 impl Body {
@@ -39,6 +45,19 @@ impl Body {
     pub(crate) fn own(text: impl Into<Bytes>) -> Self {
         let text = text.into();
         Self::over(Source::own((!text.is_empty()).then_some(text)), Duration::MAX)
+    }
+
+    /// An answer that was held whole, and the room that it has until it was sent.
+    pub(crate) fn whole(bytes: Bytes, reserved: Reserved) -> Self {
+        let mut body = Self::own(bytes);
+        body.reserved = Some(reserved);
+        body
+    }
+
+    /// The same, counted on its way to the agent.
+    pub(crate) fn counted(mut self, transit: Transit) -> Self {
+        self.transit = Some(transit);
+        self
     }
 
     /// A body that comes over HTTP/1.1.
@@ -61,6 +80,8 @@ impl Body {
             record: None,
             silence: Silence::new(idle),
             watchdog: Watchdog::new(HUNGRY),
+            transit: None,
+            reserved: None,
         }
     }
 
@@ -87,7 +108,7 @@ impl Body {
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
         self.source.end();
         self.ready.clear();
         self.end(Some(&failure));
@@ -154,7 +175,7 @@ impl Body {
         Ok(())
     }
 
-    fn hand_out(&mut self, frame: Frame<Bytes>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    fn hand_out(&mut self, frame: Frame<Bytes>) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
         if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
             record.count_received(data.len());
         }
@@ -166,7 +187,16 @@ impl Body {
         if is_last && self.source.is_used_up() {
             self.end(None);
         }
-        Poll::Ready(Some(Ok(frame)))
+        Poll::Ready(Some(Ok(frame.map_data(|bytes| self.carry(bytes)))))
+    }
+
+    /// Counts a piece until hyper has written it.
+    fn carry(&mut self, bytes: Bytes) -> Chunk {
+        match (self.reserved.take(), &self.transit) {
+            (Some(reserved), _) => Chunk::reserved(bytes, reserved),
+            (None, Some(transit)) => transit.carry(bytes),
+            (None, None) => Chunk::free(bytes),
+        }
     }
 
     /// Whether something is held for so long that the agent has to hear something meanwhile.
@@ -184,11 +214,15 @@ impl Body {
 }
 
 impl http_body::Body for Body {
-    type Data = Bytes;
+    type Data = Chunk;
     type Error = Failure;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
         let this = self.get_mut();
+        if let Some(transit) = &this.transit {
+            // An agent that does not read makes its upstream wait, not this process grow.
+            ready!(transit.poll_room(cx));
+        }
         loop {
             if let Some(frame) = this.ready.pop_front() {
                 return this.hand_out(frame);
@@ -307,7 +341,7 @@ mod tests {
             async move {
                 let mut body = guarded(request.into_body(), dialect, api);
                 while let Some(Ok(frame)) = body.frame().await {
-                    sender.send(frame.into_data().unwrap()).unwrap();
+                    sender.send(frame.into_data().unwrap().into_bytes()).unwrap();
                 }
                 Ok::<_, std::convert::Infallible>(http::Response::new(String::new()))
             }

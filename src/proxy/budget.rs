@@ -1,32 +1,96 @@
-//! Counts the bytes of bodies that are held in memory, over all exchanges, and refuses more than there may be.
+//! Counts the bytes that are held in memory for agents, over all connections, and refuses more than there may be.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::window::Windows;
+use crate::config::limits::Limits;
+use crate::policy::destination::Ruling;
 use crate::telemetry::Metrics;
 
-/// What is held now.
+/// What a connection costs before it asks for anything: its task, two TLS states, the buffers of HTTP.
+const CONNECTION: usize = 24 << 10;
+/// What an exchange costs beside its bytes: its task, what is remembered of it, a stream upstream.
+const EXCHANGE: usize = 16 << 10;
+/// The part of `limits.bufferedBytes` that one exchange counts for at most, so that a small limit still serves some.
+const EXCHANGES: usize = 1 << 10;
+/// The least and the most that one body may have on its way, read and not yet written.
+const SHARE: std::ops::RangeInclusive<usize> = 16 << 10..=256 << 10;
+
+/// What is held now, and what may be.
 pub(crate) struct Budget {
     held: AtomicUsize,
     metrics: Arc<Metrics>,
+    /// The windows that h2 agents were given.
+    pub(crate) windows: Windows,
 }
 
 /// There is no room: `limits.bufferedBytes` would be exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exhausted;
 
+impl Exhausted {
+    /// How it is said to an agent.
+    pub(crate) fn ruling() -> Ruling {
+        Ruling::builtin("bound", "too many bytes are held at this moment (limits.bufferedBytes)")
+    }
+}
+
 impl Budget {
     pub(crate) fn new(metrics: Arc<Metrics>) -> Arc<Self> {
-        Arc::new(Self { held: AtomicUsize::new(0), metrics })
+        Arc::new(Self { held: AtomicUsize::new(0), metrics, windows: Windows::default() })
     }
 
     /// Room for nothing yet, of at most `limit` bytes over all exchanges.
     pub(crate) fn open(self: &Arc<Self>, limit: usize) -> Reserved {
         Reserved { budget: Arc::clone(self), limit, bytes: 0 }
     }
+
+    /// Counts an open connection. `limits.connections` bounds their number, so it is never refused here; all of them
+    /// together count for at most three quarters of `limits.bufferedBytes`.
+    pub(crate) fn connection(self: &Arc<Self>, limits: &Limits) -> Reserved {
+        let bytes = CONNECTION.min(limits.buffered_bytes / 4 * 3 / limits.connections.max(1));
+        let mut reserved = self.open(usize::MAX);
+        // Only a limit can be exceeded, and this has none.
+        let _ = reserved.set(bytes);
+        reserved
+    }
+
+    /// Room for one exchange whose head has so many bytes.
+    pub(crate) fn exchange(self: &Arc<Self>, limits: &Limits, head: usize) -> Result<Reserved, Exhausted> {
+        let mut reserved = self.open(limits.buffered_bytes);
+        reserved.set(EXCHANGE.min(limits.buffered_bytes / EXCHANGES) + head)?;
+        Ok(reserved)
+    }
+
+    /// Room for what nobody reads yet, half-sent heads and bytes that are copied: it leaves half of the limit to bodies.
+    pub(crate) fn unread(self: &Arc<Self>, limits: &Limits) -> Reserved {
+        self.open(limits.buffered_bytes / 2)
+    }
+
+    /// How much one body may have on its way now: less, the more is held.
+    pub(crate) fn share(&self, limit: usize) -> usize {
+        let free = (limit / 2).saturating_sub(self.held());
+        (free / 64).clamp(*SHARE.start(), *SHARE.end())
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Counts what is held already, whether or not there is room.
+    pub(crate) fn add(&self, bytes: usize) {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        self.metrics.buffered(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn subtract(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.metrics.buffered(-i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
 }
 
-/// Room that one exchange has, until it is dropped.
+/// Room that somebody has, until it is dropped.
 pub(crate) struct Reserved {
     budget: Arc<Budget>,
     limit: usize,
@@ -40,7 +104,8 @@ impl Reserved {
 
     /// Makes it room for so many bytes, more or fewer than before.
     pub(crate) fn set(&mut self, bytes: usize) -> Result<(), Exhausted> {
-        if let Some(more) = bytes.checked_sub(self.bytes) {
+        // To need no more than before is never too much, even where others hold more than the limit.
+        if let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) {
             let fits = |held: usize| held.checked_add(more).filter(|held| *held <= self.limit);
             let taken = self.budget.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
             taken.map_err(|_| Exhausted)?;

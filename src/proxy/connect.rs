@@ -10,7 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
+use super::budget::Exhausted;
 use super::flow::Flow;
+use super::framed::FREE;
 use super::listener::Password;
 use super::names::framing;
 use super::rewind::Rewind;
@@ -20,7 +22,7 @@ use crate::event::{self, Destination, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::Ruling;
 use crate::policy::name::{Authority, Host};
-use crate::telemetry::label::{Closed, Mode};
+use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::http1::{self, Violation};
 
 /// What the first request asks of the proxy.
@@ -41,6 +43,7 @@ enum Nothing {
     Closed(Closed),
     Violation(Violation),
     WrongPassword,
+    Exhausted,
 }
 
 pub(crate) async fn serve_explicit(
@@ -63,6 +66,12 @@ pub(crate) async fn serve_explicit(
             say(&mut stream, &reply::raw(StatusCode::PROXY_AUTHENTICATION_REQUIRED, text, more)).await;
             Closed::Password
         }
+        Err(Nothing::Exhausted) => {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            refuse(&gateway, status, &Exhausted::ruling(), None, &mut stream).await;
+            gateway.metrics.limit_reached(Limit::BufferedBytes);
+            Closed::Limit
+        }
         Err(Nothing::Violation(violation)) => {
             refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream)
                 .await;
@@ -82,7 +91,8 @@ async fn first(
         header_count: snapshot.settings.limits.header_count,
     };
     let deadline = Instant::now() + snapshot.settings.timeouts.agent_head;
-    let mut bytes = BytesMut::with_capacity(2 << 10);
+    let mut reserved = gateway.budget.unread(&snapshot.settings.limits);
+    let mut bytes = BytesMut::with_capacity(1 << 10);
     loop {
         if let Some(head) = http1::first_request(&bytes, &limits).map_err(Nothing::Violation)? {
             if !password.is_none_or(|password| is_password(head.proxy_authorization, password)) {
@@ -95,7 +105,9 @@ async fn first(
                 _ => Asked::Absolute { all: bytes.freeze() },
             });
         }
-        bytes.reserve(2 << 10);
+        let counted = if bytes.len() > FREE { bytes.capacity() } else { 0 };
+        reserved.set(counted).map_err(|_| Nothing::Exhausted)?;
+        bytes.reserve(bytes.len().clamp(1 << 10, 8 << 10));
         match timeout_at(deadline, stream.read_buf(&mut bytes)).await {
             Ok(Ok(0) | Err(_)) => return Err(Nothing::Closed(Closed::Silent)),
             Ok(Ok(_)) => {}

@@ -5,26 +5,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::answer::Hearing;
+use super::budget::Reserved;
 use super::question::{Question, Reader};
 use super::record::Record;
 use super::rewriting::Guarding;
 use super::session::Session;
 use super::silence::HUNGRY;
 use super::snapshot::Snapshot;
+use super::tunnel::read_some;
 use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::provider::adapter::Refusal;
 use crate::wire::json::Document;
-use crate::wire::websocket::{
-    Decoder, Message, POLICY_VIOLATION, PROTOCOL_ERROR, Sender, WebSocketError, encode,
-};
-
-/// What one direction reads at a time.
-const BUFFER: usize = 16 << 10;
+use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 
 /// A WebSocket whose messages are looked into.
 pub(crate) struct Conversation {
@@ -83,11 +80,12 @@ impl Conversation {
         shared: &Shared<'_, W>,
     ) -> io::Result<()> {
         let mut decoder = Decoder::new(Sender::Client, self.snapshot.request_body_bytes());
-        while let Some(message) = next(&mut decoder, &mut from, None).await? {
+        let mut rooms = self.rooms();
+        while let Some(message) = next(&mut decoder, &mut from, None, &mut rooms).await? {
             let asked = match message {
                 Ok(Some(message)) => self.judge(message, shared),
                 Ok(None) => continue,
-                Err(error) => Asked::Closed(Message::close(PROTOCOL_ERROR, &error.to_string())),
+                Err(error) => Asked::Closed(Message::close(error.code(), &error.to_string())),
             };
             match asked {
                 Asked::GoesOn(message) => to.write_all(&encode(&message, Some(mask()?))).await?,
@@ -105,6 +103,11 @@ impl Conversation {
             to.flush().await?;
         }
         to.shutdown().await
+    }
+
+    fn rooms(&self) -> Rooms {
+        let (budget, limits) = (&self.session.gateway.budget, &self.snapshot.settings.limits);
+        Rooms { reading: budget.unread(limits), message: budget.open(limits.buffered_bytes) }
     }
 
     /// Decides by the policy in force, which may have changed since the WebSocket was opened.
@@ -162,14 +165,15 @@ impl Conversation {
         shared: &Shared<'_, W>,
     ) -> io::Result<()> {
         let mut decoder = Decoder::new(Sender::Server, self.snapshot.settings.limits.sse_event_bytes);
+        let mut rooms = self.rooms();
         loop {
-            let waits = lock(&shared.guarding).guard.held() > 0;
-            let Some(message) = next(&mut decoder, &mut from, waits.then_some(HUNGRY)).await? else { break };
+            let patience = (lock(&shared.guarding).guard.held() > 0).then_some(HUNGRY);
+            let Some(message) = next(&mut decoder, &mut from, patience, &mut rooms).await? else { break };
             match message {
                 Ok(Some(message)) => self.hear(message, shared).await?,
                 Ok(None) => shared.say(&Message::Ping(Bytes::new())).await?,
                 Err(error) => {
-                    shared.say(&Message::close(PROTOCOL_ERROR, &error.to_string())).await?;
+                    shared.say(&Message::close(error.code(), &error.to_string())).await?;
                     return Err(io::Error::other(error));
                 }
             }
@@ -232,19 +236,30 @@ impl<W: AsyncWrite + Unpin> Shared<'_, W> {
     }
 }
 
+/// The room of one direction: for what is read at once, and for a message until it has gone on.
+struct Rooms {
+    reading: Reserved,
+    message: Reserved,
+}
+
 /// The next message; none at the end. `Ok(None)` where nothing came for so long.
 async fn next(
     decoder: &mut Decoder,
     from: &mut (impl AsyncRead + Unpin),
     patience: Option<Duration>,
+    rooms: &mut Rooms,
 ) -> io::Result<Option<Result<Option<Message>, WebSocketError>>> {
     loop {
         match decoder.next_message() {
             Ok(None) => {}
             found => return Ok(Some(found)),
         }
-        let mut read = BytesMut::with_capacity(BUFFER);
-        let reading = from.read_buf(&mut read);
+        // Until here the room was that of the last message, which has gone on by now.
+        if rooms.message.set(decoder.held()).is_err() {
+            return Ok(Some(Err(WebSocketError::NoRoom)));
+        }
+        let mut read = BytesMut::new();
+        let reading = read_some(from, &mut read, &mut rooms.reading);
         let count = match patience {
             None => reading.await?,
             Some(patience) => match tokio::time::timeout(patience, reading).await {
@@ -273,17 +288,24 @@ fn mask() -> io::Result<[u8; 4]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::Budget;
     use super::*;
+    use crate::telemetry::Metrics;
 
     #[tokio::test]
     async fn silence_while_a_call_is_held_is_noticed() {
         let (mut near, mut far) = tokio::io::duplex(1 << 10);
         let mut decoder = Decoder::new(Sender::Server, 1 << 10);
         let patience = Some(Duration::from_millis(1));
+        let budget = Budget::new(Arc::new(Metrics::new().unwrap()));
+        let mut rooms = Rooms { reading: budget.open(1 << 20), message: budget.open(1 << 20) };
 
-        assert_eq!(next(&mut decoder, &mut far, patience).await.unwrap(), Some(Ok(None)));
+        assert_eq!(next(&mut decoder, &mut far, patience, &mut rooms).await.unwrap(), Some(Ok(None)));
         near.write_all(b"\x81\x02hi").await.unwrap();
         let message = Message::Text(Bytes::from_static(b"hi"));
-        assert_eq!(next(&mut decoder, &mut far, Some(HUNGRY)).await.unwrap(), Some(Ok(Some(message))));
+        assert_eq!(
+            next(&mut decoder, &mut far, Some(HUNGRY), &mut rooms).await.unwrap(),
+            Some(Ok(Some(message)))
+        );
     }
 }

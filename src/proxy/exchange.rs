@@ -10,15 +10,17 @@ use hyper::body::Incoming;
 
 use super::answer::Hearing;
 use super::body::Body;
+use super::budget::Reserved;
 use super::conversation::Conversation;
 use super::credentials::Leaving;
 use super::error::{Class, Failure, Refusal, Stop};
 use super::names;
-use super::question::{Question, Reader};
+use super::question::{Question, Reader, exhausted};
 use super::record::Record;
 use super::request_body::RequestBody;
 use super::session::{Naming, Session};
 use super::snapshot::Snapshot;
+use super::transit::Transit;
 use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
 use super::{credentials, head, overrides, question, reply};
@@ -30,6 +32,7 @@ use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::policy::inspection::{Asked, Inspection};
 use crate::policy::path::NormalPath;
 use crate::provider;
+use crate::provider::surface::looks_like_inference;
 use crate::wire::http1::check_response;
 
 /// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
@@ -87,6 +90,7 @@ impl Decided {
 
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
+        record.holds(self.room(&parts)?);
         let decided = self.decide(&mut parts, record)?;
         let (question, body) = self.read(&mut parts, &decided, record).await?;
         self.edit(&mut parts.headers, &decided);
@@ -97,7 +101,7 @@ impl Exchange<'_> {
         record.allowed(&decided.ruling);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let needles = self.snapshot.needles(&decided.origin);
-        let request = self.outgoing(parts, body);
+        let request = self.outgoing(parts, body)?;
         let method = request.method().clone();
         let answer = match (self.send(request, &decided).await?, decided.upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
@@ -256,18 +260,33 @@ impl Exchange<'_> {
     }
 
     /// The request as it goes upstream, its body streaming where it was not read.
-    fn outgoing(&mut self, parts: Parts, read: Option<RequestBody>) -> Request<RequestBody> {
+    fn outgoing(&mut self, parts: Parts, read: Option<RequestBody>) -> Result<Request<RequestBody>, Stop> {
         if let Some(body) = read {
-            return Request::from_parts(parts, body);
+            return Ok(Request::from_parts(parts, body));
         }
         let idle = self.snapshot.settings.timeouts.stream_idle;
         let body = match self.incoming.take() {
             Some(incoming) if !incoming.is_end_stream() => {
-                RequestBody::new(incoming, idle, &self.session.activity)
+                let uploads = self.session.uploads.get();
+                let upload = uploads.map(|uploads| uploads.begin(incoming.size_hint().exact())).transpose();
+                let upload = upload.map_err(|_| exhausted(self.session))?;
+                RequestBody::new(incoming, idle, &self.session.activity).counted(self.transit(), upload)
             }
             Some(_) | None => RequestBody::empty(),
         };
-        Request::from_parts(parts, body)
+        Ok(Request::from_parts(parts, body))
+    }
+
+    /// Room for the exchange itself, or a refusal.
+    fn room(&self, parts: &Parts) -> Result<Reserved, Stop> {
+        let lengths = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        let head = parts.uri.path().len() + lengths.sum::<usize>();
+        let room = self.session.gateway.budget.exchange(&self.snapshot.settings.limits, head);
+        room.map_err(|_| exhausted(self.session))
+    }
+
+    fn transit(&self) -> Transit {
+        Transit::new(&self.session.gateway.budget, self.snapshot.settings.limits.buffered_bytes)
     }
 
     /// The answer as it goes to the agent.
@@ -276,12 +295,12 @@ impl Exchange<'_> {
         let mut response = match answer {
             Answer::H1(response) => {
                 readable(&response)?;
-                response.map(|body| Body::h1(body, idle))
+                response.map(|body| Body::h1(body, idle).counted(self.transit()))
             }
-            Answer::H2(response) => response.map(|body| Body::h2(body, idle)),
+            Answer::H2(response) => response.map(|body| Body::h2(body, idle).counted(self.transit())),
             Answer::Upgrade(response) => {
                 readable(&response)?;
-                response.map(|body| Body::h2(body, idle))
+                response.map(|body| Body::h2(body, idle).counted(self.transit()))
             }
         };
         if switches(&response) {
@@ -357,7 +376,8 @@ fn endpoint(
     let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
     let service = service(parts, &path, origin, inspection.provider());
     record.asks(service);
-    let asked = Asked { method: &parts.method, path: &path, service };
+    let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
+    let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
     let mut ruling = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())

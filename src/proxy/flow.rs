@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::budget::Exhausted;
 use super::error::{Refusal, Stop};
 use super::names::framing;
 use super::rewind::Rewind;
@@ -95,7 +96,9 @@ impl Flow {
             // Only opaque rules speak of this flow: its bytes are not looked at, since the server may speak first.
             return self.opaque(Protocol::Opaque, Rewind::new(taken, stream)).await;
         }
-        let (taken, sniffed) = sniff(&mut stream, taken, self.bounds()).await;
+        let mut reserved = self.gateway.budget.unread(&self.snapshot.settings.limits);
+        let (taken, sniffed) = sniff(&mut stream, taken, self.bounds(), &mut reserved).await;
+        drop(reserved);
         let is_silent = taken.is_empty();
         let stream = Rewind::new(taken, stream);
         match sniffed {
@@ -247,6 +250,17 @@ impl Flow {
             SniffError::TooLong => {
                 self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
                 (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
+            }
+            SniffError::Exhausted { is_http } => {
+                self.gateway.metrics.limit_reached(Limit::BufferedBytes);
+                if is_http {
+                    let status = StatusCode::SERVICE_UNAVAILABLE;
+                    let text = reply::denied_raw(status, &Exhausted::ruling(), "-", self.id);
+                    // The agent may be gone already; the event says what matters.
+                    let _ = stream.write_all(&text).await;
+                    let _ = stream.shutdown().await;
+                }
+                (Exhausted::ruling(), Closed::Limit)
             }
             SniffError::Http(violation) => {
                 let ruling = framing(violation.reason()).ruling;

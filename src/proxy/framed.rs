@@ -12,6 +12,9 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use http::StatusCode;
+
+use super::budget::{Budget, Exhausted, Reserved};
 use super::names::framing;
 use super::reply;
 use super::session::Activity;
@@ -20,8 +23,11 @@ use crate::event::Id;
 use crate::ledger::fresh_id;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
-/// Bytes that are read at once while a head is awaited.
+/// Bytes that are read at once while a head is awaited: as many as have come, within these.
 const CHUNK: usize = 8 << 10;
+const LEAST_CHUNK: usize = 1 << 10;
+/// What is held of a head beyond this counts against `limits.bufferedBytes`. Below it is what a connection costs anyway.
+pub(crate) const FREE: usize = 8 << 10;
 
 /// A stream whose bytes are judged before hyper sees them.
 pub(crate) struct Framed<S> {
@@ -30,6 +36,7 @@ pub(crate) struct Framed<S> {
     /// Bytes that have been read; the first `cleared` of them may pass.
     held: BytesMut,
     cleared: usize,
+    reserved: Reserved,
     activity: Arc<Activity>,
     found: Found,
     /// What is written before the stream is closed.
@@ -47,6 +54,8 @@ pub(crate) struct Found(Arc<Mutex<Option<End>>>);
 pub(crate) enum End {
     /// With the id of the event that is to say so.
     Violation(Violation, Id),
+    /// The same: there is no room for a head.
+    Exhausted(Id),
     HeadTimeout,
 }
 
@@ -65,7 +74,12 @@ impl Found {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
-    pub(crate) fn new(stream: S, activity: &Arc<Activity>, settings: &Settings) -> (Self, Found) {
+    pub(crate) fn new(
+        stream: S,
+        activity: &Arc<Activity>,
+        settings: &Settings,
+        budget: &Arc<Budget>,
+    ) -> (Self, Found) {
         let found = Found::default();
         let limits =
             Limits { header_bytes: settings.limits.header_bytes, header_count: settings.limits.header_count };
@@ -74,6 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             framer: Framer::new(limits),
             held: BytesMut::new(),
             cleared: 0,
+            reserved: budget.unread(&settings.limits),
             activity: Arc::clone(activity),
             found: found.clone(),
             farewell: Vec::new(),
@@ -90,6 +105,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         buf.put_slice(&self.held[..n]);
         self.held.advance(n);
         self.cleared -= n;
+        if self.held.is_empty() {
+            self.held = BytesMut::new();
+            // To need nothing is never too much.
+            let _ = self.reserved.set(0);
+        }
+    }
+
+    /// Counts what is held of a head. `false`: there is no room for it, and the connection ends here.
+    fn reserve(&mut self) -> bool {
+        let counted = if self.held.len() > FREE { self.held.capacity() } else { 0 };
+        let fits = self.reserved.set(counted).is_ok();
+        if !fits {
+            let id = fresh_id();
+            self.found.set(End::Exhausted(id));
+            if !self.activity.is_busy() {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                self.farewell = reply::denied_raw(status, &Exhausted::ruling(), "-", id);
+            }
+        }
+        fits
     }
 
     /// Judges what is held. `false`: the connection ends here.
@@ -217,9 +252,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
                 this.found.set(End::HeadTimeout);
                 return Poll::Ready(Ok(()));
             }
-            this.held.reserve(CHUNK);
+            this.held.reserve(this.held.len().clamp(LEAST_CHUNK, CHUNK));
             let read = ready!(tokio_util::io::poll_read_buf(Pin::new(&mut this.stream), cx, &mut this.held))?;
-            if read == 0 {
+            if read == 0 || !this.reserve() {
                 return Poll::Ready(Ok(()));
             }
         }

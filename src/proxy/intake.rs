@@ -6,6 +6,7 @@ use http_body_util::BodyExt;
 
 use super::budget::{Exhausted, Reserved};
 use super::error::Failure;
+use super::transit::Chunk;
 use crate::wire::coding::{self, CodingError, Decoder, Wrote};
 
 /// Why a body was not taken in.
@@ -30,7 +31,7 @@ impl From<Exhausted> for Unfit {
 /// Takes a body in. Nothing is read of one that says that it is too long.
 pub(crate) async fn take<B>(mut body: B, most: usize, reserved: &mut Reserved) -> Result<Bytes, Unfit>
 where
-    B: HttpBody<Data = Bytes, Error = Failure> + Unpin,
+    B: HttpBody<Data = Chunk, Error = Failure> + Unpin,
 {
     let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if announced.is_some_and(|length| length > most) {
@@ -39,7 +40,7 @@ where
     reserved.set(announced.unwrap_or(0))?;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Unfit::Failed)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(Unfit::Failed)?.into_data().map(Chunk::into_bytes) else { continue };
         // A body in one piece is not copied.
         if whole.is_empty() && announced == Some(data.len()) {
             return Ok(data);

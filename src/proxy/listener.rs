@@ -68,6 +68,7 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
 
 async fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) {
     let _open = gateway.metrics.connection_opened();
+    let _room = gateway.budget.connection(&gateway.snapshot().settings.limits);
     let metrics = Arc::clone(&gateway.metrics);
     let closed = match way {
         Way::Transparent => transparent::serve(gateway, stream).await,

@@ -30,10 +30,12 @@ mod silence;
 pub mod snapshot;
 mod sniff;
 mod source;
+mod transit;
 mod transparent;
 mod tunnel;
 mod upgrade;
 pub(crate) mod upstream;
+mod window;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
-use super::budget::Reserved;
+use super::budget::{Exhausted, Reserved};
 use super::error::{Refusal, Stop};
 use super::intake::{self, Unfit};
 use super::record::Record;
@@ -225,8 +225,7 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: Unfit) -> Stop {
 /// There is no room for another body: a refusal that clients try again after.
 pub(crate) fn exhausted(session: &Session) -> Stop {
     session.gateway.metrics.limit_reached(Limit::BufferedBytes);
-    let ruling = Ruling::builtin("bound", "too many bytes are held at this moment (limits.bufferedBytes)");
-    Refusal::closing(StatusCode::SERVICE_UNAVAILABLE, ruling).into()
+    Refusal::closing(StatusCode::SERVICE_UNAVAILABLE, Exhausted::ruling()).into()
 }
 
 /// Makes a head true of an edited body.

@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use http::request::Parts;
 use http::{HeaderMap, header};
 
+use super::budget::Reserved;
 use super::error::{Failure, Refusal};
 use super::reply;
 use super::session::{Busy, Session};
@@ -39,6 +40,8 @@ const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-i
 pub(crate) struct Record {
     session: Arc<Session>,
     _busy: Busy,
+    /// The room that the exchange has.
+    room: Option<Reserved>,
     id: Id,
     label: Arc<str>,
     /// Whether the head says which session it is.
@@ -74,6 +77,7 @@ impl Record {
         Self {
             session: Arc::clone(session),
             _busy: session.activity.begin(),
+            room: None,
             id: fresh_id(),
             is_labelled: label.is_some(),
             label: label.unwrap_or_else(|| Arc::clone(&session.label)),
@@ -100,6 +104,11 @@ impl Record {
             failure: None,
             transforms: Vec::new(),
         }
+    }
+
+    /// Keeps the room of the exchange until its end.
+    pub(crate) fn holds(&mut self, room: Reserved) {
+        self.room = Some(room);
     }
 
     /// Where the exchange goes, where its connection did not say so yet.

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,8 @@ use super::error::{Class, Failure};
 use super::head::without_forbidden_trailers;
 use super::session::Activity;
 use super::silence::Silence;
+use super::transit::{Chunk, Transit};
+use super::window::Upload;
 
 /// The agent's body on its way upstream.
 pub(crate) struct RequestBody {
@@ -25,6 +27,10 @@ pub(crate) struct RequestBody {
     progress: Progress,
     silence: Silence,
     activity: Option<Arc<Activity>>,
+    /// What has been read and not yet written upstream.
+    transit: Option<Transit>,
+    /// The room of what an h2 agent may send before it is read.
+    upload: Option<Upload>,
 }
 
 /// When the whole of a request's body had gone on, if it has; clones share it.
@@ -61,7 +67,15 @@ impl RequestBody {
             progress: Progress::default(),
             silence: Silence::new(idle),
             activity: Some(Arc::clone(activity)),
+            transit: None,
+            upload: None,
         }
+    }
+
+    /// The same, counted on its way upstream.
+    pub(crate) fn counted(mut self, transit: Transit, upload: Option<Upload>) -> Self {
+        (self.transit, self.upload) = (Some(transit), upload);
+        self
     }
 
     /// A body without a byte.
@@ -77,7 +91,16 @@ impl RequestBody {
         }
         let whole = (!bytes.is_empty()).then_some(bytes);
         let silence = Silence::new(Duration::MAX);
-        Self { incoming: None, whole, reserved, progress, silence, activity: None }
+        Self {
+            incoming: None,
+            whole,
+            reserved,
+            progress,
+            silence,
+            activity: None,
+            transit: None,
+            upload: None,
+        }
     }
 
     /// The body, where it was taken in whole.
@@ -89,6 +112,19 @@ impl RequestBody {
         self.progress.clone()
     }
 
+    fn take_whole(&mut self) -> Option<Chunk> {
+        let whole = self.whole.take()?;
+        Some(match self.reserved.take() {
+            Some(reserved) => Chunk::reserved(whole, reserved),
+            None => Chunk::free(whole),
+        })
+    }
+
+    fn ended(&mut self) {
+        self.progress.finish();
+        self.upload = None;
+    }
+
     /// Whether nobody has said how long the body is.
     pub(crate) fn is_unmeasured(&self) -> bool {
         self.size_hint().exact().is_none()
@@ -96,19 +132,21 @@ impl RequestBody {
 }
 
 impl http_body::Body for RequestBody {
-    type Data = Bytes;
+    type Data = Chunk;
     type Error = Failure;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let Some(incoming) = &mut self.incoming else {
-            let whole = self.whole.take();
-            self.reserved = None;
+    ) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+        if self.incoming.is_none() {
             self.progress.finish();
-            return Poll::Ready(whole.map(|whole| Ok(Frame::data(whole))));
-        };
+            return Poll::Ready(self.take_whole().map(|whole| Ok(Frame::data(whole))));
+        }
+        if let Some(transit) = &self.transit {
+            ready!(transit.poll_room(cx));
+        }
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
         match Pin::new(incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.silence.broken();
@@ -116,15 +154,19 @@ impl http_body::Body for RequestBody {
                     activity.moved();
                 }
                 if self.is_end_stream() {
-                    self.progress.finish();
+                    self.ended();
                 }
-                Poll::Ready(Some(Ok(without_forbidden_trailers(frame))))
+                let carry = |bytes| match &self.transit {
+                    Some(transit) => transit.carry(bytes),
+                    None => Chunk::free(bytes),
+                };
+                Poll::Ready(Some(Ok(without_forbidden_trailers(frame).map_data(carry))))
             }
             Poll::Ready(Some(Err(_))) => {
                 Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body broke off"))))
             }
             Poll::Ready(None) => {
-                self.progress.finish();
+                self.ended();
                 Poll::Ready(None)
             }
             Poll::Pending if self.silence.poll_too_long(cx) => {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -16,14 +16,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::Gateway;
+use super::budget::Exhausted;
 use super::error::Stop;
 use super::exchange::exchange;
 use super::framed::{End, Framed};
 use super::pace::Pace;
 use super::upstream::{Origin, Speaks};
+use super::window::{self, Uploads};
 use crate::config::Settings;
 use crate::event::{self, Event, Id, Kind, Verdict};
-use crate::telemetry::label::Closed;
+use crate::policy::destination::Ruling;
+use crate::telemetry::label::{Closed, Limit};
 use crate::wire::http1::Violation;
 
 /// What every exchange of a connection knows of it.
@@ -40,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) pace: Pace,
     /// What the connection becomes once HTTP is over: a WebSocket.
     pub(crate) continuation: Mutex<Option<Continuation>>,
+    /// What an h2 agent may send before it is read.
+    pub(crate) uploads: OnceLock<Arc<Uploads>>,
 }
 
 type Continuation = Pin<Box<dyn Future<Output = Closed> + Send>>;
@@ -146,7 +151,7 @@ where
 {
     let snapshot = session.gateway.snapshot();
     let settings = &snapshot.settings;
-    let (framed, found) = Framed::new(stream, &session.activity, settings);
+    let (framed, found) = Framed::new(stream, &session.activity, settings, &session.gateway.budget);
     let service = {
         let session = Arc::clone(&session);
         service_fn(move |request: http::Request<Incoming>| {
@@ -168,6 +173,7 @@ where
     match (found.take(), continuation) {
         (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
         (Some(End::Violation(violation, event)), _) => session.violated(&violation, event),
+        (Some(End::Exhausted(event)), _) => session.exhausted(event),
         (None, Some(continuation)) => continuation.await,
         (None, None) => ended,
     }
@@ -200,6 +206,7 @@ impl Session {
             activity: Activity::new(),
             pace: Pace::default(),
             continuation: Mutex::default(),
+            uploads: OnceLock::new(),
         }
     }
 
@@ -224,14 +231,24 @@ impl Session {
 
     /// A connection that the framer ended: its event.
     fn violated(&self, violation: &Violation, event: Id) -> Closed {
-        let ruling = super::names::framing(violation.reason()).ruling;
+        self.refused(&super::names::framing(violation.reason()).ruling, event);
+        self.gateway.violated(violation)
+    }
+
+    /// A connection that the framer ended for want of memory: its event.
+    fn exhausted(&self, event: Id) -> Closed {
+        self.refused(&Exhausted::ruling(), event);
+        self.gateway.metrics.limit_reached(Limit::BufferedBytes);
+        Closed::Limit
+    }
+
+    fn refused(&self, ruling: &Ruling, event: Id) {
         let mut event = Event::new(event, Kind::Request, ruling.to_decision());
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);
         self.gateway.ledger.emit(event);
         self.gateway.metrics.request(None, Verdict::Deny);
-        self.gateway.violated(violation)
     }
 }
 
@@ -239,9 +256,6 @@ impl Session {
 const BUFFER: usize = 256 << 10;
 /// Streams that an agent may reset before they were looked at, and that wait to be accepted (CVE-2023-44487).
 const RESETS: usize = 20;
-/// Windows: 1 MiB a stream, 2 MiB a connection.
-const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 2 << 20;
 /// How often a silent HTTP/2 agent is asked whether it lives, and how long it has to answer.
 const PING: Duration = Duration::from_secs(60);
 const PONG: Duration = Duration::from_secs(20);
@@ -252,6 +266,11 @@ where
 {
     let snapshot = session.gateway.snapshot();
     let settings = &snapshot.settings;
+    let budget = &session.gateway.budget;
+    let window = budget.windows.open(window::AGENT);
+    let uploads = Uploads::new(&window, budget.open(settings.limits.buffered_bytes));
+    // Nobody else sets them.
+    let _ = session.uploads.set(uploads);
     let service = {
         let session = Arc::clone(&session);
         service_fn(move |request: http::Request<Incoming>| {
@@ -263,10 +282,10 @@ where
         .timer(TokioTimer::new())
         .auto_date_header(false)
         .max_concurrent_streams(settings.limits.h2_streams)
-        .max_header_list_size(u32::try_from(settings.limits.header_bytes).unwrap_or(u32::MAX))
+        .max_header_list_size(window.head(settings.limits.header_bytes))
         .max_pending_accept_reset_streams(RESETS)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(window.stream())
+        .initial_connection_window_size(window.connection())
         .keep_alive_interval(PING)
         .keep_alive_timeout(PONG)
         .serve_connection(TokioIo::new(stream), service);

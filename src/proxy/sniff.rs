@@ -4,6 +4,8 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
+use super::budget::Reserved;
+use super::framed::FREE;
 use crate::policy::name::{Authority, DnsName, Host};
 use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};
@@ -45,6 +47,8 @@ pub(crate) enum SniffError {
     TooLong,
     /// The same, of an HTTP/1 head: an answer with this status is due.
     Http(Violation),
+    /// There is no room for what has come. An HTTP/1 agent is told so.
+    Exhausted { is_http: bool },
 }
 
 /// What bounds the look.
@@ -61,13 +65,19 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
     stream: &mut S,
     taken: Bytes,
     bounds: Bounds,
+    reserved: &mut Reserved,
 ) -> (Bytes, Result<Sniffed, SniffError>) {
     let mut bytes = BytesMut::from(taken);
     loop {
         if let Some(answer) = judge(&bytes, bounds) {
             return (bytes.freeze(), answer);
         }
-        bytes.reserve(4 << 10);
+        let counted = if bytes.len() > FREE { bytes.capacity() } else { 0 };
+        if reserved.set(counted).is_err() {
+            let is_http = matches!(classify(&bytes), First::Http1);
+            return (bytes.freeze(), Err(SniffError::Exhausted { is_http }));
+        }
+        bytes.reserve(bytes.len().clamp(1 << 10, 4 << 10));
         match timeout_at(bounds.deadline, stream.read_buf(&mut bytes)).await {
             Ok(Ok(0) | Err(_)) => return (bytes.freeze(), Err(SniffError::Closed)),
             Ok(Ok(_)) => {}

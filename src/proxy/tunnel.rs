@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::budget::Reserved;
 use super::flow::Flow;
 use super::listener;
 use super::rewind::Rewind;
@@ -25,6 +26,8 @@ use crate::telemetry::label::Closed;
 
 /// A buffer for each direction: below it copying costs more, above it memory does.
 const BUFFER: usize = 32 << 10;
+/// The buffer while memory is short.
+const SMALL: usize = 4 << 10;
 
 /// Copies until both sides are done.
 pub(crate) async fn run(
@@ -44,7 +47,9 @@ pub(crate) async fn run(
     let peer = upstream.peer_addr().ok();
     let mut agent = Counted { stream: agent, counts: Arc::clone(&counts), sent: true };
     let mut upstream = Counted { stream: upstream, counts: Arc::clone(&counts), sent: false };
-    let copy = copy(&mut agent, &mut upstream);
+    let limits = &flow.snapshot.settings.limits;
+    let rooms = [(); 2].map(|()| flow.gateway.budget.unread(limits));
+    let copy = copy(&mut agent, &mut upstream, rooms);
     let idle = flow.snapshot.settings.timeouts.stream_idle;
     let is_allowed = || flow.may_stay(protocol, peer);
     let (closed, reason) = counts.until_over(copy, idle, flow.gateway.replaced(), is_allowed).await;
@@ -57,35 +62,46 @@ pub(crate) async fn run(
 }
 
 /// Copies both ways until both sides have ended.
-async fn copy<A, B>(a: A, b: B) -> io::Result<()>
+async fn copy<A, B>(a: A, b: B, [out, back]: [Reserved; 2]) -> io::Result<()>
 where
     A: AsyncRead + AsyncWrite,
     B: AsyncRead + AsyncWrite,
 {
     let ((from_a, to_a), (from_b, to_b)) = (tokio::io::split(a), tokio::io::split(b));
-    tokio::try_join!(copy_one_way(from_a, to_b), copy_one_way(from_b, to_a)).map(|_| ())
+    tokio::try_join!(copy_one_way(from_a, to_b, out), copy_one_way(from_b, to_a, back)).map(|_| ())
 }
 
 /// Copies until the end, and passes the end on. While nothing comes, no buffer is held.
-async fn copy_one_way<A>(mut from: A, mut to: impl AsyncWrite + Unpin) -> io::Result<()>
+async fn copy_one_way<A>(mut from: A, mut to: impl AsyncWrite + Unpin, mut room: Reserved) -> io::Result<()>
 where
     A: AsyncRead + Unpin,
 {
     let mut buffer = BytesMut::new();
     loop {
-        let reading = poll_fn(|cx| {
-            buffer.reserve(BUFFER);
-            let read = tokio_util::io::poll_read_buf(Pin::new(&mut from), cx, &mut buffer);
-            if read.is_pending() {
-                buffer = BytesMut::new();
-            }
-            read
-        });
-        if reading.await? == 0 {
+        if read_some(&mut from, &mut buffer, &mut room).await? == 0 {
             return to.shutdown().await;
         }
         to.write_all_buf(&mut buffer).await?;
     }
+}
+
+/// Reads what is there into a buffer that is empty. While nothing comes, none is held.
+pub(crate) async fn read_some(
+    from: &mut (impl AsyncRead + Unpin),
+    buffer: &mut BytesMut,
+    room: &mut Reserved,
+) -> io::Result<usize> {
+    poll_fn(|cx| {
+        buffer.reserve(if room.set(BUFFER).is_ok() { BUFFER } else { SMALL });
+        let read = tokio_util::io::poll_read_buf(Pin::new(&mut *from), cx, buffer);
+        if read.is_pending() {
+            *buffer = BytesMut::new();
+            // To need nothing is never too much.
+            let _ = room.set(0);
+        }
+        read
+    })
+    .await
 }
 
 /// The bytes of each direction: the name and these are all that is known of a tunnel. Said when it is dropped, so

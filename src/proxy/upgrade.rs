@@ -11,9 +11,10 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::body::Body;
+use super::budget::Reserved;
 use super::conversation::Conversation;
 use super::error::{Class, Failure, Refusal, Stop};
 use super::head;
@@ -21,7 +22,7 @@ use super::names::framing;
 use super::record::Record;
 use super::session::Session;
 use super::snapshot::Snapshot;
-use super::tunnel::{Counted, Counts};
+use super::tunnel::{Counted, Counts, read_some};
 use super::upstream::Origin;
 use crate::call::Terms;
 use crate::filter::Rewrite;
@@ -29,9 +30,6 @@ use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::provider;
 use crate::telemetry::label::Closed;
-
-/// What one direction copies at a time.
-const BUFFER: usize = 16 << 10;
 
 /// A WebSocket that was asked for and may be had.
 pub(crate) struct Upgrade {
@@ -160,13 +158,15 @@ impl Socket {
         let counts = Counts::new();
         let agent = Counted { stream: TokioIo::new(agent), counts: Arc::clone(&counts), sent: true };
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
+        let limits = &gateway.snapshot().settings.limits;
+        let rooms = [(); 2].map(|()| gateway.budget.unread(limits));
         let begun = match &carries {
             Carries::Bytes(_) => None,
             Carries::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
         };
         let both = async {
             match &carries {
-                Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone()).await,
+                Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone(), rooms).await,
                 Carries::Conversation(conversation) => conversation.run(agent, upstream, &mut record).await,
             }
         };
@@ -204,28 +204,38 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
 }
 
 /// Copies both ways, until either breaks off or both have ended.
-async fn copy_both<A, U>(agent: A, upstream: U, needles: Option<Arc<Needles>>) -> io::Result<()>
+async fn copy_both<A, U>(
+    agent: A,
+    upstream: U,
+    needles: Option<Arc<Needles>>,
+    [outward, backward]: [Reserved; 2],
+) -> io::Result<()>
 where
     A: AsyncRead + AsyncWrite,
     U: AsyncRead + AsyncWrite,
 {
     let (mut from_agent, mut to_agent) = tokio::io::split(agent);
     let (mut from_upstream, mut to_upstream) = tokio::io::split(upstream);
-    let out = copy(&mut from_agent, &mut to_upstream, None);
-    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new));
+    let out = copy(&mut from_agent, &mut to_upstream, None, outward);
+    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new), backward);
     tokio::try_join!(out, back).map(|_| ())
 }
 
 /// Copies one direction to its end; what comes from the upstream is scrubbed of real keys, length for length.
-async fn copy<R, W>(from: &mut R, to: &mut W, mut scrubber: Option<Scrubber>) -> io::Result<()>
+async fn copy<R, W>(
+    from: &mut R,
+    to: &mut W,
+    mut scrubber: Option<Scrubber>,
+    mut room: Reserved,
+) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let mut chunks = Vec::new();
     loop {
-        let mut read = bytes::BytesMut::with_capacity(BUFFER);
-        let ended = from.read_buf(&mut read).await? == 0;
+        let mut read = bytes::BytesMut::new();
+        let ended = read_some(from, &mut read, &mut room).await? == 0;
         match &mut scrubber {
             None => chunks.push(read.freeze()),
             Some(scrubber) if ended => scrubber.finish(&mut chunks).map_err(io::Error::other)?,

@@ -104,7 +104,7 @@ impl Metrics {
             leaves_seen: AtomicU64::new(0),
             leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
             intercepting: Intercepting::new(r)?,
-            buffered: gauge(r, "postern_buffered_bytes", "Bytes of bodies that are held in memory.")?,
+            buffered: gauge(r, "postern_buffered_bytes", "Bytes that are held in memory for agents.")?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
             events_dropped: Counters::new(
                 r,

@@ -13,7 +13,12 @@ fn audited(destination: &Destination) -> Vec<String> {
 /// What is audited of a GET.
 fn told(destination: &Destination, path: &str) -> Option<Ruling> {
     let path = NormalPath::parse(path);
-    inspection(destination).audited(&Asked { method: &http::Method::GET, path: &path, service: None })
+    inspection(destination).audited(&Asked {
+        method: &http::Method::GET,
+        path: &path,
+        service: None,
+        unknown_provider: false,
+    })
 }
 
 const RULES: &str = r#"

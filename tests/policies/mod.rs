@@ -116,7 +116,12 @@ fn inspection(destination: &Destination) -> &Inspection {
 fn request(inspection: &Inspection, line: &str) -> String {
     let (method, path) = line.split_once(' ').unwrap();
     let method = http::Method::from_bytes(method.as_bytes()).unwrap();
-    ruled(&inspection.request(&Asked { method: &method, path: &NormalPath::parse(path), service: None }))
+    ruled(&inspection.request(&Asked {
+        method: &method,
+        path: &NormalPath::parse(path),
+        service: None,
+        unknown_provider: false,
+    }))
 }
 
 /// Compares requests with a table of `METHOD path = decision` lines.

@@ -115,7 +115,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "{name: a, hosts: [a.example], action: Inspect, provider: OpenAI}",
-        "spec.destinations[0].provider: unknown value \"OpenAI\"; expected Anthropic, OpenAIChat, OpenAIResponses, Gemini or Bedrock",
+        "spec.destinations[0].provider: unknown value \"OpenAI\"; expected Anthropic, OpenAIChat, OpenAIResponses, Gemini, Bedrock or None",
     ),
     (
         "{name: a, hosts: [a.example], action: Tunnel, provider: OpenAIChat}",

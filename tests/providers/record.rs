@@ -26,7 +26,7 @@ fn requests_are_counted_by_provider_api_and_verdict() {
     let count = |labels: &[(&str, &str)]| test.gateway.metric("postern_requests_total", labels);
     assert_eq!(count(&[("provider", "anthropic")]), 0.0);
 
-    test.assert_open(&["POST api.anthropic.com/v1/messages", "POST api.example.com/v1/messages"]);
+    test.assert_open(&["POST api.anthropic.com/v1/messages", "POST api.example.com/v1/tasks"]);
     test.assert_closed(&["POST api.anthropic.com/v1/files", "GET api.anthropic.com/v1/sessions/a"]);
 
     assert_eq!(count(&[("provider", "anthropic"), ("api", "messages"), ("verdict", "Allow")]), 1.0);
@@ -37,7 +37,7 @@ fn requests_are_counted_by_provider_api_and_verdict() {
 #[test]
 fn events_of_other_hosts_name_no_provider() {
     let test = inspected(&["api.example.com"]);
-    test.assert_open(&["POST api.example.com/v1/messages"]);
+    test.assert_open(&["POST api.example.com/v1/tasks"]);
     assert!(test.gateway.wait_for("Request", "Allow").get("provider").is_none());
 }
 

@@ -7,14 +7,18 @@ pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const CONTINUATION: u8 = 9;
 
 pub(crate) const END_STREAM: u8 = 0x1;
 pub(crate) const END_HEADERS: u8 = 0x4;
 const ACK: u8 = 0x1;
 
-/// SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, section 6.5.2).
+/// SETTINGS_MAX_CONCURRENT_STREAMS and SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113, section 6.5.2).
 const MAX_CONCURRENT_STREAMS: u16 = 3;
+const INITIAL_WINDOW_SIZE: u16 = 4;
+/// A connection's window before any update (RFC 9113, section 6.9.2).
+const FIRST_WINDOW: usize = 65_535;
 
 /// One connection, its preface said.
 pub(crate) struct Frames {
@@ -105,15 +109,44 @@ impl Frames {
 
     /// How many streams the other side allows at once, by its first settings.
     pub(crate) fn streams_allowed(&mut self) -> Option<u32> {
-        let settings = self.find(SETTINGS, 0)?.payload;
-        let mut entries = settings.chunks_exact(6);
-        let found = entries.find(|entry| entry[..2] == MAX_CONCURRENT_STREAMS.to_be_bytes())?;
-        Some(u32::from_be_bytes([found[2], found[3], found[4], found[5]]))
+        setting(&self.find(SETTINGS, 0)?.payload, MAX_CONCURRENT_STREAMS)
+    }
+
+    /// The windows that the other side begins with, of a stream and of the connection: its settings, and the update
+    /// behind them where the connection's is so much larger than it begins that an update is said.
+    pub(crate) fn windows(&mut self) -> (usize, usize) {
+        let (mut stream, mut connection) = (FIRST_WINDOW, FIRST_WINDOW);
+        let mut is_acknowledged = false;
+        while !is_acknowledged || (connection == FIRST_WINDOW && stream > FIRST_WINDOW) {
+            let frame = self.next().unwrap();
+            match frame.kind {
+                SETTINGS if frame.flags & ACK != 0 => is_acknowledged = true,
+                SETTINGS => {
+                    stream =
+                        setting(&frame.payload, INITIAL_WINDOW_SIZE).map_or(stream, |size| size as usize);
+                }
+                WINDOW_UPDATE => connection += u32::from_be_bytes(frame.payload.try_into().unwrap()) as usize,
+                other => panic!("a frame of kind {other}"),
+            }
+        }
+        (stream, connection)
+    }
+
+    /// Lets the other side send so much more, on the connection and on every stream.
+    pub(crate) fn grant(&mut self, bytes: u32) {
+        let size = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &bytes.to_be_bytes()].concat();
+        self.send(SETTINGS, 0, 0, &size);
+        self.send(WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes());
     }
 
     fn exactly(&mut self, count: usize) -> Option<Vec<u8>> {
         self.connection.try_read_exactly(count)
     }
+}
+
+fn setting(settings: &[u8], name: u16) -> Option<u32> {
+    let found = settings.chunks_exact(6).find(|entry| entry[..2] == name.to_be_bytes())?;
+    Some(u32::from_be_bytes([found[2], found[3], found[4], found[5]]))
 }
 
 /// A GET's pseudo-fields.

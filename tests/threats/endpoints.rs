@@ -168,3 +168,89 @@ fn at_a_provider_no_query_names_another_method() {
     test.assert_closed(&["POST api.openai.com/v1/chat/completions?_method=DELETE"]);
     test.assert_open(&["POST api.openai.com/v1/chat/completions?api-version=1"]);
 }
+
+/// Requests that are inference wherever they go, the disguised ones among them.
+const ANYWHERE: [&str; 10] = [
+    "POST llm.corp.example/v1/chat/completions",
+    "POST llm.corp.example/api/paas/v4/chat/completions",
+    "POST llm.corp.example/anthropic/v1/messages",
+    "POST llm.corp.example/v1/responses",
+    "POST llm.corp.example/v1beta/models/m:streamGenerateContent?alt=sse",
+    "POST llm.corp.example/model/m/converse",
+    "POST llm.corp.example/model/m/invoke-with-response-stream",
+    "POST llm.corp.example//v1/chat/completions",
+    "POST llm.corp.example/V1/Chat%2fCompletions;x",
+    "POST llm.corp.example/v1/x/../messages",
+];
+
+/// E21: what looks like inference at a host that nobody knows is denied until a rule says what speaks there; a
+/// namespace cannot say it in the cluster's place.
+#[test]
+fn an_unknown_provider_is_denied_until_a_rule_says_what_speaks_there() {
+    let rule = |more: &str| format!("{{name: llm, hosts: [llm.corp.example], action: Inspect{more}}}");
+    let of = |more: &str| crate::support::setup::policy(&[&rule(more)]);
+    let hosts = ["llm.corp.example"];
+    let assert_denied = |test: &Providers| {
+        for line in ANYWHERE {
+            let answer = test.ask(line);
+            answer.assert_refused(403, "postern/builtin/provider-unknown");
+            assert!(answer.text().contains("`provider: None`"), "{line}: {}", answer.text());
+            assert!(answer.text().contains("/llm"), "the rule is named: {}", answer.text());
+        }
+        assert!(test.upstream.requests().is_empty());
+        let event = test.gateway.wait_for("Request", "Deny");
+        assert_eq!(event["decision"]["rule"], "postern/builtin/provider-unknown");
+        test.assert_open(&[
+            "POST llm.corp.example/graphql",
+            "POST llm.corp.example/v1/messages/search",
+            "GET llm.corp.example/v1/chat/completions",
+        ]);
+    };
+    assert_denied(&with(&hosts, &of(""), |setup| setup));
+    let cluster = "apiVersion: postern.dev/v1alpha1\nkind: ClusterEgressPolicy\nmetadata: {name: floor}\nspec:\n  \
+                   destinations:\n    - {name: llm, hosts: ['**'], action: Inspect}\n";
+    assert_denied(&with(&hosts, &format!("{}---\n{cluster}", of(", provider: None")), |setup| setup));
+
+    let plain = [ANYWHERE[0], ANYWHERE[3], ANYWHERE[5]];
+    with(&hosts, &of(", provider: None"), |setup| setup).assert_open(&plain);
+    with(&hosts, &of(", endpoints: [{methods: [POST], path: /**}]"), |setup| setup).assert_open(&plain);
+    let spoken = with(&hosts, &of(", provider: OpenAIChat"), |setup| setup);
+    spoken.assert_open(&[ANYWHERE[0]]);
+    assert_eq!(spoken.gateway.wait_for("Request", "Allow")["provider"]["api"], "chat_completions");
+}
+
+/// E21: under policies that only audit it goes through, and is recorded.
+#[test]
+fn an_unknown_provider_is_recorded_where_nothing_is_enforced() {
+    let policy = crate::support::setup::policy(&["{name: llm, hosts: [llm.corp.example], action: Inspect}"]);
+    let policy = policy.replace("spec:\n", "spec:\n  enforcement: Audit\n");
+    let test = with(&["llm.corp.example"], &policy, |setup| setup);
+    test.assert_open(&[ANYWHERE[0]]);
+    let event = test.gateway.wait_for("Request", "WouldDeny");
+    assert_eq!(event["decision"]["rule"], "postern/builtin/provider-unknown");
+}
+
+/// E21: `provider: None` says nothing of a host that is known, and vendors that speak a known API are.
+#[test]
+fn a_known_provider_is_guarded_whatever_a_rule_says() {
+    let hosts =
+        ["api.anthropic.com", "api.z.ai", "api.moonshot.ai", "router.huggingface.co", "api.replicate.com"];
+    let rule = format!("{{name: llm, hosts: [{}], action: Inspect, provider: None}}", hosts.join(", "));
+    let test = with(&hosts, &crate::support::setup::policy(&[&rule]), |setup| setup);
+    test.assert_open(&["POST api.z.ai/api/paas/v4/chat/completions", "POST api.anthropic.com/v1/messages"]);
+    for line in ["POST api.z.ai/api/anthropic/v1/messages", "POST api.moonshot.ai/v1/chat/completions"] {
+        let before = test.gateway.events().len();
+        assert_eq!(test.ask(line).status, 200, "{line}");
+        let is_read = |event: &serde_json::Value| event["provider"]["api"].is_string();
+        let new = || test.gateway.events().into_iter().skip(before).find(is_read);
+        crate::support::journal::poll(line, new);
+    }
+    for line in [
+        "POST api.replicate.com/v1/predictions",
+        "POST router.huggingface.co/x/v2/y",
+        "POST api.anthropic.com/v1/files",
+    ] {
+        let answer = test.ask(line);
+        assert_eq!(answer.header("x-postern-rule"), Some("postern/builtin/endpoint"), "{line}: {answer:?}");
+    }
+}

@@ -8,8 +8,11 @@ use serde::Serialize;
 use super::compile;
 use crate::cli::{Output, PolicyListArgs};
 use crate::command::output;
+use crate::policy::document::Provider;
 use crate::policy::listing::{DestinationListed, Listing, Setting, ToolListed, is_mcp};
+use crate::policy::name::DnsName;
 use crate::provider::kind;
+use crate::provider::surface::surface;
 
 /// The listing, and the policies that do not select the pod.
 #[derive(Serialize)]
@@ -70,6 +73,7 @@ fn people(listed: &Listed) -> String {
     let destinations = listing.destinations.iter().map(destination).collect();
     page.section(&format!("Destinations (what is not here is {rest})"), destinations);
     tools(listing, &mut page);
+    page.section("Where tool rules do not hold", unguarded(listing));
     page.section("At the provider", at_provider(listing));
     page.section("Credentials", credentials(listing));
     page.section(
@@ -111,9 +115,13 @@ fn destination(rule: &DestinationListed) -> [String; 2] {
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
         let _ = write!(right, ", ports {}", ports.join(", "));
     }
-    rule.provider.iter().for_each(|dialect| {
-        let _ = write!(right, ", speaks {dialect:?}");
-    });
+    match rule.provider {
+        Some(Provider::None) => right.push_str(", no LLM provider"),
+        Some(provider) => {
+            let _ = write!(right, ", speaks {provider:?}");
+        }
+        None => {}
+    }
     rule.grants.iter().for_each(|grant| {
         let _ = write!(right, ", {grant}");
     });
@@ -123,6 +131,36 @@ fn destination(rule: &DestinationListed) -> [String; 2] {
     let aside = if rule.enforcement == "Audit" { " (Audit)" } else { "" };
     let _ = write!(right, "  [{}{aside}]", rule.rule);
     [rule.hosts.iter().chain(&rule.cidrs).cloned().collect::<Vec<_>>().join(", "), right]
+}
+
+/// The rules by which an answer of a model could pass unguarded: what is tunnelled, and at hosts that are not known what
+/// a rule says is no provider's, or opens by `endpoints` alone.
+fn unguarded(listing: &Listing) -> Vec<[String; 2]> {
+    let why = |rule: &DestinationListed| match (rule.action, rule.provider, &rule.endpoints) {
+        ("Tunnel", _, _) => Some("nobody reads a tunnel"),
+        ("Inspect", Some(Provider::None), _) => Some("provider: None"),
+        ("Inspect", None, Some(listed)) if listed.iter().any(|one| may_post(one)) => {
+            Some("`endpoints` without `provider`")
+        }
+        _ => None,
+    };
+    let rows = listing.destinations.iter().filter_map(|rule| {
+        let why = why(rule)?;
+        let is_open = |host: &&String| rule.action == "Tunnel" || !is_known(host);
+        let hosts: Vec<&str> =
+            rule.hosts.iter().filter(is_open).chain(&rule.cidrs).map(String::as_str).collect();
+        (!hosts.is_empty()).then(|| [hosts.join(", "), format!("{why}  [{}]", rule.rule)])
+    });
+    rows.collect()
+}
+
+/// Whether the text of an endpoint covers a POST, by which models are asked.
+fn may_post(endpoint: &str) -> bool {
+    endpoint.starts_with("any method") || endpoint.split([' ', ',']).any(|word| word == "POST")
+}
+
+fn is_known(host: &str) -> bool {
+    DnsName::parse(host).is_ok_and(|name| surface(&name).is_some())
 }
 
 fn tools(listing: &Listing, page: &mut Page) {

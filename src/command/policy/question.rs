@@ -18,6 +18,7 @@ use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
 use crate::provider::answer::ask;
 use crate::provider::kind::{Offered, Seen};
+use crate::provider::surface::looks_like_inference;
 use crate::provider::{self, kind};
 use crate::wire::json::{Document, Limits};
 
@@ -216,6 +217,8 @@ impl AskedDestination {
         let path = NormalPath::parse(request.path.split(['?', '#']).next().unwrap_or_default());
         let surface = provider::spoken_at(host.name(), policy.provider_at(&flow));
         let service = surface.map(|surface| surface.service(&method, &path, false));
-        Ok(policy.explain_destination(&flow, Some(&Asked { method: &method, path: &path, service })))
+        let unknown_provider = service.is_none() && looks_like_inference(&method, &path);
+        let asked = Asked { method: &method, path: &path, service, unknown_provider };
+        Ok(policy.explain_destination(&flow, Some(&asked)))
     }
 }

@@ -219,9 +219,11 @@ pub struct Destination {
     /// endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Vec<Endpoint>>,
-    /// With Inspect: the LLM API that speaks there. Absent: recognised by host and path.
+    /// With Inspect: the LLM API that speaks there, at a host that is not known. Absent: recognised by host and path,
+    /// and at a host that is not known a request that looks like inference is denied. None: nothing speaks there, and
+    /// nothing is guarded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Dialect>,
+    pub provider: Option<Provider>,
     /// With Inspect: whether WebSockets are allowed. Absent: Deny. At an LLM provider `providerState` decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Upgrade>,
@@ -242,6 +244,38 @@ pub enum Action {
     Tunnel,
     /// It is refused, whatever another rule says.
     Deny,
+}
+
+/// What speaks at a host that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+pub enum Provider {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenAIChat,
+    /// OpenAI Responses.
+    OpenAIResponses,
+    /// Gemini's `generateContent` and `streamGenerateContent`.
+    Gemini,
+    /// Bedrock's Converse and InvokeModel.
+    Bedrock,
+    /// No LLM API: whatever looks like one passes unguarded.
+    None,
+}
+
+impl Provider {
+    /// The dialect that is guarded there.
+    pub fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Anthropic => Some(Dialect::Anthropic),
+            Self::OpenAIChat => Some(Dialect::OpenAIChat),
+            Self::OpenAIResponses => Some(Dialect::OpenAIResponses),
+            Self::Gemini => Some(Dialect::Gemini),
+            Self::Bedrock => Some(Dialect::Bedrock),
+            Self::None => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,10 @@ mod compatible;
 mod copilot;
 mod google;
 mod openai;
+mod others;
+mod shape;
+
+pub use shape::looks_like_inference;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -58,6 +62,17 @@ const FAMILIES: &[Family] = &[
     compatible::OLLAMA,
     compatible::COHERE,
     compatible::CURSOR,
+    others::AT_V1,
+    others::Z_AI,
+    others::FIREWORKS,
+    others::DASHSCOPE,
+    others::VOLCENGINE,
+    others::REPLICATE,
+    others::HUGGING_FACE,
+    others::KIMI,
+    others::DEEPINFRA,
+    others::GITHUB_MODELS,
+    others::OTHER_BASES,
 ];
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);

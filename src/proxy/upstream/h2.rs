@@ -10,13 +10,11 @@ use super::Stream;
 use super::h1::Unsent;
 use crate::drain::Drain;
 use crate::proxy::request_body::RequestBody;
+use crate::proxy::window::Window;
 
 /// How often a connection in use is asked whether it still lives: a dead path must not swallow requests.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Windows that do not slow a long fat path down: 2 MiB a stream, 4 MiB a connection.
-const STREAM_WINDOW: u32 = 2 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// A handle to one connection; clones share it.
 #[derive(Clone)]
@@ -24,11 +22,16 @@ pub(crate) struct Connection(http2::SendRequest<RequestBody>);
 
 impl Connection {
     /// Takes over a stream on which nothing has been said yet. `header_bytes` bounds the head of a response.
-    pub(crate) async fn handshake(stream: Stream, header_bytes: u32, drain: &Drain) -> hyper::Result<Self> {
+    pub(crate) async fn handshake(
+        stream: Stream,
+        header_bytes: u32,
+        window: Window,
+        drain: &Drain,
+    ) -> hyper::Result<Self> {
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_stream_window_size(window.stream())
+            .initial_connection_window_size(window.connection())
             .max_header_list_size(header_bytes)
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
@@ -37,6 +40,7 @@ impl Connection {
         drain.detach(async move {
             // An error reaches each exchange through its own response or body.
             let _ = driver.await;
+            drop(window);
         });
         Ok(Self(sender))
     }

@@ -35,6 +35,7 @@ use super::error::{Class, Failure, Stop};
 use super::head;
 use super::readahead::ReadAhead;
 use super::request_body::RequestBody;
+use super::window::{self, Windows};
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
@@ -93,6 +94,7 @@ pub(crate) struct Upstreams {
     spoken: quick_cache::sync::Cache<Origin, Spoken>,
     bounds: Bounds,
     drain: Drain,
+    windows: Windows,
 }
 
 /// What is known of an origin, once it has been verified.
@@ -122,7 +124,14 @@ const REMEMBERED: usize = 4_096;
 impl Upstreams {
     pub(crate) fn new(dialer: Dialer, bounds: Bounds, drain: Drain) -> Self {
         let pool = Pool::new(bounds.idle);
-        Self { dialer, pool, spoken: quick_cache::sync::Cache::new(REMEMBERED), bounds, drain }
+        Self {
+            dialer,
+            pool,
+            spoken: quick_cache::sync::Cache::new(REMEMBERED),
+            bounds,
+            drain,
+            windows: Windows::default(),
+        }
     }
 
     /// Makes sure that an origin is there and is who it says, before anything vouches for it. Answers whether it
@@ -326,7 +335,7 @@ impl Upstreams {
 
     async fn h2(&self, stream: Stream) -> Result<h2::Connection, Failure> {
         let header_bytes = u32::try_from(self.bounds.header_bytes).unwrap_or(u32::MAX);
-        h2::Connection::handshake(stream, header_bytes, &self.drain)
+        h2::Connection::handshake(stream, header_bytes, self.windows.open(window::UPSTREAM), &self.drain)
             .await
             .map_err(|error| Failure::exchange(&error))
     }

@@ -37,7 +37,9 @@ impl Message {
 /// Closing for a violation of policy (RFC 6455, section 7.4.1).
 pub const POLICY_VIOLATION: u16 = 1008;
 /// Closing for what is no WebSocket frame.
-pub const PROTOCOL_ERROR: u16 = 1002;
+const PROTOCOL_ERROR: u16 = 1002;
+/// Closing for want of memory (IANA's registry of close codes).
+const TRY_AGAIN_LATER: u16 = 1013;
 
 /// Who sends what is read: a client masks its frames, a server does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,4 +78,14 @@ pub enum WebSocketError {
     TooLong(usize),
     #[error("WebSocket text is not UTF-8")]
     Text,
+    /// Said by whoever reads, not by the decoder.
+    #[error("too many bytes are held at this moment (limits.bufferedBytes)")]
+    NoRoom,
+}
+
+impl WebSocketError {
+    /// The code of the close frame that says it.
+    pub fn code(self) -> u16 {
+        if self == Self::NoRoom { TRY_AGAIN_LATER } else { PROTOCOL_ERROR }
+    }
 }

@@ -54,6 +54,27 @@ fn what_rules_about_directories_do_not_judge_is_said() {
 }
 
 #[test]
+fn a_host_that_sounds_like_a_provider_and_says_nothing_is_warned_of() {
+    let place = Place::new();
+    let hosts = |more: &str| {
+        let rule =
+            format!("{{name: models, hosts: [llm.corp.example, www.example.ai], action: Inspect{more}}}");
+        GOOD.replace("{name: anthropic, hosts: [api.anthropic.com], action: Inspect}", &rule)
+    };
+    place.write("silent.yaml", &hosts(""));
+    let said = place.run(&["policy", "check", "silent.yaml"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout.contains("warning: spec.destinations[0] (models) inspects llm.corp.example"),
+        "{said:?}"
+    );
+    assert_eq!(said.stdout.matches("warning").count(), 1, "{said:?}");
+    place.write("says.yaml", &hosts(", provider: None"));
+    let said = place.run(&["policy", "check", "says.yaml"]);
+    assert!(said.code == Some(0) && !said.stdout.contains("warning"), "{said:?}");
+}
+
+#[test]
 fn good_policies_are_an_empty_list_of_problems() {
     let place = Place::new();
     place.write("a.yaml", GOOD);

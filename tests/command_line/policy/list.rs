@@ -105,3 +105,23 @@ fn a_label_without_a_value_is_wrong_usage() {
         assert!(said.stderr.contains("label"), "{said:?}");
     }
 }
+
+#[test]
+fn where_tool_rules_do_not_hold_is_said() {
+    let place = Place::new();
+    let rules = "spec:\n  destinations:\n    - {name: none, hosts: [a.example.com], action: Inspect, provider: None}\n    \
+                 - {name: open, hosts: [b.example.com, api.anthropic.com], action: Inspect, endpoints: [{path: /**}]}\n    \
+                 - {name: reads, hosts: [c.example.com], action: Inspect, endpoints: [{methods: [GET], path: /**}]}\n    \
+                 - {name: passes, hosts: [d.example.com], action: Tunnel}\n";
+    let head = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: p, namespace: n}\n";
+    place.write("p.yaml", &format!("{head}{rules}"));
+    let said = place.run(&["policy", "list", "p.yaml"]);
+    let (_, section) = printed(&said).split_once("Where tool rules do not hold\n").unwrap();
+    let section = section.split("\n\n").next().unwrap();
+    let lines: Vec<Vec<&str>> = section.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        lines.iter().map(|words| (words[0], *words.last().unwrap())).collect::<Vec<_>>(),
+        [("a.example.com", "[n/p/none]"), ("b.example.com", "[n/p/open]"), ("d.example.com", "[n/p/passes]")],
+        "{section}"
+    );
+}
