@@ -24,7 +24,7 @@ fn assert_denied(model: &Model, name: &str, input: &Value, rule: &str) {
 fn a_url_is_compared_by_its_host() {
     let only_docs = "{name: docs, kind: Fetch, action: Deny, when: {param: url, operator: NotHostIn, \
                      values: [docs.example.com, '**.docs.example.com']}}";
-    let never_evil = "{name: evil, tools: [open_page], action: Deny, when: {param: links.href, operator: HostIn, \
+    let never_evil = "{name: evil, tools: [page_links], action: Deny, when: {param: links.href, operator: HostIn, \
                       values: ['**.evil.test']}}";
     let model = Model::under(&format!("tools: [{only_docs}, {never_evil}]"));
     let fetch = |url: &str| json!({"url": url, "prompt": "Summarise it."});
@@ -49,7 +49,7 @@ fn a_url_is_compared_by_its_host() {
     for url in
         ["https://a.evil.test/", "https://A.EVIL.TEST.:8443/x", "https://docs.example.com@a.evil.test/"]
     {
-        assert_denied(&model, "open_page", &links(url), "agents/test/evil");
+        assert_denied(&model, "page_links", &links(url), "agents/test/evil");
     }
 
     for url in [
@@ -60,7 +60,7 @@ fn a_url_is_compared_by_its_host() {
     ] {
         model.assert_passes(&Anthropic, Streamed, stream("WebFetch", &fetch(url)));
     }
-    model.assert_passes(&Anthropic, Streamed, stream("open_page", &links("https://evil.test.example.com/")));
+    model.assert_passes(&Anthropic, Streamed, stream("page_links", &links("https://evil.test.example.com/")));
 }
 
 /// F24: a relative path that does not climb has no directory here: no rule about directories is met by it, and none that

@@ -163,7 +163,8 @@ fn answers_that_nobody_reads_fit_into_the_bound() {
     let asked = || test.gateway.metric("postern_requests_total", &[]);
     poll("every request", || (asked() >= 361.0).then_some(()));
 
-    assert!(held(&test.gateway) <= f64::from(20 << 20), "{}", held(&test.gateway));
+    // Beyond the bound each of the 360 answers may have one piece on its way.
+    assert!(held(&test.gateway) <= f64::from(32 << 20), "{}", held(&test.gateway));
     let grown = test.gateway.peak_memory() - before;
     assert!(grown < 64 << 20, "{} KiB for 16 MiB", grown >> 10);
     drop((plain, multiplexed));
