@@ -373,6 +373,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_agent_of_responses_hears_an_event_in_the_place_of_every_fourth_comment() {
+        let created = r#"{"type":"response.created","response":{"id":"r","output":[]},"sequence_number":0}"#;
+        let item = r#"{"type":"function_call","id":"f","call_id":"c","name":"Held","arguments":""}"#;
+        let added = format!(
+            r#"{{"type":"response.output_item.added","output_index":0,"item":{item},"sequence_number":1}}"#
+        );
+        let passes = format!("event: response.created\ndata: {created}\n\n");
+        let stream = format!("{passes}event: response.output_item.added\ndata: {added}\n\n");
+
+        let pieces = first_pieces(stream, Dialect::OpenAIResponses, Api::Responses, 9).await;
+
+        let is_event = |piece: &Bytes| {
+            let text = String::from_utf8_lossy(piece);
+            text.starts_with("event: response.in_progress\n") && text.contains("\"sequence_number\":0")
+        };
+        assert_eq!(pieces[0], passes);
+        let events: Vec<usize> = (1..9).filter(|at| is_event(&pieces[*at])).collect();
+        assert_eq!(events, [4, 8], "{pieces:?}");
+        let comment = Bytes::from_static(b": keep-alive\n\n");
+        assert_eq!(pieces.iter().filter(|piece| **piece == comment).count(), 6);
+    }
+
+    #[tokio::test]
     async fn an_agent_of_chat_hears_a_comment_while_a_call_is_held() {
         let call = r#"{"index":0,"id":"c","type":"function","function":{"name":"Held","arguments":""}}"#;
         let chunk = format!(
