@@ -29,15 +29,22 @@ pub(in crate::provider) struct Respelled;
 /// Where the object has the key in another case, beside it or alone.
 pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
     let mut found = None;
-    for entry in object.entries().into_iter().flatten() {
-        let text = entry.key.text().unwrap_or_default();
-        if *text == *key {
+    for entry in object.entries().into_iter().flatten().filter(|entry| begins_alike(entry.key, key)) {
+        if entry.key.says(key) {
             found = found.or(Some(entry.value));
-        } else if is_other_case(&text, key) {
+        } else if entry.key.text().is_some_and(|text| is_other_case(&text, key)) {
             return Err(Respelled);
         }
     }
     Ok(found)
+}
+
+/// Whether a key could be this one in any case: nearly every other differs in its first letter, as it is written.
+fn begins_alike(written: Value<'_>, key: &str) -> bool {
+    let first = key.as_bytes().first().copied().unwrap_or_default();
+    // Behind the quote.
+    let begins = written.raw().as_bytes().get(1).copied().unwrap_or_default();
+    !begins.is_ascii() || begins == b'\\' || begins.eq_ignore_ascii_case(&first)
 }
 
 /// The same; a null counts as absent.

@@ -70,7 +70,10 @@ impl<'d> Draft<'d> {
     /// # Errors
     /// Where the key stands twice, or in another case, which servers in Go read: the provider may take the other value.
     pub fn get(&self, object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Denial> {
-        find(object, key).map_err(|respelled| Denial::unparseable(key, respelled))?;
+        let found = find(object, key).map_err(|respelled| Denial::unparseable(key, respelled))?;
+        if object.duplicate().is_none() {
+            return Ok(found);
+        }
         object.get(key).map_err(|duplicate| Denial::unparseable(key, duplicate))
     }
 
