@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Body as _;
 
@@ -123,8 +125,8 @@ impl Hearing<'_> {
     /// An answer in a content coding that nobody here knows.
     fn uncoded(
         &self,
-        response: Response<Body>,
-        guarding: &Guarding,
+        (head, came): (Parts, Bytes),
+        guarding: Guarding,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
         let denial =
@@ -134,7 +136,7 @@ impl Hearing<'_> {
         }
         record.read(guarding.guard.facts(), Normalization::Failed);
         record.warned(&denial.decision);
-        Ok(response)
+        Ok(Response::from_parts(head, Body::whole(came, guarding.reserved)))
     }
 
     /// Takes the answer in, and lets it go on as far as it may.
@@ -151,7 +153,7 @@ impl Hearing<'_> {
             intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
         let decoder = coding::decoder_of(&head.headers, &came, self.snapshot.whole_coding_limits());
         let Ok(decoder) = decoder else {
-            return self.uncoded(Response::from_parts(head, Body::own(came)), &guarding, record);
+            return self.uncoded((head, came), guarding, record);
         };
         if let Some(decoder) = decoder {
             let decoded = intake::decode(&came, decoder, most, &mut guarding.reserved);

@@ -23,7 +23,7 @@ use super::snapshot::Snapshot;
 use super::transit::Transit;
 use super::upgrade::{self, Carries, Socket, Upgrade};
 use super::upstream::{Answer, Key, Origin, Speaks, user_of};
-use super::{credentials, head, overrides, question, reply};
+use super::{credentials, head, overrides, question, reply, rewriting};
 use crate::call::{Api, Dialect, Service, Terms};
 use crate::credential::placement::Plan;
 use crate::event::Verdict;
@@ -114,6 +114,10 @@ impl Exchange<'_> {
             (answer, _) => answer,
         };
         let mut response = self.incoming(answer, record)?;
+        if needles.is_some() && !is_empty(&response, &method) {
+            // Before the guard reads it, which says of what it read that it is UTF-8.
+            rewriting::check_charset(response.headers())?;
+        }
         if let Some(question) = &question {
             let hearing = Hearing { session: self.session, snapshot: self.snapshot, question };
             response = hearing.of(response, record).await?;
@@ -324,7 +328,7 @@ impl Exchange<'_> {
         needles: Option<Arc<Needles>>,
     ) -> Result<Response<Body>, Failure> {
         let Some(needles) = needles else { return Ok(response) };
-        if *method == Method::HEAD || response.body().is_end_stream() {
+        if is_empty(&response, method) {
             needles.scrub_head(response.headers_mut());
             return Ok(response);
         }
@@ -411,6 +415,10 @@ fn endpoint(
 fn service(parts: &Parts, path: &NormalPath, origin: &Origin, said: Option<Dialect>) -> Option<Service> {
     let surface = provider::spoken_at(origin.host.name(), said)?;
     Some(surface.service(&parts.method, path, upgrade::is_websocket(parts)))
+}
+
+fn is_empty(response: &Response<Body>, method: &Method) -> bool {
+    *method == Method::HEAD || response.body().is_end_stream()
 }
 
 fn switches<B>(response: &Response<B>) -> bool {

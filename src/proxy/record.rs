@@ -315,6 +315,7 @@ impl Record {
     pub(crate) fn forget(&mut self) {
         self.provider = None;
         self.transforms = Vec::new();
+        self.room = None;
     }
 
     /// The upstream could not be used. Answers the id of the event that says so.

@@ -117,9 +117,7 @@ impl Rewriting {
         if self.decoder.is_none() {
             self.decoding(head, limits).map_err(|_| unreadable())?;
         }
-        if !scrub::is_ascii_compatible(head) {
-            return Err(unreadable());
-        }
+        check_charset(head)?;
         needles.scrub_head(head);
         let scrubber = Scrubber::of_body(Arc::clone(&needles));
         self.scrubbing = Some(Scrubbing { scrubber, needles, scrubbed: Vec::new() });
@@ -291,6 +289,11 @@ impl Scrubbing {
     fn release(&mut self, out: &mut VecDeque<Frame<Bytes>>) {
         out.extend(self.scrubbed.drain(..).filter(|chunk| !chunk.is_empty()).map(Frame::data));
     }
+}
+
+/// Refuses an answer with this head where its character set is not ASCII's: a key could stand in it unseen.
+pub(crate) fn check_charset(head: &HeaderMap) -> Result<(), Failure> {
+    if scrub::is_ascii_compatible(head) { Ok(()) } else { Err(unreadable()) }
 }
 
 fn unreadable() -> Failure {

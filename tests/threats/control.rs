@@ -57,6 +57,7 @@ fn an_invalid_policy_opens_nothing() {
     std::fs::remove_file(test.gateway.path().join("policy.yaml")).unwrap();
     test.gateway.signal("HUP");
     test.gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "failure")], 10.0);
+    assert_eq!(test.gateway.admin("/readyz").status, 503, "it was wrong, and is out of reach now");
     test.gateway
         .agent()
         .connect("evil.example.com:443")

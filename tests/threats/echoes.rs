@@ -139,6 +139,39 @@ fn a_character_set_hides_no_key() {
     assert_eq!(ask(&gateway, "other.example.com", &[]).body, wide);
 }
 
+/// G14: nor does one at a model's host, whatever the status: what the guard reads is called UTF-8 behind it.
+#[test]
+fn a_character_set_hides_no_key_in_a_models_answer() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let upstream = Upstream::build()
+        .identity(upstreams.leaf(&["api.example.com"]))
+        .script(|seen| {
+            let (status, charset) = seen.header("x-wants")?.split_once(' ')?;
+            let content_type = format!("application/json; charset={charset}");
+            Some(Reply::of(status.parse().ok()?, b"{}".to_vec()).header("content-type", &content_type))
+        })
+        .start();
+    let spoken = policy("").replace("action: Inspect", "action: Inspect, provider: OpenAIChat");
+    let gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .policy(&spoken)
+        .credential("api", CANARY)
+        .start();
+    let ask = |wants: &str| {
+        let url = "https://api.example.com/v1/chat/completions";
+        gateway.agent().request(
+            "POST",
+            url,
+            &[KEY[0], ("x-wants", wants)],
+            b"{\"model\":\"m\",\"messages\":[]}",
+        )
+    };
+    for status in ["200", "300", "401", "503"] {
+        assert_eq!(ask(&format!("{status} cp037")).status, 502, "{status}");
+        assert_eq!(ask(&format!("{status} utf-8")).status.to_string(), status);
+    }
+}
+
 /// G14: a body that is gzip though no head says so is looked into: with a key in it nothing of the key passes, and an
 /// archive passes byte for byte. In base64 inside of a text, it is masked from the key on.
 #[test]

@@ -146,7 +146,10 @@ impl Look {
     fn failed(&self, gateway: &Gateway, problems: &[Problem], is_unread: bool) {
         gateway.metrics.policy_reloaded(Reload::Failure);
         let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        let error = Some(ReloadError { text, is_unread });
+        let before = self.condition.facts().reload_error.clone();
+        // Files that were wrong are not forgiven for being out of reach now.
+        let was_wrong = before.is_some_and(|error| !error.is_unread);
+        let error = Some(ReloadError { text, is_unread: is_unread && !was_wrong });
         // What is tried each second is said once.
         if is_unread && self.condition.facts().reload_error == error {
             return;

@@ -168,7 +168,8 @@ impl Needles {
     fn joins(&self, text: &[u8], at: usize) -> bool {
         let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
         if text[at] == b'\n' {
-            let before = text[..at].iter().rev().find(|byte| !is_break(byte));
+            // More line breaks than a form may have in a row join nothing, however many there are: a break is two bytes.
+            let before = text[..at].iter().rev().take(2 * GAPS + 1).find(|byte| !is_break(byte));
             let behind = text[at..].iter().take(GAPS + 1).find(|byte| !is_break(byte));
             return [before, behind]
                 .iter()

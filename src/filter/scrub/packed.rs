@@ -12,8 +12,8 @@ use crate::wire::coding::{Decoder, Limits, Wrote};
 /// The most bytes that wait until what they decode to is known to hold no key.
 pub(super) const WAITING: usize = 1 << 20;
 /// What decodes to more than this, and to more than so many times its own size, is a bomb.
-const LARGE: usize = 64 << 20;
-const SWELLS: usize = 200;
+const LARGE: usize = 1 << 20;
+const SWELLS: usize = 100;
 
 /// The search for keys in what one gzip stream decodes to.
 pub(super) struct Scan {

@@ -293,6 +293,16 @@ fn what_holds_no_key_passes_as_the_same_bytes_without_a_copy() {
     assert!(!scrubber.scrubbed());
 }
 
+/// A look back over all of it at each line break would take minutes.
+#[test]
+fn a_text_of_line_breaks_alone_is_read_once() {
+    for line in ["\n", "\r\n", "\r\r\n", "a\n", "=\n", "%", "&", "\\"] {
+        let text = line.repeat((1 << 20) / line.len());
+        let masked = scrub_chunks(&needles(&[KEY]), &[text.as_bytes()]).concat();
+        assert_eq!(masked.len(), text.len(), "{line:?}");
+    }
+}
+
 #[test]
 fn only_a_tail_that_could_begin_a_key_waits() {
     let needles = needles(&["sk-live-0001"]);
