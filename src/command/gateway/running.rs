@@ -65,7 +65,8 @@ impl Running {
         outlets: Outlets,
     ) -> Result<Self, Vec<Problem>> {
         hide_memory();
-        let shares = share(checked.settings.limits.connections).map_err(|problem| vec![problem])?;
+        let wanted = checked.settings.limits.connections;
+        let shares = descriptors::share(descriptors::raise(), wanted).map_err(|problem| vec![problem])?;
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
         let sinks = outlets.start(workload, &metrics);
@@ -84,6 +85,7 @@ impl Running {
             ..facts
         };
         let bound = bind(&settings).await?;
+        say_cut(shares, wanted);
         let names = bound.dns.as_ref().map(|dns| Arc::clone(&dns.names));
         let gateway = Gateway::new(snapshot, ledger, metrics, drain, names);
         let condition = Arc::new(Condition {
@@ -228,19 +230,17 @@ pub(super) fn problems(found: &[Problem]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
-/// Takes all file descriptors that the system gives, and says where they are too few for the settings.
-fn share(wanted: usize) -> Result<Shares, Problem> {
-    let all = descriptors::raise();
-    let shares = descriptors::share(all, wanted)?;
-    if shares.connections < wanted {
+/// Says where file descriptors are too few for the settings. A start that fails has one sentence to say, and not this.
+fn say_cut(shares: Shares, wanted: usize) {
+    let Shares { connections, upstreams } = shares;
+    if connections < wanted {
         // A default that is cut is no mistake of anybody's: `postern run` shows warnings alone.
         tracing::info!(
-            descriptors = all,
-            connections = shares.connections,
+            connections,
+            upstreams,
             "limits.connections is cut: there are too few file descriptors for {wanted}; raise the hard limit"
         );
     }
-    Ok(shares)
 }
 
 /// The snapshot of what was read.
