@@ -11,12 +11,18 @@ pub struct Shape {
     pub optional_paths: Vec<Place>,
     /// The same, where their values look like paths of this machine.
     pub bare_paths: Vec<Place>,
+    /// The same of absolute paths: what stands beside them says that files are elsewhere.
+    pub remote_paths: Vec<Place>,
     /// What every call of it fetches.
     pub urls: Vec<Place>,
     /// The same, of calls that name one.
     pub optional_urls: Vec<Place>,
     /// Whether it writes the files that it names.
     pub writes: bool,
+    /// Whether it moves or copies them from one place to another.
+    pub moves: bool,
+    /// Where anything may stand: what the input of a call has below it counts, too.
+    pub open: Vec<Place>,
     /// Whether any parameter names a file of this machine, by whatever word.
     pub names_files: bool,
     /// Whether its parameters are not said, so that the input of a call decides.
@@ -32,12 +38,6 @@ impl Shape {
         Self { is_open: true, ..Self::default() }
     }
 
-    /// Whether calls of it may change files.
-    pub fn may_write(&self) -> bool {
-        let paths = [&self.paths, &self.optional_paths, &self.bare_paths];
-        self.is_open || (self.writes && paths.iter().any(|paths| !paths.is_empty()))
-    }
-
     /// One tool of two definitions: it may be either.
     #[must_use]
     pub fn or(mut self, other: &Self) -> Self {
@@ -45,9 +45,12 @@ impl Shape {
         self.paths.extend_from_slice(&other.paths);
         self.optional_paths.extend_from_slice(&other.optional_paths);
         self.bare_paths.extend_from_slice(&other.bare_paths);
+        self.remote_paths.extend_from_slice(&other.remote_paths);
+        self.open.extend_from_slice(&other.open);
         self.urls.extend_from_slice(&other.urls);
         self.optional_urls.extend_from_slice(&other.optional_urls);
         self.writes |= other.writes;
+        self.moves |= other.moves;
         self.names_files |= other.names_files;
         self.is_open |= other.is_open;
         self

@@ -129,7 +129,7 @@ fn a_tool_that_nobody_knows_is_what_its_definition_says() {
         (tool("show", &["file_path"]), json!({"file_path": "/w/a"})),
         (
             tool("put_file", &["owner", "repo", "path", "content"]),
-            json!({"path": "/.git/hooks/a", "content": ""}),
+            json!({"path": ".git/hooks/a", "content": ""}),
         ),
         (tool("link_issue", &["url"]), json!({"url": "https://a.example"})),
         (tool("get_weather", &["city"]), json!({"command": "ls"})),
@@ -236,4 +236,138 @@ fn no_unknown_tool_writes_a_file_that_runs_by_itself() {
     model.gateway.reload_policy(&policy("tools: [{name: r, tools: [store], action: Allow}]"), "success");
     let input = json!({"file_path": path, "content": "x"});
     assert_passes(&model, &[tool("store", &["file_path", "content"])], ("store", &input));
+}
+
+const CONTROL: &str = "postern/builtin/agent-control-files";
+
+/// F23: the rule holds where the only writer is a server's tool that is known by the ending of its name.
+#[test]
+fn a_servers_writer_alone_is_held_by_the_rule() {
+    let model = Model::under("");
+    let hooks = "/w/.git/hooks/pre-commit";
+    let patch = format!("*** Begin Patch\n*** Add File: {hooks}\n+x\n*** End Patch");
+    let heredoc = format!("apply_patch <<'EOF'\n{patch}\nEOF\n");
+    for (name, input) in [
+        ("mcp__filesystem__move_file", json!({"source": "/w/a", "destination": hooks})),
+        ("fs_rename_file", json!({"old_path": "/w/a", "new_path": hooks})),
+        ("mcp__x__apply_patch", json!({"patch": patch})),
+        ("mcp__x__exec_command", json!({"cmd": heredoc})),
+        ("mcp__fs__write_file", json!({"destination": hooks, "content": "x"})),
+        ("create_text_file", json!({"relative_path": ".git/hooks/pre-commit", "content": "x"})),
+        ("mcp__ide__create_new_file", json!({"pathInProject": ".git/hooks/pre-commit", "text": "x"})),
+    ] {
+        let parameters: Vec<&str> = input.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_denied(&model, &[tool(name, &parameters)], (name, &input), CONTROL);
+    }
+    let moved = ("mcp__filesystem__move_file", &json!({"source": "/w/a", "destination": "/w/b"}));
+    assert_passes(&model, &[tool(moved.0, &["source", "destination"])], moved);
+}
+
+/// F23: files that a server knows by their ids are elsewhere, however their tools are called.
+#[test]
+fn a_remote_file_by_its_id_is_no_write_that_cannot_be_read() {
+    let model = Model::under("tools: [{name: no-write, kind: Write, action: Deny}]");
+    for (name, input) in [
+        ("mcp__gdrive__delete_file", json!({"fileId": "1"})),
+        ("mcp__gdrive__copy_file", json!({"fileId": "1", "newTitle": "x"})),
+        ("mcp__gdrive__rename_file", json!({"file_id": "1", "new_name": "x"})),
+        ("mcp__gdrive__create_file", json!({"title": "x", "sourceUrl": "https://a.example"})),
+        ("mcp__crm__create_directory", json!({"name": "x", "profileId": "1"})),
+    ] {
+        let parameters: Vec<&str> = input.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_passes(&model, &[tool(name, &parameters)], (name, &input));
+    }
+    let local = ("mcp__fs__delete_file", &json!({"logfile": "/w/a"}));
+    assert_denied(&model, &[tool(local.0, &["logfile"])], local, "agents/test/no-write");
+}
+
+/// F23: where a tool that nobody knows moves or copies to counts as what it moves.
+#[test]
+fn an_unknown_tool_moves_nothing_to_where_it_runs_by_itself() {
+    let model = Model::under("");
+    let cases = [
+        ("mcp__fs__rename", json!({"file": "/w/claude", "newname": "/w/.claude"})),
+        ("mcp__fs__move", json!({"file_path": "/w/settings.json", "to": "/w/.claude/"})),
+        ("mcp__fs__mv", json!({"source": "/w/settings.json", "target": "/w/.claude/"})),
+        ("relocate_copy", json!({"path": "/w/claude", "new_name": ".claude"})),
+    ];
+    for (name, input) in &cases {
+        let parameters: Vec<&str> = input.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_denied(&model, &[tool(name, &parameters)], (name, input), CONTROL);
+        // Its input says the same, where another tool writes.
+        let other = tool("Write", &["file_path", "content"]);
+        assert_denied(&model, &[other], (name, input), CONTROL);
+    }
+    for (name, input) in [
+        ("mcp__fs__move", json!({"file_path": "/w/a", "to": "/w/b/"})),
+        ("move_card", json!({"source": "Todo", "target": "Done"})),
+    ] {
+        let parameters: Vec<&str> = input.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_passes(&model, &[tool(name, &parameters)], (name, &input));
+    }
+
+    let within = "{name: w, kind: Write, action: Deny, when: {param: paths, operator: NotWithin, values: [/workspace]}}";
+    model.gateway.reload_policy(&policy(&format!("tools: [{within}]")), "success");
+    let copied = ("mcp__fs__copy", &json!({"file": "/workspace/a", "to": "/etc/x"}));
+    assert_denied(&model, &[tool(copied.0, &["file", "to"])], copied, "agents/test/w");
+    let inside = ("mcp__fs__copy", &json!({"file": "/workspace/a", "to": "/workspace/b"}));
+    assert_passes(&model, &[tool(inside.0, &["file", "to"])], inside);
+}
+
+/// F23: an absolute path is one of this machine whatever stands beside it; one in a remote repository is not.
+#[test]
+fn a_word_for_a_remote_place_hides_no_absolute_path() {
+    let model = Model::under("");
+    for (name, key) in [
+        ("mcp__x__save_doc", "file_path"),
+        ("mcp__x__save_doc", "path"),
+        ("mcp__fs__write_file", "path"),
+        ("mcp__fs__write_file", "file_path"),
+    ] {
+        let tools = [tool(name, &["project", key, "content"])];
+        let input = |path: &str| json!({"project": "x", key: path, "content": "x"});
+        assert_denied(&model, &tools, (name, &input("/w/.git/config")), CONTROL);
+        assert_denied(&model, &tools, (name, &input("../w/.git/config")), CONTROL);
+        for path in ["/w/notes.md", ".github/hooks/a", "notes.md"] {
+            assert_passes(&model, &tools, (name, &input(path)));
+        }
+    }
+}
+
+/// F24: what a definition leaves open inside itself is what the input has there.
+#[test]
+fn an_object_of_which_a_definition_says_nothing_is_what_its_input_says() {
+    let model = Model::under(NO_SHELL);
+    let offering = |name: &str, properties: Value| json!({"name": name, "input_schema": {"type": "object", "properties": properties, "additionalProperties": false}});
+    let open = json!({"type": "object", "additionalProperties": true});
+    let caller = offering("invoke", json!({"name": {"type": "string"}, "arguments": open}));
+    let run = offering("mcp__x__run", json!({"spec": {"type": "object"}}));
+    let many = offering("submit", json!({"jobs": {"type": "array", "items": {"type": "object"}}}));
+    for (definition, denied, passing) in [
+        (
+            caller,
+            json!({"name": "run_command", "arguments": {"command": "ls"}}),
+            json!({"name": "get_weather", "arguments": {"city": "Bern"}}),
+        ),
+        (run, json!({"spec": {"command": "ls"}}), json!({"spec": {"suite": "unit"}, "command": "x"})),
+        (many, json!({"jobs": [{"x": 1}, {"argv": ["ls"]}]}), json!({"jobs": [{"x": 1}]})),
+    ] {
+        let name = definition["name"].as_str().unwrap().to_owned();
+        assert_denied(&model, std::slice::from_ref(&definition), (&name, &denied), "agents/test/no-shell");
+        assert_passes(&model, &[definition], (&name, &passing));
+    }
+    let python = ("mcp__x__python", &json!({"code": "1"}));
+    assert_denied(&model, &[tool(python.0, &["code"])], python, "agents/test/no-shell");
+}
+
+/// F24: a browser's tab is opened at a URL, or at none.
+#[test]
+fn a_tab_that_opens_at_a_url_fetches_it() {
+    let model = Model::under("tools: [{name: no-fetch, kind: Fetch, action: Deny}]");
+    let tabs = json!({"name": "mcp__playwright__browser_tabs", "input_schema": {"type": "object", "required": ["action"],
+        "properties": {"action": {"type": "string", "enum": ["list", "new"]}, "url": {"type": "string"}}}});
+    let name = "mcp__playwright__browser_tabs";
+    let new = json!({"action": "new", "url": "https://a.example"});
+    assert_denied(&model, std::slice::from_ref(&tabs), (name, &new), "agents/test/no-fetch");
+    assert_passes(&model, &[tabs], (name, &json!({"action": "list"})));
 }

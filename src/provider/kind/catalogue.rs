@@ -80,6 +80,8 @@ const FILE: &[&str] = &[
     "fileName",
     "relative_path",
     "full_path",
+    // JetBrains
+    "pathInProject",
 ];
 
 /// The parameters by which agents name the directory that a file's name begins in.
@@ -392,6 +394,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "remove_file",
             "remove-files",
             "append_file",
+            // Serena: `create_text_file {relative_path, content}`.
+            "create_text_file",
+            // JetBrains: `create_new_file {pathInProject, text}`.
+            "create_new_file",
             // Desktop Commander 0.2: `edit_block {file_path, old_string, new_string}`.
             "edit_block",
         ],

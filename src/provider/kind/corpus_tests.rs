@@ -33,7 +33,7 @@ fn schema<'a>(parameters: impl Iterator<Item = &'a str>) -> Value {
             "enum" => json!({"type": "string", "enum": ["a", "b"]}),
             // What is in it has lines of its own.
             "object" => json!({"type": "object", "properties": {}}),
-            "objects" => json!({"type": "array", "items": {"type": "object"}}),
+            "objects" => json!({"type": "array", "items": {"type": "object", "properties": {}}}),
             _ => json!({"type": "number"}),
         };
         let mut at = &mut root;

@@ -17,11 +17,54 @@ const COMMANDS: &[&str] = &["command", "cmd", "commands", "shell", "bash", "powe
 /// What is run where the tool's name says that it runs something.
 const CODE: &[&str] = &["code", "script", "program"];
 
-const PATHS: &[&str] =
-    &["filepath", "filepaths", "filename", "file", "absolutepath", "localpath", "notebookpath", "targetfile"];
+const PATHS: &[&str] = &[
+    "filepath",
+    "filepaths",
+    "filename",
+    "file",
+    "absolutepath",
+    "localpath",
+    "notebookpath",
+    "targetfile",
+    // Serena, JetBrains
+    "relativepath",
+    "pathinproject",
+];
 
 /// Words that are paths of this machine only where their values begin like one.
 const BARE_PATHS: &[&str] = &["path", "paths", "directory"];
+
+/// Words for where a tool moves, renames or copies from and to: paths where such a tool names a file, too; else where
+/// one of their values begins like a path of this machine.
+const MOVED: &[&str] = &[
+    "source",
+    "destination",
+    "src",
+    "dst",
+    "dest",
+    "from",
+    "to",
+    "sourcepath",
+    "destinationpath",
+    "destpath",
+    "oldpath",
+    "newpath",
+    "oldname",
+    "newname",
+    "oldfile",
+    "newfile",
+    "oldfilename",
+    "newfilename",
+    "oldfilepath",
+    "newfilepath",
+    "sourcefile",
+    "destinationfile",
+    "target",
+    "targetpath",
+    "frompath",
+    "topath",
+    "into",
+];
 
 const CONTENT: &[&str] =
     &["content", "contents", "text", "filetext", "newstring", "newstr", "patch", "diff", "data"];
@@ -61,25 +104,51 @@ const SAVING: &[&str] = &[
     "take_heapsnapshot",
 ];
 
+/// Tools that open pages, though their names do not say so: Playwright's server 0.0.83 (`browser_tabs {action, url}`), and
+/// before it was that (`browser_tab_new {url}`).
+const OPENING: &[&str] = &["browser_tabs", "browser_tab_new"];
+
 /// Words in the name of a parameter that names a file of this machine.
 const OF_FILES: &[&str] = &[
-    "path",
-    "file",
-    "dir",
     "source",
+    "sources",
     "destination",
+    "destinations",
     "src",
     "dst",
+    "dest",
     "patch",
     "diff",
     "notebook",
     "input",
+    "inputs",
     "from",
 ];
 
+/// How such words end, which are written as one with others: `outdir`, `logfile`.
+const OF_FILES_ENDING: &[&str] = &[
+    "path",
+    "paths",
+    "pathname",
+    "file",
+    "files",
+    "filename",
+    "filenames",
+    "dir",
+    "dirs",
+    "directory",
+    "directories",
+];
+
+/// Words that end so, and name no file.
+const NOT_OF_FILES: &[&str] = &["profile", "profiles"];
+
+/// The last words of parameters that name something by other means than its path: `fileId`, `sourceUrl`.
+const NOT_BY_PATH: &[&str] = &["id", "ids", "url", "urls", "uri", "uris", "type", "types"];
+
 /// Verbs in names of tools. A verb may have an object behind it (`runcode`).
 const RUNNING: &[&str] =
-    &["run", "exec", "execute", "eval", "evaluate", "interpret", "launch", "spawn", "repl"];
+    &["run", "exec", "execute", "eval", "evaluate", "interpret", "launch", "spawn", "repl", "python"];
 const WRITING: &[&str] = &[
     "write",
     "create",
@@ -114,6 +183,8 @@ const WRITING: &[&str] = &[
     "mv",
     "cp",
 ];
+/// Those of the writing verbs whose tools have two places.
+const MOVING: &[&str] = &["rename", "move", "copy", "mv", "cp"];
 const FETCHING: &[&str] = &["fetch", "get", "download", "open", "browse", "navigate"];
 
 /// What may stand behind a verb in one word with it.
@@ -129,6 +200,8 @@ const MOST_PLACES: usize = 64;
 pub(super) struct Parameter {
     /// In the form in which parameters are compared.
     pub(super) key: String,
+    /// Whether its name says that it names a file of this machine.
+    pub(super) of_files: bool,
     pub(super) place: Vec<String>,
     pub(super) takes: Takes,
     /// What stands beside it says that its files are elsewhere.
@@ -146,6 +219,8 @@ pub(super) enum Takes {
     Structure,
     /// A text, or several.
     Text,
+    /// Anything: a definition does not say what is in it, so that the input of a call does.
+    Anything,
 }
 
 /// What a tool's definition says of it; `definition` is all that a request says of the tool.
@@ -162,15 +237,27 @@ pub(super) fn of_input(name: &str, input: &Value) -> Shape {
     shape(name, &parameters, false)
 }
 
+/// What an input says below the places of which a definition says nothing.
+pub(super) fn of_input_below(name: &str, places: &[Place], input: &Value) -> Shape {
+    let mut parameters = Vec::new();
+    walk(input, &[], (false, 0), &mut parameters);
+    let is_below = |place: &Place| {
+        places.iter().any(|open| place.len() > open.len() && place.starts_with(open.as_slice()))
+    };
+    parameters.retain(|parameter| is_below(&parameter.place));
+    shape(name, &parameters, false)
+}
+
 /// How deep parameters may stand in others.
 pub(super) const MOST_DEPTH: usize = 2;
 
 fn walk(value: &Value, place: &[String], (remote, depth): (bool, usize), parameters: &mut Vec<Parameter>) {
     let Value::Object(entries) = value else { return };
-    let keyed: Vec<(String, &Value)> = entries.iter().map(|(key, value)| (form(key), value)).collect();
+    let keyed: Vec<(String, bool, &Value)> =
+        entries.iter().map(|(key, value)| (form(key), is_of_files(key), value)).collect();
     let remote =
-        remote || keyed.iter().any(|(key, value)| is_remote(key, false) && takes(value) == Takes::Text);
-    for (key, value) in keyed {
+        remote || keyed.iter().any(|(key, _, value)| is_remote(key, false) && takes(value) == Takes::Text);
+    for (key, of_files, value) in keyed {
         let place = [place, std::slice::from_ref(&key)].concat();
         if depth < MOST_DEPTH {
             walk(value, &place, (remote, depth + 1), parameters);
@@ -178,7 +265,7 @@ fn walk(value: &Value, place: &[String], (remote, depth): (bool, usize), paramet
             let elements = value.as_array().into_iter().flatten();
             elements.for_each(|element| walk(element, &inside, (remote, depth + 1), parameters));
         }
-        parameters.push(Parameter { takes: takes(value), key, place, remote, required: true });
+        parameters.push(Parameter { takes: takes(value), key, of_files, place, remote, required: true });
     }
 }
 
@@ -198,7 +285,18 @@ pub(super) fn is_remote(key: &str, defined: bool) -> bool {
 
 /// Whether the word of a parameter infers anything, so that it must be known where the parameter stands.
 pub(super) fn matters(key: &str) -> bool {
-    [COMMANDS, CODE, PATHS, BARE_PATHS, CONTENT, URLS].iter().any(|words| words.contains(&key))
+    [COMMANDS, CODE, PATHS, BARE_PATHS, MOVED, CONTENT, URLS].iter().any(|words| words.contains(&key))
+}
+
+/// Whether the name of a parameter says that it names a file of this machine.
+pub(super) fn is_of_files(key: &str) -> bool {
+    let words = split(key);
+    let is_one = |word: &String| {
+        let word = word.as_str();
+        OF_FILES.contains(&word)
+            || (OF_FILES_ENDING.iter().any(|end| word.ends_with(end)) && !NOT_OF_FILES.contains(&word))
+    };
+    words.last().is_some_and(|last| !NOT_BY_PATH.contains(&last.as_str())) && words.iter().any(is_one)
 }
 
 /// The form in which parameters are compared.
@@ -220,26 +318,40 @@ fn plainly(key: &str) -> impl Iterator<Item = char> {
     kept.map(|byte| char::from(byte.to_ascii_lowercase()))
 }
 
-/// `defined`: the parameters are those of a definition. There `owner` and its like say of every path that it is elsewhere;
-/// in a call, which a model writes, of bare ones alone.
+/// `defined`: the parameters are those of a definition. There `owner` and its like say of every path that it is elsewhere
+/// unless its value is one of this machine; in a call, which a model writes, of bare ones alone.
 fn shape(name: &str, parameters: &[Parameter], defined: bool) -> Shape {
     let verbs = words(name);
     let does = |all: &[&str]| verbs.iter().any(|word| is_verb(word, all));
-    let (runs, fetches) = (does(RUNNING), does(FETCHING));
-    let saves = SAVING.contains(&plain(name.rsplit("__").next().unwrap_or(name)).as_str());
-    let mut shape = Shape { writes: saves || does(WRITING), ..Shape::default() };
-    for Parameter { key, place, takes, remote, required } in parameters {
+    let last = plain(name.rsplit("__").next().unwrap_or(name));
+    let (runs, moves) = (does(RUNNING), does(MOVING));
+    let fetches = does(FETCHING) || OPENING.contains(&last.as_str());
+    let saves = SAVING.contains(&last.as_str());
+    let mut shape = Shape { writes: saves || does(WRITING), moves, ..Shape::default() };
+    let is_file =
+        |parameter: &Parameter| PATHS.contains(&parameter.key.as_str()) && parameter.takes == Takes::Text;
+    let moves_files = moves && parameters.iter().any(is_file);
+    for Parameter { key, of_files, place, takes, remote, required } in parameters {
         let key = key.as_str();
+        if *takes == Takes::Anything {
+            add(&mut shape.open, place);
+            continue;
+        }
         shape.writes |= CONTENT.contains(&key) && *takes != Takes::Nothing;
-        shape.names_files |= !remote && OF_FILES.iter().any(|word| key.contains(word));
+        shape.names_files |= !remote && *of_files;
         if *takes != Takes::Text {
             continue;
         }
+        let is_moved = MOVED.contains(&key);
+        let is_path = PATHS.contains(&key) || (moves_files && is_moved);
+        let is_bare = BARE_PATHS.contains(&key) || (moves && is_moved);
         if COMMANDS.contains(&key) || (runs && CODE.contains(&key)) {
             add(&mut shape.commands, place);
-        } else if PATHS.contains(&key) && !(*remote && defined) {
+        } else if *remote && (if is_path { defined } else { is_bare }) {
+            add(&mut shape.remote_paths, place);
+        } else if is_path {
             add(if *required { &mut shape.paths } else { &mut shape.optional_paths }, place);
-        } else if BARE_PATHS.contains(&key) && !*remote {
+        } else if is_bare {
             add(&mut shape.bare_paths, place);
         } else if fetches && URLS.contains(&key) {
             add(if *required { &mut shape.urls } else { &mut shape.optional_urls }, place);
@@ -256,9 +368,14 @@ fn add(places: &mut Vec<Vec<String>>, place: &[String]) {
 
 /// The words of a tool's name, folded, without those of its server: `mcp__x__runCode` has `run` and `code`.
 fn words(name: &str) -> Vec<String> {
+    split(name.rsplit("__").next().unwrap_or(name))
+}
+
+/// The words of a text, folded: they end at signs, and where a capital letter stands behind a small one.
+fn split(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
-    for c in name.rsplit("__").next().unwrap_or(name).chars() {
+    for c in text.chars() {
         if !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase()) {
             words.push(String::new());
         }
@@ -276,11 +393,13 @@ fn is_verb(word: &str, verbs: &[&str]) -> bool {
 
 /// The kinds that the definition of a tool makes it, and whether it is each of them for certain.
 pub(super) fn kinds(shape: &Shape) -> (&'static [Kind], bool) {
-    if shape.is_open {
+    if shape.is_open || !shape.open.is_empty() {
         return (SETS[15], false);
     }
     let (paths, urls) = (!shape.paths.is_empty(), !shape.urls.is_empty());
-    let maybe_paths = !(shape.optional_paths.is_empty() && shape.bare_paths.is_empty());
+    let maybe_paths = [&shape.optional_paths, &shape.bare_paths, &shape.remote_paths]
+        .iter()
+        .any(|places| !places.is_empty());
     let maybe_urls = !shape.optional_urls.is_empty();
     let certain = (paths || !maybe_paths) && (urls || !maybe_urls);
     let touches = (paths || maybe_paths).then_some(shape.writes);
@@ -298,10 +417,15 @@ pub(super) fn read<'a>(shape: &Shape, input: &'a Value) -> Vec<Facts<'a>> {
         gather(places, input).into_iter().flat_map(texts).collect()
     };
     let mut paths = [at(&shape.paths), at(&shape.optional_paths)].concat();
-    paths.extend(at(&shape.bare_paths).into_iter().filter(|path| is_local(path)));
+    let bare = at(&shape.bare_paths);
+    // What is moved to a path of this machine comes from one.
+    let all = shape.moves && bare.iter().any(|path| is_local(path));
+    paths.extend(bare.into_iter().filter(|path| all || is_local(path)));
+    paths.extend(at(&shape.remote_paths).into_iter().filter(|path| is_surely_local(path)));
     if !shape.paths.is_empty() || !paths.is_empty() {
         let kind = if shape.writes { Kind::Write } else { Kind::Read };
-        facts.push(Facts { paths, ..Facts::new(kind) });
+        let moves = shape.moves && paths.len() > 1;
+        facts.push(Facts { paths, moves, ..Facts::new(kind) });
     }
     let urls = [at(&shape.urls), at(&shape.optional_urls)].concat();
     if !shape.urls.is_empty() || !urls.is_empty() {
@@ -357,6 +481,13 @@ fn is_local(path: &str) -> bool {
         chars.next().is_some_and(|letter| letter.is_ascii_alphabetic()) && chars.next() == Some(':')
     };
     path.starts_with(['/', '~', '.', '\\']) || drive(path)
+}
+
+/// The same where what stands beside it says that files are elsewhere: remote repositories have `.github/x`, and `/` for all.
+fn is_surely_local(path: &str) -> bool {
+    let rest = path.trim_start_matches('.');
+    let is_hidden = rest.len() < path.len() && !rest.starts_with(['/', '\\']);
+    is_local(path) && !is_hidden && path != "/"
 }
 
 /// What stands at parameters, however their keys are written.

@@ -70,7 +70,8 @@ fn a_definition_says_what_a_tool_does() {
         assert_eq!(of("mine", &two("file_path", other)), kinds, "{other}");
     }
     for other in ["owner", "repo", "project", "bucket"] {
-        assert_eq!(of("mine", &json!({"path": text, "content": text, other: text})), "", "{other}");
+        let beside = |path: &str| of("mine", &json!({path: text, "content": text, other: text}));
+        assert_eq!([beside("path"), beside("file_path")], ["Write?", "Write?"], "absolute ones, {other}");
     }
     assert_eq!(of("download_it", &json!({"url": text, "file_path": text})), "Write Fetch");
     assert_eq!(of("mine", &json!({"command": text, "file_path": text})), "Shell Read");
@@ -90,7 +91,6 @@ fn an_enumeration_and_what_is_no_text_infer_nothing() {
         assert_eq!(of("mine", &json!({"command": parameter})), "", "{parameter}");
     }
     for parameter in [
-        json!({}),
         json!({"type": "STRING"}),
         json!({"type": ["string", "null"]}),
         json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
@@ -104,7 +104,8 @@ fn an_enumeration_and_what_is_no_text_infer_nothing() {
     };
     assert_eq!(referred(json!({"enum": ["a"]})), "");
     assert_eq!(referred(json!({"type": "string"})), "Shell");
-    assert_eq!(referred(json!({"$ref": "#/$defs/C"})), "Shell", "it refers to itself");
+    let endless = referred(json!({"$ref": "#/$defs/C"}));
+    assert_eq!(endless, "Shell Read Write Fetch?", "it refers to itself");
 }
 
 #[test]
@@ -127,11 +128,14 @@ fn parameters_inside_others_count() {
     let inside = json!({"properties": {"command": {"type": "string"}}});
     assert_eq!(of("mine", &json!({"task": inside})), "Shell");
     assert_eq!(of("mine", &json!({"tasks": {"type": "array", "items": inside}})), "Shell");
-    assert_eq!(schema("mine", &json!({"anyOf": [{"properties": {"x": {}}}, inside]})), "Shell");
-    let files = json!({"files": {"type": "array", "items": {"properties": {"path": {"type": "string"}, "content": {}}}}});
+    assert_eq!(
+        schema("mine", &json!({"anyOf": [{"properties": {"x": {"type": "string"}}}, inside]})),
+        "Shell"
+    );
+    let files = json!({"files": {"type": "array", "items": {"properties": {"path": {"type": "string"}, "content": {"type": "string"}}}}});
     assert_eq!(of("mine", &files), "Write?");
     let pushed = json!({"repo": {"type": "string"}, "files": files["files"]});
-    assert_eq!(of("push", &pushed), "");
+    assert_eq!(of("push", &pushed), "Write?");
 }
 
 #[test]
@@ -165,7 +169,22 @@ fn an_input_says_what_a_call_does() {
         ("mine", json!({"path": "~/x"}), vec!["Read: ~/x"]),
         ("mine", json!({"path": "C:\\x"}), vec!["Read: C:\\x"]),
         ("mine", json!({"paths": ["a", "/b"]}), vec!["Read: /b"]),
-        ("mine", json!({"path": "/a", "repo": "x"}), vec![]),
+        ("mine", json!({"path": "/a", "repo": "x"}), vec!["Read: /a"]),
+        ("mine", json!({"path": "../a", "repo": "x"}), vec!["Read: ../a"]),
+        ("mine", json!({"path": "/", "repo": "x"}), vec![]),
+        ("mine", json!({"path": ".github/a", "repo": "x"}), vec![]),
+        ("mine", json!({"path": "a", "repo": "x"}), vec![]),
+        ("move", json!({"file_path": "a", "to": "b"}), vec!["Write: a | b"]),
+        ("copyFile", json!({"source": "a", "target": "/b"}), vec!["Write: a | /b"]),
+        ("rename", json!({"old_name": "a", "new_name": "b"}), vec![]),
+        ("mine", json!({"file_path": "a", "to": "b"}), vec!["Read: a"]),
+        (
+            "browser_tabs",
+            json!({"action": "new", "url": "https://a.example"}),
+            vec!["Fetch: https://a.example"],
+        ),
+        ("browser_tabs", json!({"action": "list"}), vec![]),
+        ("python", json!({"code": "x"}), vec!["Shell: x"]),
         ("mine", json!({"file_path": "/a", "repo": "x"}), vec!["Read: /a"]),
         ("get", json!({"url": "https://a.example"}), vec!["Fetch: https://a.example"]),
         ("mine", json!({"url": "https://a.example"}), vec![]),
@@ -200,4 +219,57 @@ fn a_definition_that_would_not_end_leaves_it_to_the_input() {
     let endless = json!({"anyOf": alternatives, "properties": {"x": {"$ref": "#/$defs/A"}}});
     let bomb = json!({"properties": {"command": {"$ref": "#/$defs/A"}}, "$defs": {"A": endless}});
     assert_eq!(schema("mine", &bomb), "Shell Read Write Fetch?");
+}
+
+#[test]
+fn a_parameter_that_says_nothing_of_what_is_in_it_leaves_that_to_the_input() {
+    let every = "Shell Read Write Fetch?";
+    let text = json!({"type": "string"});
+    for open in [
+        json!({}),
+        json!({"type": "object"}),
+        json!({"type": "object", "additionalProperties": true}),
+        json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        json!({"type": ["object", "null"]}),
+        json!({"anyOf": [{"type": "object"}, {"type": "null"}]}),
+        json!({"type": "array"}),
+        json!({"type": "array", "items": {"type": "object"}}),
+    ] {
+        assert_eq!(of("mine", &json!({"name": text, "arguments": open})), every, "{open}");
+        let inside = json!({"properties": {"arguments": open}});
+        assert_eq!(of("mine", &json!({"call": inside})), every, "{open}");
+    }
+    for closed in [
+        json!({"type": "object", "properties": {}}),
+        json!({"type": "object", "additionalProperties": false}),
+        json!({"properties": {"x": text}}),
+        json!({"type": "array", "items": text}),
+        json!({"items": text}),
+        json!({"enum": ["a"]}),
+        text.clone(),
+    ] {
+        assert_eq!(of("mine", &json!({"name": text, "arguments": closed})), "", "{closed}");
+    }
+}
+
+#[test]
+fn a_parameter_names_a_file_by_its_words() {
+    for key in [
+        "path",
+        "filePath",
+        "file_name",
+        "outputFile",
+        "SOURCE",
+        "working-directory",
+        "outdir",
+        "sources",
+        "notebook",
+    ] {
+        assert!(infer::is_of_files(key), "{key}");
+    }
+    for key in
+        ["fileId", "file_ids", "profileId", "profile", "sourceUrl", "source_type", "resource", "title", ""]
+    {
+        assert!(!infer::is_of_files(key), "{key}");
+    }
 }

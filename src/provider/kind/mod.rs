@@ -83,7 +83,11 @@ pub fn read<'a>(name: &'a str, namespace: Option<&'a str>, input: Input<'a>, off
             Seen { tool: Tool { kinds: entry.kinds, by, ..unknown }, facts: read_known(entry, input) }
         }
         (Known::Looks(shape), Input::Json(json)) => {
-            let shape = if shape.is_open { infer::of_input(name, json).or(&closed(shape)) } else { shape };
+            let shape = match (shape.is_open, shape.open.is_empty()) {
+                (true, _) => infer::of_input(name, json).or(&closed(shape)),
+                (false, false) => infer::of_input_below(name, &shape.open, json).or(&shape),
+                (false, true) => shape,
+            };
             let facts = infer::read(&shape, json);
             let kinds = infer::kinds_of(&facts);
             let facts = Some(facts).filter(|facts| !facts.is_empty());

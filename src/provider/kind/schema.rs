@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use super::infer::{MOST_DEPTH, Parameter, Takes, form, is_remote, matters};
+use super::infer::{MOST_DEPTH, Parameter, Takes, form, is_of_files, is_remote, matters};
 use crate::wire::json::{Kind, Value};
 
 /// Where the schema stands in a definition.
@@ -76,14 +76,17 @@ impl<'d> Schema<'d> {
         }
         let whole = schema;
         let Some(properties) = entry(schema, "properties").and_then(Value::entries) else { return said };
-        let keyed: Vec<(String, Value<'d>)> = properties
-            .map(|property| (property.key.text().map(|key| form(&key)).unwrap_or_default(), property.value))
+        let keyed: Vec<(String, bool, Value<'d>)> = properties
+            .map(|property| {
+                let key = property.key.text().unwrap_or_default();
+                (form(&key), is_of_files(&key), property.value)
+            })
             .collect();
         let open = keyed.is_empty() && entry(schema, "additionalProperties").is_some_and(allows_more);
-        let is_elsewhere = |(key, _): &(String, Value<'d>)| is_remote(key, true);
+        let is_elsewhere = |(key, _, _): &(String, bool, Value<'d>)| is_remote(key, true);
         let remote = at.remote || keyed.iter().any(is_elsewhere);
         let required = required(whole);
-        for (key, schema) in keyed {
+        for (key, of_files, schema) in keyed {
             let place = [at.place, std::slice::from_ref(&key)].concat();
             let schema = self.resolved(schema);
             if at.depth < MOST_DEPTH {
@@ -93,13 +96,46 @@ impl<'d> Schema<'d> {
                     let place = [place.as_slice(), &["*".to_owned()]].concat();
                     self.object(items, At { place: &place, ..inside }, found);
                 }
+                if self.is_open(schema, 0) {
+                    let (key, place) = (key.clone(), place.clone());
+                    let takes = Takes::Anything;
+                    found.push(Parameter { key, of_files, place, takes, remote, required: false });
+                }
             }
             let takes = if matters(&key) { self.takes(schema, 0) } else { Takes::Nothing };
             // What may be left out, or be null, is of some calls alone.
             let required = at.depth == 0 && required.contains(&key) && !is_nullable(schema);
-            found.push(Parameter { takes, key, place, remote, required });
+            found.push(Parameter { takes, key, of_files, place, remote, required });
         }
         said || !open
+    }
+
+    /// Whether objects may stand at a parameter, or in an array there, of which the schema says nothing.
+    fn is_open(&self, schema: Value<'d>, steps: usize) -> bool {
+        self.seen.set(self.seen.get() + 1);
+        let schema = self.resolved(schema);
+        if steps > MOST_STEPS || self.is_too_large() || says_values(schema) {
+            return false;
+        }
+        let mut alternatives = alternatives(schema).peekable();
+        if alternatives.peek().is_some() {
+            return alternatives.any(|one| self.is_open(one, steps + 1));
+        }
+        let types = types(schema);
+        // Without a type, what describes the one says that it is not the other.
+        let may_be = |kind: &str, other: &str| match types.is_empty() {
+            true => entry(schema, other).is_none(),
+            false => types.iter().any(|one| one == kind),
+        };
+        let elements = || entry(schema, "items").is_none_or(|items| self.is_open(items, steps + 1));
+        let more = entry(schema, "additionalProperties");
+        let properties = entry(schema, "properties").and_then(Value::entries).map(Iterator::count);
+        let object = match properties {
+            Some(0) => more.is_some_and(allows_more),
+            Some(_) => false,
+            None => more.is_none_or(allows_more),
+        };
+        (may_be("object", "items") && object) || (may_be("array", "properties") && elements())
     }
 
     /// What stands at a parameter.
@@ -107,11 +143,7 @@ impl<'d> Schema<'d> {
         self.seen.set(self.seen.get() + 1);
         let schema = self.resolved(schema);
         // An enumeration infers nothing.
-        if steps > MOST_STEPS
-            || self.is_too_large()
-            || entry(schema, "enum").is_some()
-            || entry(schema, "const").is_some()
-        {
+        if steps > MOST_STEPS || self.is_too_large() || says_values(schema) {
             return Takes::Nothing;
         }
         let items = || entry(schema, "items").map_or(Takes::Text, |items| self.takes(items, steps + 1));
@@ -154,6 +186,11 @@ impl<'d> Schema<'d> {
 /// An object's entry, where it stands there once.
 fn entry<'d>(object: Value<'d>, key: &str) -> Option<Value<'d>> {
     object.get(key).ok().flatten().filter(|value| !value.is_null())
+}
+
+/// Whether a schema says which values there may be.
+fn says_values(schema: Value<'_>) -> bool {
+    entry(schema, "enum").is_some() || entry(schema, "const").is_some()
 }
 
 fn alternatives<'d>(schema: Value<'d>) -> impl Iterator<Item = Value<'d>> {

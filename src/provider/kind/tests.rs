@@ -139,6 +139,8 @@ fn every_agents_tools_are_known_by_what_they_do() {
         ),
         ("fetch_webpage", json!({"urls": ["https://a.example"], "query": ""}), Fetch, &["https://a.example"]),
         ("delete_file", json!({"target_file": "a"}), Write, &["a"]),
+        ("create_text_file", json!({"relative_path": "a", "content": ""}), Write, &["a"]),
+        ("mcp__jetbrains__create_new_file", json!({"pathInProject": "a", "text": ""}), Write, &["a"]),
         ("Bash", json!({"cmd": "ls"}), Shell, &["ls"]),
         ("developer__shell", json!({"command": "ls"}), Shell, &["ls"]),
         // MCP servers

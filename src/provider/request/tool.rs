@@ -1,5 +1,6 @@
 //! What a request says of a tool that it offers: its definition's digest, and whether calls of it may change files.
 
+use std::slice;
 use std::sync::LazyLock;
 
 use quick_cache::sync::Cache;
@@ -39,9 +40,8 @@ pub(in crate::provider) fn hosted(name: &str, definition: Value<'_>) -> ToolDefi
 
 /// Whether a call of this tool may change files: by itself, or by other calls that it holds.
 pub(in crate::provider) fn may_write(tool: &ToolDefinition) -> bool {
-    let is_known_to = || {
-        let known = kind::tool(&tool.name, None, false, &Offered::default());
-        !known.is_inferred() && known.kinds.contains(&Kind::Write)
-    };
-    tool.shape.as_ref().map_or_else(is_known_to, Shape::may_write) || kind::wrapper(&tool.name).is_some()
+    let known = kind::tool(&tool.name, None, false, &Offered::new(slice::from_ref(tool)));
+    // Nothing is inferred of a tool that has no definition here: the provider runs it.
+    let counts = tool.shape.is_some() || !known.is_inferred();
+    (counts && known.kinds.contains(&Kind::Write)) || kind::wrapper(&tool.name).is_some()
 }
