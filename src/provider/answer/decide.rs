@@ -68,7 +68,8 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
     let (own, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
     let denies = |writes| !own.decision.denies() && settings.judge.denies(writes);
     match nested::calls(tool.0, input) {
-        Nested::Unknown(reason) if denies(false) => Ruling::builtin("unparseable", reason),
+        // What is called may write.
+        Nested::Unknown(reason) if denies(true) => Ruling::builtin("unparseable", reason),
         // Whatever it writes stands in it, and cannot be read.
         Nested::Unread(why) if denies(true) => {
             Ruling::builtin("unparseable", format!("The script cannot be read: {why}"))
