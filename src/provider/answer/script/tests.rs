@@ -129,7 +129,49 @@ fn a_call_with_anything_else_is_a_tool_whose_input_nobody_knows() {
         assert_eq!(calls(script), expected, "{script}");
     }
     let nested = "tools.x({cmd: (await tools.y({n: 1})).output}); tools.x(z); tools.z({})";
-    assert_eq!(calls(nested), [unknown(&["x"]), one("y", json!({"n": 1})), one("z", json!({}))].concat());
+    let expected = [unknown(&["x"]), one("y", json!({"n": 1})), one("z", json!({}))];
+    assert_eq!(calls(nested), expected.concat());
+    assert_eq!(
+        calls("for (const a of b) { tools.x({c: a}); tools.x({c: d}); tools.y(a); tools.y(d) }"),
+        unknown(&["x", "y"])
+    );
+}
+
+#[test]
+fn the_keys_of_an_input_are_read_where_its_values_are_not() {
+    let keys = |script: &str| read(script).unwrap().calls.swap_remove(0).keys;
+    for (script, expected) in [
+        ("tools.x({owner: o, 'repo': r.name,})", json!({"owner": "", "repo": ""})),
+        (
+            "tools.x({cmd: `a ${b}`, n: 1, is: true, workdir})",
+            json!({"cmd": "", "n": null, "is": null, "workdir": ""}),
+        ),
+        (
+            "tools.x({a: {command: c}, b: [d, {e: f(1, 2)}]})",
+            json!({"a": {"command": ""}, "b": ["", {"e": ""}]}),
+        ),
+        ("const o = {command: 'x'}; tools.x({a: o, b: c})", json!({"a": {"command": "x"}, "b": ""})),
+    ] {
+        assert_eq!(keys(script), Some(expected), "{script}");
+    }
+    for script in [
+        "tools.x(a)",
+        "tools.x({...a})",
+        "tools.x({b: c, ...a})",
+        "tools.x({[a]: b})",
+        "tools.x({get a() { return b }})",
+        "tools.x({a() {}})",
+        "tools.x({a: {...b}})",
+        "tools.x({a: ({command: b})})",
+        "tools.x({a: b || {command: c}})",
+        "tools.x({__proto__: a})",
+        "tools.x({a: b}, c)",
+        "tools.x({a: b}.c)",
+        "tools.x(f({a: b}))",
+        "tools.x",
+    ] {
+        assert_eq!(keys(script), None, "{script}");
+    }
 }
 
 #[test]
