@@ -246,7 +246,12 @@ impl<'a, 't> Scan<'a, 't> {
                     self.reaches("it uses what values are made of");
                 }
             }
-            _ if key.iter().any(Token::is_textual) => self.reaches("it puts the name of a property together"),
+            // What is only written gives nothing away.
+            _ if self.is_at(open.partner + 1, "=") => {}
+            _ if is_harmless(key) => {}
+            _ if (at + 1..open.partner).any(|at| self.puts_together(at)) => {
+                self.reaches("it puts the name of a property together");
+            }
             _ => {
                 self.looks_up = true;
                 let behind = open.partner + 1;
@@ -259,6 +264,22 @@ impl<'a, 't> Scan<'a, 't> {
                 }
             }
         }
+    }
+
+    /// Whether the text at a place may be a part of the name that stands around it: all but the whole arguments of calls,
+    /// whose results are as little known as what variables hold.
+    fn puts_together(&self, at: usize) -> bool {
+        let Some(token) = self.token(at).filter(|token| token.is_textual()) else { return false };
+        let before = |at: usize| at.checked_sub(1).and_then(|at| self.token(at));
+        let is_whole = matches!(token.kind, Kind::Text | Kind::Template)
+            && before(at).is_some_and(|last| last.is("(") || last.is(","))
+            && (self.is_at(at + 1, ",") || self.is_at(at + 1, ")"));
+        let is_called = || {
+            let open = token.parent.filter(|open| self.is_at(*open, "("));
+            open.and_then(before)
+                .is_some_and(|name| name.kind == Kind::Name && !OPERATORS.contains(&name.text))
+        };
+        !(is_whole && is_called())
     }
 
     fn is_property(&self, at: usize, open: &Token<'_>) -> bool {
@@ -277,6 +298,18 @@ impl<'a, 't> Scan<'a, 't> {
         };
         is_member || is_key()
     }
+}
+
+/// Whether a name of a property that is a template cannot be one that leads anywhere, by how it begins and ends.
+fn is_harmless(key: &[Token<'_>]) -> bool {
+    let [head, .., tail] = key else { return false };
+    let is_one = head.kind == Kind::TemplateHead
+        && tail.kind == Kind::TemplateTail
+        && key.iter().filter(|token| token.parent == head.parent && token.kind == Kind::TemplateHead).count()
+            == 1;
+    let (Some(start), Some(end)) = (cooked(head), cooked(tail)) else { return false };
+    let may_be = |name: &str| name.starts_with(&start) && name.ends_with(&end);
+    is_one && !may_be(TOOLS) && !PROPERTIES.iter().any(|name| may_be(name))
 }
 
 fn is_dangerous(name: &str) -> bool {
