@@ -56,6 +56,12 @@ fn a_write_that_cannot_be_read_is_denied() {
         ("download", json!({"url": "https://a.example/.git/config", "file_path": "/w/x.tgz"})),
         ("file_editor", json!({"command": "view", "path": "/w/.bashrc"})),
         ("edit_block", json!({"file_path": "/w/a.rs", "old_string": "a", "new_string": ".zshrc"})),
+        (
+            "str_replace_based_edit_tool",
+            json!({"command": "insert", "path": "/w/a.rs", "insert_line": 1, "insert_text": ".envrc"}),
+        ),
+        ("write_file", json!({"path": "/w/a.rs", "find_text": ".envrc", "replace_text": ".bashrc"})),
+        ("write_file", json!({"path": "/w/a.rs", "content": "x", "new_code": ".git/config"})),
     ] {
         model.assert_passes(&Anthropic, Streamed, stream(name, &input));
     }

@@ -218,6 +218,71 @@ fn a_script_is_its_calls_or_cannot_be_judged() {
     );
 }
 
+/// F24, F25: calls in a call are judged whether their inputs are objects or texts of objects, and one that cannot be read
+/// is denied, under the built-in rule alone, too; so is a script under a key that only some clients read.
+#[test]
+fn a_call_inside_another_is_judged_however_its_input_is_written() {
+    let model = Model::under(NO_FORCE);
+    let pairs = |command: &str| {
+        let text = json!({"command": command}).to_string();
+        [
+            (
+                "multi_tool_use.parallel",
+                json!({"tool_uses": [{"recipient_name": "functions.Bash", "parameters": text}]}),
+            ),
+            ("batch", json!({"tool_calls": [{"tool": "Bash", "parameters": text}]})),
+            ("use_mcp_tool", json!({"server_name": "s", "tool_name": "Bash", "arguments": text})),
+        ]
+    };
+    for (name, input) in pairs("rm -rf /") {
+        let answer = ask(&model, &Anthropic, &stream(name, &input));
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.text().contains("Rule: agents/test/no-force"), "{name} {input}: {}", answer.text());
+    }
+    for (name, input) in pairs("ls") {
+        model.assert_passes(&Anthropic, Streamed, stream(name, &input));
+    }
+    let empty = json!({"tool_uses": [{"recipient_name": "functions.TodoRead", "parameters": " "}]});
+    model.assert_passes(&Anthropic, Streamed, stream("multi_tool_use.parallel", &empty));
+
+    let rm = r#"tools.exec_command({cmd: "rm -rf /"})"#;
+    for under in [model, Model::under("")] {
+        for (name, input) in [
+            ("exec", json!({"Source": rm})),
+            ("exec", json!({"source": "1", "SOURCE": rm})),
+            ("exec", json!({"source": [rm]})),
+            (
+                "use_mcp_tool",
+                json!({"server_name": "s", "tool_name": "write_file", "arguments": "path: /w/.envrc"}),
+            ),
+        ] {
+            let answer = ask(&under, &Anthropic, &stream(name, &input));
+            assert_without(&answer, &["call_1"]);
+            assert!(
+                answer.text().contains("Rule: postern/builtin/unparseable"),
+                "{input}: {}",
+                answer.text()
+            );
+        }
+        under.assert_passes(&Anthropic, Streamed, stream("exec", &json!({"source": "text(1)"})));
+    }
+}
+
+/// F24: the text of a custom tool that runs commands is the command, and the patch in it is read.
+#[test]
+fn the_text_of_a_custom_tool_that_runs_commands_is_the_command() {
+    let model = Model::under(NO_FORCE);
+    for name in ["shell", "exec_command", "bash", "write_stdin"] {
+        let answer = ask(&model, &Responses, &response(&custom(name, "rm -rf /")));
+        assert_without(&answer, &["call_1"]);
+        assert!(answer.text().contains("Rule: agents/test/no-force"), "{name}: {}", answer.text());
+        model.assert_passes(&Responses, Whole, response(&custom(name, "ls")));
+    }
+    let heredoc = |path: &str| response(&custom("shell", &format!("apply_patch <<'E'\n{}\nE", patch(path))));
+    assert!(ask(&model, &Responses, &heredoc(".git/hooks/pre-commit")).text().contains(CONTROL));
+    model.assert_passes(&Responses, Whole, heredoc("src/a.rs"));
+}
+
 /// Every spelling in which an agent asks for one server's tool, each an answer.
 fn spellings(server: &str, tool: &str) -> Vec<(&'static dyn Dialect, String)> {
     let sign = |text: &str| text.replace(['-', '.'], "_");

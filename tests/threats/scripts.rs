@@ -137,3 +137,55 @@ fn a_write_in_a_script_is_read_or_denied() {
     assert_passes(&model, &format!("text(await tools.apply_patch(\"{}\"))", patch("src/a.rs")));
     assert_passes(&model, "for (const f of files) await tools.exec_command({cmd: `cat ${f}`})");
 }
+
+/// F24, F25: under a rule about a kind, a call whose values only running the script would tell is judged by its tool and
+/// the keys of its input: what could be of that kind is denied, and nothing else.
+#[test]
+fn an_input_that_is_not_known_is_denied_where_its_tool_could_be_of_the_kind() {
+    let writes = Model::under(
+        "tools: [{name: stay, kind: Write, action: Deny, when: {param: paths, operator: NotWithin, values: [/workspace]}}]",
+    );
+    let shells = Model::under(
+        "tools: [{name: no-sudo, kind: Shell, action: Deny, when: {param: command, operator: Contains, values: [sudo]}}]",
+    );
+    let no_shell = Model::under("tools: [{name: no-shell, kind: Shell, action: Deny}]");
+    assert_denied(&no_shell, "await tools.mcp__x__frob({command: x})", UNPARSEABLE);
+    for source in [
+        "await tools.update_plan({plan: steps})",
+        "await tools.update_plan(plan)",
+        "await tools.wait({cell_id: c})",
+        "await tools.spawn_agent({message: m})",
+        "for (const r of rs) await tools.mcp__github__list_issues({owner: o, repo: r})",
+        "await tools.view_image({path: p})",
+    ] {
+        assert_passes(&writes, source);
+        assert_passes(&shells, source);
+    }
+    for source in [
+        "const a = load('a'); text(await tools.exec_command({cmd: `git diff ${a}`}))",
+        "await tools.exec_command({cmd: 'ls', workdir: d})",
+        "await tools.write_stdin({session_id: s, chars: c})",
+        "await tools.mcp__x__frob({command: x})",
+    ] {
+        assert_passes(&writes, source);
+        assert_denied(&shells, source, UNPARSEABLE);
+    }
+    assert_passes(&shells, "await tools.mcp__x__save({file_path: p, content: c})");
+    for source in [
+        "await tools.apply_patch(p)",
+        "await tools.mcp__x__save({file_path: p, content: c})",
+        "await tools.mcp__x__frob({...x})",
+        "await tools.mcp__x__frob(x)",
+        "names.map(tools.mcp__x__frob)",
+    ] {
+        assert_denied(&writes, source, UNPARSEABLE);
+    }
+    for source in [
+        "await tools.mcp__x__frob({...x})",
+        "await tools.mcp__x__frob({a: b || {command: c}})",
+        "await tools.mcp__x__frob({task: {command: c}})",
+        "await tools.wait({command: c})",
+    ] {
+        assert_denied(&shells, source, UNPARSEABLE);
+    }
+}

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::nested::{self, Nested};
+use super::nested::{self, Inner, Nested};
+use super::script::ScriptCall;
 use super::{Form, Settings};
 use crate::call::{Facts, Input, Judge, KindsBy, ToolCall, Verdict};
 use crate::provider::kind::{self, Offered, Seen};
@@ -68,19 +69,23 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
     let (own, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
     let denies = |writes| !own.decision.denies() && settings.judge.denies(writes);
     match nested::calls(tool.0, input) {
-        Nested::Unknown(reason) if denies(false) => Ruling::builtin("unparseable", reason),
+        // What is called may write.
+        Nested::Unknown(reason) if denies(true) => Ruling::builtin("unparseable", reason),
         // Whatever it writes stands in it, and cannot be read.
         Nested::Unread(why) if denies(true) => {
             Ruling::builtin("unparseable", format!("The script cannot be read: {why}"))
         }
         Nested::None | Nested::Unknown(_) | Nested::Unread(_) => Ruling { kinds_by, ..Ruling::of(own) },
         Nested::Calls(calls) => {
-            let calls = calls.into_iter().map(|call| (call.name, Some(call.input)));
+            let calls = calls.into_iter().map(|Inner { name, input }| ScriptCall {
+                name,
+                input: Some(input),
+                keys: None,
+            });
             inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, calls.collect(), depth)
         }
         Nested::Script(script) => {
-            let calls = script.calls.into_iter().map(|call| (call.name, call.input));
-            let ruling = inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, calls.collect(), depth);
+            let ruling = inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, script.calls, depth);
             match script.reaches {
                 Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
                     Ruling::builtin("unparseable", format!("The script could call any tool: {why}"))
@@ -91,13 +96,8 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
     }
 }
 
-/// Decides about the calls inside a call, each a name and its input, if that is known; one denial is enough.
-fn inside(
-    settings: &Settings,
-    mut ruling: Ruling,
-    calls: Vec<(String, Option<Value>)>,
-    depth: usize,
-) -> Ruling {
+/// Decides about the calls inside a call; one denial is enough.
+fn inside(settings: &Settings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth: usize) -> Ruling {
     if calls.len() > MOST_INNER || depth == MOST_DEPTH {
         return Ruling::builtin(
             "bound",
@@ -106,12 +106,12 @@ fn inside(
             ),
         );
     }
-    for (name, input) in calls {
+    for ScriptCall { name, input, keys } in calls {
         let one = match &input {
             Some(Value::String(text)) => judge(settings, (&name, None), Input::Text(text), depth + 1),
             Some(json) => judge(settings, (&name, None), Input::Json(json), depth + 1),
             None => {
-                let tool = kind::tool(&name, None, false, &settings.offered);
+                let tool = kind::outlined(&name, keys.as_ref(), &settings.offered);
                 let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
                 Ruling { kinds_by, ..Ruling::of(settings.judge.unknown(&tool)) }
             }

@@ -164,7 +164,9 @@ fn a_script_is_its_calls_or_denied_where_a_rule_could_matter() {
     assert!(!is_denied(OWN, "exec", "const r = await tools.exec_command({cmd: 'ls'}); text(r)"));
     assert!(!is_denied(OWN, "exec", "while (1) tools.x({})"));
     assert!(!is_denied(OWN, "exec", "while (1) tools.view_image({n: f()})"), "no rule is about it");
-    assert!(is_denied(OWN, "exec", "while (1) tools.x({n: f()})"), "only its input would tell what x is");
+    assert!(is_denied(OWN, "exec", "while (1) tools.x(f())"), "only its input would tell what x is");
+    assert!(is_denied(OWN, "exec", "while (1) tools.x({command: f()})"));
+    assert!(!is_denied(OWN, "exec", "while (1) tools.x({n: f()})"), "its keys are those of no kind");
     assert!(is_denied(OWN, "exec", "while (1) tools.exec_command({cmd: f()})"));
     for unclear in ["tools[x]({})", "const t = tools", "t\\u006fols.x({})"] {
         assert!(refused(OWN, "exec", unclear).contains("Rule: postern/builtin/unparseable"), "{unclear}");

@@ -31,9 +31,12 @@ pub(super) struct Inner {
 pub(super) fn calls(name: &str, input: Input<'_>) -> Nested {
     match (wrapper(name), input) {
         (Some(Wrapper::Script), Input::Text(text)) => scripted(text),
-        (Some(Wrapper::Script), Input::Json(json)) => {
-            json.get(SOURCE).and_then(Value::as_str).map_or(Nested::None, scripted)
-        }
+        (Some(Wrapper::Script), Input::Json(json)) => match exact(json, SOURCE) {
+            Some(None | Some(Value::Null)) => Nested::None,
+            Some(Some(Value::String(text))) => scripted(text),
+            Some(Some(_)) => Nested::Unknown("The script is no text"),
+            None => Nested::Unknown("The script stands under a key in another case"),
+        },
         (Some(Wrapper::List), Input::Json(json)) => wrapped(json),
         (Some(Wrapper::One(calling)), Input::Json(json)) => called(json, calling)
             .map_or(Nested::Unknown("Which tool is called cannot be understood"), |inner| {
@@ -58,12 +61,18 @@ fn called(json: &Value, calling: &Calling) -> Option<Inner> {
     let input = match exact(json, calling.input)? {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(object @ Value::Object(_)) => object.clone(),
-        // Agents that write their calls as text have the object as a text.
-        Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
-        Some(Value::String(text)) => serde_json::from_str(text).ok().filter(Value::is_object)?,
+        Some(Value::String(text)) => object(text)?,
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
     };
     Some(Inner { name, input })
+}
+
+/// The object that a text is: agents that write their calls as text have inputs so.
+fn object(text: &str) -> Option<Value> {
+    if text.trim().is_empty() {
+        return Some(Value::Object(Map::new()));
+    }
+    serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
 fn wrapped(json: &Value) -> Nested {
@@ -97,7 +106,8 @@ fn inner(one: &Value) -> Option<Inner> {
     };
     let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
     let input = match exact(one, "parameters")? {
-        Some(input @ (Value::Object(_) | Value::String(_))) => input.clone(),
+        Some(input @ Value::Object(_)) => input.clone(),
+        Some(input @ Value::String(text)) => object(text).unwrap_or_else(|| input.clone()),
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
     };

@@ -154,6 +154,26 @@ pub(super) const GENERIC: &[&str] = &[
     "monitor", "process", "repl", "run_task",
 ];
 
+/// Codex's own tools that do nothing that a kind stands for: they count where a script calls one with an input that is
+/// not written in it.
+pub(super) const KINDLESS: &[&str] = &[
+    "update_plan",
+    "request_user_input",
+    "request_permissions",
+    "wait",
+    "spawn_agent",
+    "send_input",
+    "send_message",
+    "followup_task",
+    "resume_agent",
+    "wait_agent",
+    "close_agent",
+    "list_agents",
+    "list_mcp_resources",
+    "list_mcp_resource_templates",
+    "read_mcp_resource",
+];
+
 /// What is typed into a program that runs already.
 const TYPED: &[&str] = &["input", "data", "text", "command", "chars"];
 

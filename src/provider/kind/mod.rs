@@ -28,11 +28,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use serde_json::Value;
+
 use crate::call::name::{NO_NAMESPACE, cut, plain};
 use crate::call::{Facts, Input, Kind, KindsBy, Shape, Spelling, Tool};
 use crate::fold::fold;
 use crate::wire::json;
-use catalogue::{CATALOGUE, Entry, GENERIC};
+use catalogue::{CATALOGUE, Entry, GENERIC, KINDLESS};
 pub use offered::Offered;
 use spelling::Spelled;
 pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
@@ -73,6 +75,22 @@ pub fn tool<'a>(name: &'a str, namespace: Option<&'a str>, is_text: bool, offere
     };
     let (kinds, certain) = infer::kinds(&shape);
     Tool { kinds, by: if certain { KindsBy::Inferred } else { KindsBy::Possible }, ..unknown }
+}
+
+/// A tool as it is known where a script calls it with an input that nobody knows. `keys` is the input with texts for its
+/// values, where its keys are known.
+pub fn outlined<'a>(name: &'a str, keys: Option<&Value>, offered: &Offered) -> Tool<'a> {
+    let unsaid = || tool(name, None, false, offered);
+    let shape = match known(name, None, false, offered) {
+        Known::Looks(shape) if shape.is_open => shape,
+        Known::Is(_, _) | Known::Looks(_) | Known::Nothing => return unsaid(),
+    };
+    let kinds = match keys {
+        Some(keys) => infer::kinds(&infer::of_input(name, keys).or(&closed(shape))).0,
+        None if KINDLESS.contains(&fold(name).as_str()) => &[],
+        None => return unsaid(),
+    };
+    Tool { kinds, by: KindsBy::Possible, ..Tool::named(name) }
 }
 
 /// What a call of a tool does.

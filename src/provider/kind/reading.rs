@@ -13,7 +13,7 @@ use crate::call::{Facts, Input, Kind};
 pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option<Vec<Facts<'a>>> {
     let json = match input {
         Input::Json(json) => json,
-        Input::Text(text) => return matches!(takes, Takes::Patch(_)).then(|| patched(text, None)).flatten(),
+        Input::Text(text) => return read_text(takes, kinds, text),
     };
     let facts = Facts::new(*kinds.first()?);
     let fact = match takes {
@@ -24,14 +24,7 @@ pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option
             if found.is_empty() && !restarts {
                 return None;
             }
-            let written =
-                matches!(takes, Takes::CommandOrPatch(_)) && found.iter().any(|one| patch::is_in(one));
-            let writing = written.then(|| {
-                // A patch that cannot be read writes nobody knows where: a Write without paths says so.
-                shell::patches(&found, json).unwrap_or_else(|| Facts::new(Kind::Write))
-            });
-            let running = Facts { commands: found, ..facts };
-            return Some([Some(running), writing].into_iter().flatten().collect());
+            return Some(run(takes, facts, found, json));
         }
         Takes::CommandIfAny(keys) => Facts { commands: commands(json, keys)?, ..facts },
         Takes::Paths(keys) => {
@@ -63,6 +56,35 @@ pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option
         Takes::Editor => edited(json)?,
     };
     Some(vec![fact])
+}
+
+/// What the text of a custom tool does: it is the one command, or the one patch.
+fn read_text<'a>(takes: Takes, kinds: &[Kind], text: &'a str) -> Option<Vec<Facts<'a>>> {
+    match takes {
+        Takes::Patch(_) => patched(text, None),
+        Takes::Command(_) | Takes::CommandIfAny(_) | Takes::CommandOrPatch(_) => {
+            Some(run(takes, Facts::new(*kinds.first()?), vec![Cow::Borrowed(text)], &Value::Null))
+        }
+        Takes::Nothing
+        | Takes::Paths(_)
+        | Takes::Moves(_)
+        | Takes::Download(_, _)
+        | Takes::Search(_)
+        | Takes::Urls(_)
+        | Takes::UrlsIfAny(_)
+        | Takes::UrlsInText(_, _)
+        | Takes::Editor => None,
+    }
+}
+
+/// What commands do: they run, and a patch in one writes.
+fn run<'a>(takes: Takes, facts: Facts<'a>, commands: Vec<Cow<'a, str>>, json: &Value) -> Vec<Facts<'a>> {
+    let written = matches!(takes, Takes::CommandOrPatch(_)) && commands.iter().any(|one| patch::is_in(one));
+    let writing = written.then(|| {
+        // A patch that cannot be read writes nobody knows where: a Write without paths says so.
+        shell::patches(&commands, json).unwrap_or_else(|| Facts::new(Kind::Write))
+    });
+    [Some(Facts { commands, ..facts }), writing].into_iter().flatten().collect()
 }
 
 /// The text of a value that is none: its JSON.

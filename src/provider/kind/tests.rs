@@ -262,7 +262,7 @@ fn what_a_tool_does_not_take_has_no_facts_but_its_kinds() {
         assert_eq!(facts(name, Input::Json(&input)), None, "{name} {input}");
         assert!(!kinds(name).is_empty(), "{name}");
     }
-    assert_eq!(facts("Bash", Input::Text("ls")), None);
+    assert_eq!(facts("Write", Input::Text("ls")), None);
 }
 
 #[test]

@@ -29,15 +29,15 @@ impl<'a, 't> Reader<'a, 't> {
         self.sum(at, constants, 0)
     }
 
-    fn token(&self, at: usize) -> Option<&'t Token<'a>> {
+    pub(super) fn token(&self, at: usize) -> Option<&'t Token<'a>> {
         self.tokens.get(at)
     }
 
-    fn is_at(&self, at: usize, sign: &str) -> bool {
+    pub(super) fn is_at(&self, at: usize, sign: &str) -> bool {
         self.token(at).is_some_and(|token| token.is(sign))
     }
 
-    fn spend(&mut self, bytes: usize) -> Option<()> {
+    pub(super) fn spend(&mut self, bytes: usize) -> Option<()> {
         self.room = self.room.checked_sub(bytes + 1)?;
         Some(())
     }
@@ -80,7 +80,7 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
-    fn constant(&mut self, at: usize, constants: &Constants<'a>) -> Option<Value> {
+    pub(super) fn constant(&mut self, at: usize, constants: &Constants<'a>) -> Option<Value> {
         let (value, bytes) = constants.at(self.tokens, at)?;
         self.spend(bytes)?;
         Some(value.clone())

@@ -7,6 +7,7 @@
 
 mod constants;
 mod literal;
+mod outline;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -22,7 +23,7 @@ use tokens::{Kind, Token, Unclear};
 /// What a script does, as far as that can be read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Script {
-    /// The calls, in their order; one whose input is not known stands once.
+    /// The calls, in their order; of those whose input is not known each stands once.
     pub(super) calls: Vec<ScriptCall>,
     /// Why it could call any tool.
     pub(super) reaches: Option<&'static str>,
@@ -34,6 +35,8 @@ pub(super) struct ScriptCall {
     pub(super) name: String,
     /// A string is the input of a custom tool; none where only running the script would tell.
     pub(super) input: Option<Value>,
+    /// Where the input is not known: its keys, with texts for the values, if those are.
+    pub(super) keys: Option<Value>,
 }
 
 /// The longest text that could be the name of one of [`PROPERTIES`], in bytes with escapes.
@@ -127,8 +130,8 @@ struct Scan<'a, 't> {
     reader: Reader<'a, 't>,
     constants: Constants<'a>,
     script: Script,
-    /// Tools that are in the list without an input.
-    unknown: HashSet<String>,
+    /// Tools that are in the list without an input, and the keys that it has.
+    unknown: HashSet<(String, Option<String>)>,
     /// Properties are looked up by variables.
     looks_up: bool,
     /// A text is the name of a property that leads to code made of text.
@@ -188,9 +191,11 @@ impl<'a, 't> Scan<'a, 't> {
             return self.reaches("it uses `tools` other than by a tool's name");
         };
         let open = if self.is_at(behind, "?.") { behind + 1 } else { behind };
-        let input = if self.is_at(open, "(") { self.input(open) } else { None };
-        if input.is_some() || self.unknown.insert(name.clone()) {
-            self.script.calls.push(ScriptCall { name, input });
+        let is_called = self.is_at(open, "(");
+        let input = if is_called { self.input(open) } else { None };
+        let keys = if is_called && input.is_none() { self.keys(open) } else { None };
+        if input.is_some() || self.unknown.insert((name.clone(), keys.as_ref().map(Value::to_string))) {
+            self.script.calls.push(ScriptCall { name, input, keys });
         }
     }
 
@@ -213,8 +218,19 @@ impl<'a, 't> Scan<'a, 't> {
             return Some(Value::Object(Map::new()));
         }
         let (value, behind) = self.reader.value(open + 1, &self.constants)?;
-        let behind = if self.is_at(behind, ",") { behind + 1 } else { behind };
-        self.is_at(behind, ")").then_some(value)
+        self.is_last(behind).then_some(value)
+    }
+
+    /// The keys of the one argument of a call, where the script says them.
+    fn keys(&mut self, open: usize) -> Option<Value> {
+        let (object, behind) = self.reader.outline(open + 1, &self.constants)?;
+        self.is_last(behind).then_some(object)
+    }
+
+    /// Whether the arguments of a call end here.
+    fn is_last(&self, at: usize) -> bool {
+        let at = if self.is_at(at, ",") { at + 1 } else { at };
+        self.is_at(at, ")")
     }
 
     /// What stands in brackets may be the name of a property: one that is put together could be any.
@@ -230,7 +246,12 @@ impl<'a, 't> Scan<'a, 't> {
                     self.reaches("it uses what values are made of");
                 }
             }
-            _ if key.iter().any(Token::is_textual) => self.reaches("it puts the name of a property together"),
+            // What is only written gives nothing away.
+            _ if self.is_at(open.partner + 1, "=") => {}
+            _ if is_harmless(key) => {}
+            _ if (at + 1..open.partner).any(|at| self.puts_together(at)) => {
+                self.reaches("it puts the name of a property together");
+            }
             _ => {
                 self.looks_up = true;
                 let behind = open.partner + 1;
@@ -243,6 +264,22 @@ impl<'a, 't> Scan<'a, 't> {
                 }
             }
         }
+    }
+
+    /// Whether the text at a place may be a part of the name that stands around it: all but the whole arguments of calls,
+    /// whose results are as little known as what variables hold.
+    fn puts_together(&self, at: usize) -> bool {
+        let Some(token) = self.token(at).filter(|token| token.is_textual()) else { return false };
+        let before = |at: usize| at.checked_sub(1).and_then(|at| self.token(at));
+        let is_whole = matches!(token.kind, Kind::Text | Kind::Template)
+            && before(at).is_some_and(|last| last.is("(") || last.is(","))
+            && (self.is_at(at + 1, ",") || self.is_at(at + 1, ")"));
+        let is_called = || {
+            let open = token.parent.filter(|open| self.is_at(*open, "("));
+            open.and_then(before)
+                .is_some_and(|name| name.kind == Kind::Name && !OPERATORS.contains(&name.text))
+        };
+        !(is_whole && is_called())
     }
 
     fn is_property(&self, at: usize, open: &Token<'_>) -> bool {
@@ -261,6 +298,18 @@ impl<'a, 't> Scan<'a, 't> {
         };
         is_member || is_key()
     }
+}
+
+/// Whether a name of a property that is a template cannot be one that leads anywhere, by how it begins and ends.
+fn is_harmless(key: &[Token<'_>]) -> bool {
+    let [head, .., tail] = key else { return false };
+    let is_one = head.kind == Kind::TemplateHead
+        && tail.kind == Kind::TemplateTail
+        && key.iter().filter(|token| token.parent == head.parent && token.kind == Kind::TemplateHead).count()
+            == 1;
+    let (Some(start), Some(end)) = (cooked(head), cooked(tail)) else { return false };
+    let may_be = |name: &str| name.starts_with(&start) && name.ends_with(&end);
+    is_one && !may_be(TOOLS) && !PROPERTIES.iter().any(|name| may_be(name))
 }
 
 fn is_dangerous(name: &str) -> bool {

@@ -129,7 +129,49 @@ fn a_call_with_anything_else_is_a_tool_whose_input_nobody_knows() {
         assert_eq!(calls(script), expected, "{script}");
     }
     let nested = "tools.x({cmd: (await tools.y({n: 1})).output}); tools.x(z); tools.z({})";
-    assert_eq!(calls(nested), [unknown(&["x"]), one("y", json!({"n": 1})), one("z", json!({}))].concat());
+    let expected = [unknown(&["x"]), one("y", json!({"n": 1})), one("z", json!({}))];
+    assert_eq!(calls(nested), expected.concat());
+    assert_eq!(
+        calls("for (const a of b) { tools.x({c: a}); tools.x({c: d}); tools.y(a); tools.y(d) }"),
+        unknown(&["x", "y"])
+    );
+}
+
+#[test]
+fn the_keys_of_an_input_are_read_where_its_values_are_not() {
+    let keys = |script: &str| read(script).unwrap().calls.swap_remove(0).keys;
+    for (script, expected) in [
+        ("tools.x({owner: o, 'repo': r.name,})", json!({"owner": "", "repo": ""})),
+        (
+            "tools.x({cmd: `a ${b}`, n: 1, is: true, workdir})",
+            json!({"cmd": "", "n": null, "is": null, "workdir": ""}),
+        ),
+        (
+            "tools.x({a: {command: c}, b: [d, {e: f(1, 2)}]})",
+            json!({"a": {"command": ""}, "b": ["", {"e": ""}]}),
+        ),
+        ("const o = {command: 'x'}; tools.x({a: o, b: c})", json!({"a": {"command": "x"}, "b": ""})),
+    ] {
+        assert_eq!(keys(script), Some(expected), "{script}");
+    }
+    for script in [
+        "tools.x(a)",
+        "tools.x({...a})",
+        "tools.x({b: c, ...a})",
+        "tools.x({[a]: b})",
+        "tools.x({get a() { return b }})",
+        "tools.x({a() {}})",
+        "tools.x({a: {...b}})",
+        "tools.x({a: ({command: b})})",
+        "tools.x({a: b || {command: c}})",
+        "tools.x({__proto__: a})",
+        "tools.x({a: b}, c)",
+        "tools.x({a: b}.c)",
+        "tools.x(f({a: b}))",
+        "tools.x",
+    ] {
+        assert_eq!(keys(script), None, "{script}");
+    }
 }
 
 #[test]
@@ -164,6 +206,17 @@ fn a_script_that_could_reach_any_tool_is_known_as_such() {
         "f[k]`x`",
         "import('x')",
         "import x from 'x'",
+        "f[`constr${x}`]",
+        "f[`${x}or`]",
+        "f[`a${x}` && `${x}`]",
+        "f[('constr' + 'uctor')]",
+        "f[id('constr' + 'uctor')]",
+        "f[id('constructor')]",
+        "f[['constr', 'uctor'].join('')]",
+        "f['constr'.concat('uctor')]",
+        "f[(() => { return ('constr' + x) })()]",
+        "f['constr' + 'uctor'] == 1",
+        "m[g('a')](1)",
         "Reflect.get(f, k)",
         "setTimeout(function () { this.x }, 1)",
         "Object.getPrototypeOf(f)",
@@ -190,6 +243,9 @@ fn what_scripts_do_with_results_reaches_nothing() {
         "store('k', 1); const k = load('k'); notify(k); yield_control(); await new Promise(r => setTimeout(r, 10))",
         "label: for (const [a, b] of Object.entries({x: 1})) { if (a) continue label; else break; }",
         "const o = {self: 1, window: 2, import: 3}; text(o.self, o.window)",
+        "const m = {}; for (const l of lines) m[l.split(':')[0]] = 1; text(m)",
+        "text(m[l.split(\": \")[0]], j[`a-${i}`], j[`a-${i}-${k}`])",
+        "j['a' + i] = 1",
         "text(JSON.parse(r.output).items.filter(({n}) => n > 1).map(({n}) => n ** 2))",
         "class A { #x = 1; get x() { return 1 } }; text(new A().x)",
         "const s = r.output.split(/\\r?\\n/).filter(Boolean).map(String).slice(-20); text(s.length / 2)",
