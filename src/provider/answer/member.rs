@@ -42,8 +42,7 @@ pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Opti
 /// Whether a key could be this one in any case: nearly every other differs in its first letter, as it is written.
 fn begins_alike(written: Value<'_>, key: &str) -> bool {
     let first = key.as_bytes().first().copied().unwrap_or_default();
-    // Behind the quote.
-    let begins = written.raw().as_bytes().get(1).copied().unwrap_or_default();
+    let begins = written.second_byte().unwrap_or_default();
     !begins.is_ascii() || begins == b'\\' || begins.eq_ignore_ascii_case(&first)
 }
 
