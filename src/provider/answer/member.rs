@@ -28,8 +28,12 @@ pub(in crate::provider) struct Respelled;
 /// # Errors
 /// Where the object has the key in another case, beside it or alone.
 pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
+    let mut entries = object.entries().into_iter().flatten();
+    if object.has_plain_keys() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Ok(entries.find(|entry| entry.key.says(key)).map(|entry| entry.value));
+    }
     let mut found = None;
-    for entry in object.entries().into_iter().flatten().filter(|entry| begins_alike(entry.key, key)) {
+    for entry in entries {
         if entry.key.says(key) {
             found = found.or(Some(entry.value));
         } else if entry.key.text().is_some_and(|text| is_other_case(&text, key)) {
@@ -37,13 +41,6 @@ pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Opti
         }
     }
     Ok(found)
-}
-
-/// Whether a key could be this one in any case: nearly every other differs in its first letter, as it is written.
-fn begins_alike(written: Value<'_>, key: &str) -> bool {
-    let first = key.as_bytes().first().copied().unwrap_or_default();
-    let begins = written.second_byte().unwrap_or_default();
-    !begins.is_ascii() || begins == b'\\' || begins.eq_ignore_ascii_case(&first)
 }
 
 /// The same; a null counts as absent.

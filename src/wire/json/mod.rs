@@ -99,6 +99,8 @@ struct Node {
     place: Place,
     /// A string that says something else than its bytes.
     escaped: bool,
+    /// An object with a key that is not written in lower-case ASCII alone.
+    cased: bool,
 }
 
 /// How much longer a string is than what is between its quotes, in bytes.

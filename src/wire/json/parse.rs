@@ -164,9 +164,11 @@ impl Parser<'_> {
         self.at += 1;
         let next = self.node_count();
         if let Some(open) = self.open.pop() {
+            let cased = self.keys[open.keys..].iter().any(|key| self.is_cased(*key));
             let node = &mut self.nodes[open.node as usize];
             node.end = self.at as u32;
             node.next = next;
+            node.cased = cased;
             let duplicate = find_duplicate(self.text, &self.nodes, &self.keys[open.keys..]);
             if let Some(duplicate) = duplicate {
                 self.duplicates.insert(open.node, duplicate);
@@ -174,6 +176,13 @@ impl Parser<'_> {
             self.keys.truncate(open.keys);
         }
         Step::After
+    }
+
+    /// Whether a key has a sign that is written in more than one case, or may stand for one.
+    fn is_cased(&self, key: u32) -> bool {
+        let Node { start, end, escaped, .. } = self.nodes[key as usize];
+        let is_cased = |byte: &u8| byte.is_ascii_uppercase() || !byte.is_ascii();
+        escaped || self.bytes[start as usize..end as usize].iter().any(is_cased)
     }
 
     fn string(&mut self, place: Place) -> Result<(), JsonError> {
@@ -219,7 +228,7 @@ impl Parser<'_> {
         }
         // Offsets fit: the length of the text does.
         let (start, end, next) = (self.at as u32, end as u32, self.node_count() + 1);
-        self.nodes.push(Node { start, end, next, kind, place, escaped });
+        self.nodes.push(Node { start, end, next, kind, place, escaped, cased: false });
         self.at = end as usize;
         Ok(())
     }

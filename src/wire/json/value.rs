@@ -46,9 +46,9 @@ impl<'d> Value<'d> {
         &self.document.text[self.span()]
     }
 
-    /// The byte behind its first one as it is written: of a string, the first behind the quote.
-    pub fn second_byte(self) -> Option<u8> {
-        self.document.text.as_bytes().get(self.node().start as usize + 1).copied()
+    /// Whether every key of this object is written in lower-case ASCII, so that none is another one in another case.
+    pub fn has_plain_keys(self) -> bool {
+        !self.node().cased
     }
 
     /// The value of an object's entry; `None` where there is no such entry, and in what is no object.
