@@ -11,6 +11,12 @@ const fn is(byte: u8) -> Byte {
     (byte, byte)
 }
 
+/// A header of MongoDB whose length begins with these two bytes.
+const fn mongodb(low: Byte, high: Byte) -> [Byte; 16] {
+    let kind = (0xd4, 0xdd);
+    [low, high, ZERO, ZERO, ANY, ANY, ANY, ANY, ZERO, ZERO, ZERO, ZERO, kind, is(7), ZERO, ZERO]
+}
+
 /// Each row is the first bytes of one client. A row is here only if no TLS or HTTP server, however lenient, would take
 /// the bytes for a hello or a request: nothing that begins with a TLS record type and version, with a line break or
 /// with a method and a space.
@@ -33,42 +39,8 @@ const SIGNATURES: &[&[Byte]] = &[
     &[is(b'*'), DIGIT, DIGIT, is(b'\r'), is(b'\n'), is(b'$')],
     // MongoDB (mongodb.com, "Wire Protocol"): length below 64 KiB, request id, no response id, OP_QUERY 2004,
     // OP_COMPRESSED 2012 or OP_MSG 2013, all little-endian. The length is at least 16, in either of its two bytes.
-    &[
-        (16, 0xff),
-        ANY,
-        ZERO,
-        ZERO,
-        ANY,
-        ANY,
-        ANY,
-        ANY,
-        ZERO,
-        ZERO,
-        ZERO,
-        ZERO,
-        (0xd4, 0xdd),
-        is(7),
-        ZERO,
-        ZERO,
-    ],
-    &[
-        ANY,
-        (1, 0xff),
-        ZERO,
-        ZERO,
-        ANY,
-        ANY,
-        ANY,
-        ANY,
-        ZERO,
-        ZERO,
-        ZERO,
-        ZERO,
-        (0xd4, 0xdd),
-        is(7),
-        ZERO,
-        ZERO,
-    ],
+    &mongodb((16, 0xff), ANY),
+    &mongodb(ANY, (1, 0xff)),
     // Kafka (kafka.apache.org, "Protocol Guide"): length, ApiVersions (key 18), its version.
     &[ZERO, ZERO, ZERO, (8, 0xff), ZERO, is(18), ZERO, (0, 9)],
     &[ZERO, ZERO, (1, 0xff), ANY, ZERO, is(18), ZERO, (0, 9)],
