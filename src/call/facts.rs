@@ -1,5 +1,7 @@
 //! What a request and its answer say of themselves, as events and metrics have it (plain data, no content).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{KindsBy, Shape, Verdict};
@@ -31,7 +33,7 @@ pub struct ToolDefinition {
     /// SHA-256 of the definition as it stands in the request, in hex.
     pub sha256: String,
     /// What its parameters say; none of a tool that the catalogue knows by its whole name.
-    pub shape: Option<Shape>,
+    pub shape: Option<Arc<Shape>>,
 }
 
 /// What was changed in a request.

@@ -41,7 +41,9 @@ pub(super) fn is_override(header: &str) -> bool {
 /// The parameter of the query that names another method or path.
 pub(super) fn in_query(uri: &Uri) -> Option<&'static str> {
     let names = uri.query()?.split(['&', ';']).map(|pair| pair.split('=').next().unwrap_or_default());
-    names.into_iter().find_map(|name| {
+    // Each parameter has a `_`, in one of its spellings; most names have none.
+    let mut suspects = names.filter(|name| name.bytes().any(|byte| b"_-.+ %".contains(&byte)));
+    suspects.find_map(|name| {
         let name = percent::decode(name.as_bytes());
         let name = name.split(|byte| *byte == b'[').next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).to_ascii_lowercase().replace('+', " ");

@@ -5,6 +5,9 @@ use http::{HeaderMap, HeaderValue, header};
 /// Takes wishes for a character set out of a request: an answer comes in the one that the host has by itself.
 pub(super) fn ask_for_none(headers: &mut HeaderMap) {
     headers.remove(header::ACCEPT_CHARSET);
+    if !headers.get_all(header::ACCEPT).iter().any(|value| value.as_bytes().contains(&b';')) {
+        return;
+    }
     let values: Vec<_> = headers.get_all(header::ACCEPT).iter().map(without_charset).collect();
     headers.remove(header::ACCEPT);
     for value in values {
@@ -15,9 +18,6 @@ pub(super) fn ask_for_none(headers: &mut HeaderMap) {
 /// The value without parameters called `charset`; any type, where it cannot be told what belongs to a parameter.
 fn without_charset(value: &HeaderValue) -> HeaderValue {
     const ANY: HeaderValue = HeaderValue::from_static("*/*");
-    if memchr::memchr(b';', value.as_bytes()).is_none() {
-        return value.clone();
-    }
     let Ok(text) = value.to_str() else { return ANY };
     if !text.to_ascii_lowercase().contains("charset") {
         return value.clone();

@@ -1,5 +1,7 @@
 //! What becomes of calls, and what is noted of them.
 
+use std::sync::Arc;
+
 use super::testing::settings;
 use super::{Call, Fate, Form, Gate, Phase, Settings};
 use crate::call::{
@@ -50,7 +52,7 @@ fn denial() -> Verdict {
 
 fn gate(rules: Rules) -> Gate {
     let tool = |name: &str, shape| ToolDefinition { name: name.to_owned(), sha256: String::new(), shape };
-    let harmless = Some(Shape::default());
+    let harmless = Some(Arc::new(Shape::default()));
     let offered = Offered::new(&["Anything", "Recorded"].map(|name| tool(name, harmless.clone())));
     Gate::new(Settings { offered, ..settings(rules) })
 }

@@ -26,7 +26,7 @@ mod wrapper;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
@@ -133,10 +133,10 @@ fn read_known<'a>(entry: &Entry, input: Input<'a>) -> Option<Vec<Facts<'a>>> {
 }
 
 /// What the definition of a tool says of its kinds; none for a tool that the catalogue knows by its whole name.
-pub fn shape(name: &str, definition: json::Value<'_>) -> Option<Shape> {
+pub fn shape(name: &str, definition: json::Value<'_>) -> Option<Arc<Shape>> {
     match find(name, None) {
         Some((_, KindsBy::Catalogue)) => None,
-        Some(_) | None => Some(infer::of_definition(name, definition)),
+        Some(_) | None => Some(Arc::new(infer::of_definition(name, definition))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tools that a request offers and the catalogue does not know by their whole names, by what their calls are called.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::call::name::spellings;
 use crate::call::{Shape, ToolDefinition};
@@ -9,25 +9,36 @@ use crate::fold::fold;
 
 /// What the definitions of a request say of tools.
 #[derive(Debug, Clone, Default)]
-pub struct Offered(Arc<[(String, Shape)]>);
+pub struct Offered(Arc<Tools>);
+
+/// Tools by name; their names are only spelled out once a call asks: most answers call nothing.
+#[derive(Debug, Default)]
+struct Tools {
+    shapes: Vec<(String, Arc<Shape>)>,
+    spellings: OnceLock<Vec<String>>,
+}
 
 impl Offered {
     /// Those of a request's tools of which there is anything to say.
     pub fn new(tools: &[ToolDefinition]) -> Self {
-        let shaped = tools.iter().filter_map(|tool| Some((spelling(&tool.name), tool.shape.clone()?)));
-        Self(shaped.collect())
+        let shaped =
+            tools.iter().filter_map(|tool| Some((tool.name.clone(), Arc::clone(tool.shape.as_ref()?))));
+        Self(Arc::new(Tools { shapes: shaped.collect(), spellings: OnceLock::new() }))
     }
 
     /// What is said of the tool that a call names; of several definitions, all that they say.
     pub(super) fn find(&self, name: &str, namespace: Option<&str>) -> Option<Cow<'_, Shape>> {
-        if self.0.is_empty() {
+        let Tools { shapes, spellings } = &*self.0;
+        if shapes.is_empty() {
             return None;
         }
         let called = match namespace {
             Some(namespace) => spelling(&format!("{namespace}.{name}")),
             None => spelling(name),
         };
-        let mut all = self.0.iter().filter(|(name, _)| *name == called).map(|(_, shape)| shape);
+        let spellings = spellings.get_or_init(|| shapes.iter().map(|(name, _)| spelling(name)).collect());
+        let named = spellings.iter().zip(shapes).filter(|(name, _)| **name == called);
+        let mut all = named.map(|(_, (_, shape))| &**shape);
         let first = Cow::Borrowed(all.next()?);
         Some(all.fold(first, |one, other| Cow::Owned(one.into_owned().or(other))))
     }

@@ -5,31 +5,29 @@ use std::sync::LazyLock;
 
 use quick_cache::sync::Cache;
 
-use crate::call::{Kind, Shape, ToolDefinition};
+use crate::call::{Kind, ToolDefinition};
 use crate::provider::kind::{self, Offered};
 use crate::wire::json::Value;
 
-/// What definitions say, by the tool's name and the definition's digest: a conversation repeats its tools in every turn,
-/// and to read one costs several times its digest.
-static SHAPES: LazyLock<Cache<(String, String), Option<Shape>>> = LazyLock::new(|| Cache::new(512));
+/// Tools by their definitions: a conversation repeats them in every turn, and to compare a definition with a remembered
+/// one costs a tenth of its digest.
+static SEEN: LazyLock<Cache<Box<str>, ToolDefinition>> = LazyLock::new(|| Cache::new(256));
 
-/// The longest definition of which that is remembered, in bytes, so that all of it stays below some MiB.
-const REMEMBERED: usize = 4 << 10;
+/// The longest definition that is remembered, in bytes: all of them stay below some MiB.
+const REMEMBERED: usize = 16 << 10;
 
 /// What a tool is called, the digest of its definition as it stands in the request, and what its parameters say.
 pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> ToolDefinition {
-    let tool = hosted(name, definition);
-    let read = || kind::shape(name, definition);
-    if name.len() + definition.raw().len() > REMEMBERED {
-        return ToolDefinition { shape: read(), ..tool };
+    let raw = definition.raw();
+    // The same definition may stand in another namespace, where the tool has another name.
+    if let Some(tool) = SEEN.get(raw).filter(|tool| tool.name == name) {
+        return tool;
     }
-    let key = (tool.name, tool.sha256);
-    let shape = SHAPES.get(&key).unwrap_or_else(|| {
-        let shape = read();
-        SHAPES.insert(key.clone(), shape.clone());
-        shape
-    });
-    ToolDefinition { name: key.0, sha256: key.1, shape }
+    let tool = ToolDefinition { shape: kind::shape(name, definition), ..hosted(name, definition) };
+    if name.len() + raw.len() <= REMEMBERED {
+        SEEN.insert(raw.into(), tool.clone());
+    }
+    tool
 }
 
 /// The same of a tool that the provider runs: its parameters say nothing of what happens here.

@@ -82,7 +82,8 @@ pub fn surface(host: &DnsName) -> Option<&'static Surface> {
     let catalogue = &*CATALOGUE;
     let number = catalogue.exact.get(host.as_str()).copied();
     let number = number.or_else(|| {
-        catalogue.patterns.iter().find(|(pattern, _)| fits(pattern, host.as_str())).map(|(_, number)| *number)
+        let mut patterns = catalogue.patterns.iter();
+        patterns.find(|pattern| pattern.fits(host.as_str())).map(|pattern| pattern.number)
     });
     catalogue.surfaces.get(number?)
 }
@@ -165,7 +166,7 @@ impl Endpoint {
 struct Catalogue {
     surfaces: Vec<Surface>,
     exact: HashMap<&'static str, usize>,
-    patterns: Vec<(&'static str, usize)>,
+    patterns: Vec<Pattern>,
     custom: Vec<(Dialect, Surface)>,
 }
 
@@ -176,14 +177,14 @@ impl Catalogue {
         for (number, family) in FAMILIES.iter().enumerate() {
             for host in family.hosts {
                 if host.contains('*') {
-                    patterns.push((*host, number));
+                    patterns.push(Pattern::new(host, number));
                 } else {
                     exact.insert(*host, number);
                 }
             }
         }
         // The longer a pattern, the more it says of a host.
-        patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
+        patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.text.len()));
         let custom = Dialect::ALL.iter().map(|dialect| (*dialect, Family::custom(*dialect).compiled()));
         let custom = custom.collect();
         Self { surfaces: FAMILIES.iter().map(Family::compiled).collect(), exact, patterns, custom }
@@ -217,17 +218,30 @@ impl Family {
     }
 }
 
-/// Whether a pattern of `hosts` covers a name. Nearly every pattern is out by what follows its last `*`.
-fn fits(pattern: &str, host: &str) -> bool {
-    let ending = pattern.rsplit('*').next().unwrap_or(pattern);
-    if !host.ends_with(ending) {
-        return false;
+/// A pattern of `hosts`, and the family's number.
+struct Pattern {
+    text: &'static str,
+    /// What follows its last `*`.
+    ending: &'static str,
+    number: usize,
+}
+
+impl Pattern {
+    fn new(text: &'static str, number: usize) -> Self {
+        Self { text, ending: text.rsplit('*').next().unwrap_or(text), number }
     }
-    if let Some(suffix) = pattern.strip_prefix("**.") {
-        // Every place at which the rest may begin; labels before it are not looked at.
-        return host.match_indices('.').any(|(at, _)| labels_fit(suffix, &host[at + 1..]));
+
+    /// Whether it covers a name. Nearly every pattern is out by its ending.
+    fn fits(&self, host: &str) -> bool {
+        if !host.ends_with(self.ending) {
+            return false;
+        }
+        if let Some(suffix) = self.text.strip_prefix("**.") {
+            // Every place at which the rest may begin; labels before it are not looked at.
+            return host.match_indices('.').any(|(at, _)| labels_fit(suffix, &host[at + 1..]));
+        }
+        labels_fit(self.text, host)
     }
-    labels_fit(pattern, host)
 }
 
 fn labels_fit(pattern: &str, host: &str) -> bool {

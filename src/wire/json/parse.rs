@@ -181,8 +181,12 @@ impl Parser<'_> {
     /// Whether a key has a sign that is written in more than one case, or may stand for one.
     fn is_cased(&self, key: u32) -> bool {
         let Node { start, end, escaped, .. } = self.nodes[key as usize];
-        let is_cased = |byte: &u8| byte.is_ascii_uppercase() || !byte.is_ascii();
-        escaped || self.bytes[start as usize..end as usize].iter().any(is_cased)
+        let is_cased = |byte: &u8| byte.is_ascii_uppercase() | !byte.is_ascii();
+        // Looked through without a way out, which is compiled to wide instructions.
+        escaped
+            || self.bytes[start as usize..end as usize]
+                .iter()
+                .fold(false, |found, byte| found | is_cased(byte))
     }
 
     fn string(&mut self, place: Place) -> Result<(), JsonError> {

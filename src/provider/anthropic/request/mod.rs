@@ -71,6 +71,9 @@ const KEYS: [&str; 10] = [
 /// Refuses an object with one of these keys in another case. Anthropic knows no such key, but vendors with servers in Go
 /// that speak Messages read it all the same.
 fn spelled(object: Value<'_>, names: &[&str]) -> Result<(), Denial> {
+    if object.has_plain_keys() {
+        return Ok(());
+    }
     for key in object.entries().into_iter().flatten().filter_map(|entry| entry.key.text()) {
         if let Some(name) = names.iter().find(|name| is_other_case(&key, name)) {
             return Err(Denial::unparseable(name, "the key is written in another case"));
