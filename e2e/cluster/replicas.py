@@ -35,6 +35,8 @@ CHART = Path(__file__).parents[2] / "charts" / "postern"
 CORPUS = Path(__file__).parents[2] / "src/operator/injector/corpus/injected"
 # Admission policies about new pods. Those about the operator's objects would refuse them to this test's user.
 BACKSTOPS = [f"backstops/{name}.yaml" for name in ("containers", "drawn", "secrets", "shape")]
+# One that a pod of the corpus names.
+RUNTIME = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}
 HOST_PATH, REPOSITORY, TAG = "/srv/models", "postern-gateway", "test"
 
 POLICY = {
@@ -193,6 +195,9 @@ def is_injected():
 def backstops_admit_what_is_injected(report):
     """The admission policies refuse a pod as it is written, and admit it as the webhook makes it: each of the injector's."""
     demand(*kubectl("apply", "-f", "-", given=rendered(BACKSTOPS)))
+    demand(*kubectl("apply", "-f", "-", given=RUNTIME))
+    # The corpus has its name.
+    kubectl("-n", AGENTS, "delete", "pod", "agent", "--force", "--grace-period=0")
     # Of a pod that nobody labelled no webhook is asked.
     bare = {"name": "postern-bare", "image": "mine"}
     bare = POD | {"metadata": {"name": "bare", "namespace": "default"}, "spec": {"containers": [bare]}}
@@ -213,6 +218,7 @@ def backstops_admit_what_is_injected(report):
     drawn = json.loads(said)["spec"]["initContainers"][0]["args"][2] if status == 0 else said
     report.check("a UID that a pod's author chose is drawn anew", status == 0 and drawn != "61234", drawn)
     demand(*kubectl("delete", "-f", "-", given=rendered(BACKSTOPS)))
+    demand(*kubectl("delete", "-f", "-", given=RUNTIME))
 
 
 def policies_are_judged(report):
