@@ -10,6 +10,15 @@ pub const INJECT: &str = "postern.dev/inject";
 /// The label of every injected pod, with the value `true`: what the operator watches.
 pub const INJECTED_LABEL: &str = "postern.dev/injected";
 
+/// The label of every pod whose gateway's user ID Postern drew, with the value [`DRAWN`]. Without it the backstops demand a
+/// user of every container: an image could have an ID that the pod's author chose as its `USER`.
+pub const USER_ID_LABEL: &str = "postern.dev/user-id";
+pub const DRAWN: &str = "drawn";
+
+/// The label of a namespace whose injected pods say of every container which user it runs as, with the value `true`. The
+/// chart's webhooks and admission policies read it.
+pub const REQUIRE_RUN_AS_USER: &str = "postern.dev/require-run-as-user";
+
 /// Further ports that others may connect to, comma-separated.
 pub const INBOUND_PORTS: &str = "postern.dev/inbound-ports";
 /// Asks for the service account's token to be mounted, with the value `true`.

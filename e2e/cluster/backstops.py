@@ -2,10 +2,12 @@
 
 python3 e2e/cluster/backstops.py    # helm and kubectl on PATH, KUBECONFIG of an API server without controllers or Postern
 
-Nothing runs: etcd and kube-apiserver are enough (`--disable-admission-plugins=ServiceAccount`), and no webhook is installed,
-so that the policies stand alone. Every refusal is asked for as cluster-admin. Exit status 1 where a check fails.
+Nothing runs: etcd and kube-apiserver are enough (`--disable-admission-plugins=ServiceAccount`), and no webhook is asked, so
+that the policies stand alone. Where nothing else is said every refusal is asked for as cluster-admin. Exit status 1 where a
+check fails.
 """
 
+import base64
 import functools
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
 from api import becomes
 from checks import Checks, at, is_refused, named
-from guarded_pod import FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
+from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
 
 CHART = Path(__file__).parents[2] / "charts" / "postern"
 SYSTEM, LABELLED, OTHER, ENDING = "postern-system", "backstops-labelled", "backstops-other", "backstops-ending"
@@ -24,6 +26,11 @@ HOST_PATH = "/var/lib/datasets"
 TRACES = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"}
 OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
 PATIENCE = 20
+BUNDLE = base64.b64encode(b"the operator's own").decode()
+LABEL = "metadata/labels/" + DRAWN.replace("/", "~1")
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
+STAYING = ("restartPolicy", "startupProbe", "livenessProbe", "readinessProbe")
+RESIZED = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")]
 
 
 def main():
@@ -36,9 +43,12 @@ def main():
             rights,
             ending_namespace,
             shape,
+            fields,
             containers,
+            users,
             secrets,
             running,
+            stolen_token,
             connections,
             pod_security,
         ):
@@ -96,12 +106,21 @@ def prepare(api):
         check=True,
         capture_output=True,
     )
+    for kind in ("Mutating", "Validating"):
+        path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations"
+        api.ask("DELETE", f"{path}/postern")
+        api.must("POST", path, configuration(kind))
     # What is changed, and what is entered; no policy has anything against either.
     for namespace, pod in ((LABELLED, guarded(image(), "probed")), (OTHER, plain("probed"))):
         if api.ask("GET", at(namespace, "pods", "probed"))[0] == 404:
             api.must("POST", at(namespace, "pods"), pod)
     # The API server compiles a policy, and learns of rights, a moment after they are stored.
-    late = lambda: [policy for policy, ask in violations().items() if not is_refused(policy, *api.ask(*ask))]
+    late = lambda: [
+        policy
+        for user, asked in ((None, violations()), (OPERATOR, violations_of_the_operator()))
+        for policy, ask in asked.items()
+        if not is_refused(policy, *api.ask(*ask, as_user=user))
+    ]
     if not becomes(lambda: not late(), PATIENCE):
         raise RuntimeError(f"after {PATIENCE} s the API server still does not hold to {late()}")
     written = lambda: all(api.ask(*ask, as_user=OPERATOR)[0] < 300 for ask in writes("?dryRun=All&fieldManager=a"))
@@ -130,6 +149,35 @@ def violations():
     }
 
 
+def violations_of_the_operator():
+    """The same of what is refused to the operator alone."""
+    return {"postern-operator": ("DELETE", at(OTHER, "pods", "probed", "?dryRun=All"))}
+
+
+def configuration(kind, policy="Fail"):
+    """Webhooks by the names of the chart's, which ask about nothing, so that nobody need answer them."""
+    infix = "" if kind == "Mutating" else "validate."
+    hook = {
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": policy,
+        "clientConfig": {"service": {"name": "postern-webhook", "namespace": SYSTEM, "path": "/pods/mutate"}},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+        "objectSelector": {"matchLabels": {"nobody.example/has": "this"}},
+    }
+    names = [f"{scope}.{infix}pods.postern.dev" for scope in ("namespace", "pod")]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": "postern"},
+        "webhooks": [hook | {"name": name} for name in names],
+    }
+
+
+def hook_path(kind="mutating"):
+    return f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
+
+
 def writes(query):
     """The operator's, of what it keeps in a namespace."""
     return [("PATCH", at(OTHER, kind, name, query), named(name, kind), APPLY) for kind, name in OWNED]
@@ -140,6 +188,8 @@ def clean(api):
     subprocess.run(
         ["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True
     )
+    for kind in ("mutating", "validating"):
+        api.ask("DELETE", hook_path(kind))
     api.ask("DELETE", at("kube-system", "pods", "running", "?gracePeriodSeconds=0"))
     for name in (LABELLED, OTHER, ENDING, SYSTEM):
         for kind in ("pods", "configmaps", "secrets"):
@@ -184,6 +234,13 @@ def owned(checks):
         )
         checks.admitted(f"the operator's DELETE of {name}", "DELETE", path, as_user=OPERATOR)
         checks.admitted(f"deletion of all {kind} elsewhere", "DELETE", at(ENDING, kind))
+    for kind in ("kubernetes.io/service-account-token", "mine"):
+        typed = named("postern-ca", "secrets", type=kind) | token_of("default")
+        path = at(ENDING, "secrets", "postern-ca", "?fieldManager=postern-operator")
+        # Two policies refuse it, and the API server names either.
+        status, answer = checks.api.ask("PATCH", path, typed, APPLY, as_user=OPERATOR)
+        refused = any(is_refused(policy, status, answer) for policy in ("postern-owned", "postern-operator"))
+        checks.expect(refused, f"the operator makes no postern-ca of type {kind}", f"{status} {said(answer)}")
     checks.admitted("a ConfigMap of another name", "POST", at(LABELLED, "configmaps"), named("mine"))
     checks.admitted("its DELETE", "DELETE", at(LABELLED, "configmaps", "mine"))
     checks.admitted(
@@ -192,6 +249,11 @@ def owned(checks):
         at(LABELLED, "secrets", more="?dryRun=All"),
         named("postern-policy", "secrets"),
     )
+
+
+def token_of(account):
+    """By which the API server's controllers fill a Secret of that type with the account's token."""
+    return {"metadata": {"name": "postern-ca", "annotations": {"kubernetes.io/service-account.name": account}}}
 
 
 def rights(checks):
@@ -272,18 +334,17 @@ def shape(checks):
     )
     refuse(
         "a gateway that does not stay",
-        changed(changed(good, "spec/initContainers/1/restartPolicy", None), "spec/initContainers/1/startupProbe", None),
+        functools.reduce(lambda pod, field: changed(pod, f"spec/initContainers/1/{field}", None), STAYING, good),
     )
     for field in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"):
         pod = changed(good, f"spec/{field}", True)
         refuse(field, pod if field != "hostNetwork" else changed(pod, "spec/initContainers/1/ports", None))
     for index, name in enumerate(("redirect", "gateway")):
         own = f"spec/initContainers/{index}"
-        # Without what postern-secrets would refuse before.
+        # Without what postern-secrets would refuse before; of its own reasons a policy says the first.
         mounts = good["spec"]["initContainers"][1]["volumeMounts"]
         open_to_all = [mount for mount in mounts if mount["name"] not in ("postern-ca", "postern-credentials")]
         bare = changed(good, "spec/initContainers/1/volumeMounts", open_to_all)
-        admit(f"the {name} with its own image", bare)
         refuse(
             f"another image of the {name}",
             changed(bare, f"{own}/image", "registry.example/evil:1"),
@@ -355,6 +416,105 @@ def shape(checks):
         refuse(f"another file as {name}", changed(aside, f"{own}/name", "mine"))
 
 
+def fields(checks):
+    """Of Postern's containers and volumes every field is as the operator writes it, or is refused (threat H15)."""
+    good = guarded(image())
+    refuse = functools.partial(create, checks, "postern-shape")
+    admit = functools.partial(create, checks, None)
+    mine = changed(good, "spec/volumes/+", {"name": "mine", "configMap": {"name": "mine", "defaultMode": 0o755}})
+    runs = {"exec": {"command": ["/etc/postern/own-roots/agent/SSL_CERT_FILE.pem"]}}
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+        where = f"spec/initContainers/1/{probe}"
+        refuse(f"a {probe} of the gateway that runs a mounted file", changed(with_own_roots(good), where, runs))
+        refuse(f"a {probe} of the gateway by tcp", changed(good, where, {"tcpSocket": {"port": ADMIN}}))
+        refuse(f"a {probe} of the gateway by grpc", changed(good, where, {"grpc": {"port": ADMIN}}))
+        refuse(f"a {probe} of the gateway at another port", changed(good, f"{where}/httpGet/port", 8080))
+        headers = [{"name": "Host", "value": "attacker.example"}]
+        refuse(f"a {probe} of the gateway with headers", changed(good, f"{where}/httpGet/httpHeaders", headers))
+        refuse(f"a {probe} of the gateway of another host", changed(good, f"{where}/httpGet/host", "attacker.example"))
+        refuse(f"a gateway without a {probe}", changed(good, where, None))
+        admit(f"a {probe} of the gateway at another pace", changed(good, f"{where}/timeoutSeconds", 2))
+    for index, name in enumerate(("redirect", "gateway")):
+        own = f"spec/initContainers/{index}"
+        added = {
+            "lifecycle": {"preStop": {"exec": {"command": ["/x"]}}}, "workingDir": "/tmp", "tty": True, "stdin": True,
+            "terminationMessagePath": "/etc/postern/policy/settings", "envFrom": [{"configMapRef": {"name": "mine"}}],
+            "volumeDevices": [{"name": "block", "devicePath": "/dev/mine"}],
+        }  # fmt: skip
+        blocked = changed(good, "spec/volumes/+", {"name": "block", "persistentVolumeClaim": {"claimName": "mine"}})
+        if name == "redirect":
+            added |= {"ports": [{"containerPort": 80}], "env": [{"name": "PATH", "value": "/x"}]}
+            del added["lifecycle"]
+        for field, value in added.items():
+            refuse(f"a {name} with {field}", changed(blocked, f"{own}/{field}", value))
+        context = f"{own}/securityContext"
+        for field, value in {
+            "seccompProfile": None, "runAsGroup": 1000, "readOnlyRootFilesystem": False, "runAsNonRoot": None,
+            "appArmorProfile": {"type": "Unconfined"}, "seLinuxOptions": {"type": "spc_t"},
+        }.items():  # fmt: skip
+            refuse(f"a {name} whose {field} is {value}", changed(good, f"{context}/{field}", value))
+        refuse(f"a {name} without seccomp", changed(good, f"{context}/seccompProfile", {"type": "Unconfined"}))
+        profile = {"type": "Localhost", "localhostProfile": "mine.json"}
+        refuse(f"a {name} with a profile of one's own", changed(good, f"{context}/seccompProfile", profile))
+        admit(f"what the API server adds to the {name}", changed(good, f"{own}/resizePolicy", RESIZED))
+        token = {"name": "kube-api-access-x2k7p", "mountPath": TOKEN, "readOnly": True}
+        held = changed(good, "spec/volumes/+", {"name": token["name"], "projected": {"sources": []}})
+        admit(f"a token in the {name}", changed(held, f"{own}/volumeMounts/+", token))
+        refuse(f"another volume there in the {name}", changed(mine, f"{own}/volumeMounts/+", token | {"name": "mine"}))
+    refuse("a gateway with a port of the node's", changed(good, "spec/initContainers/1/ports/0/hostPort", 443))
+    refuse("a gateway with another port", changed(good, "spec/initContainers/1/ports/+", {"containerPort": 80}))
+    hooked = {"postStart": {"sleep": {"seconds": 1}}}
+    refuse("a gateway with a hook", changed(good, "spec/initContainers/1/lifecycle", hooked))
+    traced = changed(good, "spec/initContainers/1/env/+", {"name": TRACES["name"], "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}})
+    refuse("a variable of the chart's from elsewhere", traced)
+    volumes_of_ours(checks, good)
+    roots_of_agents(checks, good, mine)
+
+
+def volumes_of_ours(checks, good):
+    refuse = functools.partial(create, checks, "postern-shape")
+    names = [volume["name"] for volume in good["spec"]["volumes"]]
+    items = f"spec/volumes/{names.index('postern-podinfo')}/downwardAPI/items"
+    other = {"path": "labels", "fieldRef": {"fieldPath": "metadata.annotations"}}
+    refuse("labels out of annotations", changed(good, f"{items}/0", other))
+    refuse("labels out of one annotation", changed(good, f"{items}/0/fieldRef/fieldPath", "metadata.annotations['mine']"))
+    refuse("labels alone", changed(good, f"{items}/1", None))
+    refuse("a third file beside the labels", changed(good, f"{items}/+", {"path": "more", "fieldRef": {"fieldPath": "metadata.name"}}))
+    for name, source, key in (
+        ("postern-policy", "configMap", "settings"),
+        ("postern-ca", "secret", "roots.pem"),
+        ("postern-credentials", "secret", "mine"),
+    ):
+        where = f"spec/volumes/{names.index(name)}"
+        refuse(f"{name} that may be missing", changed(good, f"{where}/{source}/optional", True))
+        refuse(f"{name} with keys of one's choice", changed(good, f"{where}/{source}/items", [{"key": key, "path": "settings"}]))
+        refuse(f"{name} that is empty", changed(good, where, {"name": name, "emptyDir": {}}))
+    on_disk = f"spec/volumes/{names.index('postern-run')}"
+    refuse("postern-run on the node's disk", changed(good, f"{on_disk}/emptyDir/medium", None))
+    refuse("postern-run that others mount too", changed(good, on_disk, {"name": "postern-run", "persistentVolumeClaim": {"claimName": "mine"}}))
+    refuse("another volume of such a name", changed(good, "spec/volumes/+", {"name": "postern-mine", "emptyDir": {}}))
+    create(checks, None, "another mode and size", changed(changed(good, f"{on_disk}/emptyDir/sizeLimit", "64Mi"), "spec/volumes/0/configMap/defaultMode", 0o440))
+
+
+def roots_of_agents(checks, good, mine):
+    """A file of an agent's CA is one that this agent can read, and that nobody of the pod can write."""
+    refuse = functools.partial(create, checks, "postern-shape")
+    rooted, last = with_own_roots(good), "spec/initContainers/1/volumeMounts/8"
+    for what, field, value in (
+        ("that the gateway could write", "readOnly", None), ("of a whole volume", "subPath", None),
+        ("of a volume that the agent has not", "name", "mine"), ("of a container that is not there", "mountPath", "/etc/postern/own-roots/other/SSL_CERT_FILE.pem"),
+        ("under another name", "mountPath", "/etc/postern/own-roots/agent/run.sh"), ("that is spread", "mountPropagation", "HostToContainer"),
+    ):  # fmt: skip
+        pod = changed(rooted, "spec/volumes/+", mine["spec"]["volumes"][-1])
+        refuse(f"a CA {what}", changed(pod, f"{last}/{field}", value))
+    volume = len(rooted["spec"]["volumes"]) - 1
+    refuse("a CA that an agent can write", changed(rooted, f"spec/volumes/{volume}", {"name": "corporate", "emptyDir": {}}))
+    claimed = changed(rooted, f"spec/volumes/{volume}", {"name": "corporate", "persistentVolumeClaim": {"claimName": "mine", "readOnly": True}})
+    create(checks, None, "a CA of a claim that is mounted read-only", claimed)
+    written = changed(claimed, "spec/containers/0/volumeMounts/1/readOnly", False)
+    refuse("a CA of a claim that is mounted to write", written)
+
+
 def containers(checks):
     """Every other container is held to what the redirect stands on (threats A9, A10, A12, A25)."""
     good = guarded(image())
@@ -403,29 +563,30 @@ def containers(checks):
             good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}
         ),
     )
-    for path in ("/", "/var/run", HOST_PATH + "-other"):
+    for path in ("/", "/var/run", HOST_PATH + "-other", "/var/lib/kubelet", HOST_PATH + "//one", HOST_PATH + "/./one"):
         refuse(f"hostPath {path}", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": path}}))
     admit(
         "a hostPath that is listed",
         changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}),
     )
-    for index, name in ((0, "a container"), (None, "the gateway")):
-        where = "spec/initContainers/1" if index is None else f"spec/containers/{index}"
-        port = {"containerPort": 9443, "hostPort": 443}
-        refuse(f"{name} with a port of the node's", changed(good, f"{where}/ports", [port]))
-        for kind in ("httpGet", "tcpSocket"):
-            action = {kind: {"host": "attacker.example", "port": 80, **({"path": "/readyz"} if kind == "httpGet" else {})}}
-            for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
-                if index is not None or probe != "startupProbe":
-                    refuse(f"{name} with a {probe} ({kind}) of another host", changed(good, f"{where}/{probe}", action))
-            if index is not None:
-                for hook in ("postStart", "preStop"):
-                    hooked = changed(good, f"{where}/lifecycle", {hook: action})
-                    refuse(f"{name} with a {hook} ({kind}) of another host", hooked)
+    port = {"containerPort": 9443, "hostPort": 443}
+    refuse("a container with a port of the node's", changed(good, "spec/containers/0/ports", [port]))
+    for kind in ("httpGet", "tcpSocket"):
+        action = {kind: {"host": "attacker.example", "port": 80, **({"path": "/readyz"} if kind == "httpGet" else {})}}
+        for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+            refuse(f"a {probe} ({kind}) of another host", changed(good, f"spec/containers/0/{probe}", action))
+        for hook in ("postStart", "preStop"):
+            refuse(f"a {hook} ({kind}) of another host", changed(good, "spec/containers/0/lifecycle", {hook: action}))
     admit("a probe of the pod itself", changed(good, "spec/containers/0/livenessProbe", {"tcpSocket": {"port": 80}}))
     for field in ("user", "role"):
         refuse(f"SELinux' {field}", changed(good, f"{context}/seLinuxOptions", {field: "sysadm"}))
         refuse(f"SELinux' {field} for the pod", changed(good, "spec/securityContext", {"seLinuxOptions": {field: "sysadm"}}))
+    refuse("SELinux' type for the pod", changed(good, "spec/securityContext", {"seLinuxOptions": {"type": "spc_t"}}))
+    for profile in ("seccompProfile", "appArmorProfile"):
+        unconfined = {profile: {"type": "Unconfined"}}
+        refuse(f"{profile} Unconfined for the pod", changed(good, "spec/securityContext", unconfined))
+    old = "metadata/annotations/container.apparmor.security.beta.kubernetes.io~1agent"
+    refuse("AppArmor Unconfined by annotation", changed(good, old, "unconfined"))
     own_servers = {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["203.0.113.1"]}}
     refuse("a name server of one's own", good | {"spec": good["spec"] | own_servers})
     admit("search domains of one's own", changed(good, "spec/dnsConfig", {"searches": ["corp.example"]}))
@@ -439,6 +600,25 @@ def containers(checks):
         "a volume that the node mounts",
         changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}),
     )
+
+
+# Kinds of volumes that name a Secret, with what each asks for besides; None is where its name stands.
+BY_A_DRIVER = {
+    "csi": {"driver": "secrets-store.csi.k8s.io", "nodePublishSecretRef": {"name": None}},
+    "flexVolume": {"driver": "example/driver", "secretRef": {"name": None}},
+    "azureFile": {"shareName": "share", "secretName": None},
+    "cephfs": {"monitors": ["192.0.2.1"], "secretRef": {"name": None}},
+    "cinder": {"volumeID": "volume", "secretRef": {"name": None}},
+    "iscsi": {"targetPortal": "192.0.2.1", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "secretRef": {"name": None}},
+    "rbd": {"monitors": ["192.0.2.1"], "image": "image", "secretRef": {"name": None}},
+    "scaleIO": {"gateway": "https://gateway.example", "system": "system", "volumeName": "volume", "secretRef": {"name": None}},
+    "storageos": {"volumeName": "volume", "secretRef": {"name": None}},
+}
+
+
+def with_secret(source, name):
+    named_there = lambda value: {"name": name} if isinstance(value, dict) else name
+    return {key: named_there(value) if value in (None, {"name": None}) else value for key, value in source.items()}
 
 
 def secrets(checks):
@@ -465,6 +645,14 @@ def secrets(checks):
             )
             first = changed(mounts, "spec/initContainers", mounts["spec"]["containers"])
             refuse(f"{name} in an init container", changed(first, "spec/initContainers/0/name", "first"), namespace)
+            for kind, source in BY_A_DRIVER.items():
+                handed = changed(plain(), "spec/volumes", [{"name": "stolen", kind: with_secret(source, name)}])
+                refuse(f"{name} given to {kind} in {namespace}", handed, namespace)
+            refuse(f"{name} to pull images", changed(plain(), "spec/imagePullSecrets", [{"name": name}]), namespace)
+    refuse("the gateway's own Secret under another name", changed(guarded(image()), "spec/volumes/+", {"name": "mine", "secret": {"secretName": "postern-ca"}}))
+    for kind, source in BY_A_DRIVER.items():
+        other = changed(plain(), "spec/volumes", [{"name": "other", kind: with_secret(source, "mine")}])
+        admit(f"another Secret for {kind}", other, OTHER)
     admit("another Secret, mounted", mounting({"secret": {"secretName": "mine"}}), OTHER)
     admit(
         "another Secret, in variables",
@@ -522,6 +710,10 @@ def running(checks):
         ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}}),
     )
     refuse("one with the gateway's UID", ephemeral(securityContext=context | {"runAsUser": UID}))
+    refuse("one of its image's user", ephemeral(securityContext=LIBRARY))
+    whole = changed(guarded(image(), "of-one-user"), "spec/securityContext", {"runAsUser": 1000})
+    checks.admitted("a pod of one user", "POST", at(LABELLED, "pods"), whole)
+    attach(checks, None, "one that says no user there", ephemeral(securityContext=LIBRARY), pod="of-one-user")
     refuse("one among the gateway's processes", ephemeral(targetContainerName="postern-gateway"))
     refuse("one with a name of Postern's", ephemeral(name="postern-debug"))
     refuse("one with the gateway's directory", ephemeral(volumeMounts=[{"name": "postern-run", "mountPath": "/x"}]))
@@ -574,6 +766,115 @@ def connections(checks):
     checks.admitted("port-forward elsewhere", "POST", at(OTHER, "pods", "running", "/portforward?ports=8080"))
 
 
+def users(checks):
+    """No image has the gateway's UID as its `USER`: Postern draws it, or every container names its user (threats A23, H15)."""
+    drawn, context = guarded(image()), "spec/containers/0/securityContext"
+    refuse = functools.partial(create, checks, "postern-containers")
+    admit = functools.partial(create, checks, None)
+    chosen = changed(drawn, LABEL, None)
+    setup = {"name": "setup", "image": "registry.example/setup:1", "securityContext": LIBRARY}
+
+    def each_named(pod):
+        return changed(pod, f"{context}/runAsUser", 1000)
+
+    for namespace in (LABELLED, OTHER):
+        refuse("an image's user beside a UID that its author chose", chosen, namespace, words="itself chose the UID")
+        refuse("one of two", changed(each_named(chosen), "spec/initContainers/+", setup), namespace)
+        admit("a UID that its author chose, and every user named", each_named(chosen), namespace)
+        admit("the same for the whole pod", changed(chosen, "spec/securityContext", {"runAsUser": 1000}), namespace)
+        admit("an image's user beside a UID that Postern drew", drawn, namespace)
+    refuse("another value of the label", changed(drawn, LABEL, "chosen"))
+    few = changed(drawn, "spec/hostUsers", False)
+    refuse("an image's user among few", few, words="hostUsers")
+    admit("a named one among few", each_named(few))
+    required_users(checks, drawn, each_named(drawn))
+    believed(checks, drawn, each_named(chosen))
+
+
+def required_users(checks, drawn, named_user):
+    """The namespace may demand it of all."""
+    key, path = "postern.dev/require-run-as-user", f"/api/v1/namespaces/{LABELLED}"
+    for part in ("labels", "annotations"):
+        checks.api.must("PATCH", path, {"metadata": {part: {key: "true"}}}, MERGE)
+        ask = ("POST", at(LABELLED, "pods", more="?dryRun=All"), drawn)
+        holds = becomes(lambda: "require-run-as-user" in said(checks.api.ask(*ask)[1]), PATIENCE)
+        checks.expect(holds, f"a namespace whose {part} demand users refuses an image's")
+        create(checks, None, "a named user there", named_user)
+        checks.api.must("PATCH", path, {"metadata": {part: {key: None}}}, MERGE)
+        checks.expect(becomes(lambda: checks.api.ask(*ask)[0] == 201, PATIENCE), f"and no more without those {part}")
+
+
+def believed(checks, drawn, named_user):
+    """Whoever writes the label himself is not believed where Postern's webhook was not asked."""
+    ask = ("POST", at(LABELLED, "pods", more="?dryRun=All"), drawn)
+    refused = lambda: is_refused("postern-drawn", *checks.api.ask(*ask))
+    path = "/webhooks/0/failurePolicy"
+    for value, holds in (("Ignore", refused), ("Fail", lambda: checks.api.ask(*ask)[0] == 201)):
+        change = [{"op": "replace", "path": path, "value": value}]
+        checks.api.must("PATCH", hook_path(), change, "application/json-patch+json")
+        checks.expect(becomes(holds, PATIENCE), f"a webhook with failurePolicy {value} is {'' if value == 'Fail' else 'not '}believed")
+    checks.api.must("DELETE", hook_path())
+    checks.expect(becomes(refused, PATIENCE), "without the webhook's configuration the label is refused")
+    create(checks, None, "a pod without the label whose users are named", named_user)
+    checks.admitted("a plain pod elsewhere", "POST", at(OTHER, "pods", more="?dryRun=All"), plain())
+    checks.api.must("POST", hook_path().rpartition("/")[0], configuration("Mutating"))
+    checks.expect(becomes(lambda: checks.api.ask(*ask)[0] == 201, PATIENCE), "and believed again with it")
+
+
+def stolen_token(checks):
+    """Who has the operator's token does what the operator does, and little more (threat H16)."""
+    refuse = functools.partial(checks.refused, "postern-operator", as_user=OPERATOR)
+    admit = functools.partial(checks.admitted, as_user=OPERATOR)
+    json_patch, dry = "application/json-patch+json", "?dryRun=All"
+    for kind in ("mutating", "validating"):
+        path = hook_path(kind)
+        change = lambda where, value, op="add": [{"op": op, "path": where, "value": value}]
+        bundle = change("/webhooks/1/clientConfig/caBundle", BUNDLE)
+        becomes(lambda path=path, bundle=bundle: checks.api.ask("PATCH", path, bundle, json_patch, as_user=OPERATOR)[0] == 200, PATIENCE)
+        admit(f"caBundle of a {kind} webhook", "PATCH", path, bundle, json_patch)
+        admit("all of them", "PATCH", path, bundle + change("/webhooks/0/clientConfig/caBundle", BUNDLE), json_patch)
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["secrets"]}
+        service = {"name": "mine", "namespace": OTHER, "path": "/", "port": 443}
+        for what, where, value in (
+            ("rules", "/webhooks/0/rules/-", rule), ("another server", "/webhooks/0/clientConfig/service", service),
+            ("another path", "/webhooks/1/clientConfig/service/path", "/other"), ("failurePolicy", "/webhooks/0/failurePolicy", "Ignore"),
+            ("whom it asks about", "/webhooks/0/objectSelector", {}), ("conditions", "/webhooks/0/matchConditions", [{"name": "a", "expression": "false"}]),
+            ("namespaces", "/webhooks/0/namespaceSelector", {"matchLabels": {"a": "b"}}), ("its name", "/webhooks/0/name", "other.pods.postern.dev"),
+            ("how long it may take", "/webhooks/0/timeoutSeconds", 1), ("a label", "/metadata/labels", {"a": "b"}),
+            ("an annotation", "/metadata/annotations", {"cert-manager.io/inject-ca-from": "a/b"}), ("a finalizer", "/metadata/finalizers", ["example.com/held"]),
+        ):  # fmt: skip
+            refuse(f"{what} of the {kind} webhooks", "PATCH", path, change(where, value), json_patch)
+        refuse(f"one {kind} webhook less", "PATCH", path, [{"op": "remove", "path": "/webhooks/1"}], json_patch)
+        more = configuration(kind.capitalize())["webhooks"][0] | {"name": "more.pods.postern.dev"}
+        refuse(f"one {kind} webhook more", "PATCH", path, change("/webhooks/-", more), json_patch)
+        checks.admitted("the chart changes all of it", "PATCH", path + dry, change("/webhooks/0/failurePolicy", "Ignore"), json_patch)
+    for name, kind, right in (
+        ("postern-root-ca", "kubernetes.io/tls", True), ("postern-webhook-tls", "kubernetes.io/tls", True),
+        ("mine", "kubernetes.io/tls", False), ("postern-root-ca", "Opaque", False), ("mine", "kubernetes.io/service-account-token", False),
+    ):  # fmt: skip
+        pair = {"tls.crt": "", "tls.key": ""} if kind == "kubernetes.io/tls" else {}
+        secret = named(name, "secrets", type=kind, data=pair)
+        secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
+        request = (f"Secret {name} of type {kind} beside the operator", "POST", at(SYSTEM, "secrets", more=dry), secret)
+        admit(*request) if right else refuse(*request)
+    statuses(checks, refuse, admit)
+
+
+def statuses(checks, refuse, admit):
+    """Of pods it stamps those that are injected and deletes those that are guarded."""
+    running, elsewhere = at(LABELLED, "pods", "probed"), at(OTHER, "pods", "probed")
+    for path in (running, elsewhere):
+        stamp = {"metadata": {"annotations": {"postern.dev/policy-revision": "sha256:0"}}}
+        admit("a stamp", "PATCH", f"{path}/status", stamp, MERGE)
+        refuse("an address of a pod", "PATCH", f"{path}/status", {"status": {"podIP": "192.0.2.1", "podIPs": [{"ip": "192.0.2.1"}]}}, MERGE)
+        for field, value in (("labels", {"app": "mine"}), ("annotations", {"example.com/mine": "1"}), ("finalizers", ["example.com/held"])):
+            refuse(f"{field} of a pod", "PATCH", f"{path}/status", {"metadata": {field: value}}, MERGE)
+        checks.admitted("a kubelet's status", "PATCH", f"{path}/status?dryRun=All", {"status": {"message": "it runs"}}, MERGE)
+    admit("deletion of an injected pod", "DELETE", f"{running}?dryRun=All")
+    refuse("deletion of another pod", "DELETE", f"{elsewhere}?dryRun=All")
+    checks.admitted("its deletion by others", "DELETE", f"{elsewhere}?dryRun=All")
+
+
 def pod_security(checks):
     """The redirect's NET_ADMIN wants a namespace at `privileged`; the policies above hold its other containers."""
     for level, right in (("restricted", False), ("baseline", False), ("privileged", True)):
@@ -592,7 +893,7 @@ def pod_security(checks):
 def bounded(**metadata):
     """A plain pod whose container is held to what a guarded one's is. Of several policies that refuse a request the API
     server names any: each is asked what it alone refuses."""
-    return changed(plain(**metadata), "spec/containers/0/securityContext", LIBRARY)
+    return changed(plain(**metadata), "spec/containers/0/securityContext", LIBRARY | {"runAsUser": 1000})
 
 
 def create(checks, policy, what, pod, namespace=LABELLED, words=""):
@@ -603,10 +904,10 @@ def create(checks, policy, what, pod, namespace=LABELLED, words=""):
     return checks.refused(policy, what, *request, words=words)
 
 
-def attach(checks, policy, what, container, namespace=LABELLED):
+def attach(checks, policy, what, container, namespace=LABELLED, pod="running"):
     """Asks for an ephemeral container without storing it."""
     body = {"spec": {"ephemeralContainers": [container]}}
-    request = ("PATCH", at(namespace, "pods", "running", "/ephemeralcontainers?dryRun=All"), body, STRATEGIC)
+    request = ("PATCH", at(namespace, "pods", pod, "/ephemeralcontainers?dryRun=All"), body, STRATEGIC)
     if policy is None:
         return checks.admitted(what, *request)
     return checks.refused(policy, what, *request)
@@ -619,6 +920,8 @@ def arguments(pod, *more):
 
 def with_own_roots(pod):
     pod = changed(pod, "spec/volumes/+", {"name": "corporate", "configMap": {"name": "corporate"}})
+    seen = {"name": "corporate", "mountPath": "/etc/corporate", "readOnly": True}
+    pod = changed(pod, "spec/containers/0/volumeMounts/+", seen)
     mount = {
         "name": "corporate",
         "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem",

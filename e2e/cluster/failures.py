@@ -22,6 +22,9 @@ LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/postern-operat
 WEBHOOKS = [f"{kind}webhookconfigurations" for kind in ("mutating", "validating")]
 # Kubernetes waits 15 s before another replica may lead.
 TAKEOVER = 30
+# A namespace that ends, and the command of a Job that ends when it is told to.
+LEAVING = "leaving"
+UNTIL_TOLD = "trap 'exit 0' TERM; until [ -e /tmp/end ]; do sleep 0.2; done"
 # Requests that are served before and after.
 ENOUGH = 20
 
@@ -33,6 +36,7 @@ def steps():
     yield Step("the leader is killed", leader_killed)
     yield Step("the API server is away", api_away)
     yield Step("H2 nobody answers the webhook", webhook_unreachable)
+    yield Step("the operator is away, and nothing else stops", nothing_stops)
 
 
 def gateway_killed(stage, step):
@@ -153,6 +157,49 @@ def webhook_unreachable(stage, step):
     names = [each["name"] for each in held[0].object()["spec"]["initContainers"]] if held else []
     step.check("with the operator back, they start and are injected", GATEWAY in names, names)
     stage.delete("deployment", "free", OTHER, wait=False)
+
+
+def nothing_stops(stage, step):
+    """Finalizers, labels of other controllers, deletions: the webhook judges none of them, and is not waited for."""
+    stage.create_namespace(manifests.injected_namespace(LEAVING))
+    policy = manifests.policy(namespace=LEAVING, tools=[], credentials=[])
+    stage.create(policy, manifests.job("ends", UNTIL_TOLD))
+    worker = becomes(lambda: stage.pods_of(AGENTS, "job-name=ends"), PATIENCE)[0].demand_ready()
+    leaving, forced = (stage.start(manifests.idle(name)) for name in ("leaving", "forced"))
+    stage.start(manifests.idle("left", LEAVING))
+    scale(stage, 0)
+    try:
+        # Endpoints of the replicas that left are forgotten a moment later.
+        refused = lambda: "failed calling webhook" in stage.apply(manifests.idle("refused"))[1]
+        step.check("nobody answers the webhook", becomes(refused, PATIENCE), stage.apply(manifests.idle("refused"))[1])
+        done = {part: {"workflows.argoproj.io/completed": "true"} for part in ("labels", "annotations")}
+        status, said = stage.api.merge(leaving.path, {"metadata": done | {"finalizers": ["example.com/held"]}})
+        step.check("a workflow's controller marks a pod", status == 200, said)
+        body = {"spec": {"activeDeadlineSeconds": 900}}
+        status, said = stage.api.merge(leaving.path, body)
+        step.check("twin: a change of what a pod runs by is not taken", status == 500 and "postern.dev" in str(said), said)
+        worker.execute("touch", "/tmp/end")
+        ended = stage.measured(lambda: completed(stage, "ends"), PATIENCE)
+        step.check("a Job completes", ended is not None, stage.api.take(f"/apis/batch/v1/namespaces/{AGENTS}/jobs/ends")["status"])
+        stage.kubectl("delete", "pod", leaving.name, "-n", AGENTS, "--wait=false")
+        status, said = stage.api.merge(leaving.path, {"metadata": {"finalizers": None}})
+        step.check("a pod that is deleted loses its finalizer", status == 200, said)
+        stage.kubectl("delete", "pod", forced.name, "-n", AGENTS, "--force", "--grace-period=0", "--wait=false")
+        for pod, how in ((leaving, "deleted"), (forced, "deleted by force")):
+            step.check(f"a pod that is {how} is gone", becomes(lambda pod=pod: not pod.exists(), PATIENCE), pod.name)
+        stage.delete("job", "ends", AGENTS, wait=False)
+        step.check("and a Job's pod with its Job", becomes(lambda: not worker.exists(), PATIENCE), worker.name)
+        stage.kubectl("delete", "namespace", LEAVING, "--wait=false")
+        gone = stage.measured(lambda: not stage.api.exists(f"/api/v1/namespaces/{LEAVING}"), PATIENCE)
+        step.check("a namespace of agents is deleted with all that is in it", gone is not None, gone)
+    finally:
+        scale(stage, 2)
+
+
+def completed(stage, job):
+    """Whether a Job's controller has taken its finalizers from the pods, and says that it is complete."""
+    status = stage.api.take(f"/apis/batch/v1/namespaces/{AGENTS}/jobs/{job}")["status"]
+    return any(each["type"] == "Complete" and each["status"] == "True" for each in status.get("conditions", []))
 
 
 def without_webhooks(stage, step):

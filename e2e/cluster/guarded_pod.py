@@ -2,7 +2,9 @@
 
 import copy
 
-UID = 61234
+UID, ADMIN = 61234, 15090
+DRAWN = "postern.dev/user-id"
+READ = 0o444
 SETTINGS, RUN = "/etc/postern/policy/settings", "/run/postern"
 FIELDS = {
     "POSTERN_POD": "metadata.name",
@@ -30,19 +32,17 @@ def plain(name="agent", **metadata):
 def guarded(image, name="agent", **metadata):
     """The same after injection."""
     pod = plain(name, **metadata)
-    pod["metadata"].setdefault("labels", {})["postern.dev/injected"] = "true"
+    pod["metadata"]["labels"] = {"postern.dev/injected": "true", DRAWN: "drawn"} | pod["metadata"].get("labels", {})
     pod["spec"]["containers"][0] |= {
         "securityContext": copy.deepcopy(LIBRARY),
         "volumeMounts": [mount("trust", "/run/postern-trust")],
     }
     pod["spec"]["initContainers"] = [redirect(image), gateway(image)]
     pod["spec"]["volumes"] = [
-        {"name": "postern-policy", "configMap": {"name": "postern-policy"}},
-        {"name": "postern-ca", "secret": {"secretName": "postern-ca"}},
-        {"name": "postern-credentials", "secret": {"secretName": "postern-credentials"}},
-        {"name": "postern-podinfo", "downwardAPI": {"items": [field("labels"), field("annotations")]}},
-        {"name": "postern-run", "emptyDir": {"medium": "Memory"}},
-        {"name": "postern-trust", "emptyDir": {"medium": "Memory"}},
+        {"name": "postern-policy", "configMap": {"name": "postern-policy", "defaultMode": READ}},
+        *({"name": name, "secret": {"secretName": name, "defaultMode": READ}} for name in ("postern-ca", "postern-credentials")),
+        {"name": "postern-podinfo", "downwardAPI": {"defaultMode": READ, "items": [field("labels"), field("annotations")]}},
+        *({"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": "32Mi"}} for name in ("postern-run", "postern-trust")),
     ]
     return pod
 
@@ -51,7 +51,7 @@ def redirect(image):
     context = own_context() | {"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False}
     context["capabilities"] = {"drop": ["ALL"], "add": ["NET_ADMIN"]}
     return {
-        "name": "postern-redirect", "image": image, "args": ["redirect", "--uid", str(UID), "--config", SETTINGS, "--keep-names", RUN],
+        **own_fields(image), "name": "postern-redirect", "args": ["redirect", "--uid", str(UID), "--config", SETTINGS, "--keep-names", RUN],
         "securityContext": context, "volumeMounts": [mount("policy", "/etc/postern/policy"), {"name": "postern-run", "mountPath": RUN}],
     }  # fmt: skip
 
@@ -70,13 +70,30 @@ def gateway(image):
         mount("run", "/etc/resolv.conf") | {"subPath": "resolv.conf"},
     ]
     return {
-        "name": "postern-gateway", "image": image, "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",
+        **own_fields(image), "name": "postern-gateway", "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",
         "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}, *(read(name, path) for name, path in FIELDS.items())],
-        "ports": [{"name": "postern-metrics", "containerPort": 15090}],
-        "startupProbe": {"httpGet": {"path": "/readyz", "port": 15090}, "periodSeconds": 1, "failureThreshold": 120},
+        "ports": [{"name": "postern-metrics", "containerPort": ADMIN, "protocol": "TCP"}],
+        "livenessProbe": probe("/healthz", 20, 10, 6), "readinessProbe": probe("/readyz", 5, 2, 3),
+        "startupProbe": probe("/readyz", 1, 1, 120),
         "securityContext": own_context() | {"runAsUser": UID, "runAsGroup": UID, "runAsNonRoot": True},
         "volumeMounts": [mount(name, path) for name, path in mounts.items()] + written,
     }  # fmt: skip
+
+
+def own_fields(image):
+    return {
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def probe(path, period, timeout, failures):
+    asked = {"path": path, "port": ADMIN, "scheme": "HTTP"}
+    times = {"periodSeconds": period, "timeoutSeconds": timeout, "failureThreshold": failures, "successThreshold": 1}
+    return {"httpGet": asked} | times
 
 
 def own_context():
@@ -88,7 +105,7 @@ def mount(name, path):
 
 
 def field(key):
-    return {"path": key, "fieldRef": {"fieldPath": f"metadata.{key}"}}
+    return {"path": key, "fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.{key}"}}
 
 
 def read(name, path):
@@ -97,13 +114,14 @@ def read(name, path):
 
 def ephemeral(name="debugger", **more):
     """An ephemeral container that is held to what the others are."""
-    return {"name": name, "image": "registry.example/tools:1", "securityContext": copy.deepcopy(LIBRARY)} | more
+    context = copy.deepcopy(LIBRARY) | {"runAsUser": 0}
+    return {"name": name, "image": "registry.example/tools:1", "securityContext": context} | more
 
 
 def changed(pod, path, value):
-    """A copy in which the part at `path` (keys and indices, or `+` behind a list) is another; None takes it away."""
+    """A copy in which the part at `path` (keys, `~1` for a slash in one, and indices, or `+` behind a list) is another; None takes it away."""
     pod = copy.deepcopy(pod)
-    *way, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+    *way, last = [int(step) if step.isdigit() else step.replace("~1", "/") for step in path.split("/")]
     part = pod
     for step in way:
         part = part.setdefault(step, {}) if isinstance(part, dict) else part[step]

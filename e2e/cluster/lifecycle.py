@@ -10,11 +10,11 @@ import base64
 import subprocess
 import sys
 
-from administration import Administration, said
+from administration import MERGE, STRATEGIC, Administration, said
 from api import becomes
-from backstops import CHART, OPERATOR, PATIENCE, SYSTEM
+from backstops import CHART, OPERATOR, PATIENCE, SYSTEM, image
 from checks import Checks, at
-from guarded_pod import plain
+from guarded_pod import changed, ephemeral, guarded, plain
 
 LABELLED, OTHER = "lifecycle-labelled", "lifecycle-other"
 HOOKS = [
@@ -26,7 +26,11 @@ POLICY = {
     "apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": {"name": "kept"},
     "spec": {"destinations": [{"name": "one", "hosts": ["one.example"], "action": "Tunnel"}]},
 }  # fmt: skip
+HELD = {"finalizers": ["example.com/held"]}
 JSON_PATCH = "application/json-patch+json"
+# Pods from before: with a gateway and without, where all are injected and where a pod asks for itself.
+BARE, GUARDED = plain(), changed(guarded(image()), "spec/containers/0/securityContext/runAsUser", 1000)
+PODS = [(namespace, name, pod) for namespace in (LABELLED, OTHER) for name, pod in (("bare", BARE), ("guarded", GUARDED))]
 BUNDLE = base64.b64encode(b"the operator's own").decode()
 
 
@@ -35,7 +39,7 @@ def main():
     checks = Checks(api)
     before(api)
     try:
-        for step in (installed, unreachable, upgraded, uninstalled):
+        for step in (installed, unreachable, goes_on, upgraded, uninstalled):
             print(f"-- {step.__name__}")
             step(checks)
     finally:
@@ -49,7 +53,10 @@ def before(api):
     kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(CHART / "crds"))
     for name, labels in ((LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {})):
         api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    if not becomes(lambda: api.ask("POST", POLICIES, POLICY)[0] in (201, 409), PATIENCE):
+    for namespace, name, pod in PODS:
+        api.must("POST", at(namespace, "pods"), pod | {"metadata": pod["metadata"] | HELD | {"name": name}})
+    policy = POLICY | {"metadata": POLICY["metadata"] | HELD}
+    if not becomes(lambda: api.ask("POST", POLICIES, policy)[0] in (201, 409), PATIENCE):
         raise RuntimeError(f"after {PATIENCE} s the API server still does not take an EgressPolicy")
 
 
@@ -89,6 +96,43 @@ def unreachable(checks):
     for namespace in (OTHER, "kube-system", SYSTEM):
         checks.admitted(f"a pod in {namespace}", "POST", at(namespace, "pods", more="?dryRun=All"), plain())
     checks.admitted("a policy's deletion", "DELETE", f"{POLICIES}/kept?dryRun=All")
+
+
+def goes_on(checks):
+    """Nobody answers still: of what is there already, nothing stops that Postern does not judge (threat H2)."""
+    for namespace, name, pod in PODS:
+        path, what = at(namespace, "pods", name), f"{name} in {namespace}"
+        for part in ("annotations", "labels"):
+            done = {"metadata": {part: {"workflows.argoproj.io/completed": "true"}}}
+            checks.admitted(f"a workflow's {part} on a pod: {what}", "PATCH", path, done, MERGE)
+        shorter = {"spec": {"activeDeadlineSeconds": 60}}
+        added = {"spec": {"ephemeralContainers": [ephemeral()]}}
+        another = {"spec": {"containers": [{"name": "agent", "image": "registry.example/agent:2"}]}}
+        judged = [("ephemeral container", path + "/ephemeralcontainers", added), ("image", path, another), ("deadline", path, shorter)]
+        if namespace == LABELLED or pod is not BARE:
+            for part, where, body in judged:
+                unanswered(checks, f"another {part}: {what}", where, body)
+        checks.admitted(f"deletion of a pod: {what}", "DELETE", path)
+        leaving = checks.api.must("GET", path)["metadata"]
+        checks.expect("deletionTimestamp" in leaving, f"it waits for its finalizer: {what}", leaving)
+        checks.admitted(f"a label of a pod that leaves: {what}", "PATCH", path, {"metadata": {"labels": {"postern.dev/inject": "false"}}}, MERGE)
+        checks.admitted(f"a deadline of a pod that leaves: {what}", "PATCH", path, shorter, MERGE)
+        if pod is not BARE:
+            unanswered(checks, f"an image of a pod that leaves: {what}", path, another)
+        checks.admitted(f"its finalizer: {what}", "PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
+        checks.api.ask("DELETE", path, {"gracePeriodSeconds": 0, "kind": "DeleteOptions", "apiVersion": "v1"})
+        checks.expect(checks.api.ask("GET", path)[0] == 404, f"the pod is gone: {what}")
+    kept = f"{POLICIES}/kept"
+    checks.admitted("an annotation of a policy", "PATCH", kept, {"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": "a"}}}, MERGE)
+    checks.admitted("a policy's finalizer", "PATCH", kept, {"metadata": {"finalizers": None}}, MERGE)
+    unanswered(checks, "an edit of a policy", kept, {"spec": {"destinations": []}}, MERGE)
+
+
+def unanswered(checks, what, path, body, kind=STRATEGIC):
+    """What is judged waits for the operator."""
+    status, answer = checks.api.ask("PATCH", path, body, kind)
+    right = status == 500 and "failed calling webhook" in said(answer) and "postern.dev" in said(answer)
+    checks.expect(right, f"refused without the webhook: {what}", f"{status} {said(answer)}")
 
 
 def upgraded(checks):
@@ -140,8 +184,10 @@ def soon(ask, wanted):
 def clean(api):
     helm("uninstall", "postern", "--ignore-not-found")
     kubectl("delete", "--ignore-not-found", "--wait=false", "--filename", str(CHART / "crds"))
+    for path in [*(at(namespace, "pods", name) for namespace, name, _ in PODS), f"{POLICIES}/kept"]:
+        api.ask("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
     for name in (LABELLED, OTHER, SYSTEM):
-        for kind in ("configmaps", "secrets"):
+        for kind in ("configmaps", "secrets", "pods"):
             api.ask("DELETE", at(name, kind))
         api.ask("DELETE", f"/api/v1/namespaces/{name}")
         status, namespace = api.ask("GET", f"/api/v1/namespaces/{name}")

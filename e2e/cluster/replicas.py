@@ -2,8 +2,8 @@
 
 KUBECONFIG=… python3 e2e/cluster/replicas.py ADDRESS [EXECUTABLE]
 
-ADDRESS is this machine's as the API server reaches it (`--enable-aggregator-routing=true`); it needs no node, no
-controllers, and a cluster that nobody else uses: what it makes it removes.
+ADDRESS is this machine's as the API server reaches it (`--enable-aggregator-routing=true`); it needs helm and kubectl on
+PATH, no node, no controllers, and a cluster that nobody else uses: what it makes it removes.
 """
 
 import base64
@@ -22,6 +22,7 @@ from api import becomes
 from ports import reserved
 from processes import Processes
 
+GATEWAY = "postern-gateway"
 SYSTEM, AGENTS = "postern-system", "agents"
 SERVICE = f"postern-webhook.{SYSTEM}.svc"
 # What a takeover may take: a Lease holds 15 s, and candidates look again within a second of its end.
@@ -29,6 +30,14 @@ TAKEOVER = 25
 PATIENCE = 30
 # For how long a replica that was told to stop goes on answering.
 LINGERING = 3
+
+CHART = Path(__file__).parents[2] / "charts" / "postern"
+CORPUS = Path(__file__).parents[2] / "src/operator/injector/corpus/injected"
+# Admission policies about new pods. Those about the operator's objects would refuse them to this test's user.
+BACKSTOPS = [f"backstops/{name}.yaml" for name in ("containers", "drawn", "secrets", "shape")]
+# One that a pod of the corpus names.
+RUNTIME = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}
+HOST_PATH, REPOSITORY, TAG = "/srv/models", "postern-gateway", "test"
 
 POLICY = {
     "apiVersion": "postern.dev/v1alpha1",
@@ -123,6 +132,7 @@ def examine(report, directory, executable, replicas, address):
     prepare(executable, address, replicas)
     it_serves(report, replicas)
     pods_are_judged(report)
+    backstops_admit_what_is_injected(report)
     policies_are_judged(report)
     a_broken_certificate_is_replaced(report, replicas)
     survivor = a_killed_leader_is_replaced(report, replicas)
@@ -180,6 +190,35 @@ def is_injected():
     dry = POD | {"metadata": {"name": "dry", "namespace": AGENTS}}
     status, said = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=dry)
     return status == 0 and "postern-gateway" in said
+
+
+def backstops_admit_what_is_injected(report):
+    """The admission policies refuse a pod as it is written, and admit it as the webhook makes it: each of the injector's."""
+    demand(*kubectl("apply", "-f", "-", given=rendered(BACKSTOPS)))
+    demand(*kubectl("apply", "-f", "-", given=RUNTIME))
+    # The corpus has its name.
+    kubectl("-n", AGENTS, "delete", "pod", "agent", "--force", "--grace-period=0")
+    # Of a pod that nobody labelled no webhook is asked.
+    bare = {"name": "postern-bare", "image": "mine"}
+    bare = POD | {"metadata": {"name": "bare", "namespace": "default"}, "spec": {"containers": [bare]}}
+    refused = lambda: kubectl("create", "--dry-run=server", "-f", "-", given=bare)
+    holds = becomes(lambda: "'postern-shape'" in refused()[1], PATIENCE)
+    report.check("the admission policies hold", holds, refused())
+    for name in sorted(CORPUS.glob("*.yaml")):
+        # Some have fields that no API server knows yet.
+        asked = ("create", "--dry-run=server", "--validate=ignore", "-n", AGENTS, "-o", "json", "-f", name)
+        status, said = kubectl(*asked)
+        report.check(f"{name.stem} is injected, and admitted by the admission policies", status == 0 and GATEWAY in said, said[:400])
+    chosen = json.loads(json.dumps(POD))
+    chosen["metadata"] |= {"name": "dry", "labels": {"postern.dev/user-id": "drawn"}}
+    context = {"securityContext": {"runAsUser": 61234}}
+    args = ["redirect", "--uid", "61234", "--config", "/etc/postern/policy/settings", "--keep-names", "/run/postern"]
+    chosen["spec"]["initContainers"] = [{"name": "postern-redirect", "image": "mine", "args": args}, {"name": GATEWAY, "image": "mine"} | context]
+    status, said = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=chosen)
+    drawn = json.loads(said)["spec"]["initContainers"][0]["args"][2] if status == 0 else said
+    report.check("a UID that a pod's author chose is drawn anew", status == 0 and drawn != "61234", drawn)
+    demand(*kubectl("delete", "-f", "-", given=rendered(BACKSTOPS)))
+    demand(*kubectl("delete", "-f", "-", given=RUNTIME))
 
 
 def policies_are_judged(report):
@@ -251,14 +290,21 @@ def prepare(executable, address, replicas):
     demand(*kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Service"} | service))
     for replica in replicas:
         demand(*kubectl("create", "-f", "-", given=endpoint(replica, address)))
-    for kind, webhooks in WEBHOOKS.items():
-        given = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "postern"}}
-        demand(*kubectl("create", "-f", "-", given=given | {"webhooks": webhooks}))
+    demand(*kubectl("apply", "-f", "-", given=rendered(["webhook/mutating.yaml", "webhook/validating.yaml"])))
+
+
+def rendered(templates):
+    """Parts of the chart, for the operator's settings here."""
+    shown = [option for template in templates for option in ("--show-only", f"templates/{template}")]
+    values = f"gateway.image.repository={REPOSITORY},gateway.image.tag={TAG},injection.hostPaths={{{HOST_PATH}}}"
+    command = ["helm", "template", "postern", CHART, "--namespace", SYSTEM, "--set", values, *shown]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def clean():
     for configuration in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
         kubectl("delete", configuration, "postern", "--ignore-not-found")
+    kubectl("delete", "--ignore-not-found", "-f", "-", given=rendered(BACKSTOPS))
     for crd in ("egresspolicies", "clusteregresspolicies"):
         kubectl("delete", "crd", f"{crd}.postern.dev", "--ignore-not-found")
     for name in (SYSTEM, AGENTS):
@@ -285,28 +331,6 @@ def endpoint(replica, address):
     }
 
 
-def webhook(name, path, rules, **more):
-    client = {"service": {"name": "postern-webhook", "namespace": SYSTEM, "path": path, "port": 443}}
-    common = {"admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 10}
-    return {"name": name, "clientConfig": client, "rules": rules} | common | more
-
-
-def rule(group, version, operations, resources):
-    return {"apiGroups": [group], "apiVersions": [version], "operations": operations, "resources": resources}
-
-
-LABELLED = {"namespaceSelector": {"matchLabels": {"postern.dev/injection": "enabled"}}}
-PODS = [rule("", "v1", ["CREATE"], ["pods"]), rule("", "v1", ["UPDATE"], ["pods/ephemeralcontainers"])]
-POLICIES = [rule("postern.dev", "*", ["CREATE", "UPDATE"], ["egresspolicies", "clusteregresspolicies"])]
-WEBHOOKS = {
-    "MutatingWebhookConfiguration": [webhook("namespace.pods.postern.dev", "/pods/mutate", PODS, **LABELLED)],
-    "ValidatingWebhookConfiguration": [
-        webhook("namespace.validate.pods.postern.dev", "/pods/validate", PODS, **LABELLED),
-        webhook("policies.postern.dev", "/policies/validate", POLICIES),
-    ],
-}
-
-
 def settings(port, admin):
     gateway = "policy: {path: /etc/postern/policy, labels: /etc/podinfo/labels}"
     return {
@@ -314,7 +338,8 @@ def settings(port, admin):
         "serviceAccount": "postern-operator",
         "webhook": {"port": port, "drain": f"{LINGERING}s"},
         "admin": {"port": admin},
-        "gateway": {"image": "postern-gateway:test", "settings": gateway},
+        "gateway": {"image": f"{REPOSITORY}:{TAG}", "settings": gateway},
+        "injection": {"hostPaths": [HOST_PATH]},
     }
 
 

@@ -10,6 +10,9 @@ use super::shape::{Located, agents, edit_agents, edit_object, is_true, list, put
 /// says nothing of capabilities has them all, so that most images that run as root still do.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE"];
 
+/// The one sysctl that a guarded pod may set.
+const SYSCTL: &str = "kernel.shm_rmid_forced";
+
 /// Types of SELinux that confine a container, as the Pod Security Standards list them.
 const SELINUX_TYPES: [&str; 5] =
     ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
@@ -50,8 +53,9 @@ pub(super) fn refuse(pod: &Value) -> Vec<String> {
     let mut problems = refuse_profiles(&context);
     problems.extend(context.items("sysctls").filter_map(|sysctl| {
         let name = sysctl.name();
-        name.starts_with("net.")
-            .then(|| format!("{}: {name:?} changes the pod's network: remove it", sysctl.path))
+        (name != SYSCTL).then(|| {
+            format!("{}: a guarded pod may not set {name:?}: remove it, {SYSCTL} alone may stay", sysctl.path)
+        })
     }));
     problems.extend(agents(pod).flat_map(|agent| refuse_container(&agent)));
     problems

@@ -96,6 +96,12 @@ pub fn validate(pod: &Value, before: Option<&Value>, circumstances: &Circumstanc
     }
 }
 
+/// Judges a pod of a namespace that demands a user of every container ([`names::REQUIRE_RUN_AS_USER`]). Returns a sentence
+/// for each container that names none.
+pub fn demand_users(pod: &Value) -> Vec<String> {
+    refusals::refuse_unnamed(pod)
+}
+
 /// A UID for the pod's gateway that nobody of the pod asks for, 60000 or above, `random` choosing among them.
 pub fn draw(pod: &Value, random: u32) -> u32 {
     let taken: Vec<u64> = hardening::users(pod).map(|(_, user)| user).collect();
@@ -159,11 +165,12 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Marks the pod as one that the operator watches.
+/// Marks the pod as one that the operator watches, and whose gateway's UID is not its author's choice.
 fn label(pod: &mut Value) {
     shape::edit_object(pod, "metadata", |metadata| {
         shape::edit_object(metadata, "labels", |labels| {
             shape::put(labels, names::INJECTED_LABEL, Value::from("true"));
+            shape::put(labels, names::USER_ID_LABEL, Value::from(names::DRAWN));
         });
     });
 }

@@ -108,16 +108,34 @@ fn resolvers(pod: &Value, injection: &Injection) -> Vec<String> {
 
 /// A user namespace maps so few UIDs that an image whose `USER` is one of them would hit the gateway's in time.
 fn guessable(pod: &Value) -> Vec<String> {
-    if !containers::has_user_namespace(pod) || hardening::user(&spec(pod)).is_some() {
-        return Vec::new();
-    }
-    let unnamed = agents(pod).filter(|agent| hardening::user(agent).is_none());
+    let guessable = containers::has_user_namespace(pod);
+    let unnamed = unnamed(pod).filter(|_| guessable);
     unnamed
         .map(|agent| {
             let path = agent.path;
             format!("{path}.securityContext.runAsUser is missing, and with hostUsers: false the image's user could be the gateway's: name a UID")
         })
         .collect()
+}
+
+/// A sentence for each container that names no user, where the namespace demands one.
+pub(super) fn refuse_unnamed(pod: &Value) -> Vec<String> {
+    unnamed(pod)
+        .map(|agent| {
+            let path = agent.path;
+            format!(
+                "{path}.securityContext.runAsUser is missing, and the namespace demands it ({}): name a UID here or in \
+                 spec.securityContext",
+                pod::REQUIRE_RUN_AS_USER
+            )
+        })
+        .collect()
+}
+
+/// The containers that run as the `USER` of their image.
+fn unnamed(pod: &Value) -> impl Iterator<Item = Located<'_>> {
+    let of_all = hardening::user(&spec(pod)).is_some();
+    agents(pod).filter(move |agent| !of_all && hardening::user(agent).is_none())
 }
 
 /// No container of anybody else's has a name that only Postern's have.

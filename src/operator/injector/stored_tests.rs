@@ -75,6 +75,8 @@ fn a_weakened_pod_is_not_stored() {
         ("/spec/shareProcessNamespace".to_owned(), json!(true)),
         ("/spec/securityContext".to_owned(), json!({"runAsUser": UID})),
         ("/metadata/labels/postern.dev~1injected".to_owned(), json!("false")),
+        ("/metadata/labels/postern.dev~1user-id".to_owned(), json!("chosen")),
+        ("/spec/securityContext".to_owned(), json!({"sysctls": [{"name": "kernel.msgmax", "value": "1"}]})),
     ];
     for (pointer, value) in changes {
         let changed = with(&stored, &pointer, value.clone());

@@ -1,4 +1,4 @@
-//! Where the API server asks: `/pods/mutate`, `/pods/validate`, `/policies/validate`, over TLS.
+//! Where the API server asks: `/pods/mutate`, `/pods/validate`, `/pods/users`, `/policies/validate`, over TLS.
 //!
 //! What is answered is decided in [`review`], `pods` and `policies`, which are pure; `serve` moves the bytes,
 //! [`certificate`] decides which certificate is served next, and [`keeping`] fetches and stores it.

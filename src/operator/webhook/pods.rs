@@ -84,6 +84,21 @@ pub(super) fn validate(
     }
 }
 
+/// Refuses a new pod of which a container names no user; the webhook's selector asks where a namespace demands it.
+pub(super) fn demand_users(mut request: AdmissionRequest<DynamicObject>) -> AdmissionResponse {
+    let answer = AdmissionResponse::from(&request);
+    if request.operation != Operation::Create || request.sub_resource.is_some() {
+        return answer;
+    }
+    let subject = named(&request);
+    let sentences = read(request.object.take()).map(|pod| injector::demand_users(&pod));
+    match sentences {
+        Ok(sentences) if sentences.is_empty() => answer,
+        Ok(sentences) => Refusal::forbidden(sentences).of(&subject, answer),
+        Err(refusal) => refusal.of(&subject, answer),
+    }
+}
+
 impl Refusal {
     fn forbidden(sentences: Vec<String>) -> Self {
         Self { status: FORBIDDEN, sentences }
@@ -240,6 +255,31 @@ mod tests {
         let said = answer.result.message;
         assert!(said.starts_with("Postern refuses Pod agents/agent:\n"), "{said}");
         assert!(said.contains("hostNetwork") && said.contains("hostPID"), "{said}");
+    }
+
+    #[test]
+    fn where_the_namespace_demands_users_every_container_names_one() {
+        let mut made = review("Pod", "CREATE");
+        let user = json!({"runAsUser": 1000});
+        made["request"]["object"]["spec"] = json!({
+            "initContainers": [{"name": "setup", "image": "a"}],
+            "containers": [{"name": "agent", "image": "a", "securityContext": user}],
+        });
+        let answer = asked(Question::DemandUsers, &made);
+        assert_eq!((answer.allowed, answer.result.code), (false, 403));
+        let said = answer.result.message;
+        assert!(said.contains("spec.initContainers[0].securityContext.runAsUser is missing"), "{said}");
+        assert!(!said.contains("spec.containers"), "{said}");
+        made["request"]["object"]["spec"]["securityContext"] = user;
+        assert!(asked(Question::DemandUsers, &made).allowed, "the pod names one for all");
+        // Postern's own containers name theirs.
+        let patch = asked(Question::MutatePod, &made).patch.unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+        json_patch::patch(&mut made["request"]["object"], &patch).unwrap();
+        assert!(asked(Question::DemandUsers, &made).allowed);
+        made["request"]["operation"] = "UPDATE".into();
+        made["request"]["object"]["spec"]["securityContext"] = Value::Null;
+        assert!(asked(Question::DemandUsers, &made).allowed, "a pod that runs already keeps its user");
     }
 
     #[test]

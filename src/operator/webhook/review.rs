@@ -18,11 +18,13 @@ const MAX_VALUES: usize = 500_000;
 pub enum Question {
     MutatePod,
     ValidatePod,
+    /// Asked in namespaces that demand it: does every container say which user it runs as?
+    DemandUsers,
     ValidatePolicy,
 }
 
 impl Question {
-    pub const ALL: [Self; 3] = [Self::MutatePod, Self::ValidatePod, Self::ValidatePolicy];
+    pub const ALL: [Self; 4] = [Self::MutatePod, Self::ValidatePod, Self::DemandUsers, Self::ValidatePolicy];
 
     /// The question of a path.
     pub fn at(path: &str) -> Option<Self> {
@@ -33,6 +35,7 @@ impl Question {
         match self {
             Self::MutatePod => "/pods/mutate",
             Self::ValidatePod => "/pods/validate",
+            Self::DemandUsers => "/pods/users",
             Self::ValidatePolicy => "/policies/validate",
         }
     }
@@ -91,6 +94,7 @@ pub fn answer(
     match question {
         Question::MutatePod => pods::mutate(request, circumstances),
         Question::ValidatePod => pods::validate(request, circumstances),
+        Question::DemandUsers => pods::demand_users(request),
         Question::ValidatePolicy => policies::validate(request),
     }
 }

@@ -136,7 +136,7 @@ async fn reviews_are_answered_over_one_connection_of_http_2() {
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     stage.drain.detach(async move { drop(connection.await) });
-    for path in ["/pods/mutate", "/pods/validate", "/policies/validate"] {
+    for path in ["/pods/mutate", "/pods/validate", "/pods/users", "/policies/validate"] {
         let request = Request::post(format!("https://{NAME}{path}?timeout=10s"))
             .version(Version::HTTP_2)
             .body(Full::new(Bytes::from(asked())))

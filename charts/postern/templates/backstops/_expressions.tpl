@@ -37,10 +37,29 @@ namespaceSelector:
 - name: others
   expression: >-
     variables.inits.filter(c, !(c.name in ['postern-redirect', 'postern-gateway'])) + object.spec.containers
+# Ephemeral containers that run already cannot change.
+- name: added
+  expression: >-
+    variables.ephemerals.filter(c, request.operation != 'UPDATE' ||
+    !oldObject.spec.?ephemeralContainers.orValue([]).exists(o, o.name == c.name))
 - name: redirect
   expression: variables.inits[?0].?args.orValue([])
 - name: uid
   expression: "variables.redirect.size() > 2 ? variables.redirect[2] : ''"
+- name: user
+  expression: "variables.uid.matches('^[1-9][0-9]{4,9}$') ? int(variables.uid) : -1"
+- name: userOfAll
+  expression: object.spec.?securityContext.?runAsUser.hasValue()
+{{- end }}
+
+{{- /* Whether the pod says that Postern's webhook drew its gateway's UID; postern-drawn says who may say so. */ -}}
+{{- define "postern.drawn" -}}
+object.metadata.?labels[?'postern.dev/user-id'].orValue('') == 'drawn'
+{{- end }}
+
+{{- /* Whether every container of the namespace must name its user; an annotation does as the label. */ -}}
+{{- define "postern.requiresUser" -}}
+[namespaceObject.metadata.?labels, namespaceObject.metadata.?annotations].exists(m, m[?'postern.dev/require-run-as-user'].orValue('') == 'true')
 {{- end }}
 
 {{- /* The images that Postern's containers may have: a list of CEL. */ -}}
@@ -60,6 +79,11 @@ namespaceSelector:
 {{- range $kind, $part := . -}}{{- $names = concat $names (keys ($part | default dict)) -}}{{- end -}}
 {{- end -}}
 {{- $names | uniq | sortAlpha | toJson -}}
+{{- end }}
+
+{{- /* SELinux types that confine a container, as the Pod Security Standards list them: a list of CEL. */ -}}
+{{- define "postern.selinuxTypes" -}}
+['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
 {{- end }}
 
 {{- /* What every other container is held to, of one list of containers: a list of validations. */ -}}
@@ -87,8 +111,7 @@ namespaceSelector:
 - expression: >-
     !variables.guarded || {{ $list }}.all(c, c.?securityContext.?procMount.orValue('Default') == 'Default' &&
     c.?securityContext.?appArmorProfile.?type.orValue('RuntimeDefault') != 'Unconfined' &&
-    (c.?securityContext.?seLinuxOptions.?type.orValue('') in
-    ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']) &&
+    c.?securityContext.?seLinuxOptions.?type.orValue('') in {{ include "postern.selinuxTypes" . }} &&
     c.?securityContext.?seLinuxOptions.?user.orValue('') == '' && c.?securityContext.?seLinuxOptions.?role.orValue('') == '' &&
     !c.?securityContext.?windowsOptions.hasValue())
   message: >-
@@ -103,18 +126,98 @@ namespaceSelector:
     !variables.guarded || {{ $list }}.all(c, c.?volumeMounts.orValue([]).all(m, !m.name.startsWith('postern-') ||
     (m.name == 'postern-trust' && m.mountPath == '/run/postern-trust' && m.?readOnly.orValue(false) &&
     !has(m.subPath) && !has(m.subPathExpr))) &&
-    c.?volumeDevices.orValue([]).all(d, !d.name.startsWith('postern-')))
+    c.?volumeDevices.orValue([]).all(d, !d.name.startsWith('postern-')) &&
+    c.?env.orValue([]).all(e, !e.?valueFrom.?fileKeyRef.?volumeName.orValue('').startsWith('postern-')))
   message: >-
     of Postern's volumes, containers beside the gateway mount postern-trust alone, read-only at /run/postern-trust: remove the
     other mounts
 {{- end }}
 
-{{- /* Secrets by which a container of one list would read what is the gateway's. */ -}}
+{{- /* Whether container c reads one of the gateway's Secrets into a variable. */ -}}
 {{- define "postern.readsSecret" -}}
 c.?env.orValue([]).exists(e, e.?valueFrom.?secretKeyRef.?name.orValue('') in variables.secrets) ||
 c.?envFrom.orValue([]).exists(e, e.?secretRef.?name.orValue('') in variables.secrets)
 {{- end }}
+
+{{- /* Whether container c mounts a volume that holds one of the gateway's Secrets. */ -}}
 {{- define "postern.mountsSecret" -}}
 c.?volumeMounts.orValue([]).exists(m, m.name in variables.volumes) ||
 c.?volumeDevices.orValue([]).exists(d, d.name in variables.volumes)
+{{- end }}
+
+{{- /* Postern's parts of a pod that are the same in every one: variables of postern-shape. */ -}}
+{{- define "postern.parts" -}}
+mounts:
+  postern-redirect:
+    - {name: postern-policy, mountPath: /etc/postern/policy, readOnly: true}
+    - {name: postern-run, mountPath: /run/postern}
+  postern-gateway:
+    - {name: postern-policy, mountPath: /etc/postern/policy, readOnly: true}
+    - {name: postern-ca, mountPath: /etc/postern/ca, readOnly: true}
+    - {name: postern-credentials, mountPath: /etc/postern/credentials, readOnly: true}
+    - {name: postern-podinfo, mountPath: /etc/podinfo, readOnly: true}
+    - {name: postern-run, mountPath: /run/postern}
+    - {name: postern-trust, mountPath: /run/postern-trust}
+    - {name: postern-run, mountPath: /etc/hosts, readOnly: true, subPath: hosts}
+    - {name: postern-run, mountPath: /etc/resolv.conf, readOnly: true, subPath: resolv.conf}
+contexts:
+  postern-redirect:
+    allowPrivilegeEscalation: false
+    capabilities: {add: [NET_ADMIN], drop: [ALL]}
+    privileged: false
+    readOnlyRootFilesystem: true
+    runAsGroup: 0
+    runAsNonRoot: false
+    runAsUser: 0
+    seccompProfile: {type: RuntimeDefault}
+  # Its user and group are the UID that the redirect lets out.
+  postern-gateway:
+    allowPrivilegeEscalation: false
+    capabilities: {drop: [ALL]}
+    privileged: false
+    readOnlyRootFilesystem: true
+    runAsNonRoot: true
+    seccompProfile: {type: RuntimeDefault}
+kept:
+  postern-policy: {configMap: {name: postern-policy}}
+  postern-ca: {secret: {secretName: postern-ca}}
+  postern-credentials: {secret: {secretName: postern-credentials}}
+  postern-podinfo:
+    downwardAPI:
+      items:
+        - {path: labels, fieldRef: {apiVersion: v1, fieldPath: metadata.labels}}
+        - {path: annotations, fieldRef: {apiVersion: v1, fieldPath: metadata.annotations}}
+  postern-run: {emptyDir: {medium: Memory}}
+  postern-trust: {emptyDir: {medium: Memory}}
+ports:
+  - {name: postern-metrics, containerPort: {{ include "postern.adminPort" . }}, protocol: TCP}
+{{- end }}
+
+{{- /* The port that the gateway's probes ask, as its settings say. */ -}}
+{{- define "postern.adminPort" -}}
+{{- (include "postern.gatewaySettings" . | fromYaml).admin.address | splitList ":" | last -}}
+{{- end }}
+
+{{- /* The chart's variables of the gateway by name, each as the API server stores it: a map of CEL. */ -}}
+{{- define "postern.furtherVariables" -}}
+{{- $further := dict -}}
+{{- range .Values.gateway.env -}}
+{{- $entry := deepCopy . -}}
+{{- if not $entry.value }}{{ $_ := unset $entry "value" }}{{ end -}}
+{{- with dig "valueFrom" "fieldRef" nil $entry }}{{ $_ := set . "apiVersion" (.apiVersion | default "v1") }}{{ end -}}
+{{- with dig "valueFrom" "resourceFieldRef" nil $entry }}{{ $_ := set . "divisor" (.divisor | default "0" | toString) }}{{ end -}}
+{{- $_ := set $further .name $entry -}}
+{{- end -}}
+{{- include "postern.literal" $further -}}
+{{- end }}
+
+{{- /* A value as CEL, each part as dyn: lists and maps of CEL are of one type. */ -}}
+{{- define "postern.literal" -}}
+{{- if kindIs "map" . -}}
+dyn({ {{- $between := "" }}{{ range $key, $value := . }}{{ $between }}{{ toJson $key }}: {{ include "postern.literal" $value }}{{ $between = ", " }}{{ end -}} })
+{{- else if kindIs "slice" . -}}
+dyn([ {{- $between := "" }}{{ range . }}{{ $between }}{{ include "postern.literal" . }}{{ $between = ", " }}{{ end -}} ])
+{{- else -}}
+dyn({{ toJson . }})
+{{- end -}}
 {{- end }}

@@ -40,3 +40,16 @@ object.metadata.?labels[?'postern.dev/injected'].orValue('') == 'true'
     cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/postern-webhook
 {{- end }}
 {{- end }}
+
+{{- /* Conditions of every webhook: what leaves an object as far as it is judged is not asked about, so that nothing waits for an
+operator that is away. Of an object that is being deleted only containers can change what runs. */ -}}
+{{- define "postern.changes" -}}
+- name: changes-what-is-judged
+  expression: >-
+    request.operation != 'UPDATE' || (has(object.metadata.deletionTimestamp) ?
+    ['containers', 'initContainers', 'ephemeralContainers'].exists(k, object.?spec[?k] != oldObject.?spec[?k]) :
+    object.?spec != oldObject.?spec || [object, oldObject].exists(o, [o.metadata.?labels, o.metadata.?annotations].exists(m,
+    m.orValue({}).exists(k, k.startsWith('postern.dev/') && (
+    object.metadata.?labels[?k] != oldObject.metadata.?labels[?k] ||
+    object.metadata.?annotations[?k] != oldObject.metadata.?annotations[?k])))))
+{{- end }}
