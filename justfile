@@ -69,6 +69,10 @@ scale *arguments: _build
 alerts:
     python3 e2e/cluster/alerts.py
 
+# The Lua by which Argo CD judges policies (deploy/argo-cd) over statuses as the operator writes them.
+argo-health:
+    python3 e2e/cluster/argo_health.py
+
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
     command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
@@ -133,4 +137,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts lint docs check-generated constraints sdks e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts argo-health lint docs check-generated constraints sdks e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test

@@ -4,6 +4,10 @@
 pub const INJECTION_LABEL: &str = "postern.dev/injection";
 pub const ENABLED: &str = "enabled";
 
+/// The label or annotation of a namespace that says what becomes of pods without a gateway where [`INJECTION_LABEL`] is
+/// set: `Report` (the default) or `Delete`.
+pub const UNGUARDED: &str = "postern.dev/unguarded";
+
 /// The label or annotation by which a single pod asks to be injected, with the value `true`.
 pub const INJECT: &str = "postern.dev/inject";
 

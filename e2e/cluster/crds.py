@@ -139,7 +139,7 @@ def shown():
     yield "the status is a subresource", code == 0, out + err
     _, out, err = kubectl("get", "egp", "shown", "-n", NAMESPACE)
     header, row = (out.splitlines() + ["", ""])[:2]
-    yield "columns", header.split() == ["NAME", "ENFORCEMENT", "ACCEPTED", "PROGRAMMED", "PODS", "AGE"], out + err
+    yield "columns", header.split() == ["NAME", "ENFORCEMENT", "ACCEPTED", "PROGRAMMED", "PODS", "CHECKED", "AGE"], out + err
     yield "their values", row.split()[1:5] == ["Enforce", "True", "True", "2/3"], out + err
     doubled = {"status": {"conditions": [conditions[0], conditions[0]]}}
     code, out, err = kubectl(

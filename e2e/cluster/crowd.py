@@ -112,8 +112,10 @@ class Crowd:
     def _pod(self, place):
         namespace, name, address = place
         labels = {"postern.dev/injected": "true", "app": "agent"}
-        containers = [{"name": "agent", "image": "agent:test"}]
-        body = {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": {"containers": containers}}
+        container = lambda name: {"name": name, "image": "agent:test"}
+        ours = [container("postern-redirect"), container("postern-gateway")]
+        spec = {"initContainers": ours, "containers": [container("agent")]}
+        body = {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": spec}
         path = f"/api/v1/namespaces/{namespace}/pods"
         self.client.ask("POST", path, {"apiVersion": "v1", "kind": "Pod"} | body)
         status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}

@@ -25,12 +25,15 @@ TAKEOVER = 30
 # A namespace that ends, and the command of a Job that ends when it is told to.
 LEAVING = "leaving"
 UNTIL_TOLD = "trap 'exit 0' TERM; until [ -e /tmp/end ]; do sleep 0.2; done"
+LATE = "late"
 # Requests that are served before and after.
 ENOUGH = 20
 
 
 def steps():
     yield Step("A14 the gateway is killed under load", gateway_killed)
+    yield Step("a gateway that ends again is told", gateway_ends_again)
+    yield Step("pods without a gateway are seen", unguarded)
     yield Step("the redirect is deleted from the node's side", redirect_deleted)
     yield Step("the operator is rolled", operator_rolled)
     yield Step("the leader is killed", leader_killed)
@@ -72,6 +75,47 @@ def gateway_killed(stage, step):
     restarts = lambda: pod.status_of(GATEWAY)["restartCount"]
     step.check("kubelet has started it again, once", becomes(lambda: restarts() == 1, PATIENCE), restarts())
     pod.demand_ready()
+
+
+def gateway_ends_again(stage, step):
+    pod = stage.start(manifests.idle("crashing"))
+    about = lambda reason: [said for said in stage.events_of(AGENTS) if said.startswith(f"{reason}: ")]
+    pod.kill_gateway()
+    told = becomes(lambda: about("GatewayRestarted"), PATIENCE)
+    step.check("an Event says that the gateway ended and runs again", told and "exit code 137" in told[0], told)
+    # Kubelet gives it another id once it runs.
+    again = becomes(lambda: pod.status_of(GATEWAY)["restartCount"] == 1 and pod.is_ready(), PATIENCE)
+    step.check("kubelet has started it again", again, pod.status_of(GATEWAY))
+    pod.kill_gateway()
+    told = becomes(lambda: about("GatewayBackOff"), PATIENCE)
+    step.check("an Event says that kubelet waits, and how long", told and "Kubelet waits 10s" in told[0], told)
+    stage.delete("pod", pod.name, AGENTS, wait=False)
+
+
+def unguarded(stage, step):
+    """Of a namespace that is labelled while pods run in it."""
+    stage.create_namespace(manifests.namespace(LATE))
+    early = stage.start(manifests.idle("early", LATE))
+    labels = ("postern.dev/injection=enabled", "pod-security.kubernetes.io/enforce=privileged")
+    stage.kubectl("label", "namespace", LATE, *labels)
+    stage.create(manifests.policy(LATE, LATE, credentials=[]))
+    condition = lambda: stage.condition("Programmed", LATE, LATE)
+    seen = becomes(lambda: condition().get("reason") == "Unguarded", PATIENCE)
+    step.check("the policy's status names it", seen and f"1 unguarded: {LATE}/early" in condition()["message"], condition())
+    listed = stage.kubectl("get", "egresspolicies", "-n", LATE)[1]
+    step.check("kubectl get shows it", "0/1, 1 unguarded" in listed, listed)
+    told = becomes(lambda: [said for said in stage.events_of(LATE) if said.startswith("Unguarded: The pod has")], PATIENCE)
+    step.check("an Event on the pod says what to do", told and "Start it anew" in told[0], told)
+    step.check("it is reported, not deleted", early.exists(), early.name)
+    guarded = stage.start(manifests.idle("after", LATE))
+    stage.kubectl("label", "namespace", LATE, "postern.dev/unguarded=Delete")
+    gone = becomes(lambda: not early.exists(), 2 * PATIENCE)
+    step.check("where the namespace asks for it, the operator deletes it", gone, early.name)
+    well = becomes(lambda: stage.policy(LATE, LATE)["status"]["enforcing"] == "1/1", PATIENCE)
+    step.check("the status forgets it, and the guarded pod stays", well and guarded.exists(), stage.policy(LATE, LATE)["status"])
+    ready = stage.kubectl("wait", "--for=condition=Ready", "egp", LATE, "-n", LATE, "--timeout=15s")
+    step.check("the policy is Ready for tools", ready[0] == 0, ready)
+    stage.delete("namespace", LATE, wait=False)
 
 
 def redirect_deleted(stage, step):

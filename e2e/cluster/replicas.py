@@ -23,7 +23,7 @@ from ports import reserved
 from processes import Processes
 
 GATEWAY = "postern-gateway"
-SYSTEM, AGENTS = "postern-system", "agents"
+SYSTEM, AGENTS, LATE = "postern-system", "agents", "late"
 SERVICE = f"postern-webhook.{SYSTEM}.svc"
 # What a takeover may take: a Lease holds 15 s, and candidates look again within a second of its end.
 TAKEOVER = 25
@@ -134,6 +134,8 @@ def examine(report, directory, executable, replicas, address):
     pods_are_judged(report)
     backstops_admit_what_is_injected(report)
     policies_are_judged(report)
+    pods_without_a_gateway_are_seen(report, replicas)
+    a_gateway_that_ends_is_told(report, replicas)
     a_broken_certificate_is_replaced(report, replicas)
     survivor = a_killed_leader_is_replaced(report, replicas)
     it_stops_gently(report, survivor)
@@ -234,6 +236,59 @@ def policies_are_judged(report):
     report.check("a bad one is refused with every path", status != 0 and all(path in said for path in paths), said)
 
 
+def pods_without_a_gateway_are_seen(report, replicas):
+    """Of a namespace that is labelled while pods are in it."""
+    demand(*kubectl("create", "-f", "-", given=namespace(LATE)))
+    for name in ("early", "done"):
+        demand(*kubectl("create", "-f", "-", given=POD | {"metadata": {"name": name, "namespace": LATE}}))
+    tell(LATE, "done", {"phase": "Succeeded"})
+    demand(*kubectl("label", "namespace", LATE, "postern.dev/injection=enabled"))
+    demand(*kubectl("create", "-f", "-", given=POLICY | {"metadata": {"name": "all", "namespace": LATE}}))
+    status = lambda: found("egresspolicy", "all", LATE).get("status", {})
+    reason = lambda: next((each["reason"] for each in status().get("conditions", []) if each["type"] == "Programmed"), None)
+    report.check("a pod that was there before the label is in the status", becomes(lambda: reason() == "Unguarded", PATIENCE), status())
+    told = status().get("unguarded"), status().get("enforcing")
+    report.check("by its name, and one that has ended is not", told == ([f"{LATE}/early"], "0/1, 1 unguarded"), told)
+    columns = kubectl("get", "egresspolicies", "-n", LATE)[1]
+    report.check("kubectl get shows it, and when that was looked at", "1 unguarded" in columns and "CHECKED" in columns, columns)
+    told = becomes(lambda: notes(LATE, "Unguarded"), PATIENCE)
+    report.check("an Event on the pod says what to do", told and "Start it anew" in told[0], told)
+    line = f'postern_operator_unguarded_pods{{namespace="{LATE}"}} 1'
+    report.check("it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
+    demand(*kubectl("label", "namespace", LATE, "postern.dev/unguarded=Delete"))
+    there = lambda: kubectl("get", "pods", "-n", LATE, "-o", "name")[1].split()
+    report.check("where the namespace asks for it, it is deleted, and it alone", becomes(lambda: there() == ["pod/done"], PATIENCE), there())
+    ready = kubectl("wait", "--for=condition=Ready", "egresspolicy/all", "-n", LATE, f"--timeout={PATIENCE}s")
+    report.check("then the policy is Ready", ready[0] == 0, ready)
+
+
+def a_gateway_that_ends_is_told(report, replicas):
+    """Of the pod that was injected; no kubelet is here, so that its words are written for it."""
+    state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container=postern-gateway"}}
+    ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    gateway = {"name": "postern-gateway", "image": "", "imageID": "", "ready": False, "restartCount": 1}
+    tell(AGENTS, "agent", {"phase": "Running", "initContainerStatuses": [gateway | {"state": state, "lastState": ended}]})
+    told = becomes(lambda: notes(AGENTS, "GatewayBackOff"), PATIENCE)
+    words = "(OOMKilled, exit code 137). Kubelet waits 10s"
+    report.check("an Event says that kubelet waits before it starts a gateway again", told and words in told[0], told)
+    line = "postern_operator_gateway_back_offs_total 1"
+    report.check("and it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
+
+
+def tell(namespace, pod, status):
+    demand(*kubectl("patch", "pod", pod, "-n", namespace, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})))
+
+
+def notes(namespace, reason):
+    """What Events of this reason say of pods."""
+    events = json.loads(kubectl("get", "events", "-n", namespace, "-o", "json")[1])["items"]
+    return [each["message"] for each in events if (each["involvedObject"]["kind"], each["reason"]) == ("Pod", reason)]
+
+
+def counted(replicas, line):
+    return any(line in (replica.ask("/metrics")[1] or "").splitlines() for replica in replicas)
+
+
 def a_broken_certificate_is_replaced(report, replicas):
     before = served(replicas[0])
     garbage = json.dumps({"data": {"tls.key": base64.b64encode(b"garbage").decode()}})
@@ -307,7 +362,7 @@ def clean():
     kubectl("delete", "--ignore-not-found", "-f", "-", given=rendered(BACKSTOPS))
     for crd in ("egresspolicies", "clusteregresspolicies"):
         kubectl("delete", "crd", f"{crd}.postern.dev", "--ignore-not-found")
-    for name in (SYSTEM, AGENTS):
+    for name in (SYSTEM, AGENTS, LATE):
         for kind in ("pod", "service", "endpointslice", "secret", "configmap", "lease"):
             kubectl("-n", name, "delete", kind, "--all", "--force", "--grace-period=0")
         kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")

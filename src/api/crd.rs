@@ -89,6 +89,8 @@ fn columns() -> Value {
         {"name": "Programmed", "type": "string", "jsonPath": condition("Programmed")},
         {"name": "Pods", "type": "string", "jsonPath": ".status.enforcing",
             "description": "Of the pods that the policy selects, how many enforce its newest revision."},
+        {"name": "Checked", "type": "date", "jsonPath": ".status.checkedAt",
+            "description": "How long ago the operator last compared the status with the cluster."},
         {"name": "Revision", "type": "string", "jsonPath": ".status.revision", "priority": 1},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ])

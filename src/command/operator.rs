@@ -52,6 +52,7 @@ fn operate(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    log::write_as(settings.log.format);
     log::start(log::DEFAULT_LEVEL);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(serve(settings));

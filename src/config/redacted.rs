@@ -12,7 +12,7 @@ use super::limits::{Limits, Timeouts};
 use super::listeners::Listeners;
 use super::pod::PodMap;
 use super::quantity::written;
-use super::settings::Settings;
+use super::settings::{LOG_FORMATS, Settings};
 use super::trust::TrustSettings;
 use super::upstream::{StaticAddress, Upstream, UpstreamProxy};
 use crate::tls::roots::TlsSettings;
@@ -39,6 +39,7 @@ pub(super) fn settings(settings: &Settings) -> Value {
         "credentials": compact(json!({"directory": optional(settings.credentials.as_ref())})),
         "trust": settings.trust.as_ref().map(trust),
         "events": {"stdout": settings.events_to_stdout},
+        "log": {"format": word(&LOG_FORMATS, &settings.log_format)},
         "shutdown": {"grace": written(settings.grace)},
         "limits": limits(&settings.limits),
         "timeouts": timeouts(&settings.timeouts),

@@ -11,10 +11,14 @@ use super::trust::TrustSettings;
 use super::upstream::Upstream;
 use super::{interception, redacted, source};
 use crate::problem::Problem;
+use crate::telemetry::log;
 use crate::tls::gate::GateSettings;
 use crate::yaml::{self, Node, Value};
 
 const MAX_BYTES: u64 = 1 << 20;
+/// The words of `log.format`.
+pub(super) const LOG_FORMATS: [(&str, log::Format); 2] =
+    [("Text", log::Format::Text), ("Json", log::Format::Json)];
 
 /// The settings that a gateway runs with. Paths are absolute, names canonical; there is no secret in them.
 #[derive(Debug, Clone)]
@@ -30,6 +34,8 @@ pub struct Settings {
     pub trust: Option<TrustSettings>,
     /// `events.stdout`: whether events go to standard output.
     pub events_to_stdout: bool,
+    /// `log.format`: how lines of the log on standard error are written.
+    pub log_format: log::Format,
     /// `shutdown.grace`: how long exchanges may take to end after a SIGTERM.
     pub grace: Duration,
     pub limits: Limits,
@@ -87,6 +93,9 @@ impl Settings {
             upstream: Upstream::read(&s.field("upstream")),
             credentials: s.field("credentials").section(|s| s.field("directory").path()),
             events_to_stdout: s.field("events").section(|s| s.field("stdout").flag_or(true)),
+            log_format: s
+                .field("log")
+                .section(|s| s.field("format").choice_or(&LOG_FORMATS, log::Format::Text)),
             grace: s.field("shutdown").section(|s| s.field("grace").duration_or(Duration::from_secs(30))),
             limits: Limits::read(&s.field("limits")),
             trust: TrustSettings::read(&s.field("trust")),
@@ -183,6 +192,7 @@ mod tests {
         assert_eq!(settings.policy.labels.read().unwrap().len(), 0);
         assert_eq!(settings.grace, Duration::from_secs(30));
         assert!(settings.events_to_stdout);
+        assert_eq!(settings.log_format, log::Format::Text);
         assert_eq!(settings.limits, Limits::default());
         assert_eq!(settings.limits.request_body_bytes, 33_554_432);
         assert_eq!(settings.timeouts, Timeouts::default());
@@ -212,6 +222,7 @@ upstream:
   allowAddresses: ["127.0.0.0/8"]
 credentials: {{directory: credentials}}
 events: {{stdout: false}}
+log: {{format: Json}}
 shutdown: {{grace: 5s}}
 limits: {{requestBodyBytes: 1MiB, headerCount: 64, h2Streams: 5, celCost: 7}}
 timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
@@ -244,6 +255,7 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
         assert_eq!(upstream.deny_addresses.len(), 2);
         assert_eq!(settings.credentials.unwrap(), Path::new("/etc/postern/credentials"));
         assert!(!settings.events_to_stdout);
+        assert_eq!(settings.log_format, log::Format::Json);
         assert_eq!(settings.limits.request_body_bytes, 1 << 20);
         assert_eq!(settings.limits.cel_cost, 7);
         assert_eq!(settings.timeouts.keep_alive, Duration::from_secs(5_400));
@@ -327,6 +339,7 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
             ("upstream: {hosts: {a.example: 192.0.2.1, A.example: 192.0.2.2}}", "names the same"),
             ("credentials: [x]", "expected a map, found a list"),
             ("events: {stdout: yes please}", "expected true or false"),
+            ("log: {format: json}", "log.format: expected Text or Json, found \"json\""),
             ("shutdown: {grace: 0s}", "more than zero"),
             ("limits: {h2Streams: 5000000000}", "too large"),
             ("limits: {headerBytes: -1}", "expected a size"),
@@ -388,13 +401,13 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
     fn what_is_shown_reads_back_as_the_same_settings() {
         let settings = accepted(
             "upstream: {proxy: \"http://p.example:1\", hosts: {a.example: \"[::1]:5\"}, roots: [r.pem]}\nshutdown: {grace: 90s}\n\
-             listeners: {explicit: {}, dns: {}}",
+             log: {format: Json}\nlisteners: {explicit: {}, dns: {}}",
         );
         let shown = settings.redacted();
         let again = parse(&shown.to_string()).unwrap();
         assert_eq!(again.redacted(), shown);
         assert_eq!(again.upstream.hosts.values().next().unwrap().ip, "::1".parse::<IpAddr>().unwrap());
-        assert_eq!(shown["shutdown"]["grace"], "90s");
+        assert_eq!((&shown["shutdown"]["grace"], &shown["log"]["format"]), (&"90s".into(), &"Json".into()));
         assert_eq!(shown["listeners"]["dns"], serde_json::json!({"port": 15_053, "pool": "198.18.0.0/15"}));
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::config::{quantity, source};
 use crate::problem::Problem;
+use crate::telemetry::log::Format;
 use crate::{config, pod};
 
 const MAX_BYTES: u64 = 1 << 20;
@@ -31,6 +32,8 @@ pub struct Settings {
     pub admin: Admin,
     #[serde(default)]
     pub root: Root,
+    #[serde(default)]
+    pub log: Log,
     pub gateway: Gateway,
     #[serde(default)]
     pub redirect: Redirect,
@@ -71,6 +74,13 @@ pub enum CertificateSource {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Admin {
     pub port: u16,
+}
+
+/// The operator's own log.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Log {
+    pub format: Format,
 }
 
 /// The CA at the root of every gateway's.
@@ -133,6 +143,9 @@ pub struct Injection {
     pub csi_drivers: Vec<String>,
     /// Name servers that pods may name, a node-local cache's among them; gateways resolve by them.
     pub nameservers: Vec<String>,
+    /// Namespaces whose pods the webhook is never asked about, besides kube-system and Postern's own: their pods have no
+    /// gateway, whatever their labels say.
+    pub excluded_namespaces: Vec<String>,
 }
 
 impl Settings {
@@ -153,6 +166,12 @@ impl Settings {
         let settings: Self = serde_yaml::from_str(text).map_err(|error| vec![unread(&error, file)])?;
         let problems = settings.problems(file);
         if problems.is_empty() { Ok(settings) } else { Err(problems) }
+    }
+
+    /// Whether the webhook is never asked about pods of this namespace.
+    pub fn is_exempt(&self, namespace: &str) -> bool {
+        let excluded = self.injection.excluded_namespaces.iter().map(String::as_str);
+        excluded.chain(["kube-system", &self.namespace]).any(|exempt| exempt == namespace)
     }
 
     fn problems(&self, file: &str) -> Vec<Problem> {
@@ -277,6 +296,23 @@ gateway:
         assert_eq!((settings.webhook.port, settings.admin.port), (9443, 8080));
         assert_eq!(settings.webhook.certificate, "postern-webhook-tls");
         assert_eq!(settings.lease, "postern-operator");
+        assert_eq!(settings.log.format, Format::Text);
+    }
+
+    #[test]
+    fn the_format_of_the_log_is_one_of_two_words() {
+        let json = GOOD.replace("serviceAccount:", "log: {format: Json}\nserviceAccount:");
+        assert_eq!(Settings::parse(&json, "config.yaml").unwrap().log.format, Format::Json);
+        assert!(said(&json.replace("Json", "json"))[0].contains("json"));
+    }
+
+    #[test]
+    fn namespaces_that_the_webhook_is_not_asked_about_are_exempt() {
+        let text = format!("{GOOD}injection: {{excludedNamespaces: [legacy]}}\n");
+        let settings = Settings::parse(&text, "config.yaml").unwrap();
+        let exempt = |name: &str| settings.is_exempt(name);
+        assert!(["legacy", "kube-system", "postern-system"].into_iter().all(exempt));
+        assert!(!exempt("agents"));
     }
 
     #[test]

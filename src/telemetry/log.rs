@@ -1,42 +1,68 @@
 //! Logs for people, on standard error: standard output carries events alone.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use tracing::callsite::Identifier;
+use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::{Level, Metadata};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::writer::OptionalWriter;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// How much the log says where nothing else is asked for.
 pub const DEFAULT_LEVEL: Level = Level::INFO;
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line, for collectors: `time`, `level`, `target`, `message`, and `fields` where there are any.
+    Json,
+}
+
+/// Whether lines are JSON. It is read for each line, since settings are read after the log has started and may change.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Writes all later lines in this format.
+pub fn write_as(format: Format) {
+    JSON.store(format == Format::Json, Ordering::Relaxed);
+}
 
 /// Starts the log of the process, once. Later calls change nothing.
 ///
 /// Only Postern's own words follow `level`. What libraries say below a warning is never written, whatever is asked
 /// for: at debug and trace they print frames and headers, and with them keys.
 pub fn start(level: Level) {
-    if subscriber(level, io::stderr).try_init().is_err() {
+    if subscriber(level, io::stderr, &JSON).try_init().is_err() {
         tracing::debug!("the log was started before");
     }
 }
 
 /// The same, into a file: where standard error is another program's terminal.
 pub fn start_in(level: Level, file: File) {
-    if subscriber(level, Mutex::new(file)).try_init().is_err() {
+    if subscriber(level, Mutex::new(file), &JSON).try_init().is_err() {
         tracing::debug!("the log was started before");
     }
 }
 
-fn subscriber<W>(level: Level, writer: W) -> impl SubscriberInitExt + tracing::Subscriber
+fn subscriber<W>(level: Level, writer: W, json: &'static AtomicBool) -> impl SubscriberInitExt + Subscriber
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
@@ -45,7 +71,89 @@ where
         .with_target(env!("CARGO_CRATE_NAME"), level);
     let writer = Bounded { writer, places: Mutex::default() };
     let lines = tracing_subscriber::fmt::layer().compact().with_ansi(false).with_writer(writer);
+    let lines = lines.map_event_format(|text| LineFormat { text, json });
     tracing_subscriber::registry().with(lines.with_filter(filter))
+}
+
+/// Writes a line as text, by the format for that, or as JSON.
+struct LineFormat<F> {
+    text: F,
+    json: &'static AtomicBool,
+}
+
+impl<S, N, F> FormatEvent<S, N> for LineFormat<F>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'field> FormatFields<'field> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        if !self.json.load(Ordering::Relaxed) {
+            return self.text.format_event(context, writer, event);
+        }
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let metadata = event.metadata();
+        let mut line = json!({
+            "time": time,
+            "level": metadata.level().as_str(),
+            "target": metadata.target(),
+            "message": fields.message,
+        });
+        if !fields.others.is_empty() {
+            line["fields"] = Value::Object(fields.others);
+        }
+        writeln!(writer, "{line}")
+    }
+}
+
+/// What a line says, its message apart from the rest.
+#[derive(Default)]
+struct Fields {
+    message: String,
+    others: Map<String, Value>,
+}
+
+impl Fields {
+    fn put(&mut self, field: &Field, value: Value) {
+        match (field.name(), value) {
+            ("message", Value::String(message)) => self.message = message,
+            (name, value) => drop(self.others.insert(name.to_owned(), value)),
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, Value::from(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, Value::from(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, Value::from(value));
+    }
 }
 
 /// So many lines of one place in the code are written in a second. An agent can cause more (by upstreams that fail, by
@@ -114,10 +222,13 @@ mod tests {
         }
     }
 
+    static AS_TEXT: AtomicBool = AtomicBool::new(false);
+    static AS_JSON: AtomicBool = AtomicBool::new(true);
+
     fn said_at(level: Level) -> String {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(level, move || writer.clone()), || {
+        tracing::subscriber::with_default(subscriber(level, move || writer.clone(), &AS_TEXT), || {
             tracing::debug!(host = "a.example", "dialling");
             tracing::info!("started");
             tracing::debug!(target: "h2::codec", "authorization: Bearer canary");
@@ -138,7 +249,7 @@ mod tests {
     fn one_place_writes_so_many_lines_and_silences_no_other() {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone()), || {
+        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone(), &AS_TEXT), || {
             for number in 0..10_000 {
                 tracing::warn!(number, "the upstream cannot be reached");
             }
@@ -148,6 +259,27 @@ mod tests {
         let lines = said.lines().filter(|line| line.contains("cannot be reached")).count();
         assert!((50..5_000).contains(&lines), "{lines} lines");
         assert!(said.contains("another one"));
+    }
+
+    #[test]
+    fn a_line_of_json_is_an_object_whatever_it_says() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone(), &AS_JSON), || {
+            tracing::warn!(host = "a\"\n.example", tries = 3, late = true, error = ?Some(1), level = "mine", "no way");
+            tracing::info!("two\nlines");
+        });
+        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            lines[0]["fields"],
+            json!({"host": "a\"\n.example", "tries": 3, "late": true, "error": "Some(1)", "level": "mine"})
+        );
+        assert_eq!((&lines[0]["level"], &lines[0]["message"]), (&json!("WARN"), &json!("no way")));
+        assert!(lines[0]["target"].as_str().unwrap().starts_with("postern"));
+        assert!(lines[0]["time"].as_str().unwrap().ends_with('Z'));
+        assert_eq!((&lines[1]["message"], &lines[1]["fields"]), (&json!("two\nlines"), &Value::Null));
     }
 
     #[test]

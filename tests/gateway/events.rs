@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::{inspected, inspected_with};
+use crate::support::journal::poll;
+use crate::support::setup::policy;
+use crate::support::{Gateway, Pki, Setup};
 
 #[test]
 fn an_exchange_is_two_events_joined_by_its_id() {
@@ -33,6 +38,67 @@ fn an_exchange_is_two_events_joined_by_its_id() {
 }
 
 #[test]
+fn a_gateway_that_died_is_told_by_the_next_one_and_one_that_stopped_is_not() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let place = tempfile::tempdir().unwrap();
+    let socket = |name: &str| place.path().join(name).display().to_string();
+    let started = |name: &str| {
+        // The test waits for the status socket in the gateway's own directory, so that each is linked there.
+        let setup = Setup::new(&upstreams).set("/admin/socket", socket(name));
+        std::os::unix::fs::symlink(socket(name), setup.path().join("status.sock")).unwrap();
+        setup.start()
+    };
+    let said = |gateway: &Gateway| {
+        let event = gateway.wait_for_event("its start", |event| event["kind"] == "Lifecycle");
+        event["decision"]["reason"].as_str().unwrap().to_owned()
+    };
+    let mut first = started("a.sock");
+    assert!(said(&first).starts_with("the gateway has started;"), "{}", said(&first));
+    first.signal("KILL");
+    first.wait_for_exit();
+
+    let mut second = started("b.sock");
+    assert!(
+        said(&second).starts_with("the gateway has started again: the one that started at "),
+        "{}",
+        said(&second)
+    );
+    second.terminate();
+
+    let third = started("c.sock");
+    assert!(said(&third).starts_with("the gateway has started;"), "{}", said(&third));
+}
+
+#[test]
+fn the_log_is_json_where_the_settings_say_so_and_text_after_a_reload() {
+    let gateway = Setup::new(&Pki::new("Upstream Test CA")).set("/log/format", "Json").start();
+    let wrong = policy(&["{name: api, hosts: [api.example.com], action: Allow}"]);
+    let told = || {
+        gateway
+            .log()
+            .lines()
+            .filter(|line| line.contains("not in force"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+
+    gateway.reload_policy(&wrong, "failure");
+    let line = poll("the line", || told().pop());
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["level"], &line["message"].is_string()), (&"ERROR".into(), &true), "{line}");
+    assert!(line["fields"]["problems"].as_str().unwrap().contains("policy.yaml"), "{line}");
+
+    let settings = std::fs::read_to_string(gateway.path().join("settings.yaml")).unwrap();
+    assert!(settings.contains("Json"));
+    gateway.write("settings.yaml", &settings.replace("Json", "Text"));
+    gateway.reload_policy(&policy(&[]), "success");
+    poll("the settings in force", || (gateway.status()["settings"]["log"]["format"] == "Text").then_some(()));
+    gateway.reload_policy(&wrong, "failure");
+    let line = poll("another line", || told().into_iter().nth(1));
+    assert!(serde_json::from_str::<Value>(&line).is_err(), "{line}");
+}
+
+#[test]
 fn an_answer_that_was_delivered_whole_ends_without_a_reason() {
     let test = inspected();
     let agent = test.gateway.agent();
@@ -44,7 +110,7 @@ fn an_answer_that_was_delivered_whole_ends_without_a_reason() {
 
     test.gateway.wait_for_event("the last answer", |event| event["http"]["status"] == 204);
     for event in test.gateway.events().iter().filter(|event| event["kind"] == "Response") {
-        assert_eq!(event["destination"]["reason"], serde_json::Value::Null, "{event}");
+        assert_eq!(event["destination"]["reason"], Value::Null, "{event}");
     }
 }
 

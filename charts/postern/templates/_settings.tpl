@@ -55,6 +55,8 @@
       "directory" "/run/postern-trust" "roots" "/etc/postern/ca/roots.pem" "ownRoots" "/etc/postern/own-roots")
     "events" (dict "stdout" $gateway.eventsToStdout)
     "shutdown" (dict "grace" $gateway.shutdownGrace) -}}
+{{- /* A gateway that is older than this key would refuse the whole file. */ -}}
+{{- if ne .Values.log.format "Text" }}{{ $_ := set $settings "log" .Values.log }}{{ end -}}
 {{- with $gateway.limits }}{{ $_ := set $settings "limits" . }}{{ end -}}
 {{- with $gateway.timeouts }}{{ $_ := set $settings "timeouts" . }}{{ end -}}
 {{- mergeOverwrite $settings (deepCopy $gateway.settings) | toYaml -}}
@@ -76,9 +78,10 @@
       "drain" .Values.webhook.drain)
     "admin" (dict "port" 8080)
     "root" (dict "secret" .Values.ca.secret "source" $root "distribution" .Values.ca.distribution)
+    "log" (dict "format" .Values.log.format)
     "gateway" $gateway
     "redirect" (dict "resources" .Values.redirect.resources)
     "injection" (dict "hostPaths" .Values.injection.hostPaths "csiDrivers" .Values.injection.csiDrivers
-      "nameservers" .Values.injection.nameservers)
+      "nameservers" .Values.injection.nameservers "excludedNamespaces" .Values.webhook.excludedNamespaces)
   | toYaml -}}
 {{- end }}

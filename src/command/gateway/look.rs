@@ -18,6 +18,7 @@ use crate::policy::age::Freshness;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::telemetry::label::Reload;
+use crate::telemetry::log;
 use crate::tls::gate::Surroundings;
 
 /// What is looked at, and what is in force.
@@ -130,6 +131,7 @@ impl Look {
         let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = problems(&snapshot.credentials.problems());
+        log::write_as(snapshot.settings.log_format);
         gateway.replace(snapshot);
         self.sources = sources;
         {

@@ -4,6 +4,7 @@ mod addresses;
 mod condition;
 pub(crate) mod descriptors;
 mod look;
+mod mark;
 pub(crate) mod outlets;
 mod proving;
 pub(crate) mod running;
@@ -49,6 +50,7 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
+    log::write_as(checked.settings.log_format);
     let sinks: Vec<Box<dyn Sink>> =
         if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
     let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use super::condition::{Condition, Facts};
 use super::descriptors::{self, Shares};
 use super::look::Look;
+use super::mark::Mark;
 use super::outlets::Outlets;
 use super::sockets::{Bound, BoundDns, bind};
 use super::trusting::Trusting;
@@ -27,7 +28,7 @@ use crate::credential::Store;
 use crate::dns::{self, Resolver};
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
-use crate::ledger::{Ledger, fresh_id};
+use crate::ledger::{Ledger, fresh_id, timestamp};
 use crate::policy::age::{Age, Freshness};
 use crate::policy::name::DnsName;
 use crate::problem::Problem;
@@ -53,6 +54,7 @@ pub(crate) struct Running {
     pub(crate) gateway: Arc<Gateway>,
     condition: Arc<Condition>,
     reload: Arc<Notify>,
+    mark: Mark,
 }
 
 impl Running {
@@ -96,8 +98,9 @@ impl Running {
             connections: shares.connections,
             proving: settings.listeners.transparent.as_ref().map(|_| Arc::default()),
         });
-        let running = Self { gateway, condition, reload: Arc::new(Notify::new()) };
-        running.announce("the gateway has started");
+        let (mark, before) = Mark::leave(socket(&settings));
+        let running = Self { gateway, condition, reload: Arc::new(Notify::new()), mark };
+        running.announce(&started(before));
         running.serve(bound, &settings)?;
         let condition = Arc::clone(&running.condition);
         let config = config.to_owned();
@@ -136,6 +139,7 @@ impl Running {
             tracing::warn!(?grace, "exchanges were cut at the end of the grace");
         }
         self.announce("the gateway has stopped");
+        self.mark.take();
         self.gateway.ledger.close(FLUSH).await && drained
     }
 
@@ -199,6 +203,14 @@ impl Running {
             }
         });
     }
+}
+
+/// What is said of the start, and whether the gateway `before` ended as nobody meant it to.
+fn started(before: Option<SystemTime>) -> String {
+    let Some(before) = before else { return "the gateway has started".to_owned() };
+    let since = timestamp(before);
+    tracing::warn!(%since, "the gateway before this one ended without stopping; nothing passed meanwhile");
+    format!("the gateway has started again: the one that started at {since} ended without stopping")
 }
 
 pub(super) fn show(condition: &Condition) {

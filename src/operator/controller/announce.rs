@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::runtime::events::{Event, EventType};
@@ -50,6 +51,7 @@ struct Change {
 impl Controller {
     /// Keeps statuses for ever. It rests as long as looking took, so that looking is not all that the operator does.
     pub(super) async fn keep_statuses(&self) {
+        self.metrics.statuses_checked(SystemTime::now());
         self.settle().await;
         let (mut looked, mut took) = (Instant::now(), Duration::ZERO);
         let mut last = String::new();
@@ -60,6 +62,7 @@ impl Controller {
                 let changed = self.changed_statuses().await;
                 took = looked.elapsed();
                 last = self.write_statuses(changed, &last).await;
+                self.metrics.statuses_checked(SystemTime::now());
             }
         }
     }
@@ -78,7 +81,8 @@ impl Controller {
     fn is_settled(&self) -> bool {
         let reports = self.reports.all();
         let turned = |it: &String| reports.contains_key(it) || self.reports.failure(it).is_some();
-        self.watched.injected().keys().all(turned) && self.is_fleet_asked()
+        let listed = self.watched.others_are_listed();
+        listed && self.watched.injected().keys().all(turned) && self.is_fleet_asked()
     }
 
     /// Writes a round of statuses, beginning after the namespace `last`. Answers the namespace of the one that was
@@ -108,7 +112,13 @@ impl Controller {
         self.readings.retain(&uids);
         self.written().retain(|_, (_, at)| at.elapsed() < ECHO);
         let (reports, injected, sights) = (self.reports.all(), self.watched.injected(), self.sights());
-        let places = self.places(&reports, &injected, &sights);
+        let unguarded = self.unguarded();
+        let mut places = self.places(&reports, &injected, &sights);
+        for pod in &unguarded {
+            if let Some(place) = places.get_mut(pod.namespace.as_str()) {
+                place.unguarded.push((&pod.name, &pod.labels));
+            }
+        }
         let (mut accepted, mut refused) = (0, 0);
         let mut changed: BTreeMap<String, Vec<Change>> = BTreeMap::new();
         for (kind, object) in objects {
@@ -141,7 +151,10 @@ impl Controller {
         let place = |(namespace, labels): (&'a String, &'a Labels)| {
             let report = reports.get(namespace).map(Arc::as_ref);
             let failure = self.reports.failure(namespace);
-            (namespace.as_str(), Place { namespace, labels, report, failure, pods: Vec::new() })
+            (
+                namespace.as_str(),
+                Place { namespace, labels, report, failure, pods: Vec::new(), unguarded: Vec::new() },
+            )
         };
         let mut places: BTreeMap<&str, Place<'_>> = injected.iter().map(place).collect();
         for (pod, known) in sights.iter().filter(|(pod, _)| !pod.leaving) {
@@ -198,15 +211,15 @@ impl Controller {
 
     /// Says in an Event what has become wrong with a policy.
     async fn tell(&self, reading: &Reading, before: &Status, after: &Status) {
-        for condition in
-            after.conditions.iter().filter(|one| one.status == "False" && one.reason != "Pending")
-        {
-            let same = |one: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
-                one.type_ == condition.type_ && one.reason == condition.reason
-            };
+        let wrong =
+            |one: &&Condition| one.status == "False" && one.reason != "Pending" && one.type_ != "Ready";
+        for condition in after.conditions.iter().filter(wrong) {
+            let same = |one: &&Condition| one.type_ == condition.type_ && one.reason == condition.reason;
+            // How many pods it is true of changes often.
+            let counts = ["Drift", "Unguarded"].contains(&condition.reason.as_str());
             let known = before.conditions.iter().find(same);
             // That it is not accepted is said by the other condition.
-            if known.is_none_or(|known| known.message != condition.message && condition.reason != "Drift")
+            if known.is_none_or(|known| known.message != condition.message && !counts)
                 && condition.reason != "NotAccepted"
             {
                 let action = if condition.type_ == "Accepted" { "Accept" } else { "Program" };

@@ -22,7 +22,50 @@ pub struct Metrics {
     webhook_certificate: IntGaugeVec,
     leader: IntGauge,
     deleted: IntCounter,
+    dangers: Dangers,
+    statuses_checked: IntGaugeVec,
     stamps: IntCounter,
+}
+
+/// Pods that have no gateway, and gateways that do not run.
+#[derive(Debug)]
+struct Dangers {
+    unguarded: IntGaugeVec,
+    unguarded_deleted: IntCounter,
+    restarts: IntCounter,
+    back_offs: IntCounter,
+    backing_off: IntGauge,
+}
+
+impl Dangers {
+    fn register(r: &Registry) -> Result<Self, Error> {
+        Ok(Self {
+            unguarded: gauges(
+                r,
+                "unguarded_pods",
+                "Pods without a gateway in namespaces whose pods are all guarded.",
+                &["namespace"],
+            )?,
+            unguarded_deleted: counter(
+                r,
+                "unguarded_pods_deleted_total",
+                "Pods without a gateway that were deleted, as their namespace asks.",
+            )?,
+            restarts: counter(r, "gateway_restarts_total", "Gateways that ended and were started again.")?,
+            back_offs: counter(
+                r,
+                "gateway_back_offs_total",
+                "Times that kubelet waited before it started a gateway again.",
+            )?,
+            backing_off: registered(
+                r,
+                IntGauge::new(
+                    name("gateways_backing_off"),
+                    "Gateways that kubelet waits to start again; nothing leaves their pods meanwhile.",
+                )?,
+            )?,
+        })
+    }
 }
 
 /// What became of a request of the API server's.
@@ -98,6 +141,13 @@ impl Metrics {
                 "pods_deleted_total",
                 "Pods deleted because their interception stayed unproven.",
             )?,
+            dangers: Dangers::register(r)?,
+            statuses_checked: gauges(
+                r,
+                "statuses_checked_timestamp_seconds",
+                "When the statuses of all policies were last compared with the cluster.",
+                &[],
+            )?,
             stamps: counter(r, "stamps_total", "Pods annotated so that kubelet refreshes their volumes.")?,
             registry,
         })
@@ -130,10 +180,12 @@ impl Metrics {
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
         if !leads {
-            [&self.policies, &self.pods, &self.ca_not_after, &self.root_not_after]
+            let vectors = [&self.policies, &self.pods, &self.ca_not_after, &self.root_not_after];
+            vectors
                 .iter()
+                .chain(&[&self.dangers.unguarded, &self.statuses_checked])
                 .for_each(|it| it.reset());
-            self.namespaces.set(0);
+            [&self.namespaces, &self.dangers.backing_off].iter().for_each(|it| it.set(0));
         }
     }
 
@@ -173,6 +225,34 @@ impl Metrics {
 
     pub(super) fn deleted(&self) {
         self.deleted.inc();
+    }
+
+    /// How many pods of an enforced namespace have no gateway; none of a namespace that is not enforced any more.
+    pub(super) fn unguarded(&self, namespace: &str, pods: Option<usize>) {
+        match pods {
+            Some(pods) => self.dangers.unguarded.with_label_values(&[namespace]).set(count(pods)),
+            // It is an error to remove what is not there.
+            None => drop(self.dangers.unguarded.remove_label_values(&[namespace])),
+        }
+    }
+
+    pub(super) fn unguarded_deleted(&self) {
+        self.dangers.unguarded_deleted.inc();
+    }
+
+    /// A gateway was started again so often, and kubelet began to wait before it does so again.
+    pub(super) fn gateway_ended(&self, restarts: u32, backed_off: bool) {
+        self.dangers.restarts.inc_by(u64::from(restarts));
+        self.dangers.back_offs.inc_by(u64::from(backed_off));
+    }
+
+    pub(super) fn gateways_backing_off(&self, gateways: usize) {
+        self.dangers.backing_off.set(count(gateways));
+    }
+
+    /// All statuses were compared with the cluster, and written where they differed.
+    pub(super) fn statuses_checked(&self, at: SystemTime) {
+        self.statuses_checked.with_label_values::<&str>(&[]).set(seconds(at));
     }
 
     pub(super) fn stamped(&self) {

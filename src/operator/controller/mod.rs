@@ -3,11 +3,12 @@
 //! `watch` hears what changes, `queue` says whose turn it is, `reconcile` takes it: `chosen` computes what the
 //! namespace is to have (`publish` chooses documents, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
 //! `root` keeps the root CA, `stamp` makes kubelets refresh (`rota`: whose pods are next), `probe` asks gateways, `fleet` judges what they say,
-//! `announce` writes the statuses, `heartbeat` vouches.
+//! `announce` writes the statuses, `heartbeat` vouches. `unguarded` tells of pods without a gateway, `crashes` of gateways that end.
 
 mod announce;
 mod certificate;
 mod chosen;
+mod crashes;
 mod credentials;
 mod fleet;
 mod guarded;
@@ -19,6 +20,8 @@ mod policies;
 mod probe;
 mod publish;
 mod queue;
+#[cfg(test)]
+mod readiness_tests;
 mod reconcile;
 mod report;
 mod root;
@@ -29,6 +32,9 @@ mod status;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod unguarded;
+#[cfg(test)]
+mod unguarded_tests;
 mod watch;
 
 use std::collections::HashMap;
@@ -68,6 +74,8 @@ struct Controller {
     fleet: Mutex<HashMap<String, Sight>>,
     stamps: stamp::Stamps,
     written: announce::Written,
+    told: unguarded::Told,
+    crashes: crashes::Crashes,
     recorder: Recorder,
     /// The queue has changed.
     queued: Notify,
@@ -94,6 +102,8 @@ pub async fn run(client: Client, settings: Arc<Settings>, metrics: Arc<Metrics>,
             Box::pin(controller.keep_statuses()),
             Box::pin(controller.keep_fresh()),
             Box::pin(controller.watch_sources()),
+            Box::pin(controller.watch_unguarded()),
+            Box::pin(controller.watch_crashes()),
         );
     };
     tokio::select! {
@@ -118,6 +128,8 @@ impl Controller {
             fleet: Mutex::default(),
             stamps: stamp::Stamps::default(),
             written: announce::Written::default(),
+            told: unguarded::Told::default(),
+            crashes: crashes::Crashes::default(),
             queued: Notify::new(),
             rooted: Notify::new(),
             published: Notify::new(),

@@ -299,6 +299,7 @@ mod tests {
             labels: Labels::new(),
             policy_stamp: None,
             secrets_stamp: None,
+            gateway: None,
             address: None,
             running: true,
             ended: false,

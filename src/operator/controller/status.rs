@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::fleet::State;
 use super::policies::Reading;
@@ -16,6 +16,8 @@ use crate::policy::selector::selects;
 
 /// How many pods that do not enforce, or hosts that are left out, are listed.
 const FEW: usize = 10;
+/// How old a status may become that says what is so. Readers see by its age whether an operator still looks.
+const RECHECK: SignedDuration = SignedDuration::from_mins(10);
 /// The longest message of a condition; Kubernetes allows 32 KiB.
 const LONGEST: usize = 8 << 10;
 
@@ -29,6 +31,8 @@ pub(super) struct Place<'a> {
     /// Why the namespace could not be brought up to date.
     pub(super) failure: Option<String>,
     pub(super) pods: Vec<Seen<'a>>,
+    /// The names and labels of pods that have no gateway and should.
+    pub(super) unguarded: Vec<(&'a str, &'a Labels)>,
 }
 
 /// A pod, and what is known of it.
@@ -56,6 +60,8 @@ struct Tally {
     enforcing: usize,
     drifting: bool,
     others: Vec<String>,
+    /// Those without a gateway.
+    unguarded: Vec<String>,
 }
 
 /// The status of a policy whose status is `before`. `places` are the namespaces that it is for and that are kept.
@@ -78,20 +84,55 @@ pub(super) fn status(reading: &Reading, places: &[&Place<'_>], before: &Status, 
             last_transition_time: known.map_or(Time(now), |one| one.last_transition_time.clone()),
         }
     };
-    let conditions = vec![
-        condition("Accepted", accepted(reading, &refusals)),
-        condition("Programmed", programmed(reading, places, &refusals, &tally)),
-    ];
-    let few = tally.others.len() <= FEW;
-    Status {
+    let accepted = accepted(reading, &refusals);
+    let programmed = programmed(reading, places, &refusals, &tally);
+    let (ready, stalled) = (ready(&accepted, &programmed), stalled(&accepted));
+    let mut conditions =
+        vec![condition("Accepted", accepted), condition("Programmed", programmed), condition("Ready", ready)];
+    conditions.extend(stalled.map(|word| condition("Stalled", word)));
+    let few = |pods: Vec<String>| if pods.len() <= FEW { pods } else { Vec::new() };
+    let mut enforcing = format!("{}/{}", tally.enforcing, tally.selected);
+    if !tally.unguarded.is_empty() {
+        let _ = write!(enforcing, ", {} unguarded", tally.unguarded.len());
+    }
+    let status = Status {
         observed_generation: generation,
         conditions,
         selected_pods: count(tally.selected),
         enforcing_pods: count(tally.enforcing),
-        enforcing: format!("{}/{}", tally.enforcing, tally.selected),
-        not_enforcing: if few { tally.others } else { Vec::new() },
+        enforcing,
+        not_enforcing: few(tally.others),
+        unguarded_pods: count(tally.unguarded.len()),
+        unguarded: few(tally.unguarded),
         revision: reading.namespace.as_ref().and_then(|_| Some(places.first()?.report?.revision.clone())),
+        checked_at: before.checked_at.clone(),
+    };
+    checked(status, before, now)
+}
+
+/// The status with the time of this look, where it says something else than `before`, or has said the same for long.
+fn checked(mut status: Status, before: &Status, now: Timestamp) -> Status {
+    let is_old = |at: &Time| now.duration_since(at.0) >= RECHECK;
+    if status != *before || status.checked_at.as_ref().is_none_or(is_old) {
+        status.checked_at = Some(Time(now));
     }
+    status
+}
+
+/// What Flux, Argo CD and `kubectl wait` look at: both of the others in one.
+fn ready(accepted: &Word, programmed: &Word) -> Word {
+    let told = if accepted.holds { programmed } else { accepted };
+    Word { holds: accepted.holds && programmed.holds, reason: told.reason, message: told.message.clone() }
+}
+
+/// Says that nothing becomes of the policy until somebody changes it, by the convention of kstatus: a condition that is
+/// there only while it holds.
+fn stalled(accepted: &Word) -> Option<Word> {
+    (!accepted.holds).then(|| Word {
+        holds: true,
+        reason: accepted.reason,
+        message: accepted.message.clone(),
+    })
 }
 
 fn accepted(reading: &Reading, refusals: &[(&str, &Refusal)]) -> Word {
@@ -134,7 +175,16 @@ fn programmed(
     refusals: &[(&str, &Refusal)],
     tally: &Tally,
 ) -> Word {
-    let no = |reason, message| Word { holds: false, reason, message };
+    let Some(mut word) = unpublished(reading, places, refusals) else { return enforced(places, tally) };
+    if !tally.unguarded.is_empty() {
+        let _ = write!(word.message, " {}{ANEW}", counted(tally));
+    }
+    word
+}
+
+/// Why the policy is not with the gateways as it is written, if it is not.
+fn unpublished(reading: &Reading, places: &[&Place<'_>], refusals: &[(&str, &Refusal)]) -> Option<Word> {
+    let no = |reason, message| Some(Word { holds: false, reason, message });
     let suffix = caveats(places);
     if reading.candidate.read.is_err()
         || refusals.iter().any(|(_, refusal)| refusal.in_force != InForce::AsWritten)
@@ -165,6 +215,13 @@ fn programmed(
             return no("HostsLeftOut", message);
         }
     }
+    None
+}
+
+/// How many of the pods enforce a policy that was published.
+fn enforced(places: &[&Place<'_>], tally: &Tally) -> Word {
+    let no = |reason, message| Word { holds: false, reason, message };
+    let suffix = caveats(places);
     let Tally { selected, enforcing, drifting, .. } = tally;
     if *selected == 0 {
         let why = if places.is_empty() {
@@ -175,12 +232,25 @@ fn programmed(
         let message = format!("The policy is published, and no pod enforces it: {why}.{suffix}");
         return Word { holds: true, reason: "NoPods", message };
     }
-    let message = format!("{enforcing} of {selected} pods enforce the newest revision.{suffix}");
+    let message = format!("{}{suffix}", counted(tally));
     match (enforcing == selected, drifting) {
+        _ if !tally.unguarded.is_empty() => no("Unguarded", format!("{message}{ANEW}")),
         (true, _) => Word { holds: true, reason: "Programmed", message },
         (false, true) => no("Drift", format!("{message} Others have not for two minutes.")),
         (false, false) => no("Pending", message),
     }
+}
+
+/// What to do about pods without a gateway.
+const ANEW: &str = " A pod without a gateway reaches any address: start it anew (kubectl rollout restart).";
+
+/// How many pods enforce, and which have no gateway.
+fn counted(tally: &Tally) -> String {
+    let mut message = format!("{} of {} pods enforce the newest revision", tally.enforcing, tally.selected);
+    if !tally.unguarded.is_empty() {
+        let _ = write!(message, ", {} unguarded: {}", tally.unguarded.len(), some(&tally.unguarded));
+    }
+    message + "."
 }
 
 /// What is to be known of the CAs of these namespaces, each sentence once.
@@ -205,8 +275,13 @@ fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
                 tally.others.push(format!("{}/{}", place.namespace, pod.name));
             }
         }
+        for (name, _) in place.unguarded.iter().filter(|(_, labels)| selects(selector.as_ref(), labels)) {
+            tally.selected += 1;
+            tally.unguarded.push(format!("{}/{name}", place.namespace));
+        }
     }
     tally.others.sort();
+    tally.unguarded.sort();
     tally
 }
 

@@ -90,7 +90,8 @@ impl Cluster {
 
     /// Everything that is watched is listed, and there is nothing yet.
     fn listed(&mut self) {
-        let Writers { policies, cluster_policies, namespaces, pods, .. } = &mut self.writers;
+        let Writers { policies, cluster_policies, namespaces, pods, others, .. } = &mut self.writers;
+        others.apply_watcher_event(&Event::InitDone);
         policies.apply_watcher_event(&Event::InitDone);
         cluster_policies.apply_watcher_event(&Event::InitDone);
         namespaces.apply_watcher_event(&Event::InitDone);
@@ -129,11 +130,42 @@ impl Cluster {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": { "name": name, "namespace": "agents", "labels": labels(pairs), "uid": format!("uid-{name}") },
+            "spec": {
+                "containers": [],
+                "initContainers": [{ "name": "postern-redirect" }, { "name": "postern-gateway" }],
+            },
             "status": { "phase": "Running", "podIP": "192.0.2.7" },
         });
-        self.server.put(&format!("/api/v1/namespaces/agents/pods/{name}"), value.clone());
-        let pod: Pod = serde_json::from_value(value).unwrap();
+        self.labelled_pod(value);
+    }
+
+    /// A pod of `agents` that is labelled as injected, as it stands.
+    pub(super) fn labelled_pod(&mut self, value: Value) {
+        let pod: Pod = serde_json::from_value(value.clone()).unwrap();
+        let name = pod.metadata.name.clone().unwrap();
+        self.server.put(&format!("/api/v1/namespaces/agents/pods/{name}"), value);
         self.writers.pods.apply_watcher_event(&Event::Apply(Guarded::of(&pod)));
+    }
+
+    /// A pod without a gateway, its metadata beside its name and UID being these.
+    pub(super) fn bare_pod(&mut self, namespace: &str, name: &str, more: &Value) {
+        let mut value = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": { "name": name, "namespace": namespace, "uid": format!("uid-{name}") },
+            "spec": { "containers": [] },
+        });
+        json_patch::merge(&mut value["metadata"], more);
+        self.server.put(&format!("/api/v1/namespaces/{namespace}/pods/{name}"), value.clone());
+        let pod: PartialObjectMeta<Pod> = serde_json::from_value(value).unwrap();
+        self.writers.others.apply_watcher_event(&Event::Apply(pod));
+    }
+
+    /// The pod without a gateway has ended, or is gone.
+    pub(super) fn bare_pod_ends(&mut self, namespace: &str, name: &str) {
+        let value = json!({ "metadata": { "name": name, "namespace": namespace } });
+        let pod: PartialObjectMeta<Pod> = serde_json::from_value(value).unwrap();
+        self.writers.others.apply_watcher_event(&Event::Delete(pod));
     }
 
     /// The pod as the watch has it.

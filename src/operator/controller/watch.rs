@@ -9,8 +9,9 @@ use std::hash::Hash;
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject};
 use kube::core::PartialObjectMeta;
@@ -23,9 +24,13 @@ use super::guarded::Guarded;
 use super::objects;
 use super::policies::{Reading, resource, selects_namespace};
 use super::publish::Candidate;
+use super::unguarded::{MIRROR, Unguarded};
 use crate::pod;
 use crate::policy::compile::Labels;
 use crate::policy::document::Kind;
+
+/// Pods whose containers may run, and may be starting or ending.
+const NOT_ENDED: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
 /// Seconds that one watch lasts: load balancers drop flows that are idle for four minutes.
 const TIMEOUT: u32 = 200;
@@ -37,6 +42,8 @@ pub(super) struct Watched {
     cluster_policies: Store<DynamicObject>,
     namespaces: Store<PartialObjectMeta<Namespace>>,
     pods: Store<Guarded>,
+    /// The pods of the cluster that are not labelled as injected and have not ended.
+    others: Store<PartialObjectMeta<Pod>>,
     config_maps: Store<PartialObjectMeta<ConfigMap>>,
     cas: Store<PartialObjectMeta<Secret>>,
     credentials: Store<PartialObjectMeta<Secret>>,
@@ -49,6 +56,7 @@ pub(super) struct Writers {
     pub(super) cluster_policies: Writer<DynamicObject>,
     pub(super) namespaces: Writer<PartialObjectMeta<Namespace>>,
     pub(super) pods: Writer<Guarded>,
+    pub(super) others: Writer<PartialObjectMeta<Pod>>,
     pub(super) config_maps: Writer<PartialObjectMeta<ConfigMap>>,
     pub(super) cas: Writer<PartialObjectMeta<Secret>>,
     pub(super) credentials: Writer<PartialObjectMeta<Secret>>,
@@ -73,6 +81,8 @@ enum About {
     /// It is one.
     Itself,
     All,
+    /// None: statuses alone speak of it.
+    Statuses,
 }
 
 /// The stores, empty.
@@ -82,6 +92,7 @@ pub(super) fn stores() -> (Watched, Writers) {
         cluster_policies: Writer::new(resource(Kind::ClusterEgressPolicy)),
         namespaces: reflector::store().1,
         pods: reflector::store().1,
+        others: reflector::store().1,
         config_maps: reflector::store().1,
         cas: reflector::store().1,
         credentials: reflector::store().1,
@@ -91,6 +102,7 @@ pub(super) fn stores() -> (Watched, Writers) {
         cluster_policies: writers.cluster_policies.as_reader(),
         namespaces: writers.namespaces.as_reader(),
         pods: writers.pods.as_reader(),
+        others: writers.others.as_reader(),
         config_maps: writers.config_maps.as_reader(),
         cas: writers.cas.as_reader(),
         credentials: writers.credentials.as_reader(),
@@ -122,11 +134,37 @@ impl Watched {
         );
     }
 
+    /// Whether the pods without a gateway have been listed once.
+    pub(super) fn others_are_listed(&self) -> bool {
+        self.others.wait_until_ready().now_or_never().is_some()
+    }
+
     /// All injected pods that have not ended.
     pub(super) fn pods(&self) -> Vec<Arc<Guarded>> {
         let mut pods = self.pods.state();
-        pods.retain(|pod| !pod.ended);
+        pods.retain(|pod| !pod.ended && pod.gateway.is_some());
         pods
+    }
+
+    /// The pods without a gateway of the namespaces that `is_enforced` takes, while they have not ended; one that is
+    /// being deleted runs on until then.
+    pub(super) fn unguarded(&self, is_enforced: impl Fn(&str) -> bool) -> Vec<Unguarded> {
+        let is_in = |namespace: Option<&str>| namespace.is_some_and(&is_enforced);
+        let others = self.others.state();
+        let others = others.iter().filter(|pod| is_in(pod.metadata.namespace.as_deref()));
+        let pretending = self.pods.state();
+        let pretending = pretending
+            .iter()
+            .filter(|pod| pod.gateway.is_none() && !pod.ended && is_in(Some(pod.namespace.as_str())));
+        others
+            .map(|pod| Unguarded::of(&pod.metadata))
+            .chain(pretending.map(|pod| Unguarded::pretending(pod)))
+            .collect()
+    }
+
+    /// The labels and annotations of a namespace that is there and not being deleted.
+    pub(super) fn namespace(&self, name: &str) -> Option<Arc<PartialObjectMeta<Namespace>>> {
+        self.namespaces.get(&ObjectRef::new(name)).filter(|it| it.metadata.deletion_timestamp.is_none())
     }
 
     pub(super) fn namespaces(&self) -> Vec<String> {
@@ -208,6 +246,8 @@ impl Controller {
     pub(super) async fn follow(&self, writers: Writers) {
         let client = || self.client.clone();
         let config = || Config::default().timeout(TIMEOUT);
+        let others = config().labels(&format!("{}!=true", pod::INJECTED_LABEL)).fields(NOT_ENDED);
+        let others = watcher(Api::<PartialObjectMeta<Pod>>::all(client()), others).modify(trim);
         // Who else has written what is in it does not matter for policies.
         let lean = |object: &mut DynamicObject| object.metadata.managed_fields = None;
         let named = |name: &str| config().fields(&format!("metadata.name={name}"));
@@ -238,6 +278,7 @@ impl Controller {
                 |_| true
             ),
             self.keep(pods, writers.pods, About::Namespace, |event| self.matters(event)),
+            self.keep(others, writers.others, About::Statuses, |event| self.shows(event)),
             self.keep(maps, writers.config_maps, About::Namespace, is_others),
             self.keep(cas, writers.cas, About::Namespace, is_others),
             self.keep(credentials, writers.credentials, About::Namespace, is_others),
@@ -261,7 +302,9 @@ impl Controller {
                 Ok(event) => {
                     let matters = matters(&event);
                     writer.apply_watcher_event(&event);
-                    self.outdated();
+                    if matters || !matches!(about, About::Statuses) {
+                        self.outdated();
+                    }
                     if matters {
                         self.heard(&event, about);
                     }
@@ -283,9 +326,9 @@ impl Controller {
             (Event::Apply(object) | Event::Delete(object), About::Itself) => {
                 object.name().iter().for_each(|namespace| self.touch(namespace));
             }
+            (Event::Init | Event::InitApply(_), _) | (_, About::Statuses) => {}
             // What went while nobody watched is told by nothing but its absence.
             (Event::Apply(_) | Event::Delete(_), About::All) | (Event::InitDone, _) => self.touch_all(),
-            (Event::Init | Event::InitApply(_), _) => {}
         }
     }
 
@@ -293,7 +336,31 @@ impl Controller {
     fn matters(&self, event: &Event<Guarded>) -> bool {
         let Event::Apply(pod) = event else { return true };
         let before = self.watched.pods.get(&ObjectRef::from_obj(pod));
-        before.is_none_or(|before| (before.ended, &before.labels) != (pod.ended, &pod.labels))
+        let facts = |pod: &Guarded| (pod.ended, pod.gateway.is_some());
+        before.is_none_or(|before| (facts(&before), &before.labels) != (facts(pod), &pod.labels))
+    }
+
+    /// Whether a status can speak of what became of a pod without a gateway. Most pods of a cluster are in namespaces
+    /// that want none.
+    fn shows(&self, event: &Event<PartialObjectMeta<Pod>>) -> bool {
+        let enforced = |pod: &PartialObjectMeta<Pod>| {
+            pod.metadata.namespace.as_deref().is_some_and(|namespace| self.is_enforced(namespace))
+        };
+        match event {
+            Event::Apply(pod) => {
+                let before = self.watched.others.get(&ObjectRef::from_obj(pod));
+                enforced(pod) && before.is_none_or(|before| before.metadata != pod.metadata)
+            }
+            Event::Delete(pod) => enforced(pod),
+            Event::InitDone => true,
+            Event::Init | Event::InitApply(_) => false,
+        }
+    }
+
+    /// Whether every new pod of a namespace gets a gateway: it is labelled, and the webhook asks about it.
+    pub(super) fn is_enforced(&self, namespace: &str) -> bool {
+        let exempt = self.settings.is_exempt(namespace);
+        !exempt && self.watched.namespace(namespace).is_some_and(|it| is_labelled(it.labels()))
     }
 
     pub(super) fn touch_all(&self) {
@@ -301,6 +368,21 @@ impl Controller {
             self.watched.namespaces().into_iter().chain(self.reports.all().into_keys()).collect();
         known.iter().for_each(|namespace| self.touch(namespace));
     }
+}
+
+/// Leaves of a pod without a gateway what is asked of it: a cluster has many.
+fn trim(pod: &mut PartialObjectMeta<Pod>) {
+    let metadata = std::mem::take(&mut pod.metadata);
+    let mirror = metadata.annotations.unwrap_or_default().remove_entry(MIRROR);
+    pod.metadata = ObjectMeta {
+        namespace: metadata.namespace,
+        name: metadata.name,
+        uid: metadata.uid,
+        labels: metadata.labels,
+        deletion_timestamp: metadata.deletion_timestamp,
+        annotations: mirror.map(|entry| BTreeMap::from([entry])),
+        ..ObjectMeta::default()
+    };
 }
 
 /// Whether a policy has come, gone or says something else; its status is the operator's own, and changes far more often.
@@ -338,6 +420,23 @@ mod tests {
         one.metadata.generation = Some(2);
         assert!(matters(&one));
         assert!(is_written(&watched.policies, Kind::EgressPolicy, &Event::Delete(one)));
+    }
+
+    #[test]
+    fn of_a_pod_without_a_gateway_little_is_kept() {
+        let pod = serde_json::json!({ "metadata": {
+            "name": "a", "namespace": "b", "uid": "c", "labels": { "app": "d" },
+            "annotations": { "kubernetes.io/config.mirror": "e", "long": "f" },
+            "managedFields": [{ "manager": "kubelet" }], "ownerReferences": [], "resourceVersion": "7",
+        } });
+        let mut pod: PartialObjectMeta<Pod> = serde_json::from_value(pod).unwrap();
+        trim(&mut pod);
+        let kept = serde_json::to_value(&pod.metadata).unwrap();
+        let expected = serde_json::json!({
+            "name": "a", "namespace": "b", "uid": "c", "labels": { "app": "d" },
+            "annotations": { "kubernetes.io/config.mirror": "e" },
+        });
+        assert_eq!(kept, expected);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::testing::{UID, corpus, injected, judged, patched, pod, settings, try_inject};
 use super::ways_around_tests::ways_around;
-use super::{Circumstances, mutate, validate};
+use super::{Circumstances, DEFAULT_CONTAINER, mutate, validate};
 
 #[test]
 fn a_bare_pod_is_injected_whole() {
@@ -44,6 +44,19 @@ fn a_pod_that_is_not_injected_is_not_stored() {
     for (name, pod) in corpus("injected").into_iter().chain(corpus("refused")) {
         assert!(!judged(&pod).is_empty(), "{name}");
     }
+}
+
+#[test]
+fn kubectl_is_told_the_author_s_container_and_the_author_s_own_word_stands() {
+    let chosen = |pod: &Value| injected(pod, UID)["metadata"]["annotations"][DEFAULT_CONTAINER].clone();
+    let mut several = pod("several-agents");
+    assert_eq!(chosen(&several), several["spec"]["containers"][0]["name"]);
+    several["metadata"]["annotations"][DEFAULT_CONTAINER] = json!("another");
+    assert_eq!(chosen(&several), "another");
+
+    let mut stored = injected(&pod("bare"), UID);
+    stored["metadata"]["annotations"].as_object_mut().unwrap().shift_remove(DEFAULT_CONTAINER);
+    assert_eq!(judged(&stored), Vec::<String>::new(), "another webhook may take it away");
 }
 
 #[test]

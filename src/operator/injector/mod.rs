@@ -38,6 +38,9 @@ use self::ports::Ports;
 use super::settings::Settings;
 use crate::pod as names;
 
+/// The annotation by which kubectl chooses a container.
+const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+
 /// What is known where a pod is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
@@ -63,7 +66,9 @@ pub struct Injected {
 /// Sentences that say what of the pod would let its agent past the gateway, and what to change.
 pub fn mutate(pod: &Value, circumstances: &Circumstances<'_>) -> Result<Injected, Vec<String>> {
     let plan = Plan::of(pod, circumstances.settings, circumstances.uid)?;
-    Ok(Injected { patch: json_patch::diff(pod, &plan.carried_out(pod)), warnings: plan.warnings(pod) })
+    let mut edited = plan.carried_out(pod);
+    name_default_container(&mut edited);
+    Ok(Injected { patch: json_patch::diff(pod, &edited), warnings: plan.warnings(pod) })
 }
 
 /// Makes the ephemeral containers that were added to a pod, `before` being how it is stored now, ones that its gateway
@@ -171,6 +176,20 @@ fn label(pod: &mut Value) {
         shape::edit_object(metadata, "labels", |labels| {
             shape::put(labels, names::INJECTED_LABEL, Value::from("true"));
             shape::put(labels, names::USER_ID_LABEL, Value::from(names::DRAWN));
+        });
+    });
+}
+
+/// Names the container that `kubectl logs` and `kubectl exec` take where none is given, unless the pod's author did.
+/// Nothing is guarded by it, so that a pod that loses it is stored all the same.
+fn name_default_container(pod: &mut Value) {
+    let first = shape::list(&pod["spec"], shape::CONTAINERS).first();
+    let Some(name) = first.and_then(|first| first["name"].as_str()).map(Value::from) else { return };
+    shape::edit_object(pod, "metadata", |metadata| {
+        shape::edit_object(metadata, "annotations", |annotations| {
+            if annotations[DEFAULT_CONTAINER].is_null() {
+                shape::put(annotations, DEFAULT_CONTAINER, name);
+            }
         });
     });
 }
