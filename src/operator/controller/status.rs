@@ -56,6 +56,10 @@ struct Tally {
     enforcing: usize,
     drifting: bool,
     others: Vec<String>,
+    /// Those of the others whose gateways do not know what the policies say.
+    too_old: Vec<String>,
+    /// What of the policy they do not know.
+    beyond: BTreeSet<String>,
 }
 
 /// The status of a policy whose status is `before`. `places` are the namespaces that it is for and that are kept.
@@ -165,7 +169,7 @@ fn programmed(
             return no("HostsLeftOut", message);
         }
     }
-    let Tally { selected, enforcing, drifting, .. } = tally;
+    let Tally { selected, enforcing, drifting, too_old, .. } = tally;
     if *selected == 0 {
         let why = if places.is_empty() {
             "no namespace that it is for has injected pods, or is labelled postern.dev/injection=enabled"
@@ -176,11 +180,25 @@ fn programmed(
         return Word { holds: true, reason: "NoPods", message };
     }
     let message = format!("{enforcing} of {selected} pods enforce the newest revision.{suffix}");
+    if !too_old.is_empty() {
+        return no("GatewayTooOld", format!("{message} {}", too_old_words(tally)));
+    }
     match (enforcing == selected, drifting) {
         (true, _) => Word { holds: true, reason: "Programmed", message },
         (false, true) => no("Drift", format!("{message} Others have not for two minutes.")),
         (false, false) => no("Pending", message),
     }
+}
+
+/// Which pods have gateways that are too old for the policy, and what those do not know.
+fn too_old_words(tally: &Tally) -> String {
+    let beyond: Vec<String> = tally.beyond.iter().cloned().collect();
+    let what = if beyond.is_empty() { "all that the policies say".to_owned() } else { some(&beyond) };
+    format!(
+        "The gateways of these pods are older than the operator and do not know {what}; they keep the last version that \
+         they know: {}. Start them anew.",
+        some(&tally.too_old)
+    )
 }
 
 /// What is to be known of the CAs of these namespaces, each sentence once.
@@ -198,15 +216,24 @@ fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
         let Some(selector) = written.or(in_force) else { continue };
         for pod in place.pods.iter().filter(|pod| selects(selector.as_ref(), pod.labels)) {
             tally.selected += 1;
-            if pod.state == Some(State::Enforcing) && in_force.is_some() {
+            let is_older = pod.state == Some(State::Older);
+            let beyond = place.report.and_then(|report| report.beyond.get(&reading.candidate.key));
+            let is_enforced = pod.state == Some(State::Enforcing) || is_older && beyond.is_none();
+            if is_enforced && in_force.is_some() {
                 tally.enforcing += 1;
             } else {
+                let name = format!("{}/{}", place.namespace, pod.name);
+                if is_older || pod.state == Some(State::Unknown) {
+                    tally.too_old.push(name.clone());
+                    tally.beyond.extend(beyond.into_iter().flatten().cloned());
+                }
                 tally.drifting |= pod.drifts;
-                tally.others.push(format!("{}/{}", place.namespace, pod.name));
+                tally.others.push(name);
             }
         }
     }
     tally.others.sort();
+    tally.too_old.sort();
     tally
 }
 
