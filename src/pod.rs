@@ -36,6 +36,9 @@ pub const POLICY_REVISION: &str = "postern.dev/policy-revision";
 /// A digest of `postern-ca` and `postern-credentials`, stamped for the same reason.
 pub const SECRETS_REVISION: &str = "postern.dev/secrets-revision";
 
+/// How often kubelet was asked again to refresh, where a stamp alone did not do.
+pub const REFRESH: &str = "postern.dev/refresh";
+
 /// The first init container, which programs the redirect and exits.
 pub const REDIRECT_CONTAINER: &str = "postern-redirect";
 /// The gateway, a native sidecar, the second init container.
@@ -59,6 +62,11 @@ pub const SETTINGS_KEY: &str = "settings";
 pub const UPSTREAM_ROOTS_KEY: &str = "upstream-roots.pem";
 /// All policies as one file of YAML documents, gzip, in `binaryData`: where they would not fit as they are.
 pub const COMPRESSED_KEY: &str = "policies.yaml.gz";
+/// Where gateways of the last minor version could not read all policies as they are: as they are, as in
+/// [`COMPRESSED_KEY`]. The other keys then hold what those gateways can read. A gateway follows this one where it can.
+pub const NEWEST_KEY: &str = "policies.newest.yaml.gz";
+/// The revision of [`NEWEST_KEY`].
+pub const NEWEST_REVISION_KEY: &str = "revision.newest";
 
 /// Keys of `postern-ca`: the intermediate and the root after it; the intermediate's key (PKCS#8); the roots that agents
 /// are to trust, two of them while the root rotates.

@@ -16,12 +16,16 @@ pub struct Problem {
     pub message: String,
     /// Why the file could not be read, where that is the problem: the document in it may be in order.
     pub unread: Option<io::ErrorKind>,
+    /// Whether a later version may know what it says: it is a key that this one has never heard of, or a document that
+    /// the operator has accepted.
+    pub is_unknown: bool,
 }
 
 impl Problem {
     /// A problem at a field.
     pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { file: String::new(), position: None, path: path.into(), message: message.into(), unread: None }
+        let (path, message) = (path.into(), message.into());
+        Self { file: String::new(), position: None, path, message, unread: None, is_unknown: false }
     }
 
     /// A problem at a field whose file could not be read.

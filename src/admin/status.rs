@@ -77,12 +77,14 @@ pub struct Policy {
     pub last_error: Option<String>,
 }
 
-/// How old the policy is (Fresh under 5 minutes, Stale under 24 hours).
+/// How old the policy is (Fresh under 5 minutes, Stale under 24 hours), or that there is a newer one which this version
+/// does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PolicyState {
     Fresh,
     Stale,
     Expired,
+    Unknown,
 }
 
 /// One listener: a way in, the resolver, or the admin port.

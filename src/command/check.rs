@@ -45,6 +45,8 @@ pub(crate) struct Expected {
     pub(crate) published: Option<String>,
     /// The revision that is stamped on the pod.
     pub(crate) stamped: Option<String>,
+    /// What of the newest policies this version does not know, where it follows the form of them for older versions.
+    pub(crate) unknown: Option<String>,
 }
 
 /// What a snapshot is made of: equal ones make the same, and only its age may differ.
@@ -54,6 +56,13 @@ pub(crate) struct Sources {
     labels: Labels,
     /// A digest of all other files.
     others: String,
+}
+
+impl Sources {
+    /// The same, but for the policy.
+    pub(crate) fn under(&self, policy: &Policy, labels: Labels) -> Self {
+        Self { revision: policy.revision().to_owned(), labels, others: self.others.clone() }
+    }
 }
 
 /// `postern gateway --check`: exit status 1 where the gateway would not start, but for variables that are not set
@@ -146,14 +155,14 @@ fn read_named(
 ///
 /// # Errors
 /// Everything that is wrong with the policy's files, and with those of the labels and annotations.
-fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expected), Vec<Problem>> {
+pub(crate) fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expected), Vec<Problem>> {
     let (labels, annotations) = (settings.labels.read(), settings.annotations.read());
-    let source = source::read_policy(&settings.path).and_then(|source| Ok((parsed(&source)?, source)));
+    let source = source::read_policy(&settings.path).and_then(|source| Ok((known(&source)?, source)));
     match (labels, annotations, source) {
-        (Ok(labels), Ok(mut annotations), Ok((documents, source))) => {
+        (Ok(labels), Ok(mut annotations), Ok((Known { documents, published, unknown }, source))) => {
             let policy = Policy::compile(&documents, &labels)?.with_synced_at(source.synced_at);
             let stamped = annotations.remove(POLICY_REVISION).filter(|stamp| !stamp.is_empty());
-            Ok((policy, labels, Expected { published: source.revision, stamped }))
+            Ok((policy, labels, Expected { published, stamped, unknown }))
         }
         (labels, annotations, source) => {
             let of_pod = labels.err().into_iter().chain(annotations.err());
@@ -167,12 +176,41 @@ fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expected), Vec<P
 /// # Errors
 /// Everything that is wrong with its files.
 pub(crate) fn documents(path: &Path) -> Result<Vec<document::Document>, Vec<Problem>> {
-    parsed(&source::read_policy(path)?)
+    Ok(known(&source::read_policy(path)?)?.documents)
 }
 
-fn parsed(source: &PolicySource) -> Result<Vec<document::Document>, Vec<Problem>> {
+/// The documents that this version knows, and what the operator calls them.
+struct Known {
+    documents: Vec<document::Document>,
+    published: Option<String>,
+    unknown: Option<String>,
+}
+
+/// Reads the newest form of the policies, or the one for older versions where this version does not know the newest.
+fn known(source: &PolicySource) -> Result<Known, Vec<Problem>> {
+    let mut unknown = None;
+    if !source.newest.files.is_empty() {
+        match parsed(&source.newest.files) {
+            Ok(documents) => {
+                return Ok(Known { documents, published: source.newest.revision.clone(), unknown });
+            }
+            Err(problems) => {
+                unknown = Some(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+            }
+        }
+    }
+    // The operator has read what it writes: a mistake in it is something that this version does not know.
+    let is_unknown = source.revision.is_some();
+    let documents = parsed(&source.files).map_err(|mut problems| {
+        problems.iter_mut().for_each(|problem| problem.is_unknown = is_unknown);
+        problems
+    })?;
+    Ok(Known { documents, published: source.revision.clone(), unknown })
+}
+
+fn parsed(files: &[(String, String)]) -> Result<Vec<document::Document>, Vec<Problem>> {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    for (name, text) in &source.files {
+    for (name, text) in files {
         match document::parse(name, text) {
             Ok(found) => documents.extend(found),
             Err(found) => problems.extend(found),

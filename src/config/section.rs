@@ -94,12 +94,21 @@ impl<'n> Section<'n> {
         let mut seen = BTreeSet::new();
         for (key, _) in self.entries {
             let known = self.known.contains(&key.text.as_str());
-            let message = match (known, seen.insert(&key.text)) {
-                (true, true) => continue,
-                (true, false) => "is written twice".to_owned(),
-                (false, _) => format!("unknown key; expected one of: {}", self.known.join(", ")),
-            };
-            self.findings.add(&joined(&self.path, &key.text), Some(key.position), message);
+            let path = joined(&self.path, &key.text);
+            match (known, seen.insert(&key.text)) {
+                (true, true) => {}
+                (true, false) => self.findings.add(&path, Some(key.position), "is written twice".to_owned()),
+                (false, _) => {
+                    let message = format!("unknown key; expected one of: {}", self.known.join(", "));
+                    let problem = Problem::at(path, message);
+                    let position = Some(key.position);
+                    self.findings.problems.borrow_mut().push(Problem {
+                        position,
+                        is_unknown: true,
+                        ..problem
+                    });
+                }
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::watch::Fingerprint;
 use crate::digest::sha256_hex;
-use crate::pod::{COMPRESSED_KEY, REVISION_KEY, SYNCED_AT_KEY};
+use crate::pod::{COMPRESSED_KEY, NEWEST_KEY, NEWEST_REVISION_KEY, REVISION_KEY, SYNCED_AT_KEY};
 use crate::problem::{Problem, is_passing};
 use crate::wire::coding::{self, Decoder, Wrote};
 
@@ -35,6 +35,15 @@ pub struct PolicySource {
     pub revision: Option<String>,
     /// When the operator last vouched for them.
     pub synced_at: Option<SystemTime>,
+    /// The same policies for gateways that know all that they say, where others could not read them.
+    pub newest: Newest,
+}
+
+/// Policies in the newest form, where the operator writes two.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Newest {
+    pub files: Vec<(String, String)>,
+    pub revision: Option<String>,
 }
 
 /// Reads a policy source, a file or a directory. Of a directory it takes `*.yaml`, `*.yml`, `*.json`, sorted, and
@@ -127,7 +136,7 @@ pub(super) fn policy_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// What the operator writes beside policies.
 fn is_operators(path: &Path) -> bool {
-    [REVISION_KEY, SYNCED_AT_KEY, COMPRESSED_KEY]
+    [REVISION_KEY, SYNCED_AT_KEY, COMPRESSED_KEY, NEWEST_KEY, NEWEST_REVISION_KEY]
         .iter()
         .any(|key| path.file_name().is_some_and(|n| n == *key))
 }
@@ -162,6 +171,12 @@ impl PolicySource {
                 *left -= bytes.len() as u64;
                 self.files.extend(separated(file, &text(file, bytes)?));
             }
+            // Read besides what it stands for, so that either may be as large as one alone.
+            Some(NEWEST_KEY) => {
+                let bytes = decompressed(file, MAX_BYTES)?;
+                self.newest.files.extend(separated(file, &text(file, bytes)?));
+            }
+            Some(NEWEST_REVISION_KEY) => self.newest.revision = Some(one_line(file)?),
             Some(_) | None => {
                 let bytes = read_bytes(file, *left)?;
                 *left -= bytes.len() as u64;

@@ -133,11 +133,15 @@ async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: T
         refuse(&gateway, StatusCode::BAD_REQUEST, &ruling, None, &mut stream).await;
         return Closed::Framing;
     };
-    let flow = Flow::new(&gateway, Mode::Explicit, &host, port);
+    let mut flow = Flow::new(&gateway, Mode::Explicit, &host, port);
     let outlook = flow.outlook();
     if !outlook.named {
         let host = flow.host().unwrap_or(host);
         refuse(&gateway, StatusCode::FORBIDDEN, &outlook.ruling, Some((&host, port)), &mut stream).await;
+        return Closed::Denied;
+    }
+    if let Some(ruling) = flow.lacks_ca().await {
+        refuse(&gateway, StatusCode::FORBIDDEN, &ruling, Some((&host, port)), &mut stream).await;
         return Closed::Denied;
     }
     if stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_err() {

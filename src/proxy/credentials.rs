@@ -1,5 +1,7 @@
 //! Puts the real key into a request, or signs it: the last change before it leaves.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::request::Parts;
 use time::OffsetDateTime;
@@ -11,6 +13,9 @@ use super::upstream::Origin;
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
 use crate::credential::sigv4::{self, Subject};
 use crate::policy::destination::Ruling;
+
+/// How often it is looked whether a value has arrived.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What goes upstream with a key.
 pub(crate) struct Leaving<'a> {
@@ -34,6 +39,16 @@ pub(crate) fn plan(
             Ok((plan, Some(ruling.into_would_deny())))
         }
         Placement::Deny(denial) => Err(denial.ruling.into()),
+    }
+}
+
+/// Waits a moment for the value of a credential that a new policy names: its Secret is mounted apart from the policy.
+pub(crate) async fn arrived(snapshot: &Snapshot, plan: Option<&Plan>) {
+    let Some(credential) = plan.map(Plan::credential) else { return };
+    let store = &snapshot.credentials;
+    let is_there = || store.secret(credential).is_some() || store.access_key(credential).is_some();
+    while !is_there() && snapshot.is_settling() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -92,6 +92,7 @@ impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
         record.holds(self.room(&parts)?);
         let decided = self.decide(&mut parts, record)?;
+        credentials::arrived(self.snapshot, decided.plan.as_ref()).await;
         let (question, body) = self.read(&mut parts, &decided, record).await?;
         self.edit(&mut parts.headers, &decided);
         let is_edited = question.as_ref().is_some_and(|question| question.is_edited);

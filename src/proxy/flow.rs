@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::budget::Exhausted;
 use super::error::{Refusal, Stop};
@@ -133,7 +133,10 @@ impl Flow {
             return self.reset(&ruling, stream.into_parts().1);
         }
         self.go_by_alias();
-        let decided = self.decide(&self.snapshot, Protocol::Tls);
+        let mut decided = self.decide(&self.snapshot, Protocol::Tls);
+        if self.needs_ca(&decided.action) && self.ca_arrived().await {
+            decided = self.decide(&self.snapshot, Protocol::Tls);
+        }
         self.report_audited(&decided);
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
@@ -153,6 +156,38 @@ impl Flow {
             }
             Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
         }
+    }
+
+    /// Why CONNECT is refused where TLS would be ended: the CA does not vouch for the host. It is said here, where there
+    /// are words for it; on port 80 the agent may speak plain HTTP, which needs no CA.
+    pub(crate) async fn lacks_ca(&mut self) -> Option<Ruling> {
+        let host = self.name.clone().filter(|_| self.port != 80).map(Host::Name)?;
+        if !self.needs_ca(&self.decide(&self.snapshot, Protocol::Tls).action) {
+            return None;
+        }
+        self.ca_arrived().await;
+        let is_inspected = matches!(self.decide(&self.snapshot, Protocol::Tls).action, Action::Inspect(_));
+        intercept::lacks_ca(&self.snapshot, &host).filter(|_| is_inspected)
+    }
+
+    /// Whether the host is inspected, and the CA in place does not vouch for it.
+    fn needs_ca(&self, action: &Action) -> bool {
+        let is_unvouched = |host: &Host| intercept::lacks_ca(&self.snapshot, host).is_some();
+        matches!(action, Action::Inspect(_)) && self.host().is_some_and(|host| is_unvouched(&host))
+    }
+
+    /// Waits a moment for the CA that a new policy needs for this host: it is mounted apart from the policy. Answers
+    /// whether another snapshot decides from here on.
+    async fn ca_arrived(&mut self) -> bool {
+        let (mut replaced, settles) = (self.gateway.replaced(), self.snapshot.settles());
+        let began = Arc::clone(&self.snapshot);
+        self.snapshot = self.gateway.snapshot();
+        while self.host().is_some_and(|host| intercept::lacks_ca(&self.snapshot, &host).is_some())
+            && timeout_at(settles, replaced.changed()).await.is_ok_and(|changed| changed.is_ok())
+        {
+            self.snapshot = self.gateway.snapshot();
+        }
+        !Arc::ptr_eq(&began, &self.snapshot)
     }
 
     /// Takes the name that the ClientHello gives, if it agrees with what is known.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::AlertDescription;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -16,14 +17,14 @@ use super::flow::Flow;
 use super::readahead::ReadAhead;
 use super::rewind::Rewind;
 use super::session::{Naming, serve};
-use super::snapshot::Interception;
+use super::snapshot::{Interception, Snapshot};
 use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Kind, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::RuleId;
 use crate::policy::destination::{Protocol, Ruling};
+use crate::policy::name::Host;
 use crate::telemetry::label::Closed;
-use crate::tls::authority::MintError;
 use crate::tls::leaf::Leaves;
 use crate::wire::client_hello::ClientHello;
 
@@ -47,8 +48,8 @@ pub(crate) async fn inspect(
             return flow.tunnel(ruling, Protocol::Tls, stream, Some(reason)).await;
         }
     };
-    if let Err(error) = leaves.authority().vouches(&host, SystemTime::now()) {
-        return flow.reset(&unvouched(&error), stream.into_parts().1);
+    if let Some(ruling) = lacks_ca(&flow.snapshot, &host) {
+        return turn_away(&flow, &ruling, stream).await;
     }
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
@@ -68,13 +69,29 @@ pub(crate) async fn inspect(
     ending.run(stream).await
 }
 
-/// A rule inspects the host, and the CA that would vouch for it is not in place: a new one is mounted soon, and taken
-/// over without a restart.
-fn unvouched(error: &MintError) -> Ruling {
+/// The denial of a host that rules inspect, where the CA that would vouch for it is not in place: a new one is mounted
+/// soon, and taken over without a restart.
+pub(super) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Ruling> {
+    let Interception::On(leaves) = &snapshot.interception else { return None };
+    let error = leaves.authority().vouches(host, SystemTime::now()).err()?;
     let reason = format!(
         "{error}; in a cluster the operator reissues it, and until that is mounted here this host is denied"
     );
-    Ruling::builtin("ca-missing", reason)
+    Some(Ruling::builtin("ca-missing", reason))
+}
+
+/// A fatal `access_denied` (RFC 8446, section 6.2), as one record.
+const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
+
+/// Refuses a handshake without a certificate to refuse it under. The alert is all that can be said without one; a client
+/// that gets it says that access is denied, where of a reset it would say that the network failed.
+async fn turn_away(flow: &Flow, ruling: &Ruling, stream: Rewind<TcpStream>) -> Closed {
+    flow.report(ruling, event::Action::Deny, false, None);
+    let mut stream = stream.into_parts().1;
+    // The agent may be gone already; the event says what matters.
+    let _ = stream.write_all(&ACCESS_DENIED).await;
+    let _ = stream.shutdown().await;
+    Closed::Denied
 }
 
 /// Shows the refusal inside TLS, where a client can read it. Nothing is resolved or dialled.
@@ -84,7 +101,7 @@ pub(crate) async fn refuse(flow: Flow, ruling: &Ruling, stream: Rewind<TcpStream
     };
     let leaves = Arc::clone(leaves);
     if leaves.authority().vouches(&host, SystemTime::now()).is_err() {
-        return flow.reset(ruling, stream.into_parts().1);
+        return turn_away(&flow, ruling, stream).await;
     }
     let destination = flow.report(ruling, event::Action::Deny, true, None);
     let origin = Origin { tls: true, host, port: flow.port };

@@ -3,6 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
 use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
@@ -20,7 +23,12 @@ use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
 
+/// How long after a new policy the CA and the credentials that it newly needs may be on their way: they are mounted
+/// apart from it.
+const SETTLING: Duration = Duration::from_secs(5);
+
 /// What is done with destinations that say Inspect.
+#[derive(Clone)]
 pub enum Interception {
     /// TLS is ended here.
     On(Arc<Leaves>),
@@ -36,6 +44,8 @@ pub struct Snapshot {
     pub interception: Interception,
     pub credentials: Arc<Store>,
     policy: Policy,
+    /// When the policy came into force.
+    since: Instant,
     /// The policy is too old to be followed.
     expired: AtomicBool,
     pub(crate) upstreams: Upstreams,
@@ -84,10 +94,42 @@ impl Snapshot {
             interception: parts.interception,
             credentials: parts.credentials,
             policy: parts.policy,
+            since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: Upstreams::new(dialer, bounds, drain),
             settings,
         }
+    }
+
+    /// The same snapshot as the one that follows another: the policy may have been in force for longer.
+    #[must_use]
+    pub fn after(self, before: &Self) -> Self {
+        let is_same = self.policy.revision() == before.policy.revision();
+        Self { since: if is_same { before.since } else { self.since }, ..self }
+    }
+
+    /// This snapshot with another policy, and the values of that policy's credentials.
+    pub fn with_policy(&self, policy: Policy, credentials: Arc<Store>) -> Self {
+        Self {
+            settings: Arc::clone(&self.settings),
+            interception: self.interception.clone(),
+            credentials,
+            policy,
+            since: Instant::now(),
+            expired: AtomicBool::new(false),
+            upstreams: self.upstreams.anew(),
+        }
+        .after(self)
+    }
+
+    /// Until when what the policy newly needs may be on its way.
+    pub(crate) fn settles(&self) -> Instant {
+        self.since + SETTLING
+    }
+
+    /// Whether what the policy newly needs may be on its way.
+    pub fn is_settling(&self) -> bool {
+        Instant::now() < self.settles()
     }
 
     fn is_expired(&self) -> bool {

@@ -216,6 +216,11 @@ impl Metrics {
         self.policy.unread.set(i64::try_from(lasts.as_secs()).unwrap_or(i64::MAX));
     }
 
+    /// Whether the operator has published policies that this version does not know.
+    pub fn policy_unknown(&self, is_unknown: bool) {
+        self.policy.unknown.set(i64::from(is_unknown));
+    }
+
     /// Changed policy files were read.
     pub fn policy_reloaded(&self, result: Reload) {
         self.policy.reloads.add(result, 1);
@@ -355,6 +360,7 @@ struct Policy {
     synced_at: ArcSwapOption<SystemTime>,
     reloads: Counters<Reload>,
     unread: IntGauge,
+    unknown: IntGauge,
 }
 
 impl Policy {
@@ -376,6 +382,11 @@ impl Policy {
                 "result",
             )?,
             unread: gauge(r, "postern_files_unread_seconds", "Since files could last be read.")?,
+            unknown: gauge(
+                r,
+                "postern_policy_unknown",
+                "Whether there are policies that this version does not know.",
+            )?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Placeholders become keys on the way out, keys never come back, and no output holds one.
 
 use super::{Inspected, inspected_with};
+use crate::support::journal::poll;
 use crate::support::upstream::Reply;
 use crate::support::{Pki, Setup, Upstream};
 
@@ -167,11 +168,28 @@ fn a_rotated_key_is_used_without_a_restart() {
     test.gateway.write("credentials/api", "sk-rotated");
     test.gateway.signal("HUP");
 
-    crate::support::journal::poll("the rotated key", || {
+    poll("the rotated key", || {
         test.gateway.agent().request("GET", "https://api.example.com/status/200", &headers, b"");
         let seen = test.upstream.requests().pop()?;
         (seen.header("x-api-key") == Some("sk-rotated")).then_some(())
     });
+}
+
+#[test]
+fn a_request_waits_for_the_key_that_a_new_policy_needs() {
+    let test = inspected_with(|setup| setup.policy(&policy("")));
+    let headers = [("X-Api-Key", "sk-placeholder-api")];
+    let agent = test.gateway.agent();
+
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| agent.request("GET", "https://api.example.com/status/200", &headers, b""));
+        poll("the connection", || (test.gateway.status()["connections"]["open"] == 1).then_some(()));
+        test.gateway.write("credentials/api", CANARY);
+        assert_eq!(waiting.join().unwrap().status, 200);
+    });
+
+    assert_eq!(test.upstream.requests()[0].header("x-api-key"), Some(CANARY));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod environment;
 mod policy;
 mod readiness;
 mod trust;
+mod versions;
 
 use std::path::Path;
 use std::sync::Arc;

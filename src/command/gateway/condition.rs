@@ -45,8 +45,20 @@ pub(super) struct Facts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReloadError {
     pub(super) text: String,
+    pub(super) why: Why,
+}
+
+/// What keeps files from being in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Something is wrong with them.
+    Wrong,
     /// They could not be read, so nobody knows whether anything is wrong with them.
-    pub(super) is_unread: bool,
+    Unread,
+    /// The operator wrote policies that this version does not know.
+    UnknownPolicies,
+    /// It wrote settings with keys that this version does not know; the policy in force is the newest.
+    UnknownSettings,
 }
 
 /// Files that cannot be read.
@@ -71,6 +83,12 @@ impl Facts {
             credentials: Vec::new(),
             trust: None,
         }
+    }
+
+    /// Whether the operator has published policies that this version does not know.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.expected.unknown.is_some()
+            || self.reload_error.as_ref().is_some_and(|error| error.why == Why::UnknownPolicies)
     }
 }
 
@@ -113,9 +131,10 @@ impl Condition {
             synced_at: Some(timestamp(facts.synced_at.unwrap_or(facts.loaded_at)).to_string()),
             age_seconds: Some(age.elapsed.as_secs()),
             state: match age.freshness {
+                Freshness::Expired => PolicyState::Expired,
+                Freshness::Fresh | Freshness::Stale if facts.is_unknown() => PolicyState::Unknown,
                 Freshness::Fresh => PolicyState::Fresh,
                 Freshness::Stale => PolicyState::Stale,
-                Freshness::Expired => PolicyState::Expired,
             },
             policies: policy.count(),
             last_error: facts.reload_error.as_ref().map(|error| error.text.clone()),
@@ -125,7 +144,8 @@ impl Condition {
     /// Why the gateway is not ready, and what is worth knowing though it is.
     fn judge(&self, status: &mut Status) {
         match status.policy.state {
-            PolicyState::Fresh => {}
+            // What is not known is said below.
+            PolicyState::Fresh | PolicyState::Unknown => {}
             PolicyState::Stale => {
                 status.reasons.push("the policy is stale: it was not refreshed for 5 minutes".into())
             }
@@ -161,12 +181,31 @@ impl Condition {
         let facts = self.facts();
         match &facts.reload_error {
             None => {}
-            Some(ReloadError { text, is_unread: false }) => {
+            Some(ReloadError { text, why: Why::UnknownPolicies }) => {
+                let detail = format!(
+                    "{text}; the last good policy stays in force, and expires 24 hours after the operator last vouched \
+                     for it: {RENEW}"
+                );
+                status.not_ready("the newest policies are not known to this version", Some(&detail));
+            }
+            Some(ReloadError { text, why: Why::Wrong }) => {
                 status.not_ready("the newest files are not in force", Some(text));
             }
-            Some(ReloadError { text, is_unread: true }) => {
+            Some(ReloadError { text, why: Why::Unread }) => {
                 status.reasons.push(format!("the newest files cannot be read yet: {text}"));
             }
+            // After an upgrade of the chart all older gateways are so: that is no reason to take their pods away.
+            Some(ReloadError { text, why: Why::UnknownSettings }) => {
+                status.reasons.push(format!(
+                    "the newest settings are not known to this version, and the last good ones are in force: {RENEW} ({text})"
+                ));
+            }
+        }
+        if let Some(text) = &facts.expected.unknown {
+            status.reasons.push(format!(
+                "the newest policies are not known to this version, and the operator's form of them for older versions \
+                 is in force: {RENEW} ({text})"
+            ));
         }
         if let Some(Unreadable { text, lasts, is_lasting: true }) = &facts.unread {
             let detail = format!("for {} s: {text}", lasts.as_secs());
@@ -177,6 +216,9 @@ impl Condition {
         }
     }
 }
+
+/// What helps a gateway that is older than its operator.
+const RENEW: &str = "start the pod anew, so that it has the gateway of the operator's version";
 
 /// In what the policy in force is not the one that the operator says; traffic goes on under it.
 fn disagreements(policy: &Policy) -> Vec<String> {

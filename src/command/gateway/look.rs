@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use tokio::time::Instant;
 
-use super::condition::{Condition, Facts, ReloadError, Unreadable};
-use super::running::{build, problems, show};
+use super::condition::{Condition, Facts, ReloadError, Unreadable, Why};
+use super::running::{build, credentials, problems, show};
 use super::trusting::Trusting;
 use super::unread::{News, Unread};
 use crate::command::check::{self, Checked, Sources};
@@ -61,7 +61,7 @@ impl Look {
     /// Says for how long anything could not be read, the files of the settings, credentials and roots alike.
     fn note_unread(&mut self, gateway: &Gateway, credentials: &[Problem], trust: Option<&String>) {
         let now = Instant::now();
-        let files = self.condition.facts().reload_error.clone().filter(|error| error.is_unread);
+        let files = self.condition.facts().reload_error.clone().filter(|error| error.why == Why::Unread);
         let credentials = credentials.iter().filter(|problem| problem.unread.is_some());
         let unread: Vec<String> = (files.map(|error| error.text).into_iter())
             .chain(credentials.map(ToString::to_string))
@@ -91,6 +91,7 @@ impl Look {
     fn reload(&mut self, gateway: &Gateway, asked: bool) {
         let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
         let before = std::mem::replace(&mut self.watched, watched);
+        let was_unknown = self.condition.facts().expected.unknown.clone();
         let outcome = match read {
             Ok(checked) if !asked && self.is_in_force(&checked) => {
                 self.refreshed(gateway, &checked);
@@ -101,9 +102,19 @@ impl Look {
         };
         if let Err(problems) = outcome {
             self.watched.keep(before);
+            self.take_over_policy(gateway);
             let is_unread = problems.iter().any(|problem| problem.unread.is_some());
             self.owed = is_unread.then_some(asked);
             self.failed(gateway, &problems, is_unread);
+        }
+        let unknown = self.condition.facts().expected.unknown.clone();
+        if let Some(unknown) = unknown.filter(|unknown| was_unknown.as_ref() != Some(unknown)) {
+            tracing::error!(problems = %unknown, "the newest policies are not known to this version");
+            said(
+                gateway,
+                Verdict::Deny,
+                format!("the newest policies are not known to this version: {unknown}"),
+            );
         }
     }
 
@@ -145,21 +156,60 @@ impl Look {
         Ok(())
     }
 
+    /// A new policy waits for no other file: where the CA or the settings are wrong or out of reach, it is in force under
+    /// the last good ones, so that what it denies is denied.
+    fn take_over_policy(&mut self, gateway: &Gateway) {
+        let before = gateway.snapshot();
+        let Ok((policy, labels, expected)) = check::policy(&before.settings.policy) else { return };
+        let sources = self.sources.under(&policy, labels);
+        let synced_at = policy.synced_at();
+        if sources != self.sources {
+            let revision = policy.revision().to_owned();
+            let credentials = credentials(&policy, &before.settings, Some(&before.credentials));
+            gateway.replace(before.with_policy(policy, credentials));
+            said(gateway, Verdict::Allow, format!("policy {revision} is in force"));
+        }
+        self.sources = sources;
+        {
+            let mut facts = self.condition.facts();
+            (facts.loaded_at, facts.synced_at, facts.expected) = (SystemTime::now(), synced_at, expected);
+        }
+        show(&self.condition);
+    }
+
+    /// What keeps files with these problems from being in force.
+    fn why(&self, problems: &[Problem]) -> Why {
+        let settings = self.config.display().to_string();
+        let is_of_settings = |problem: &Problem| problem.file == settings;
+        if problems.iter().any(|problem| problem.is_unknown && !is_of_settings(problem)) {
+            return Why::UnknownPolicies;
+        }
+        let by_operator = self.condition.facts().expected.published.is_some();
+        let all_unknown = problems.iter().all(|problem| problem.is_unknown && is_of_settings(problem));
+        if by_operator && all_unknown { Why::UnknownSettings } else { Why::Wrong }
+    }
+
     fn failed(&self, gateway: &Gateway, problems: &[Problem], is_unread: bool) {
         gateway.metrics.policy_reloaded(Reload::Failure);
         let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let before = self.condition.facts().reload_error.clone();
         // Files that were wrong are not forgiven for being out of reach now.
-        let was_wrong = before.is_some_and(|error| !error.is_unread);
-        let error = Some(ReloadError { text, is_unread: is_unread && !was_wrong });
-        // What is tried each second is said once.
-        if is_unread && self.condition.facts().reload_error == error {
+        let was_wrong = before.as_ref().map(|error| error.why).filter(|why| *why != Why::Unread);
+        let why = match (is_unread, was_wrong) {
+            (true, was_wrong) => was_wrong.unwrap_or(Why::Unread),
+            (false, _) => self.why(problems),
+        };
+        let error = Some(ReloadError { text, why });
+        // What is tried each second, or each time that the operator vouches for the policy, is said once.
+        if (is_unread || why != Why::Wrong) && before == error {
             return;
         }
         let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
         tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
         said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
-        self.condition.facts().reload_error = error;
+        let mut facts = self.condition.facts();
+        facts.reload_error = error;
+        gateway.metrics.policy_unknown(facts.is_unknown());
     }
 }
 

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{check, output, surroundings};
 use crate::cli::{GatewayArgs, Output};
@@ -51,6 +51,8 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
         }
     };
     log::write_as(checked.settings.log_format);
+    // Before anybody can see that it runs: a signal that nobody listens for ends the process.
+    let mut signals = Signals::new()?;
     let sinks: Vec<Box<dyn Sink>> =
         if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
     let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {
@@ -60,21 +62,35 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let drained = until_told(&running).await?;
+    let drained = until_told(&running, &mut signals).await;
     Ok(if drained { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What tells a gateway to stop, or to read its files again.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,
+            hang_up: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
+        })
+    }
+}
+
 /// Answers whether everything ended in time.
-async fn until_told(running: &Running) -> anyhow::Result<bool> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+async fn until_told(running: &Running, signals: &mut Signals) -> bool {
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hang_up.recv() => running.reload(),
+            _ = signals.terminate.recv() => break,
+            _ = signals.interrupt.recv() => break,
+            _ = signals.hang_up.recv() => running.reload(),
         }
     }
-    Ok(running.stop().await)
+    running.stop().await
 }

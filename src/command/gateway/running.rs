@@ -29,6 +29,7 @@ use crate::dns::{self, Resolver};
 use crate::drain::Drain;
 use crate::event::{Decision, Event, Kind, Verdict, Workload};
 use crate::ledger::{Ledger, fresh_id, timestamp};
+use crate::policy::Policy;
 use crate::policy::age::{Age, Freshness};
 use crate::policy::name::DnsName;
 use crate::problem::Problem;
@@ -42,8 +43,10 @@ use crate::tls::authority::Authority;
 use crate::tls::gate;
 use crate::tls::leaf::Leaves;
 
-/// How often files, ages and idle connections are looked at.
+/// How often files, ages and idle connections are looked at, and how often after a new policy: what it needs is mounted
+/// a moment later, and connections wait for it.
 const TICK: Duration = Duration::from_secs(1);
+const BRISK: Duration = Duration::from_millis(100);
 /// How long the sinks have to write what is left.
 const FLUSH: Duration = Duration::from_secs(5);
 /// A password file is one line.
@@ -193,9 +196,11 @@ impl Running {
         let reload = Arc::clone(&self.reload);
         let drain = self.gateway.drain.clone();
         self.gateway.drain.spawn(async move {
+            let gateway = Arc::clone(&look.condition.gateway);
             loop {
+                let tick = if gateway.snapshot().is_settling() { BRISK } else { TICK };
                 let asked = tokio::select! {
-                    () = tokio::time::sleep(TICK) => false,
+                    () = tokio::time::sleep(tick) => false,
                     () = reload.notified() => true,
                     () = drain.stopping() => return,
                 };
@@ -221,6 +226,7 @@ pub(super) fn show(condition: &Condition) {
         let facts = condition.facts();
         metrics.policy_in_force(revision, facts.synced_at.unwrap_or(facts.loaded_at));
         metrics.policy_programmed(facts.expected.stamped.as_ref().map(|stamped| stamped == revision));
+        metrics.policy_unknown(facts.is_unknown());
     }
     metrics.interception(match &snapshot.interception {
         Interception::On(_) => label::Interception::Required,
@@ -280,12 +286,7 @@ pub(super) fn build(
             Some(file) => Some(one_line(file).map_err(|problem| vec![problem])?),
             None => None,
         };
-    let directory = settings.credentials.as_deref();
-    let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
-    let credentials = Arc::new(match before {
-        Some(before) => credentials.after(&before.credentials),
-        None => credentials,
-    });
+    let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials));
     let parts = snapshot::Parts {
         settings: Arc::new(settings),
         policy,
@@ -298,10 +299,24 @@ pub(super) fn build(
         cluster: addresses::cluster(surroundings::variable),
     };
     let snapshot = Snapshot::new(parts, drain.clone());
+    let snapshot = match before {
+        Some(before) => snapshot.after(before),
+        None => snapshot,
+    };
     let now = SystemTime::now();
     let age = Age::at(now, now, snapshot.policy().synced_at());
     snapshot.set_expired(age.freshness == Freshness::Expired);
     Ok(snapshot)
+}
+
+/// The values of a policy's credentials; those that cannot be read keep the value that they had `before`.
+pub(super) fn credentials(policy: &Policy, settings: &Settings, before: Option<&Store>) -> Arc<Store> {
+    let directory = settings.credentials.as_deref();
+    let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
+    Arc::new(match before {
+        Some(before) => credentials.after(before),
+        None => credentials,
+    })
 }
 
 /// The leaves of a CA: those that are cached, where it is the one before.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::packing::{Packed, pack, unpack};
+use super::packing::{Packed, pack, pack_both, unpack, unpack_older};
 use super::policies::selects_namespace;
+use super::previous::{Known, Older, older};
 use super::publish::{Refusal, is_cluster, publish};
 use super::report::Trouble;
 use super::watch::Scene;
@@ -23,6 +24,10 @@ pub(super) struct Chosen {
     pub(super) revision: String,
     /// What its CA is to vouch for.
     pub(super) constraints: Constraints,
+    /// Of the same documents as gateways of the last release can read them, where there are such.
+    pub(super) older_revision: Option<String>,
+    /// What those gateways do not know, by the keys of the policies.
+    pub(super) beyond: BTreeMap<String, Vec<String>>,
     pub(super) trouble: Option<Trouble>,
 }
 
@@ -44,12 +49,14 @@ impl Chosen {
 }
 
 /// Chooses what a namespace gets that has `current`. `floors` are the last good versions of the cluster's policies: a
-/// namespace that came later never had them. `others` are the bytes of what else is in the ConfigMap.
+/// namespace that came later never had them. `others` are the bytes of what else is in the ConfigMap; `known` is what
+/// gateways of the last release know.
 pub(super) fn choose(
     scene: &Scene,
     current: Option<&ConfigMap>,
     floors: BTreeMap<String, Document>,
     others: usize,
+    known: &Known,
 ) -> Chosen {
     let last = LazyCell::new(|| current.map(unpack).unwrap_or_default());
     let last_good = || {
@@ -59,7 +66,7 @@ pub(super) fn choose(
         all
     };
     let published = publish(&scene.candidates, last_good, &scene.pods);
-    let (documents, packed, trouble) = match pack(&published.documents, others) {
+    let (documents, mut packed, trouble) = match pack(&published.documents, others) {
         Ok(packed) => (published.documents, packed, None),
         Err(error) => {
             let (documents, packed, instead) = fallen_back(&published.documents, last.clone(), others);
@@ -67,9 +74,24 @@ pub(super) fn choose(
             (documents, packed, Some(Trouble { reason: "TooLarge", message }))
         }
     };
-    let all: Vec<Document> = documents.values().cloned().collect();
-    let (revision, constraints) = (revision(&all), Constraints::of(&all));
-    Chosen { documents, refused: published.refused, packed, revision, constraints, trouble }
+    let given_last = || current.map(unpack_older).unwrap_or_default();
+    let Older { documents: older, beyond } = older(known, &documents, given_last, &scene.pods);
+    let mut all: Vec<Document> = documents.values().cloned().collect();
+    let newest_revision = revision(&all);
+    let mut older_revision = None;
+    // Where both do not fit, older gateways have the newest alone, and say that they do not know it.
+    if !beyond.is_empty()
+        && let Ok(both) = pack_both(&documents, &older, others)
+    {
+        packed = both;
+        let older: Vec<Document> = older.into_values().collect();
+        older_revision = Some(revision(&older));
+        // What either form inspects is vouched for.
+        all.extend(older);
+    }
+    let (revision, constraints) = (newest_revision, Constraints::of(&all));
+    let refused = published.refused;
+    Chosen { documents, refused, packed, revision, constraints, older_revision, beyond, trouble }
 }
 
 /// What is published where not everything fits, and that in words. A namespace's policies, as many as it may have, do not
@@ -136,7 +158,7 @@ mod tests {
         let chosen = |tier: &str| {
             let labels = labels(&[("tier", tier)]);
             let scene = Scene { labels, leaving: false, candidates: vec![broken.clone()], pods: Vec::new() };
-            choose(&scene, None, floors.clone(), 0).documents.len()
+            choose(&scene, None, floors.clone(), 0, Known::by_last_release()).documents.len()
         };
         assert_eq!((chosen("a"), chosen("b")), (1, 0));
     }

@@ -21,6 +21,8 @@ pub(super) struct Answer {
     pub(super) revision: Option<String>,
     /// `postern_interception_proven`.
     pub(super) proven: Option<bool>,
+    /// `postern_policy_unknown`: there are policies that it does not know, and it keeps those that it had.
+    pub(super) unknown: bool,
 }
 
 /// What is known of one pod.
@@ -38,6 +40,10 @@ pub(super) struct Sight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Enforcing,
+    /// It enforces the form of the policies for older gateways.
+    Older,
+    /// It does not know what the policies say.
+    Unknown,
     Behind,
     Drifting,
     Unproven,
@@ -54,13 +60,22 @@ pub(super) enum Consequence {
 }
 
 impl State {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Enforcing, Self::Behind, Self::Drifting, Self::Unproven, Self::Unreachable];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Enforcing,
+        Self::Older,
+        Self::Unknown,
+        Self::Behind,
+        Self::Drifting,
+        Self::Unproven,
+        Self::Unreachable,
+    ];
 
     /// As the metric has it.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Enforcing => "enforcing",
+            Self::Older => "older",
+            Self::Unknown => "unknown",
             Self::Behind => "behind",
             Self::Drifting => "drifting",
             Self::Unproven => "unproven",
@@ -134,12 +149,14 @@ impl Sight {
         drifts.then_some(Consequence::Drift)
     }
 
-    /// Where the pod stands.
-    pub(super) fn state(&self, wanted: &str) -> State {
+    /// Where the pod stands; `older` is the revision for gateways that do not know all that the `wanted` one says.
+    pub(super) fn state(&self, wanted: &str, older: Option<&str>) -> State {
         match &self.answer {
             None => State::Unreachable,
             Some(Answer { proven: Some(false), .. }) => State::Unproven,
             Some(_) if self.enforces(wanted) => State::Enforcing,
+            Some(_) if older.is_some_and(|older| self.enforces(older)) => State::Older,
+            Some(Answer { unknown: true, .. }) => State::Unknown,
             Some(_) if self.drift_told => State::Drifting,
             Some(_) => State::Behind,
         }
@@ -169,7 +186,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn says(revision: &str, proven: bool) -> Option<Answer> {
-        Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven) })
+        Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
     }
 
     #[test]
@@ -178,13 +195,24 @@ mod tests {
         let mut sight = Sight::new();
         assert!(sight.is_due("new", start));
         sight.learn("new", says("old", true), start);
-        assert_eq!(sight.state("new"), State::Behind);
+        assert_eq!(sight.state("new", None), State::Behind);
         assert!(sight.is_due("new", start + SECOND));
         sight.learn("new", says("new", true), start + SECOND);
-        assert_eq!(sight.state("new"), State::Enforcing);
+        assert_eq!(sight.state("new", None), State::Enforcing);
         assert!(!sight.is_due("new", start + 5 * SECOND));
         assert!(sight.is_due("new", start + 21 * SECOND));
         assert!(sight.is_due("newer", start + 2 * SECOND), "a new revision is asked for at once");
+    }
+
+    #[test]
+    fn a_gateway_that_is_older_than_its_operator_is_told_apart() {
+        let mut sight = Sight::new();
+        sight.learn("new", says("old", true), Instant::now());
+        assert_eq!(sight.state("new", Some("old")), State::Older);
+        assert_eq!(sight.state("new", None), State::Behind);
+        let unknown = says("older", true).map(|answer| Answer { unknown: true, ..answer });
+        sight.learn("new", unknown, Instant::now());
+        assert_eq!(sight.state("new", Some("old")), State::Unknown);
     }
 
     #[test]
@@ -198,9 +226,9 @@ mod tests {
             }
         }
         assert_eq!(told, [120]);
-        assert_eq!(sight.state("new"), State::Drifting);
+        assert_eq!(sight.state("new", None), State::Drifting);
         sight.learn("newer", says("old", true), start + 300 * SECOND);
-        assert_eq!(sight.state("newer"), State::Behind, "it has two minutes again");
+        assert_eq!(sight.state("newer", None), State::Behind, "it has two minutes again");
     }
 
     #[test]
@@ -210,7 +238,7 @@ mod tests {
         let told: Vec<Consequence> =
             (0..300).filter_map(|second| sight.learn("new", None, start + second * SECOND)).collect();
         assert_eq!(told, [Consequence::Drift]);
-        assert_eq!(sight.state("new"), State::Unreachable);
+        assert_eq!(sight.state("new", None), State::Unreachable);
     }
 
     #[test]
@@ -229,7 +257,7 @@ mod tests {
         for (second, proven) in [(0, false), (5, false), (10, true), (15, false), (20, false)] {
             assert_eq!(sight.learn("r", says("r", proven), start + second * SECOND), None);
         }
-        assert_eq!(sight.state("r"), State::Unproven);
+        assert_eq!(sight.state("r", None), State::Unproven);
         assert_eq!(sight.learn("r", None, start + 30 * SECOND), None, "silence is no answer");
     }
 }

@@ -1,15 +1,18 @@
 //! Keeps each namespace's objects as policies, pods and secrets ask for, and says in their status how far that is true.
 //!
-//! `watch` hears what changes, `queue` says whose turn it is, `reconcile` takes it: `chosen` computes what the
-//! namespace is to have (`publish` chooses documents, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
+//! `watch` hears what changes, `queue` says whose turn it is (`burst`: how many in a row; `edit`: what may not wait),
+//! `reconcile` takes it: `chosen` computes what the
+//! namespace is to have (`publish` chooses documents, `previous` those for older gateways, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
 //! `root` keeps the root CA, `stamp` makes kubelets refresh (`rota`: whose pods are next), `probe` asks gateways, `fleet` judges what they say,
 //! `announce` writes the statuses, `heartbeat` vouches. `unguarded` tells of pods without a gateway, `crashes` of gateways that end.
 
 mod announce;
+mod burst;
 mod certificate;
 mod chosen;
 mod crashes;
 mod credentials;
+mod edit;
 mod fleet;
 mod guarded;
 mod heartbeat;
@@ -17,6 +20,7 @@ pub mod metrics;
 mod objects;
 mod packing;
 mod policies;
+mod previous;
 mod probe;
 mod publish;
 mod queue;
@@ -24,6 +28,8 @@ mod queue;
 mod readiness_tests;
 mod reconcile;
 mod report;
+#[cfg(test)]
+mod rollout_tests;
 mod root;
 mod rota;
 mod stamp;
@@ -51,8 +57,10 @@ use tokio::sync::Notify;
 
 use super::settings::Settings;
 use crate::drain::Drain;
+use edit::Edit;
 use fleet::Sight;
 use metrics::Metrics;
+use previous::Known;
 use queue::Queue;
 use watch::Watched;
 
@@ -70,6 +78,8 @@ struct Controller {
     readings: policies::Readings,
     root: root::KeptRoot,
     reports: report::Reports,
+    /// What gateways of the last release know of policies.
+    last_release: &'static Known,
     queue: Mutex<Queue>,
     fleet: Mutex<HashMap<String, Sight>>,
     stamps: stamp::Stamps,
@@ -124,6 +134,7 @@ impl Controller {
             readings: policies::Readings::default(),
             root: root::KeptRoot::default(),
             reports: report::Reports::default(),
+            last_release: Known::by_last_release(),
             queue: Mutex::default(),
             fleet: Mutex::default(),
             stamps: stamp::Stamps::default(),
@@ -146,6 +157,7 @@ impl Controller {
         }
         let mut turns = FuturesUnordered::new();
         loop {
+            self.hurry();
             while turns.len() < AT_ONCE {
                 let Some(namespace) = self.queue(|queue| queue.take(Instant::now())) else { break };
                 turns.push(self.turn(namespace));
@@ -175,6 +187,16 @@ impl Controller {
             rooted.await;
         }
         self.touch_all();
+    }
+
+    /// Has nobody wait whose policies could have become stricter.
+    fn hurry(&self) {
+        for namespace in self.queue(|queue| queue.unjudged(Instant::now())) {
+            let known = self.scene(&namespace).zip(self.reports.of(&namespace));
+            if known.is_some_and(|(scene, report)| report.outline.judge(&scene.candidates) == Edit::MayDeny) {
+                self.queue(|queue| queue.hurry(&namespace, Instant::now()));
+            }
+        }
     }
 
     fn queue<T>(&self, act: impl FnOnce(&mut Queue) -> T) -> T {

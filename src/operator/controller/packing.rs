@@ -18,6 +18,8 @@ const BOUND: usize = 1 << 20;
 /// Beyond this many bytes, or documents, they go compressed: a gateway reads 4,096 files at most.
 const PLAIN: usize = 900 << 10;
 const PLAIN_FILES: usize = 4_000;
+/// What stands between two documents of one file.
+const SEPARATOR: &str = "\n---\n";
 /// What a gateway reads of policies at most.
 const DECODED: usize = 16 << 20;
 
@@ -40,16 +42,12 @@ pub(super) struct TooLarge {
 
 /// Packs documents beside `others` bytes of other values.
 pub(super) fn pack(documents: &BTreeMap<String, Document>, others: usize) -> Result<Packed, TooLarge> {
-    let texts: BTreeMap<String, String> = documents
-        .iter()
-        .map(|(key, document)| (key.clone(), serde_json::to_string(document).unwrap_or_default()))
-        .collect();
+    let texts = texts(documents);
     let bytes = texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
     if bytes + others <= PLAIN && texts.len() <= PLAIN_FILES {
         return Ok(Packed { data: texts, binary_data: BTreeMap::new() });
     }
-    let joined = texts.into_values().collect::<Vec<_>>().join("\n---\n");
-    let compressed = gzip(joined.as_bytes());
+    let compressed = joined(texts);
     if compressed.len() + others > BOUND || bytes > DECODED {
         return Err(TooLarge { bytes, compressed: compressed.len() });
     }
@@ -57,14 +55,51 @@ pub(super) fn pack(documents: &BTreeMap<String, Document>, others: usize) -> Res
     Ok(Packed { data: BTreeMap::new(), binary_data })
 }
 
-/// The documents of a ConfigMap by their keys; what this version cannot read is left out.
+/// Packs documents in two forms: as they are, and as gateways of the last release can read them.
+pub(super) fn pack_both(
+    newest: &BTreeMap<String, Document>,
+    older: &BTreeMap<String, Document>,
+    others: usize,
+) -> Result<Packed, TooLarge> {
+    let newest = joined(texts(newest));
+    let mut packed = pack(older, others + newest.len())?;
+    packed.binary_data.insert(pod::NEWEST_KEY.to_owned(), ByteString(newest));
+    Ok(packed)
+}
+
+fn texts(documents: &BTreeMap<String, Document>) -> BTreeMap<String, String> {
+    documents
+        .iter()
+        .map(|(key, document)| (key.clone(), serde_json::to_string(document).unwrap_or_default()))
+        .collect()
+}
+
+/// The texts as one file of YAML documents, compressed.
+fn joined(texts: BTreeMap<String, String>) -> Vec<u8> {
+    gzip(texts.into_values().collect::<Vec<_>>().join(SEPARATOR).as_bytes())
+}
+
+/// The documents of a ConfigMap by their keys, in their newest form; what this version cannot read is left out.
 pub(super) fn unpack(map: &ConfigMap) -> BTreeMap<String, Document> {
+    match map.binary_data.as_ref().and_then(|binary| binary.get(pod::NEWEST_KEY)) {
+        Some(newest) => separated(newest).iter().filter_map(|text| read(text)).collect(),
+        None => unpack_older(map),
+    }
+}
+
+/// The documents that gateways of the last release read, by their keys; what this version cannot read is left out.
+pub(super) fn unpack_older(map: &ConfigMap) -> BTreeMap<String, Document> {
     let plain = map.data.iter().flatten().filter(|(key, _)| key.ends_with(".json"));
     let plain = plain.map(|(_, text)| text.as_str());
-    let binary = map.binary_data.iter().flatten().find(|(key, _)| *key == pod::COMPRESSED_KEY);
-    let joined = binary.and_then(|(_, bytes)| String::from_utf8(gunzip(&bytes.0)?).ok()).unwrap_or_default();
-    let compressed = joined.split("\n---\n").filter(|text| !text.is_empty());
-    plain.chain(compressed).filter_map(read).collect()
+    let compressed = map.binary_data.as_ref().and_then(|binary| binary.get(pod::COMPRESSED_KEY));
+    let compressed = compressed.map(separated).unwrap_or_default();
+    plain.chain(compressed.iter().map(String::as_str)).filter_map(read).collect()
+}
+
+/// The texts of a compressed file of YAML documents.
+fn separated(compressed: &ByteString) -> Vec<String> {
+    let joined = gunzip(&compressed.0).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    joined.split(SEPARATOR).filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
 /// Reads a document, as a gateway does. Its key is the file of its problems.
@@ -204,6 +239,16 @@ mod tests {
             source.files.iter().flat_map(|(file, text)| document::parse(file, text).unwrap()).collect();
         assert_eq!(documents.len(), 1_500);
         assert_eq!(crate::policy::compile::revision(&documents), revision(&all));
+    }
+
+    #[test]
+    fn two_forms_lie_beside_each_other_and_a_gateway_reads_either() {
+        let (newest, older) = (documents(1 << 17, true), documents(1 << 16, true));
+        let packed = pack_both(&newest, &older, 1000).unwrap();
+        let map = map(packed);
+        assert_eq!(revision(&unpack(&map)), revision(&newest));
+        assert_eq!(revision(&unpack_older(&map)), revision(&older));
+        assert!(pack_both(&documents(2 << 20, false), &documents(1 << 19, true), 1000).is_err());
     }
 
     #[test]

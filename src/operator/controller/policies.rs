@@ -8,6 +8,7 @@ use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
+use super::edit::Gist;
 use super::packing::keyed;
 use super::publish::{self, Candidate};
 use crate::api::accepted::accepted;
@@ -50,12 +51,14 @@ impl Reading {
         let metadata = &object.metadata;
         let name = metadata.name.clone().unwrap_or_default();
         let key = publish::key(kind, &name);
+        let read = read(kind, object, &key);
+        let gist = Arc::new(read.as_ref().map(Gist::of).unwrap_or_default());
         Self {
             kind,
             namespace: metadata.namespace.clone(),
             uid: metadata.uid.clone().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
-            candidate: Candidate { read: read(kind, object, &key), key },
+            candidate: Candidate { key, read, gist },
             name,
         }
     }

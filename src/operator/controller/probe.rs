@@ -86,12 +86,14 @@ impl Controller {
 
     /// Takes what a pod answered, and does what follows.
     pub(super) async fn learn(&self, pod: &Guarded, wanted: &str, answer: Option<Answer>, now: Instant) {
+        let report = self.reports.of(&pod.namespace);
+        let older = report.as_ref().and_then(|report| report.older_revision.as_deref());
         let (consequence, said) = {
             let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
             let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
-            let before = sight.state(wanted);
+            let before = sight.state(wanted, older);
             let consequence = sight.learn(wanted, answer, now);
-            if sight.state(wanted) != before || consequence.is_some() {
+            if sight.state(wanted, older) != before || consequence.is_some() {
                 self.outdated();
             }
             (consequence, sight.revision().map(str::to_owned))
@@ -140,7 +142,9 @@ impl Controller {
         let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let pods = self.watched.pods().into_iter().map(|pod| {
             let sight = reports.get(&pod.namespace).zip(fleet.get(&pod.uid));
-            let known = sight.map(|(report, sight)| (sight.state(&report.revision), sight.drifts()));
+            let known = sight.map(|(report, sight)| {
+                (sight.state(&report.revision, report.older_revision.as_deref()), sight.drifts())
+            });
             (pod, known)
         });
         pods.collect()
@@ -240,6 +244,8 @@ fn read(text: &str) -> Answer {
             }
         } else if let Some(value) = line.strip_prefix("postern_interception_proven ") {
             answer.proven = Some(value.trim() != "0");
+        } else if let Some(value) = line.strip_prefix("postern_policy_unknown ") {
+            answer.unknown = value.trim() != "0";
         }
     }
     answer
@@ -273,9 +279,10 @@ mod tests {
     async fn a_gateway_says_what_it_enforces() {
         let text = "# HELP x\npostern_policy_info{revision=\"sha256:aa\"} 1\npostern_interception_proven 1\n";
         let answer = asked(response(text)).await;
-        assert_eq!(answer, Some(Answer { revision: Some("sha256:aa".to_owned()), proven: Some(true) }));
-        let answer = asked(response("postern_interception_proven 0\n")).await;
-        assert_eq!(answer, Some(Answer { revision: None, proven: Some(false) }));
+        let revision = Some("sha256:aa".to_owned());
+        assert_eq!(answer, Some(Answer { revision, proven: Some(true), unknown: false }));
+        let answer = asked(response("postern_interception_proven 0\npostern_policy_unknown 1\n")).await;
+        assert_eq!(answer, Some(Answer { revision: None, proven: Some(false), unknown: true }));
     }
 
     #[tokio::test]

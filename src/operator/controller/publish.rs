@@ -2,7 +2,9 @@
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
+use super::edit::Gist;
 use crate::policy::compile::{self, Labels};
 use crate::policy::document::{Document, Kind};
 use crate::problem::Problem;
@@ -23,6 +25,8 @@ pub(super) struct Candidate {
     /// Its key in the ConfigMap, and the file of its problems.
     pub(super) key: String,
     pub(super) read: Result<Document, Vec<Problem>>,
+    /// What the next version of it is compared with.
+    pub(super) gist: Arc<Gist>,
 }
 
 /// What is published, and what is not as it was written.
@@ -86,7 +90,7 @@ pub(super) fn publish(
     let last_good = LazyCell::new(last_good);
     let mut published = Published::default();
     let mut wanted = BTreeMap::new();
-    for Candidate { key, read } in candidates {
+    for Candidate { key, read, .. } in candidates {
         let problems = match read {
             Ok(document) => {
                 wanted.insert(key.clone(), document.clone());

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::burst::Burst;
+
 /// How long changes of one namespace are gathered.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// How long after a turn has begun a namespace has no other one: at least this long, and so many times what that turn took.
-/// Whose policies change all the time, or take long to judge, has a turn now and then.
+/// How far apart a namespace's turns are after it had many in a row: at least this long, and so many times what a turn
+/// took. Whose policies change all the time, or take long to judge, has a turn now and then. What could make a policy
+/// stricter does not wait for this.
 const APART: Duration = Duration::from_secs(1);
 const TIMES: u32 = 4;
 /// After how long a namespace is looked at though nothing was heard.
@@ -28,9 +31,15 @@ struct Entry {
     due: Option<Instant>,
     /// Something has changed since the last turn began.
     heard: bool,
-    /// When the last turn began, and before when there is no other one.
+    /// When the last turn began.
     began: Option<Instant>,
-    rests: Option<Instant>,
+    burst: Burst,
+    /// What one turn more costs: as the last one took.
+    step: Duration,
+    /// Since when something has changed that has to wait, and that nobody has judged yet.
+    unjudged: Option<Instant>,
+    /// It waits for nothing but the end of its turn.
+    hurried: bool,
     failures: u32,
     running: bool,
 }
@@ -53,8 +62,30 @@ impl Queue {
         if entry.failures > 0 && entry.due.is_some() {
             return;
         }
-        let due = entry.rests.map_or(now, |until| until.max(now)).max(now + DEBOUNCE);
+        let due = entry.burst.next(now, entry.step).max(now + DEBOUNCE);
         entry.due = Some(entry.due.map_or(due, |sooner| sooner.min(due)));
+        entry.wait(now);
+    }
+
+    /// The namespaces whose turn has to wait though something has changed; each is told once after a change, so that it
+    /// can be judged whether it may.
+    pub(super) fn unjudged(&mut self, now: Instant) -> Vec<String> {
+        let due =
+            |entry: &Entry| !entry.running && entry.unjudged.is_some_and(|since| since + DEBOUNCE <= now);
+        let waiting = self.entries.iter_mut().filter(|(_, entry)| due(entry));
+        waiting
+            .map(|(namespace, entry)| {
+                entry.unjudged = None;
+                namespace.clone()
+            })
+            .collect()
+    }
+
+    /// What has changed may not wait.
+    pub(super) fn hurry(&mut self, namespace: &str, now: Instant) {
+        if let Some(entry) = self.entries.get_mut(namespace).filter(|entry| entry.failures == 0) {
+            (entry.due, entry.hurried) = (Some(now), true);
+        }
     }
 
     /// Takes a namespace that is due; it is not given again before its turn has ended.
@@ -67,6 +98,7 @@ impl Queue {
             .min_by_key(|(due, _, entry)| if entry.heard { *due } else { *due + YIELDING })
             .map(|(_, namespace, entry)| (namespace, entry))?;
         (entry.due, entry.heard, entry.began, entry.running) = (None, false, Some(now), true);
+        (entry.unjudged, entry.hurried) = (None, false);
         Some(namespace.clone())
     }
 
@@ -74,9 +106,12 @@ impl Queue {
     pub(super) fn end(&mut self, namespace: &str, turn: Turn, now: Instant, jitter: f64) {
         let Some(entry) = self.entries.get_mut(namespace) else { return };
         entry.running = false;
-        let rests = entry.began.map_or(now, |began| began + APART.max(TIMES * (now - began)));
-        entry.rests = Some(rests);
+        let began = entry.began.unwrap_or(now);
+        entry.step = APART.max(TIMES * (now - began));
+        entry.burst.take(began, entry.step);
+        let rests = entry.burst.next(now, entry.step);
         entry.due = entry.due.map(|due| due.max(rests));
+        entry.wait(now);
         match turn {
             Turn::Gone if entry.due.is_none() => {
                 self.entries.remove(namespace);
@@ -96,7 +131,19 @@ impl Queue {
 
     /// When the next one is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.entries.values().filter(|entry| !entry.running).filter_map(|entry| entry.due).min()
+        let next = |entry: &Entry| {
+            let judged = entry.unjudged.map(|since| since + DEBOUNCE);
+            entry.due.into_iter().chain(judged).min()
+        };
+        self.entries.values().filter(|entry| !entry.running).filter_map(next).min()
+    }
+}
+
+impl Entry {
+    /// Notes whether something that was heard waits for longer than changes are gathered.
+    fn wait(&mut self, now: Instant) {
+        let waits = self.heard && self.due.is_some_and(|due| due > now + DEBOUNCE);
+        self.unjudged = if waits { self.unjudged.or(Some(now)) } else { None };
     }
 }
 
@@ -129,25 +176,61 @@ mod tests {
         assert_eq!(queue.take(start + 5 * SECOND).as_deref(), Some("a"));
     }
 
-    #[test]
-    fn a_namespace_that_changes_all_the_time_has_a_turn_a_second_and_one_that_changes_once_does_not_wait() {
-        let start = Instant::now();
-        let mut queue = Queue::default();
+    /// The tenths of a second at which a namespace has its first turns that changes at each of them.
+    fn turns(queue: &mut Queue, start: Instant, count: usize) -> Vec<u32> {
         let mut turns = Vec::new();
-        for tenth in 0..50 {
+        for tenth in 0.. {
             let now = start + tenth * SECOND / 10;
             queue.touch("noisy", now);
-            if tenth == 25 {
-                queue.touch("quiet", now);
-            }
             while let Some(namespace) = queue.take(now) {
                 queue.end(&namespace, Turn::Done, now, 0.5);
-                turns.push((tenth, namespace));
+                turns.push(tenth);
+            }
+            if turns.len() == count {
+                break;
             }
         }
-        let turn = |(tenth, namespace): &(u32, String)| format!("{namespace} {tenth}");
-        let turns: Vec<String> = turns.iter().map(turn).collect();
-        assert_eq!(turns, ["noisy 2", "noisy 12", "noisy 22", "quiet 27", "noisy 32", "noisy 42"]);
+        turns
+    }
+
+    /// A queue with a namespace that had more turns than anybody has in a row, and a tenth of a second after its last.
+    fn tired() -> (Queue, Instant) {
+        let (start, mut queue) = (Instant::now(), Queue::default());
+        let last = *turns(&mut queue, start, 50).last().unwrap();
+        (queue, start + (last + 1) * SECOND / 10)
+    }
+
+    #[test]
+    fn twenty_edits_in_a_row_have_a_turn_each_and_who_edits_all_the_time_one_a_second() {
+        let turns = turns(&mut Queue::default(), Instant::now(), 50);
+        let apart: Vec<u32> = turns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(apart[..19].iter().all(|tenths| *tenths <= 3), "{apart:?}");
+        assert!(apart[30..].iter().all(|tenths| *tenths == 10), "{apart:?}");
+    }
+
+    #[test]
+    fn a_namespace_that_changes_once_does_not_wait_for_one_that_changes_all_the_time() {
+        let (mut queue, now) = tired();
+        queue.touch("noisy", now);
+        queue.touch("quiet", now);
+        assert_eq!(queue.take(now + DEBOUNCE).as_deref(), Some("quiet"));
+        assert_eq!(queue.take(now + DEBOUNCE), None);
+    }
+
+    #[test]
+    fn what_has_to_wait_is_judged_once_and_what_may_not_wait_has_its_turn() {
+        let (mut queue, now) = tired();
+        queue.touch("noisy", now);
+        assert_eq!(queue.unjudged(now), [""; 0], "changes are gathered");
+        assert_eq!(queue.unjudged(now + DEBOUNCE), ["noisy"]);
+        assert_eq!(queue.unjudged(now + DEBOUNCE), [""; 0]);
+        assert_eq!(queue.take(now + DEBOUNCE), None);
+        queue.hurry("noisy", now + DEBOUNCE);
+        assert_eq!(queue.take(now + DEBOUNCE).as_deref(), Some("noisy"));
+        queue.touch("noisy", now + 2 * DEBOUNCE);
+        assert_eq!(queue.unjudged(now + 3 * DEBOUNCE), [""; 0], "never during a turn");
+        queue.end("noisy", Turn::Done, now + 3 * DEBOUNCE, 0.5);
+        assert_eq!(queue.unjudged(now + 3 * DEBOUNCE), ["noisy"], "it is judged when its turn has ended");
     }
 
     #[test]
@@ -166,14 +249,20 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_takes_long_has_its_turns_further_apart() {
-        let start = Instant::now();
-        let mut queue = Queue::default();
-        queue.touch("a", start);
-        queue.take(start + SECOND).unwrap();
-        queue.touch("a", start + 2 * SECOND);
-        queue.end("a", Turn::Done, start + 6 * SECOND, 0.5);
-        assert_eq!(queue.next_due(), Some(start + 21 * SECOND));
+    fn a_namespace_that_takes_long_has_its_turns_further_apart_after_twenty() {
+        let (mut now, mut queue) = (Instant::now(), Queue::default());
+        let mut began = Vec::new();
+        for _ in 0..40 {
+            queue.touch("a", now);
+            now = queue.entries["a"].due.unwrap();
+            queue.take(now).unwrap();
+            began.push(now);
+            now += 2 * SECOND;
+            queue.end("a", Turn::Done, now, 0.5);
+        }
+        let apart: Vec<u64> = began.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+        assert!(apart[..20].iter().all(|seconds| *seconds == 2), "{apart:?}");
+        assert!(apart[30..].iter().all(|seconds| *seconds == 8), "{apart:?}");
     }
 
     #[test]

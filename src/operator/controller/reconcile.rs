@@ -10,6 +10,7 @@ use tokio::task::JoinError;
 
 use super::chosen::{Chosen, choose};
 use super::credentials::{Gathered, gather};
+use super::edit::{Edit, Outline};
 use super::objects::{self, Current, ObjectError, apply, delete};
 use super::queue::Turn;
 use super::report::{Report, Trouble};
@@ -71,6 +72,9 @@ impl Controller {
             }
             return Ok(Turn::Done);
         }
+        let outline = Outline::of(&scene.candidates);
+        let before = self.reports.of(namespace);
+        let edit = before.map_or(Edit::Nothing, |report| report.outline.judge(&scene.candidates));
         let current = Current::read(&self.client, namespace).await?;
         let chosen = self.choose(scene, current.policy.clone()).await?;
         let ca = self.keep_ca(namespace, &chosen.constraints, &current, now).await?;
@@ -89,8 +93,12 @@ impl Controller {
             credentials: gathered.missing,
             sources: gathered.sources,
             trouble: chosen.trouble.or(ca.trouble),
+            older_revision: chosen.older_revision,
+            beyond: chosen.beyond,
+            outline,
         };
         self.reports.put(namespace, report);
+        self.stamps.edited(namespace, edit);
         self.published.notify_one();
         self.outdated();
         Ok(Turn::Done)
@@ -121,7 +129,8 @@ impl Controller {
         let gateway = &self.settings.gateway;
         let others = gateway.settings.len() + gateway.upstream_roots.len() + 1024;
         let floors = self.readings.floors();
-        tokio::task::spawn_blocking(move || choose(&scene, current.as_ref(), floors, others)).await
+        let known = self.last_release;
+        tokio::task::spawn_blocking(move || choose(&scene, current.as_ref(), floors, others, known)).await
     }
 
     /// Issues the namespace's CA where it is due. Without a root nothing is issued and policies are published all the
@@ -187,7 +196,12 @@ impl Controller {
         if !gateway.upstream_roots.is_empty() {
             data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), gateway.upstream_roots.clone());
         }
-        data.insert(pod::REVISION_KEY.to_owned(), chosen.revision.clone());
+        if let Some(older) = &chosen.older_revision {
+            data.insert(pod::REVISION_KEY.to_owned(), older.clone());
+            data.insert(pod::NEWEST_REVISION_KEY.to_owned(), chosen.revision.clone());
+        } else {
+            data.insert(pod::REVISION_KEY.to_owned(), chosen.revision.clone());
+        }
         let binary = &chosen.packed.binary_data;
         if let Some(map) = current {
             let mut there = map.data.clone().unwrap_or_default();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use super::edit::Outline;
 use super::publish::Refusal;
 use crate::policy::document::Selector;
 
@@ -29,6 +30,12 @@ pub(super) struct Report {
     pub(super) caveats: Vec<String>,
     /// Hosts that the CA has no room for, so that they are denied, by the key of their policy.
     pub(super) left_out: BTreeMap<String, Vec<String>>,
+    /// The revision for gateways of the last release, where they could not read the newest.
+    pub(super) older_revision: Option<String>,
+    /// What those gateways do not know, by the key of its policy.
+    pub(super) beyond: BTreeMap<String, Vec<String>>,
+    /// What the next edit of the namespace's policies is judged by.
+    pub(super) outline: Outline,
 }
 
 /// What is wrong with a whole namespace.
@@ -70,6 +77,10 @@ impl Reports {
     /// Why the namespace's last turn failed, if it did.
     pub(super) fn failure(&self, namespace: &str) -> Option<String> {
         self.lock().failures.get(namespace).cloned()
+    }
+
+    pub(super) fn of(&self, namespace: &str) -> Option<Arc<Report>> {
+        self.lock().reports.get(namespace).cloned()
     }
 
     pub(super) fn all(&self) -> BTreeMap<String, Arc<Report>> {

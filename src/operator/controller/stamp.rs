@@ -1,7 +1,7 @@
 //! Stamps pods with the revisions that they should have, so that kubelet refreshes what they mount at once.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -10,36 +10,63 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::burst::Burst;
+use super::edit::Edit;
+use super::fleet::State as Stands;
 use super::guarded::Guarded;
 use super::objects::{MANAGER, said};
+use super::report::Report;
 use super::rota::in_turn;
 use super::{AT_ONCE, Controller};
 use crate::pod;
 
-/// How many pods are stamped in a second: kubelets and the API server have other work too.
+/// How many pods are stamped in a second: kubelets and the API server have other work too. What could make a policy
+/// stricter does not wait for this.
 const PER_SECOND: u32 = 50;
-/// How many are stamped before it is looked again who waits.
-const ROUND: usize = PER_SECOND as usize;
-/// How far apart the stamps of one pod are, but for a few edits in a row: who edits all the time does not have all of the
-/// pace, and the pods have the newest revision in the end.
-const APART: Duration = Duration::from_secs(10);
-const IN_A_ROW: u32 = 3;
+/// How many are stamped before it is looked again who waits, at that pace and without it.
+const ROUND: usize = 10;
+const HURRIED_ROUND: usize = 50;
+/// How far apart the revisions are that the pods of a namespace are stamped with, after many in a row: who edits all the
+/// time does not have all of the pace, and the pods have the newest revision in the end.
+const APART: Duration = Duration::from_secs(5);
 /// How long a stamp is given to come back through the watch.
 const ECHO: Duration = Duration::from_secs(30);
+/// How long after a stamp kubelet is asked again, where the gateway does not have what was stamped: kubelet may hear of
+/// the stamp before it hears of the objects, and would look again only within 90 s.
+const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(8), Duration::from_secs(20)];
 /// How often pods are looked through though nothing was published.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What pods were stamped with lately, by their UIDs.
+/// What pods were stamped with lately.
 #[derive(Debug, Default)]
-pub(super) struct Stamps(Mutex<HashMap<String, Given>>);
+pub(super) struct Stamps(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the UIDs of the pods.
+    given: HashMap<String, Given>,
+    /// What the pods of each namespace are to have now.
+    admitted: HashMap<String, Admitted>,
+}
 
 /// A stamp that a pod was given.
 #[derive(Debug, Clone)]
 struct Given {
     stamp: Stamp,
     at: Instant,
-    /// When it and those before would have been given, each [`APART`] from the other; never long past.
-    even: Instant,
+    /// How often this one.
+    times: usize,
+    /// The Secrets are other ones than the pod had. Its gateway tells of its policy alone.
+    has_secrets: bool,
+}
+
+/// What the pods of a namespace are stamped with.
+#[derive(Debug, Default)]
+struct Admitted {
+    stamp: Option<Stamp>,
+    burst: Burst,
+    /// What is in it could be stricter than what pods have.
+    hurried: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,57 +75,140 @@ struct Stamp {
     secrets: String,
 }
 
+/// Pods that are to be stamped now, and with what.
+#[derive(Debug, Default)]
+struct Round {
+    /// At once.
+    hurried: Vec<(Arc<Guarded>, Stamp)>,
+    /// At the pace of all namespaces together.
+    paced: Vec<(Arc<Guarded>, Stamp)>,
+}
+
+/// The namespaces that were served last, of either kind.
+#[derive(Debug, Default)]
+struct Last {
+    hurried: String,
+    paced: String,
+}
+
+impl Stamps {
+    /// Notes how the policies of a namespace were edited that is published now.
+    pub(super) fn edited(&self, namespace: &str, edit: Edit) {
+        if edit == Edit::MayDeny {
+            self.lock().admitted.entry(namespace.to_owned()).or_default().hurried = true;
+        }
+    }
+
+    /// A poisoned lock is ignored: the state is whole after each step.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Admitted {
+    /// Admits what is published now, where it may not wait, or the namespace has not had too much.
+    fn admit(&mut self, published: &Stamp, now: Instant) {
+        if self.stamp.as_ref() == Some(published) {
+            return;
+        }
+        let now = now.into_std();
+        if !self.hurried && self.stamp.is_some() {
+            if self.burst.next(now, APART) > now {
+                return;
+            }
+            self.burst.take(now, APART);
+        }
+        self.stamp = Some(published.clone());
+    }
+}
+
 impl Controller {
     /// Stamps pods for ever.
     pub(super) async fn keep_stamps(&self) {
         let mut tokens = interval(Duration::from_secs(1) / PER_SECOND);
         tokens.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut last = String::new();
+        let mut last = Last::default();
         loop {
-            let round = self.unstamped(&last, Instant::now());
-            if round.is_empty() {
+            let Round { hurried, paced } = self.unstamped(&last, Instant::now());
+            if hurried.is_empty() && paced.is_empty() {
                 // A period passes where nothing is published.
                 let _ = tokio::time::timeout(PERIOD, self.published.notified()).await;
             }
-            if let Some((pod, _)) = round.last() {
-                last.clone_from(&pod.namespace);
+            for (round, last) in [(&hurried, &mut last.hurried), (&paced, &mut last.paced)] {
+                if let Some((pod, _)) = round.last() {
+                    last.clone_from(&pod.namespace);
+                }
             }
+            let at_once = stream::iter(hurried);
+            at_once.for_each_concurrent(AT_ONCE, |(pod, stamp)| self.stamp(pod, stamp)).await;
             let pace = stream::poll_fn(|context| tokens.poll_tick(context).map(Some));
-            let stamping = stream::iter(round).zip(pace);
+            let stamping = stream::iter(paced).zip(pace);
             stamping.for_each_concurrent(AT_ONCE, |((pod, stamp), _)| self.stamp(pod, stamp)).await;
         }
     }
 
-    /// The next round of pods whose stamps differ from what their namespaces have; `last` is the namespace that was
-    /// served last.
-    fn unstamped(&self, last: &str, now: Instant) -> Vec<(Arc<Guarded>, Stamp)> {
+    /// The next round of pods whose stamps differ from what their namespaces have.
+    fn unstamped(&self, last: &Last, now: Instant) -> Round {
         let reports = self.reports.all();
-        let mut recent = self.stamps.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.retain(|_, given| now < given.at + ECHO);
-        let mut waiting: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        let mut state = self.stamps.lock();
+        let State { given, admitted } = &mut *state;
+        given.retain(|_, given| now < given.at + ECHO);
+        admitted.retain(|namespace, _| reports.contains_key(namespace));
+        for (namespace, report) in &reports {
+            admitted.entry(namespace.clone()).or_default().admit(&Stamp::of(report), now);
+        }
+        let lagging = self.lagging();
+        let (mut hurried, mut paced) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+        let mut behind = HashSet::new();
         for pod in self.watched.pods().into_iter().filter(|pod| !pod.leaving) {
             let Some(report) = reports.get(&pod.namespace) else { continue };
-            let there = pod.policy_stamp.as_ref() == Some(&report.revision)
-                && pod.secrets_stamp.as_ref() == Some(&report.secrets);
-            if there {
-                continue;
-            }
-            let stamp = Stamp { policy: report.revision.clone(), secrets: report.secrets.clone() };
-            let given = recent.get(&pod.uid);
-            if is_due(&stamp, given, now) {
-                let at = given.map(|given| given.at);
-                waiting.entry(pod.namespace.clone()).or_default().push((at, pod, stamp));
+            let of_namespace = &admitted[&pod.namespace];
+            // A pod that is new has no revision that it could keep meanwhile.
+            let is_new = pod.policy_stamp.is_none();
+            let stamp = of_namespace.stamp.clone().filter(|_| !is_new).unwrap_or_else(|| Stamp::of(report));
+            let before = given.get(&pod.uid);
+            let is_due = if stamp.is_on(&pod) {
+                before.is_some_and(|given| given.is_due_again(&stamp, lagging.contains(&pod.uid), now))
+            } else {
+                behind.insert(pod.namespace.clone());
+                before.is_none_or(|given| given.stamp != stamp || now >= given.at + ECHO)
+            };
+            if is_due {
+                let round = if of_namespace.hurried { &mut hurried } else { &mut paced };
+                let waiting = (before.map(|given| given.at), pod);
+                round.entry(waiting.1.namespace.clone()).or_default().push((waiting, stamp));
             }
         }
-        // Of one namespace whoever was stamped longest ago.
-        waiting.values_mut().for_each(|pods| pods.sort_by_key(|(at, _, _)| *at));
-        in_turn(waiting, last, ROUND).into_iter().map(|(_, pod, stamp)| (pod, stamp)).collect()
+        for (namespace, of_namespace) in admitted.iter_mut().filter(|(it, _)| !behind.contains(*it)) {
+            of_namespace.hurried &= of_namespace.stamp != reports.get(namespace).map(|it| Stamp::of(it));
+        }
+        Round {
+            hurried: round(hurried, &last.hurried, HURRIED_ROUND),
+            paced: round(paced, &last.paced, ROUND),
+        }
+    }
+
+    /// The pods whose gateways say that they enforce another revision than was published, by their UIDs.
+    fn lagging(&self) -> HashSet<String> {
+        let lags = |state| matches!(state, Stands::Behind | Stands::Drifting);
+        let sights = self.sights().into_iter();
+        sights
+            .filter(|(_, known)| known.is_some_and(|(its, _)| lags(its)))
+            .map(|(pod, _)| pod.uid.clone())
+            .collect()
     }
 
     /// Annotates a pod through its status, which takes no right to change the pod itself.
     async fn stamp(&self, pod: Arc<Guarded>, stamp: Stamp) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let annotations = json!({ pod::POLICY_REVISION: stamp.policy, pod::SECRETS_REVISION: stamp.secrets });
+        let again =
+            self.stamps.lock().given.get(&pod.uid).filter(|given| given.stamp == stamp).map(|it| it.times);
+        let annotations = json!({
+            pod::POLICY_REVISION: stamp.policy,
+            pod::SECRETS_REVISION: stamp.secrets,
+            // The pod must differ, or kubelet hears of nothing.
+            pod::REFRESH: again.map(|times| times.to_string()),
+        });
         // Not another pod of the same name.
         let patch = json!({ "metadata": { "uid": pod.uid, "annotations": annotations } });
         let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
@@ -113,36 +223,48 @@ impl Controller {
             }
         }
         // One that could not be stamped waits too: kubelet refreshes it within 90 s anyway.
-        let mut recent = self.stamps.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = Given::after(recent.get(&pod.uid), stamp, Instant::now());
-        recent.insert(pod.uid.clone(), given);
+        let has_secrets = pod.secrets_stamp.as_ref().is_some_and(|secrets| *secrets != stamp.secrets);
+        let given = Given { stamp, at: Instant::now(), times: again.unwrap_or_default() + 1, has_secrets };
+        self.stamps.lock().given.insert(pod.uid.clone(), given);
     }
 
     /// Stamps what is to be stamped now.
     #[cfg(test)]
     pub(super) async fn stamp_all(&self) {
-        for (pod, stamp) in self.unstamped("", Instant::now()) {
+        let Round { hurried, paced } = self.unstamped(&Last::default(), Instant::now());
+        for (pod, stamp) in hurried.into_iter().chain(paced) {
             self.stamp(pod, stamp).await;
         }
     }
 }
 
 impl Given {
-    fn after(before: Option<&Self>, stamp: Stamp, now: Instant) -> Self {
-        let even = before.map_or(now, |before| (before.even + APART).max(now));
-        Self { stamp, at: now, even }
+    /// Whether a pod that has this stamp is to be given it again.
+    fn is_due_again(&self, stamp: &Stamp, lags: bool, now: Instant) -> bool {
+        let after = self.times.checked_sub(1).and_then(|before| AGAIN.get(before));
+        self.stamp == *stamp
+            && (lags || self.has_secrets)
+            && after.is_some_and(|after| now >= self.at + *after)
     }
 }
 
-/// Whether a pod is to get this stamp now that got the `given` one.
-fn is_due(stamp: &Stamp, given: Option<&Given>, now: Instant) -> bool {
-    given.is_none_or(|given| {
-        if given.stamp == *stamp {
-            now >= given.at + ECHO
-        } else {
-            now + APART * (IN_A_ROW - 1) >= given.even + APART
-        }
-    })
+impl Stamp {
+    fn of(report: &Report) -> Self {
+        Self { policy: report.revision.clone(), secrets: report.secrets.clone() }
+    }
+
+    fn is_on(&self, pod: &Guarded) -> bool {
+        pod.policy_stamp.as_ref() == Some(&self.policy) && pod.secrets_stamp.as_ref() == Some(&self.secrets)
+    }
+}
+
+/// A pod that waits, with when it was stamped last, and its stamp.
+type Waiting = ((Option<Instant>, Arc<Guarded>), Stamp);
+
+/// The next of those who wait; of one namespace whoever was stamped longest ago.
+fn round(mut waiting: BTreeMap<String, Vec<Waiting>>, last: &str, most: usize) -> Vec<(Arc<Guarded>, Stamp)> {
+    waiting.values_mut().for_each(|pods| pods.sort_by_key(|((at, _), _)| *at));
+    in_turn(waiting, last, most).into_iter().map(|((_, pod), stamp)| (pod, stamp)).collect()
 }
 
 #[cfg(test)]
@@ -154,25 +276,43 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_whose_policy_changes_all_the_time_is_stamped_now_and_then_and_at_last_with_the_newest() {
+    fn twenty_revisions_in_a_row_are_admitted_at_once_and_then_one_every_five_seconds_and_at_last_the_newest()
+    {
         let start = Instant::now();
-        let (mut given, mut stamped) = (None::<Given>, Vec::new());
+        let (mut admitted, mut changes) = (Admitted::default(), Vec::new());
         for second in 0..60 {
-            let (now, newest) = (start + Duration::from_secs(second), stamp(second.min(35)));
-            let there = given.as_ref().is_some_and(|given| given.stamp == newest);
-            if !there && is_due(&newest, given.as_ref(), now) {
-                stamped.push(second);
-                given = Some(Given::after(given.as_ref(), newest, now));
+            let before = admitted.stamp.clone();
+            admitted.admit(&stamp(second.min(45)), start + Duration::from_secs(second));
+            if admitted.stamp != before {
+                changes.push(second);
             }
         }
-        assert_eq!(stamped, [0, 1, 2, 10, 20, 30, 40]);
-        assert_eq!(given.unwrap().stamp, stamp(35));
+        assert_eq!(changes[..20], (0..20).collect::<Vec<_>>());
+        assert!(changes.windows(2).skip(30).all(|pair| pair[1] - pair[0] == 5), "{changes:?}");
+        assert_eq!(admitted.stamp, Some(stamp(45)));
     }
 
     #[test]
-    fn a_stamp_that_does_not_come_back_is_given_again() {
-        let given = Given::after(None, stamp(1), Instant::now());
-        assert!(!is_due(&stamp(1), Some(&given), given.at + APART));
-        assert!(is_due(&stamp(1), Some(&given), given.at + ECHO));
+    fn kubelet_is_asked_again_where_the_gateway_does_not_have_what_was_stamped() {
+        let at = Instant::now();
+        let given = |times, has_secrets| Given { stamp: stamp(1), at, times, has_secrets };
+        let seconds = |seconds| at + Duration::from_secs(seconds);
+        assert!(!given(1, false).is_due_again(&stamp(1), true, seconds(1)), "a moment is given to it");
+        assert!(given(1, false).is_due_again(&stamp(1), true, seconds(2)));
+        assert!(!given(1, false).is_due_again(&stamp(1), false, seconds(2)), "it has it");
+        assert!(given(1, true).is_due_again(&stamp(1), false, seconds(2)), "of Secrets nobody tells");
+        assert!(!given(2, false).is_due_again(&stamp(1), true, seconds(7)));
+        assert!(!given(4, false).is_due_again(&stamp(1), true, seconds(29)), "kubelet looks by itself");
+    }
+
+    #[test]
+    fn a_revision_that_could_be_stricter_does_not_wait() {
+        let start = Instant::now();
+        let mut admitted = Admitted::default();
+        (0..30).for_each(|revision| admitted.admit(&stamp(revision), start));
+        assert_eq!(admitted.stamp, Some(stamp(20)), "the first has no revision before it");
+        admitted.hurried = true;
+        admitted.admit(&stamp(30), start);
+        assert_eq!(admitted.stamp, Some(stamp(30)));
     }
 }

@@ -62,6 +62,10 @@ struct Tally {
     others: Vec<String>,
     /// Those without a gateway.
     unguarded: Vec<String>,
+    /// Those of the others whose gateways do not know what the policies say.
+    too_old: Vec<String>,
+    /// What of the policy they do not know.
+    beyond: BTreeSet<String>,
 }
 
 /// The status of a policy whose status is `before`. `places` are the namespaces that it is for and that are kept.
@@ -222,7 +226,7 @@ fn unpublished(reading: &Reading, places: &[&Place<'_>], refusals: &[(&str, &Ref
 fn enforced(places: &[&Place<'_>], tally: &Tally) -> Word {
     let no = |reason, message| Word { holds: false, reason, message };
     let suffix = caveats(places);
-    let Tally { selected, enforcing, drifting, .. } = tally;
+    let Tally { selected, enforcing, drifting, too_old, .. } = tally;
     if *selected == 0 {
         let why = if places.is_empty() {
             "no namespace that it is for has injected pods, or is labelled postern.dev/injection=enabled"
@@ -232,9 +236,11 @@ fn enforced(places: &[&Place<'_>], tally: &Tally) -> Word {
         let message = format!("The policy is published, and no pod enforces it: {why}.{suffix}");
         return Word { holds: true, reason: "NoPods", message };
     }
-    let message = format!("{}{suffix}", counted(tally));
+    let older = if too_old.is_empty() { String::new() } else { format!(" {}", too_old_words(tally)) };
+    let message = format!("{}{suffix}{older}", counted(tally));
     match (enforcing == selected, drifting) {
         _ if !tally.unguarded.is_empty() => no("Unguarded", format!("{message}{ANEW}")),
+        _ if !too_old.is_empty() => no("GatewayTooOld", message),
         (true, _) => Word { holds: true, reason: "Programmed", message },
         (false, true) => no("Drift", format!("{message} Others have not for two minutes.")),
         (false, false) => no("Pending", message),
@@ -253,6 +259,17 @@ fn counted(tally: &Tally) -> String {
     message + "."
 }
 
+/// Which pods have gateways that are too old for the policy, and what those do not know.
+fn too_old_words(tally: &Tally) -> String {
+    let beyond: Vec<String> = tally.beyond.iter().cloned().collect();
+    let what = if beyond.is_empty() { "all that the policies say".to_owned() } else { some(&beyond) };
+    format!(
+        "The gateways of these pods are older than the operator and do not know {what}; they keep the last version that \
+         they know: {}. Start them anew.",
+        some(&tally.too_old)
+    )
+}
+
 /// What is to be known of the CAs of these namespaces, each sentence once.
 fn caveats(places: &[&Place<'_>]) -> String {
     let all: BTreeSet<&String> =
@@ -268,11 +285,19 @@ fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
         let Some(selector) = written.or(in_force) else { continue };
         for pod in place.pods.iter().filter(|pod| selects(selector.as_ref(), pod.labels)) {
             tally.selected += 1;
-            if pod.state == Some(State::Enforcing) && in_force.is_some() {
+            let is_older = pod.state == Some(State::Older);
+            let beyond = place.report.and_then(|report| report.beyond.get(&reading.candidate.key));
+            let is_enforced = pod.state == Some(State::Enforcing) || is_older && beyond.is_none();
+            if is_enforced && in_force.is_some() {
                 tally.enforcing += 1;
             } else {
+                let name = format!("{}/{}", place.namespace, pod.name);
+                if is_older || pod.state == Some(State::Unknown) {
+                    tally.too_old.push(name.clone());
+                    tally.beyond.extend(beyond.into_iter().flatten().cloned());
+                }
                 tally.drifting |= pod.drifts;
-                tally.others.push(format!("{}/{}", place.namespace, pod.name));
+                tally.others.push(name);
             }
         }
         for (name, _) in place.unguarded.iter().filter(|(_, labels)| selects(selector.as_ref(), labels)) {
@@ -282,6 +307,7 @@ fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
     }
     tally.others.sort();
     tally.unguarded.sort();
+    tally.too_old.sort();
     tally
 }
 

@@ -168,6 +168,13 @@ impl Cluster {
         self.writers.others.apply_watcher_event(&Event::Delete(pod));
     }
 
+    /// The watch sees the pod as the API server has it.
+    pub(super) fn pod_seen(&mut self, name: &str) {
+        let value = self.server.object(&format!("/api/v1/namespaces/agents/pods/{name}")).unwrap();
+        let pod: Pod = serde_json::from_value(value).unwrap();
+        self.writers.pods.apply_watcher_event(&Event::Apply(Guarded::of(&pod)));
+    }
+
     /// The pod as the watch has it.
     pub(super) fn guarded(&self, name: &str) -> Arc<Guarded> {
         self.controller.watched.pods().into_iter().find(|pod| pod.name == name).unwrap()

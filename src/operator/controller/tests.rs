@@ -14,7 +14,7 @@ const TUNNEL: &str = "destinations: [{name: d, hosts: [one.example], action: Tun
 const INSPECT: &str = "destinations: [{name: d, hosts: [llm.example], action: Inspect}]\n  credentials: [{name: llm, hosts: [llm.example], secretKeyRef: {name: llm, key: api-key}}]";
 
 fn answers(revision: &str, proven: bool) -> Option<Answer> {
-    Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven) })
+    Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
 }
 
 #[tokio::test]

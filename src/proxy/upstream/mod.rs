@@ -88,7 +88,7 @@ pub(crate) struct Bounds {
 
 /// Every upstream of one snapshot.
 pub(crate) struct Upstreams {
-    dialer: Dialer,
+    dialer: Arc<Dialer>,
     pool: Pool,
     /// What an origin speaks; an entry also says that the origin has been verified.
     spoken: quick_cache::sync::Cache<Origin, Spoken>,
@@ -123,6 +123,15 @@ const REMEMBERED: usize = 4_096;
 
 impl Upstreams {
     pub(crate) fn new(dialer: Dialer, bounds: Bounds, drain: Drain) -> Self {
+        Self::of(Arc::new(dialer), bounds, drain)
+    }
+
+    /// The same upstreams, without any connection: nothing that is pooled outlives the policy that allowed it.
+    pub(crate) fn anew(&self) -> Self {
+        Self::of(Arc::clone(&self.dialer), self.bounds, self.drain.clone())
+    }
+
+    fn of(dialer: Arc<Dialer>, bounds: Bounds, drain: Drain) -> Self {
         let pool = Pool::new(bounds.idle);
         Self {
             dialer,
