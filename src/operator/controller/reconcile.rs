@@ -15,6 +15,7 @@ use super::queue::Turn;
 use super::report::{Report, Trouble};
 use super::watch::Scene;
 use super::{Controller, certificate};
+use crate::digest::content_name;
 use crate::operator::authority::Constraints;
 use crate::pod;
 use crate::policy::document::Document;
@@ -231,7 +232,5 @@ fn digest(secrets: &[&BTreeMap<String, Vec<u8>>]) -> String {
             all.extend_from_slice(part);
         }
     }
-    let mut hex = crate::digest::sha256_hex(&all);
-    hex.truncate(16);
-    format!("sha256:{hex}")
+    content_name(&all)
 }
