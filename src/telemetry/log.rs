@@ -3,46 +3,80 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing::callsite::Identifier;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::writer::OptionalWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, reload};
+
+use crate::pod;
 
 /// How much the log says where nothing else is asked for.
 pub const DEFAULT_LEVEL: Level = Level::INFO;
+
+/// The log of the process: the level that it started with, and the filter that [`follow`] replaces.
+static STARTED: OnceLock<(Level, Handle)> = OnceLock::new();
+
+type Filter = reload::Layer<Targets, Registry>;
+type Handle = reload::Handle<Targets, Registry>;
 
 /// Starts the log of the process, once. Later calls change nothing.
 ///
 /// Only Postern's own words follow `level`. What libraries say below a warning is never written, whatever is asked
 /// for: at debug and trace they print frames and headers, and with them keys.
 pub fn start(level: Level) {
-    if subscriber(level, io::stderr).try_init().is_err() {
-        tracing::debug!("the log was started before");
-    }
+    let (filter, handle) = Filter::new(targets(level));
+    started(level, handle, subscriber(filter, io::stderr).try_init().is_ok());
 }
 
 /// The same, into a file: where standard error is another program's terminal.
 pub fn start_in(level: Level, file: File) {
-    if subscriber(level, Mutex::new(file)).try_init().is_err() {
+    let (filter, handle) = Filter::new(targets(level));
+    started(level, handle, subscriber(filter, Mutex::new(file)).try_init().is_ok());
+}
+
+/// Writes at this level from now on; without one, at the level that the log started with.
+pub fn follow(asked: Option<Level>) {
+    let Some((start, handle)) = STARTED.get() else { return };
+    let level = asked.unwrap_or(*start);
+    let wanted = targets(level);
+    if handle.with_current(|current| *current != wanted).unwrap_or(false) {
+        // It fails where the subscriber is gone, and with it the log.
+        let _ = handle.reload(wanted);
+        tracing::info!(%level, "the log is written at another level");
+    }
+}
+
+/// The level of a word: `error`, `warn`, `info`, `debug` or `trace`.
+pub fn level(word: &str) -> Option<Level> {
+    pod::LOG_LEVELS.contains(&word).then(|| word.parse().ok()).flatten()
+}
+
+fn started(level: Level, handle: Handle, first: bool) {
+    if first {
+        let _ = STARTED.set((level, handle));
+    } else {
         tracing::debug!("the log was started before");
     }
 }
 
-fn subscriber<W>(level: Level, writer: W) -> impl SubscriberInitExt + tracing::Subscriber
+fn targets(level: Level) -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::WARN.min(LevelFilter::from_level(level)))
+        .with_target(env!("CARGO_CRATE_NAME"), level)
+}
+
+fn subscriber<W>(filter: Filter, writer: W) -> impl SubscriberInitExt + tracing::Subscriber
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let filter = Targets::new()
-        .with_default(LevelFilter::WARN.min(LevelFilter::from_level(level)))
-        .with_target(env!("CARGO_CRATE_NAME"), level);
     let writer = Bounded { writer, places: Mutex::default() };
     let lines = tracing_subscriber::fmt::layer().compact().with_ansi(false).with_writer(writer);
     tracing_subscriber::registry().with(lines.with_filter(filter))
@@ -117,7 +151,8 @@ mod tests {
     fn said_at(level: Level) -> String {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(level, move || writer.clone()), || {
+        let (filter, _) = Filter::new(targets(level));
+        tracing::subscriber::with_default(subscriber(filter, move || writer.clone()), || {
             tracing::debug!(host = "a.example", "dialling");
             tracing::info!("started");
             tracing::debug!(target: "h2::codec", "authorization: Bearer canary");
@@ -135,10 +170,43 @@ mod tests {
     }
 
     #[test]
+    fn the_level_of_a_log_that_runs_can_be_another_and_libraries_still_say_little() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let (filter, handle) = Filter::new(targets(Level::INFO));
+        tracing::subscriber::with_default(subscriber(filter, move || writer.clone()), || {
+            let dial = |number: u32| {
+                tracing::debug!(number, "dialling");
+                tracing::debug!(target: "h2::codec", "authorization: Bearer canary");
+            };
+            dial(1);
+            handle.reload(targets(Level::DEBUG)).unwrap();
+            dial(2);
+            handle.reload(targets(Level::INFO)).unwrap();
+            dial(3);
+        });
+        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        assert!(
+            said.contains("number=2") && !said.contains("number=1") && !said.contains("number=3"),
+            "{said}"
+        );
+        assert!(!said.contains("canary"), "{said}");
+    }
+
+    #[test]
+    fn a_level_is_one_of_five_words() {
+        assert_eq!(level("debug"), Some(Level::DEBUG));
+        for word in ["", "DEBUG", "off", "5", "verbose"] {
+            assert_eq!(level(word), None, "{word}");
+        }
+    }
+
+    #[test]
     fn one_place_writes_so_many_lines_and_silences_no_other() {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone()), || {
+        let (filter, _) = Filter::new(targets(Level::INFO));
+        tracing::subscriber::with_default(subscriber(filter, move || writer.clone()), || {
             for number in 0..10_000 {
                 tracing::warn!(number, "the upstream cannot be reached");
             }

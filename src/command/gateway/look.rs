@@ -18,6 +18,7 @@ use crate::policy::age::Freshness;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
 use crate::telemetry::label::Reload;
+use crate::telemetry::log;
 use crate::tls::gate::Surroundings;
 
 /// What is looked at, and what is in force.
@@ -90,6 +91,9 @@ impl Look {
     fn reload(&mut self, gateway: &Gateway, asked: bool) {
         let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
         let before = std::mem::replace(&mut self.watched, watched);
+        if let Ok(checked) = &read {
+            log::follow(checked.expected.log_level);
+        }
         let outcome = match read {
             Ok(checked) if !asked && self.is_in_force(&checked) => {
                 self.refreshed(gateway, &checked);
@@ -144,20 +148,20 @@ impl Look {
     }
 
     fn failed(&self, gateway: &Gateway, problems: &[Problem], is_unread: bool) {
-        gateway.metrics.policy_reloaded(Reload::Failure);
         let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let before = self.condition.facts().reload_error.clone();
         // Files that were wrong are not forgiven for being out of reach now.
         let was_wrong = before.is_some_and(|error| !error.is_unread);
         let error = Some(ReloadError { text, is_unread: is_unread && !was_wrong });
         // What is tried each second is said once.
-        if is_unread && self.condition.facts().reload_error == error {
-            return;
+        if !is_unread || self.condition.facts().reload_error != error {
+            let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
+            tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
+            said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
+            self.condition.facts().reload_error = error;
         }
-        let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
-        tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
-        said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
-        self.condition.facts().reload_error = error;
+        // Whoever sees it counted finds the reason in the status.
+        gateway.metrics.policy_reloaded(Reload::Failure);
     }
 }
 

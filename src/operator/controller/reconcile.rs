@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 use tokio::task::JoinError;
 
 use super::chosen::{Chosen, choose};
-use super::credentials::{Gathered, gather};
+use super::credentials::{Gathered, Places, gather};
 use super::objects::{self, Current, ObjectError, apply, delete};
 use super::queue::Turn;
 use super::report::{Report, Trouble};
@@ -165,7 +165,8 @@ impl Controller {
         documents: &BTreeMap<String, Document>,
         current: &Current,
     ) -> Result<Gathered, ObjectError> {
-        let gathered = gather(&self.client, namespace, documents).await?;
+        let places = Places { namespace, sources: &self.settings.credentials.source_namespaces };
+        let gathered = gather(&self.client, places, documents).await?;
         if current.credentials.as_ref() != Some(&gathered.data) {
             apply(&self.client, &objects::secret(namespace, pod::CREDENTIALS_SECRET, &gathered.data)).await?;
             let credentials = gathered.data.len();
