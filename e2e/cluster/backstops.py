@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
-from api import becomes
+from api import PATIENCE, becomes
 from checks import Checks, at, is_refused, named
 from guarded_pod import FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
 
@@ -23,7 +23,6 @@ NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
 HOST_PATH = "/var/lib/datasets"
 TRACES = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"}
 OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
-PATIENCE = 20
 
 
 def main():
