@@ -138,7 +138,7 @@ REFUSED = [
         NEWEST,
         "agents do not run there",
     ),
-    ("a bound of a device", {"gateway": {"resourceBounds": {"most": {"gpu": 1}}}}, NEWEST, "/gateway/resourceBounds/most"),
+    ("a bound of a device", {"gateway": {"resourceBounds": {"most": {"gpu": 1}}}}, NEWEST, "invalid propertyName 'gpu'"),
     ("a level that is none", {"injection": {"logLevels": ["loud"]}}, NEWEST, "/injection/logLevels"),
     ("keys beside the root's", {"rbac": {"sourceNamespaces": [NAMESPACE]}}, NEWEST, "keep keys in another namespace"),
     ("a test beside the operator", {"tests": {"namespace": NAMESPACE}}, NEWEST, "whose pods are not injected"),

@@ -91,7 +91,7 @@
 {{- $bounds := list "least" "most" -}}
 {{- $gateway := dict
     "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
-    "furtherImages" (concat .Values.gateway.canaryImages .Values.gateway.formerImages)
+    "furtherImages" (concat .Values.gateway.canaryImages .Values.gateway.formerImages | default list)
     "resources" (include "postern.texts" (list .Values.gateway.resources $parts) | fromJson)
     "resourceBounds" (include "postern.texts" (list .Values.gateway.resourceBounds $bounds) | fromJson)
     "env" .Values.gateway.env "settings" (include "postern.gatewaySettings" .) -}}
