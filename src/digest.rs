@@ -7,6 +7,14 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 
+/// Names a content: `sha256:` and 128 bits of its digest as 32 hex digits. Two contents of one name cannot be searched for:
+/// that takes 2^64 tries, where 64 bits took 2^32.
+pub(crate) fn content_name(bytes: &[u8]) -> String {
+    let mut hex = sha256_hex(bytes);
+    hex.truncate(32);
+    format!("sha256:{hex}")
+}
+
 /// Two lower-case hex digits a byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -28,5 +36,10 @@ mod tests {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(sha256_hex(b""), empty);
         assert_eq!(hex(&[0x00, 0x0f, 0xa5, 0xff]), "000fa5ff");
+    }
+
+    #[test]
+    fn a_name_has_128_bits_of_the_digest() {
+        assert_eq!(content_name(b""), "sha256:e3b0c44298fc1c149afbf4c8996fb924");
     }
 }

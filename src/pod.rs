@@ -31,6 +31,18 @@ pub const SERVICE_ACCOUNT_TOKEN: &str = "postern.dev/service-account-token";
 /// or a placeholder as a policy writes it.
 pub const PLACEHOLDERS: &str = "postern.dev/placeholders";
 
+/// Of pods, and of namespaces for all of their pods; a pod's own wins. What the chart's bounds do not have is refused.
+/// What Postern's containers ask for and are held to: `cpu=20m,memory=64Mi`.
+pub const GATEWAY_REQUESTS: &str = "postern.dev/gateway-requests";
+pub const GATEWAY_LIMITS: &str = "postern.dev/gateway-limits";
+pub const REDIRECT_REQUESTS: &str = "postern.dev/redirect-requests";
+pub const REDIRECT_LIMITS: &str = "postern.dev/redirect-limits";
+/// The image of both of Postern's containers: one that the chart lists, whole.
+pub const GATEWAY_IMAGE: &str = "postern.dev/gateway-image";
+/// One of [`LOG_LEVELS`]. The gateway reads it from its pod's annotations, also while it runs.
+pub const LOG_LEVEL: &str = "postern.dev/log-level";
+pub const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
 /// The revision of the policy, stamped on each pod by the operator so that kubelet refreshes its volumes at once.
 pub const POLICY_REVISION: &str = "postern.dev/policy-revision";
 /// A digest of `postern-ca` and `postern-credentials`, stamped for the same reason.

@@ -7,7 +7,7 @@ class Client:
     """One client's checks; `examine` is called with the client to make them."""
 
     def __init__(self, name, version, examine):
-        self.name, self.version, self.examine, self.checks = name, version, examine, []
+        self.name, self.version, self.examine, self.checks, self.notes = name, version, examine, [], []
 
     def check(self, expected, holds, saw):
         """`expected` in words; `saw` is anything that explains a difference."""
@@ -18,6 +18,7 @@ class Client:
         kept = len(self.checks) - len(failed)
         seen = "; ".join(expected for expected, holds, _ in self.checks if holds)
         yield f"{'FAIL' if failed else 'ok  '}  {self.name} {self.version}  {kept}/{len(self.checks)}  {seen}"
+        yield from (f"      {note}" for note in self.notes)
         for expected, holds, saw in self.checks if verbose else failed:
             yield f"      {'ok:      ' if holds else 'expected:'} {expected}\n      saw:      {shortened(saw)}"
 

@@ -24,7 +24,7 @@ KEYS = {
     "GIT_TOKEN": "real-git-token-77aa01",
 }
 UPSTREAM_CA = "Stand-in Upstream CA"
-PATIENCE = 30
+PATIENCE = 120
 
 
 class Stage:

@@ -78,10 +78,13 @@ def said(stage, options):
 
 
 def quic(stage, command, client):
-    """Refused at once, so that a client which would also take HTTP/2 does."""
+    """Refused and not dropped, so that a client which would also take HTTP/2 does at once."""
     seen = Fetch(stage, [*command, "v3only"])("https://packages.example.com/public/data")
     took = re.search(r"\((\d+\.\d+) s\)", seen.error)
-    client.check("HTTP/3 alone: refused within a second", took and float(took[1]) < 1 and not seen.upstream, seen)
+    # What is dropped would end after the client's own patience, with other words.
+    refused = took and "timed out" not in seen.error.lower()
+    client.check("HTTP/3 alone: refused, not dropped", refused and not seen.upstream, seen)
+    client.notes.append(f"HTTP/3 is refused in {took[1] if took else '?'} s")
     seen = Fetch(stage, [*command, "v3"])("https://packages.example.com/public/data")
     versions = [request["http"] for request in seen.upstream]
     client.check("else HTTP/2", seen.status == 200 and INTACT in seen.text and versions == ["2.0"], seen)

@@ -9,7 +9,7 @@ import tempfile
 import urllib.parse
 from pathlib import Path
 
-PATIENCE = 20
+PATIENCE = 60
 JSON, MERGE, APPLY = "application/json", "application/merge-patch+json", "application/apply-patch+yaml"
 STRATEGIC = "application/strategic-merge-patch+json"
 

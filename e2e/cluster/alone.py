@@ -14,7 +14,7 @@ from pathlib import Path
 
 import certificates
 import servers
-from api import becomes
+from api import PATIENCE, becomes
 from commands import run, tried
 from ports import LOOPBACK, reserved
 from processes import Processes
@@ -22,7 +22,6 @@ from servers import executable
 
 PARTS = ["crds.py", "rendering.py", "backstops.py", "lifecycle.py", "replicas.py"]
 STARTED = ["kube-apiserver", "etcd"]
-PATIENCE = 60
 
 
 def main():

@@ -8,7 +8,9 @@ import urllib.parse
 
 from network import NODE, inside
 
-PATIENCE = 15
+# How long what must come is waited for: machines are slow and busy, and what comes late is no failure.
+PATIENCE = 180
+ANSWER = 60
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
 
@@ -24,7 +26,7 @@ class Api:
         """Status and answer, or (None, reason) where nobody answers."""
         try:
             with inside(NODE):
-                connection = http.client.HTTPSConnection(self.address, 6443, timeout=PATIENCE, context=self.tls)
+                connection = http.client.HTTPSConnection(self.address, 6443, timeout=ANSWER, context=self.tls)
                 connection.connect()
             connection.request(method, path, None if body is None else json.dumps(body), {"content-type": kind})
             answer = connection.getresponse()

@@ -12,7 +12,6 @@ from manifests import ALLOWED, OTHER
 from network import ELSEWHERE, UPSTREAM
 from outside import INTACT
 from pods import GATEWAY, REDIRECT
-from pods import PATIENCE as STARTING
 from report import Step
 from traffic import CONTAINERS, nothing_left, refused
 
@@ -95,7 +94,7 @@ def restarts_all(stage, step):
     stage.create(manifests.agent("restarted", containers=containers, volumes=volumes))
     pod = stage.pod("restarted")
     wrote = (0, f"nameserver {ELSEWHERE[4]}\n")
-    again = becomes(lambda: pod.is_ready() and pod.execute("cat", "/etc/resolv.conf") == wrote, STARTING)
+    again = becomes(lambda: pod.is_ready() and pod.execute("cat", "/etc/resolv.conf") == wrote, PATIENCE)
     step.check("it runs again, with the file that it wrote", again, pod.execute("cat", "/etc/resolv.conf"))
     runs = {name: pod.status_of(name)["restartCount"] for name in (REDIRECT, GATEWAY)}
     step.check("and so do the redirect and the gateway", all(runs.values()), runs)

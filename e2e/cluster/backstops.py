@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
-from api import becomes
+from api import PATIENCE, becomes
 from checks import Checks, at, is_refused, named
 from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
 
@@ -25,7 +25,6 @@ NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
 HOST_PATH = "/var/lib/datasets"
 TRACES = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4317"}
 OWNED = [("configmaps", "postern-policy"), ("secrets", "postern-ca"), ("secrets", "postern-credentials")]
-PATIENCE = 20
 BUNDLE = base64.b64encode(b"the operator's own").decode()
 LABEL = "metadata/labels/" + DRAWN.replace("/", "~1")
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"

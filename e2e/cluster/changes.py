@@ -6,7 +6,7 @@ import re
 import time
 
 import manifests
-from api import becomes
+from api import PATIENCE, becomes
 from chart import NAMESPACE as SYSTEM
 from commands import run
 from install import CODER
@@ -18,10 +18,10 @@ from traffic import is_ours, keys_seen
 ROOT, BEGIN = "postern-root-ca", "-----BEGIN CERTIFICATE-----"
 POLICY = f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/coding-agents"
 OPERATOR = "system:serviceaccount:postern-system:postern-operator"
-BAR = 10
+# Seconds in which a change is meant to be in force.
+MEANT = 10
 # How often the operator looks at the Secrets that policies refer to: it may not watch those of others.
 LOOKS = 10
-PATIENCE = 60
 
 
 def steps():
@@ -41,12 +41,12 @@ def edited(stage, step):
         step.check("a host that is not named yet is refused", "error" in said, said)
         change(stage, [*destinations, manifests.inspect("later", LATER)])
         taken = stage.measured(lambda: is_ours(talk.ask(later)), PATIENCE)
-        stage.times.record(step, "an edit that allows, until it is enforced", taken, BAR)
+        stage.times.record(step, "an edit that allows, until it is enforced", taken, MEANT)
         programmed(stage, step, "an edit that allows, until its status says so")
         step.check("it is another revision", revision(stage) != before, (before, revision(stage)))
         change(stage, destinations)
         taken = stage.measured(lambda: "error" in talk.ask(later), PATIENCE)
-        stage.times.record(step, "an edit that denies, until it is enforced", taken, BAR)
+        stage.times.record(step, "an edit that denies, until it is enforced", taken, MEANT)
     programmed(stage, step, "an edit that denies, until its status says so")
 
 
@@ -114,7 +114,7 @@ def key_rotated(stage, step):
         taken = stage.measured(
             lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys_seen(stage, mark), PATIENCE
         )
-    stage.times.record(step, "a rotated key, until the provider sees it", taken, LOOKS + BAR)
+    stage.times.record(step, "a rotated key, until the provider sees it", taken, LOOKS + MEANT)
     step.check(
         "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
     )
@@ -133,7 +133,7 @@ def reissued(stage, step):
         # As the operator: everybody else is refused.
         stage.kubectl("delete", "secret", "postern-ca", "-n", AGENTS, f"--as={OPERATOR}")
         taken = stage.measured(lambda: issuer_key(talk.ask(fresh)) not in (None, before), PATIENCE)
-        stage.times.record(step, "the CA issued anew, until agents see it", taken, BAR)
+        stage.times.record(step, "the CA issued anew, until agents see it", taken, MEANT)
         after = talk.ask(fresh)
         step.check("new connections have the new issuer", issuer_key(after) == authority_key(stage), issuer_key(after))
         said = talk.ask(kept)
@@ -165,9 +165,9 @@ def root_rotated(stage, step):
         given = becomes(lambda: two_roots(stage), PATIENCE)
         step.check("agents are given it before anything is issued by it", given and chain(given)[-1] == old, bool(given))
         taken = becomes(lambda: trusted(pod) == "2", PATIENCE) and time.monotonic() - began
-        stage.times.record(step, "a new root, until agents trust it besides the old one", taken or None, 2 * BAR)
+        stage.times.record(step, "a new root, until agents trust it besides the old one", taken or None, 2 * MEANT)
         below = lambda: certificates(stage)[-1] != old and issuer_key(talk.ask(fresh)) == authority_key(stage)
-        stage.times.record(step, "a new root, until leaves are below it", stage.measured(below, PATIENCE), 3 * BAR)
+        stage.times.record(step, "a new root, until leaves are below it", stage.measured(below, PATIENCE), 3 * MEANT)
         said = talk.ask(fresh)
         step.check("agents accept what is below it", is_ours(said), said)
         said = talk.ask(kept)
@@ -206,7 +206,7 @@ def programmed(stage, step, words):
             "enforcingPods"
         )
 
-    stage.times.record(step, words, stage.measured(holds, PATIENCE), 2 * BAR)
+    stage.times.record(step, words, stage.measured(holds, PATIENCE), 2 * MEANT)
 
 
 def revision(stage):

@@ -15,7 +15,7 @@ CHART = images.ROOT / "charts/postern"
 RANGES = ["10.96.0.0/16", "10.244.0.0/16", "fd00:244::/64"]
 # How long agents are given to read a new root before something is issued by it: days, for those who are not waiting.
 DISTRIBUTION = "5s"
-PATIENCE = "120s"
+PATIENCE = "300s"
 
 
 class Chart:
@@ -28,7 +28,11 @@ class Chart:
         upstream = {"roots": self.stage.upstream_root(), "denyAddresses": RANGES}
         return {
             "operator": {"image": image | {"repository": images.OPERATOR}},
-            "gateway": {"image": image | {"repository": images.GATEWAY}, "upstream": upstream},
+            "gateway": {
+                "image": image | {"repository": images.GATEWAY},
+                "upstream": upstream,
+                "canaryImages": [f"{images.GATEWAY}:canary"],
+            },
             "ca": {"distribution": DISTRIBUTION},
         } | more
 
@@ -50,4 +54,4 @@ class Chart:
             NAMESPACE,
             *arguments,
         ]
-        return tried(*within(NODE, *command), timeout=180, **options)
+        return tried(*within(NODE, *command), timeout=400, **options)

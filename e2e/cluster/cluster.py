@@ -34,7 +34,7 @@ MACHINE_SETTINGS = [
 ]
 # In the order of their end.
 STARTED = ["kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "containerd", "kube-apiserver", "etcd"]
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Cluster:

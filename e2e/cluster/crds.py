@@ -11,13 +11,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from api import becomes
+from api import PATIENCE, becomes
 from policies import BAD, GOOD, NAMESPACE, policy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFINITIONS = ROOT / "charts/postern/crds"
 KUBECTL = os.environ.get("KUBECTL", "kubectl")
-PATIENCE = 30
 FENCED = re.compile(r"^```yaml\n(apiVersion: postern\.dev/.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -55,7 +54,7 @@ def installed():
     status, out, err = kubectl("apply", "-f", str(DEFINITIONS))
     yield "kubectl apply takes them too, however long they are", status == 0, out + err
     names = ["egresspolicies.postern.dev", "clusteregresspolicies.postern.dev"]
-    status, out, err = kubectl("wait", "--for=condition=Established", "--timeout=60s", *[f"crd/{name}" for name in names])
+    status, out, err = kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE}s", *[f"crd/{name}" for name in names])
     yield "they are established", status == 0, out + err
     for name in names:
         _, out, err = kubectl("get", "crd", name, "-o", "json")

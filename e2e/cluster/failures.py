@@ -5,8 +5,8 @@ import signal
 import time
 
 import manifests
-from api import becomes
-from changes import PATIENCE, POLICY, change, programmed
+from api import PATIENCE, becomes
+from changes import POLICY, change, programmed
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR
 from install import CODER
@@ -57,7 +57,7 @@ def gateway_killed(stage, step):
         heard = load.end()
     step.check("the load fails, and is served again", failed and again, (failed, again))
     recovered = again["time"] - killed if again else None
-    stage.times.record(step, "a killed gateway, until agents are served again", recovered, PATIENCE)
+    stage.times.record(step, "a killed gateway, until agents are served again", recovered, 60)
     foreign = [said for said in heard if "issuer" in said and not said["issuer"].startswith("Postern")]
     step.check(
         "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
@@ -132,8 +132,8 @@ def redirect_deleted(stage, step):
         found = stage.api.found(doomed.path)
         return not found or found["metadata"].get("deletionTimestamp") or found["metadata"]["uid"] != before
 
-    taken = stage.measured(gone, 2 * PATIENCE)
-    stage.times.record(step, "a pod without its redirect, until the operator deletes it", taken, 2 * PATIENCE)
+    taken = stage.measured(gone)
+    stage.times.record(step, "a pod without its redirect, until the operator deletes it", taken, 120)
     events = becomes(lambda: [said for said in stage.events_of(AGENTS) if "ntercept" in said], PATIENCE)
     step.check("an Event says why", events, events)
 
@@ -143,7 +143,7 @@ def operator_rolled(stage, step):
     with pod.talk("load.py", ALLOWED, UPSTREAM[4]) as load:
         load.until(served)
         stage.kubectl("rollout", "restart", "deployment/postern-operator", "-n", SYSTEM)
-        status, said = stage.kubectl("rollout", "status", "deployment/postern-operator", "-n", SYSTEM, "--timeout=90s")
+        status, said = stage.kubectl("rollout", "status", "deployment/postern-operator", "-n", SYSTEM, f"--timeout={PATIENCE}s")
         heard = load.end()
     step.check("the rollout ends", status == 0, said)
     failed = [said for said in heard if not served(said)]

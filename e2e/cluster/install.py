@@ -4,7 +4,7 @@ import json
 import time
 
 import manifests
-from api import becomes
+from api import PATIENCE, becomes
 from chart import CHART, NAMESPACE, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY, REDIRECT
@@ -16,6 +16,7 @@ CODER = "coder"
 def steps():
     yield Step("helm install", installed, needed=True)
     yield Step("a namespace, its policy and its credentials", first_policy, needed=True)
+    yield Step("what a pod takes without Postern", reference, needed=True)
     yield Step("policies that are no policies are refused", refused)
     yield Step("a pod is injected and becomes Ready", injected, needed=True)
 
@@ -26,7 +27,7 @@ def installed(stage, step):
     stage.times.record(step, "helm install, until the operator is available", time.monotonic() - started)
     step.check("helm install waits until the operator is available", status == 0, said)
     replicas = lambda: stage.api.take(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/postern-operator")["status"]
-    available = becomes(lambda: replicas().get("availableReplicas") == 2, 30)
+    available = becomes(lambda: replicas().get("availableReplicas") == 2, PATIENCE)
     step.check("two replicas of the operator are available", available, replicas())
     for kind in ("mutating", "validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
@@ -36,10 +37,10 @@ def installed(stage, step):
         seen = [(each["name"], each["failurePolicy"]) for each in stage.api.take(path)["webhooks"]]
         step.check(
             f"the {kind} webhooks have a caBundle, and fail closed",
-            becomes(bundles, 30) and all(each[1] == "Fail" for each in seen),
+            becomes(bundles, PATIENCE) and all(each[1] == "Fail" for each in seen),
             seen,
         )
-    status, said = stage.chart.helm("test", RELEASE, "--timeout", "60s")
+    status, said = stage.chart.helm("test", RELEASE, "--timeout", f"{PATIENCE}s")
     step.check(f"helm test of {CHART.name}", status == 0, said)
 
 
@@ -47,15 +48,27 @@ def first_policy(stage, step):
     stage.create_namespace(manifests.injected_namespace(), manifests.namespace(manifests.OTHER))
     stage.create(service_account())
     objects = {"configmaps/postern-policy": {}, "secrets/postern-ca": {}, "secrets/postern-credentials": {}}
-    there = stage.measured(lambda: all(stage.api.exists(f"/api/v1/namespaces/{AGENTS}/{path}") for path in objects), 30)
+    there = stage.measured(lambda: all(stage.api.exists(f"/api/v1/namespaces/{AGENTS}/{path}") for path in objects), PATIENCE)
     step.check("policy, CA and credentials are in the namespace before any pod", there is not None, there)
-    asked = stage.measured(lambda: is_in_force(stage), 30)
+    asked = stage.measured(lambda: is_in_force(stage), PATIENCE)
     step.check("the API server asks the webhooks, and holds to the admission policies", asked is not None, asked)
     stage.create(manifests.secret(), manifests.policy())
-    accepted = becomes(lambda: stage.condition("Accepted").get("status") == "True", 30)
+    accepted = becomes(lambda: stage.condition("Accepted").get("status") == "True", PATIENCE)
     step.check("the policy is Accepted", accepted, stage.policy().get("status"))
     listed = stage.kubectl("get", "egresspolicies", "-n", AGENTS)[1]
     step.check("kubectl get shows the columns", "coding-agents" in listed, listed)
+
+
+def reference(stage, step):
+    """The median of three pods in a namespace that nobody injects: with it the times of this run are compared."""
+    seconds = []
+    for number in range(3):
+        pod = stage.pod(f"reference-{number}", manifests.OTHER)
+        stage.create(manifests.idle(pod.name, manifests.OTHER))
+        seconds.append(stage.measured(pod.is_ready))
+        stage.delete("pod", pod.name, manifests.OTHER, wait=False)
+    came = sorted(each for each in seconds if each is not None)
+    stage.times.record(step, stage.times.REFERENCE, came[len(came) // 2] if came else None)
 
 
 def is_in_force(stage):
@@ -94,7 +107,7 @@ def injected(stage, step):
     # It is there where the cluster was kept.
     if not pod.exists():
         stage.create(coder())
-    stage.times.record(step, "an injected pod is Ready", stage.measured(pod.is_ready, 60), bar=30)
+    stage.times.record(step, "an injected pod is Ready", stage.measured(pod.is_ready), 30)
     spec = pod.demand_ready().object()["spec"]
     names = [each["name"] for each in spec["initContainers"]]
     step.check("the redirect comes first, the gateway second", names[:2] == [REDIRECT, GATEWAY], names)
@@ -115,7 +128,7 @@ def injected(stage, step):
     proven = pod.metric("postern_interception_proven")
     step.check("the gateway has proven interception", proven == 1, pod.ask("/readyz"))
     # What it printed last is in its log a moment after its end.
-    becomes(lambda: "issuer" in pod.logs("prepare"), 15)
+    becomes(lambda: "issuer" in pod.logs("prepare"), PATIENCE)
     said = pod.logs("prepare").strip()
     guarded = "got out" not in said and "Postern" in said
     step.check("A13 an init container of the agent's is guarded already", guarded, said)

@@ -13,6 +13,7 @@ ALLOWED, FORBIDDEN, UNNAMED, LATER, LLM = (
     "later.example.com",
     "api.anthropic.com",
 )
+CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE"]
 DECLARED, UNDECLARED = 8080, 8081
 # Serves the declared port for kubelet's probe, and an undeclared one that nobody may reach.
 SERVE = f"""
@@ -101,7 +102,9 @@ def agent(name, namespace=NAMESPACE, annotations=None, labels=None, containers=N
         "ports": [{"containerPort": DECLARED}],
         "readinessProbe": {"httpGet": {"path": "/", "port": DECLARED}, "periodSeconds": 1},
     }
-    both = [container("agent", SERVE, **served), container("user", IDLE, securityContext={"runAsUser": 1000})]
+    # All that an agent may ask for: what holds against it holds against those who ask for less.
+    root = {"securityContext": {"capabilities": {"add": CAPABILITIES}}}
+    both = [container("agent", SERVE, **served, **root), container("user", IDLE, securityContext={"runAsUser": 1000})]
     placeholders = {"postern.dev/placeholders": f"ANTHROPIC_API_KEY={PLACEHOLDER}"}
     return {
         "apiVersion": "v1",

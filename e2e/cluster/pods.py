@@ -7,14 +7,13 @@ import signal
 import subprocess
 from pathlib import Path
 
-from api import becomes
+from api import PATIENCE, becomes
 from commands import run
 from network import NODE, inside
 
 HERE = Path(__file__).resolve().parent
 ADMIN = 15090
 GATEWAY, REDIRECT = "postern-gateway", "postern-redirect"
-PATIENCE = 60
 
 
 class Pod:

@@ -107,10 +107,13 @@ MANY = {
     "tools": [{"name": f"t{number}", "tools": ["a"], "action": "Deny"} for number in range(500)],
 }
 
+KEYS = [{"name": "a", "hosts": ["a.example"], "secretKeyRef": {"name": "s", "key": "k", "namespace": "keys"}}]
+
 GOOD = [
     ("an empty one", policy()),
     ("every field", policy(**EVERYTHING)),
     ("every field, of the cluster", cluster(namespaceSelector={"matchLabels": {"team": "a"}}, **EVERYTHING)),
+    ("a namespace of keys, of the cluster", cluster(credentials=KEYS)),
     ("conditions nested ten deep", tool(when=nested(4))),
     ("as many rules as fit", policy(**MANY)),
     ("a null as if it were not written", destination(ports=None)),
@@ -183,6 +186,7 @@ BAD = [
     ("a key of the environment", credential(secretKeyRef=None, fromEnv="KEY"), "`fromEnv` and `fromFile` are for files on a laptop"),
     ("a key of a file", credential(secretKeyRef=None, fromFile="key"), "`fromEnv` and `fromFile` are for files on a laptop"),
     ("a credential without a source", credential(secretKeyRef=None), "in a cluster a credential has `secretKeyRef: {name, key}`"),
+    ("a namespace of keys that is none", cluster(credentials=[KEYS[0] | {"secretKeyRef": {"name": "s", "key": "k", "namespace": "A.b"}}]), "should match '^[a-z0-9]"),
     ("a Secret without a key", credential(secretKeyRef={"name": "s"}), "key: Required value"),
     ("a key for a pattern", credential(hosts=["*.example"]), "exact names, never to a pattern"),
     ("a key for an address", credential(hosts=["192.0.2.1"]), "to names, never to an address"),

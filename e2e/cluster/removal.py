@@ -1,7 +1,7 @@
 """Upgrades, drained nodes, deleted namespaces, and Postern's own end."""
 
 import manifests
-from api import becomes
+from api import PATIENCE, becomes
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR, RELEASE
 from manifests import NAMESPACE as AGENTS
@@ -9,7 +9,6 @@ from pods import GATEWAY
 from report import Step
 
 NODE = "e2e-node"
-PATIENCE = 90
 KINDS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"]
 
 
@@ -39,9 +38,9 @@ def drained(stage, step):
     becomes(ready, PATIENCE)
     before = {pod.name for pod in ready()}
     # There is no other node to which the operator could move.
-    chosen = ["--pod-selector=postern.dev/injected=true", "--force", "--delete-emptydir-data", "--timeout=90s"]
-    taken = stage.measured(lambda: stage.kubectl("drain", NODE, *chosen)[0] == 0, PATIENCE)
-    stage.times.record(step, "a drained node", taken, PATIENCE)
+    chosen = ["--pod-selector=postern.dev/injected=true", "--force", "--delete-emptydir-data", f"--timeout={PATIENCE}s"]
+    taken = stage.measured(lambda: stage.kubectl("drain", NODE, *chosen)[0] == 0)
+    stage.times.record(step, "a drained node", taken, 90)
     left = [pod.name for pod in stage.pods_of(AGENTS) if pod.is_ready()]
     step.check("no injected pod is left on it", not left, left)
     stage.kubectl("uncordon", NODE)
@@ -52,7 +51,7 @@ def drained(stage, step):
 def deleted(stage, step):
     stage.kubectl("delete", "namespace", AGENTS, "--wait=false")
     gone = stage.measured(lambda: not stage.api.exists(f"/api/v1/namespaces/{AGENTS}"), PATIENCE)
-    stage.times.record(step, "a namespace with all that Postern keeps there, deleted", gone, PATIENCE)
+    stage.times.record(step, "a namespace with all that Postern keeps there, deleted", gone, 90)
 
 
 def uninstalled(stage, step):

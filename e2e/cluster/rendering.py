@@ -95,6 +95,16 @@ MATRIX = {
         "rbac": {"secretNamespaces": ["agents"], "aggregateToEdit": True},
         "injection": {"hostPaths": ["/var/lib/datasets"], "csiDrivers": ["nfs.csi.k8s.io"], "nameservers": ["169.254.20.10"]},
     },
+    "what namespaces and pods may choose": {
+        "gateway": {
+            "canaryImages": ["registry.example/next:1"],
+            "resources": {"requests": {"cpu": 0.5}, "limits": {"cpu": 2, "memory": 1073741824}},
+            "resourceBounds": {"least": {}, "most": {"cpu": 4}},
+        },
+        "redirect": {"resourceBounds": {"most": {"memory": "128Mi"}}},
+        "injection": {"logLevels": ["info", "debug"]},
+        "rbac": {"secretNamespaces": ["agents"], "sourceNamespaces": ["keys"]},
+    },
     "without backstops": {"backstops": {"enabled": False}},
     "port-forward allowed": {
         "backstops": {"denyPortForward": False},
@@ -128,6 +138,9 @@ REFUSED = [
         NEWEST,
         "agents do not run there",
     ),
+    ("a bound of a device", {"gateway": {"resourceBounds": {"most": {"gpu": 1}}}}, NEWEST, "invalid propertyName 'gpu'"),
+    ("a level that is none", {"injection": {"logLevels": ["loud"]}}, NEWEST, "/injection/logLevels"),
+    ("keys beside the root's", {"rbac": {"sourceNamespaces": [NAMESPACE]}}, NEWEST, "keep keys in another namespace"),
     ("a test beside the operator", {"tests": {"namespace": NAMESPACE}}, NEWEST, "whose pods are not injected"),
 ]
 
@@ -273,6 +286,9 @@ def follow(checks, name, values, everything, settings):
         gateway,
     )
     policies = {each["metadata"]["name"]: json.dumps(each) for each in kinds.get("ValidatingAdmissionPolicy", [])}
+    images = settings["gateway"]["furtherImages"]
+    admitted = not policies or all(any(image in policy for policy in policies.values()) for image in images)
+    checks.expect(admitted, f"{name}: admission takes the images that annotations may name", images)
     bindings = {each["spec"]["policyName"] for each in kinds.get("ValidatingAdmissionPolicyBinding", [])}
     checks.expect(bindings == policies.keys(), f"{name}: every admission policy is bound", (bindings, list(policies)))
     if policies:

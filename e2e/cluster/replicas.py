@@ -18,18 +18,15 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from api import becomes
+from api import PATIENCE, becomes
 from ports import reserved
 from processes import Processes
 
 GATEWAY = "postern-gateway"
 SYSTEM, AGENTS, LATE = "postern-system", "agents", "late"
 SERVICE = f"postern-webhook.{SYSTEM}.svc"
-# What a takeover may take: a Lease holds 15 s, and candidates look again within a second of its end.
-TAKEOVER = 25
-PATIENCE = 30
-# For how long a replica that was told to stop goes on answering.
-LINGERING = 3
+# For how long a replica that was told to stop goes on answering; it is told twice not to.
+LINGERING = 300
 
 CHART = Path(__file__).parents[2] / "charts" / "postern"
 CORPUS = Path(__file__).parents[2] / "src/operator/injector/corpus/injected"
@@ -308,7 +305,7 @@ def a_killed_leader_is_replaced(report, replicas):
     kubectl("-n", SYSTEM, "delete", "endpointslice", leader.name)
     answer = survivor.review(mutating())
     report.check("the other replica answers meanwhile", answer["response"]["allowed"], answer)
-    leads = becomes(survivor.leads, TAKEOVER)
+    leads = becomes(survivor.leads, PATIENCE)
     report.check("and leads once the Lease has run out", leads, holder())
     report.check("pods are created by its webhook", becomes(is_injected, PATIENCE), survivor.ask("/metrics")[1][-300:])
     return survivor
@@ -317,11 +314,12 @@ def a_killed_leader_is_replaced(report, replicas):
 def it_stops_gently(report, replica):
     trusted, process = mutating(), replica.processes.children[replica.name]
     process.terminate()
-    said = becomes(lambda: refusal(replica), LINGERING)
-    # Before anything is printed: it answers for so long and no longer.
+    said = becomes(lambda: refusal(replica), PATIENCE)
     answer = replica.review(trusted)
     report.check("told to stop, it is not ready, and says why", said and "stopping" in said, said)
     report.check("and answers on while it is still asked", answer["response"]["allowed"], answer)
+    # Whoever tells it twice does not want to wait.
+    process.terminate()
     process.wait(PATIENCE)
     report.check("it ends with 0", process.returncode == 0, process.returncode)
     report.check("the Lease is nobody's", holder() is None, holder())
@@ -339,7 +337,7 @@ def prepare(executable, address, replicas):
     demand(*kubectl("create", "-f", "-", given=namespace(AGENTS, {"postern.dev/injection": "enabled"})))
     crds = subprocess.run([executable, "crds"], capture_output=True, text=True, check=True).stdout
     demand(*kubectl("apply", "-f", "-", given=crds))
-    demand(*kubectl("wait", "--for=condition=Established", "crd/egresspolicies.postern.dev", "--timeout=30s"))
+    demand(*kubectl("wait", "--for=condition=Established", "crd/egresspolicies.postern.dev", f"--timeout={PATIENCE}s"))
     port = {"name": "webhook", "port": 443, "protocol": "TCP"}
     service = {"metadata": {"name": "postern-webhook", "namespace": SYSTEM}, "spec": {"ports": [port]}}
     demand(*kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Service"} | service))

@@ -13,13 +13,14 @@ import time
 
 import attacks
 import changes
+import choices
 import failures
 import install
 import removal
 import traffic
 from stage import Stage
 
-SUITES = [install, traffic, changes, attacks, failures, removal]
+SUITES = [install, traffic, changes, choices, attacks, failures, removal]
 # What runs everything, and where it comes from.
 NEEDED = {
     "iproute2": "ip",

@@ -27,8 +27,8 @@ RESTING = 20
 ROUNDS = 5
 PATIENCE = 300
 ESTABLISHED = 30
-# What a quiet namespace may wait while another one is noisy: for its ConfigMap, and for the stamps of its pods.
-PUBLISHED, STAMPED = 5, 10
+# Beside it the table has every time as so many times this one of the same run.
+REFERENCE = "one policy is edited, until its ConfigMap has it (the longest of 5)"
 
 
 def main():
@@ -105,11 +105,13 @@ class Figures:
         return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} ")), 0)
 
     def lines(self):
-        yield "| | seconds | CPU seconds of the operator | in | MiB in memory |"
-        yield "|---|---|---|---|---|"
+        yield "| | seconds | times the reference | CPU seconds of the operator | in | MiB in memory |"
+        yield "|---|---|---|---|---|---|"
+        reference = next((seconds for what, seconds, *_ in self.rows if what == REFERENCE), None)
         for what, seconds, cpu, wall, memory in self.rows:
             shown = "" if seconds is None else f"{seconds:.2f}"
-            yield f"| {what} | {shown} | {cpu:.2f} | {wall:.0f} s | {memory:.0f} |"
+            ratio = f"{seconds / reference:.1f}" if reference and seconds is not None else ""
+            yield f"| {what} | {shown} | {ratio} | {cpu:.2f} | {wall:.0f} s | {memory:.0f} |"
 
 
 def it_starts(report, figures, crowd, maps):
@@ -157,8 +159,6 @@ def it_rests(report, figures, gateways):
     asked, questions = gateways.asked, requests(figures)
     figures.measured("at rest", lambda: time.sleep(RESTING))
     print(f"at rest: {(gateways.asked - asked) / RESTING:.0f} gateways asked a second, {(requests(figures) - questions) / RESTING:.0f} requests of the API server a second", flush=True)
-    used = figures.rows[-1][2]
-    report.check("at rest it uses less than half a core", used < RESTING / 2, f"{used:.2f} CPU seconds in {RESTING} s")
 
 
 def requests(figures):
@@ -172,18 +172,26 @@ def one_policy_is_edited(report, figures, crowd, maps):
 
     def act():
         times.extend(edited(crowd, maps, home, "edited") for home in crowd.others[:ROUNDS])
-        return max(times)
+        return longest(times)
 
-    worst = figures.measured("one policy is edited, until its ConfigMap has it (the longest of 5)", act)
-    report.check(f"an edit is published within {PUBLISHED} s", worst < PUBLISHED, [f"{each:.2f}" for each in times])
+    figures.measured(REFERENCE, act)
+    report.check("each edit is published", None not in times, told(times))
 
 
 def edited(crowd, maps, home, word):
-    """Seconds from an edit to another revision of the namespace."""
+    """Seconds from an edit to another revision of the namespace, or None where that does not come."""
     before, began = maps.revisions[home], time.monotonic()
     crowd.edit(home, word)
-    maps.wait(lambda maps: maps.revisions[home] != before, PATIENCE)
-    return maps.at[home] - began
+    came = maps.wait(lambda maps: maps.revisions[home] != before, PATIENCE)
+    return maps.at[home] - began if came else None
+
+
+def longest(times):
+    return None if None in times else max(times)
+
+
+def told(times):
+    return ["never" if each is None else f"{each:.2f}" for each in times]
 
 
 def a_policy_of_the_cluster_is_edited(report, figures, crowd, maps):
@@ -215,21 +223,21 @@ def noise_holds_nobody_up(report, figures, crowd, maps):
         for home in crowd.others[ROUNDS : 2 * ROUNDS]:
             published.append(edited(crowd, maps, home, "beside-noise"))
             began = time.monotonic()
-            becomes(lambda home=home: set(crowd.stamps(home)) == {maps.revisions[home]}, PATIENCE)
-            stamped_after.append(time.monotonic() - began)
-        return max(published)
+            came = becomes(lambda home=home: set(crowd.stamps(home)) == {maps.revisions[home]}, PATIENCE)
+            stamped_after.append(time.monotonic() - began if came else None)
+        return longest(published)
 
     noisy = threading.Thread(target=noise)
     noisy.start()
     try:
-        worst = figures.measured("the same beside a namespace that is edited without a pause", act)
+        figures.measured("the same beside a namespace that is edited without a pause", act)
     finally:
         over.set()
         noisy.join()
     report.check("there was noise", len(edits) > 50, f"{len(edits)} edits of a namespace of {len(crowd.pods) // 4} pods")
-    report.check(f"others are published within {PUBLISHED} s", worst < PUBLISHED, [f"{each:.2f}" for each in published])
-    longest = max(stamped_after)
-    report.check(f"and their pods stamped within {STAMPED} s more", longest < STAMPED, [f"{each:.2f}" for each in stamped_after])
+    # Both came while the noise went on: it ends after them.
+    report.check("others are published beside it", None not in published, told(published))
+    report.check("and their pods stamped", None not in stamped_after, told(stamped_after))
     caught_up = becomes(lambda: set(crowd.stamps(crowd.crowded)) == {maps.revisions[crowd.crowded]}, PATIENCE, 1)
     report.check("the noisy namespace's pods get its newest revision in the end", caught_up, maps.revisions[crowd.crowded])
 

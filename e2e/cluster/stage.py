@@ -73,7 +73,7 @@ class Stage:
     def delete(self, kind, name, namespace=None, wait=True):
         where = ["-n", namespace] if namespace else []
         return self.kubectl(
-            "delete", kind, name, *where, f"--wait={json.dumps(wait)}", "--ignore-not-found", "--timeout=60s"
+            "delete", kind, name, *where, f"--wait={json.dumps(wait)}", "--ignore-not-found", f"--timeout={PATIENCE}s"
         )
 
     def pod(self, name, namespace=manifests.NAMESPACE):
@@ -120,10 +120,10 @@ class Stage:
             lines = [json.loads(line) for line in log if line.endswith("\n")]
         return [line for line in lines if all(line.get(name) == value for name, value in wanted.items())]
 
-    def measured(self, holds, seconds):
-        """Seconds until a condition held, or None."""
+    def measured(self, holds, patience=PATIENCE):
+        """Seconds until a condition held, or None where it did not within a generous deadline."""
         started = time.monotonic()
-        return time.monotonic() - started if becomes(holds, seconds, 0.05) else None
+        return time.monotonic() - started if becomes(holds, patience, 0.05) else None
 
     def upstream_root(self):
         return (RUN / "outside/upstream.crt").read_text()
@@ -138,7 +138,7 @@ class Stage:
         for what, prepare in prepared.items():
             started = time.monotonic()
             prepare()
-            self.times.taken[what] = (time.monotonic() - started, None)
+            self.times.note(what, time.monotonic() - started)
             print(f"{what}: {time.monotonic() - started:.0f} s", flush=True)
         self._start_outside()
         for archive in (images.agent(), *images.postern_archives()):
@@ -152,5 +152,5 @@ class Stage:
         leaf = certificates.Authority(directory, "upstream", UPSTREAM_CA).issue("leaf", "/CN=stand-in", names)
         processes = self.cluster.processes
         processes.start("outside", *within(OUTSIDE, sys.executable, HERE / "outside.py", *leaf, self.log))
-        if not becomes(lambda: "ready" in processes.log("outside").read_text(), 15):
+        if not becomes(lambda: "ready" in processes.log("outside").read_text(), PATIENCE):
             raise RuntimeError(f"what stands outside does not start: {processes.log('outside').read_text()}")

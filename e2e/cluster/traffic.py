@@ -10,7 +10,6 @@ from outside import INTACT
 from report import Step
 
 POSTERN = "Postern"
-FAST = 2
 # What a rejecting rule is to a sender: EPERM where the kernel rejects on the way out.
 REFUSALS = ("ECONNREFUSED", "ECONNRESET", "EPERM", "EACCES", "ENETUNREACH", "EHOSTUNREACH")
 CONTAINERS = ("agent", "user")
@@ -113,16 +112,18 @@ def denied(stage, step):
 def without_name(stage, step):
     pod, mark = stage.pod(CODER), stage.mark()
     stage.wire.clear()
+    seconds = []
     for container in CONTAINERS:
         for address in (*ELSEWHERE.values(), UPSTREAM[4]):
             said = pod.probe({"kind": "udp", "address": address, "port": 443}, container=container)
-            step.check(
-                f"{container}: UDP to {address} is refused at once", refused(said) and said["seconds"] < FAST, said
-            )
+            # A refusal of the kernel's: what is dropped ends in a timeout instead.
+            step.check(f"{container}: UDP to {address} is refused", refused(said), said)
+            seconds.append(said["seconds"])
         for address in ELSEWHERE.values():
             for port in (80, 443):
                 said = pod.probe({"kind": "tcp", "address": address, "port": port}, container=container)
                 step.check(f"{container}: TCP to {address} port {port} is refused", refused(said), said)
+    stage.times.record(step, "UDP to an address that nobody names, until it is refused", max(seconds), 2)
     nothing_left(stage, step, pod, mark)
 
 
@@ -165,8 +166,8 @@ def job_ends(stage, step):
     mark = stage.mark()
     stage.create(manifests.job("errand", fetch))
     path = f"/apis/batch/v1/namespaces/{manifests.NAMESPACE}/jobs/errand"
-    done = stage.measured(lambda: stage.api.take(path)["status"].get("succeeded") == 1, 60)
-    stage.times.record(step, "an injected Job from its creation to its end", done, bar=60)
+    done = stage.measured(lambda: stage.api.take(path)["status"].get("succeeded") == 1)
+    stage.times.record(step, "an injected Job from its creation to its end", done, 60)
     seen = [line["line"] for line in stage.seen_since(mark, kind="request") if "/job" in line["line"]]
     step.check("its request reached the upstream", seen == ["GET /job HTTP/1.1"], seen)
     stage.delete("job", "errand", manifests.NAMESPACE, wait=False)

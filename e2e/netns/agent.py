@@ -6,7 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-PATIENCE, ANSWER = 60, 5
+PATIENCE, ANSWER = 180, 15
 KEPT = ["chown", "dac_override", "fowner", "kill", "net_bind_service"]
 
 

@@ -12,7 +12,7 @@ FAMILIES = (4, 6)
 OURS = {*UPSTREAM.values(), *BARE.values()}
 # Seconds that a program waits for answers: none without the rule, where frames are the evidence; little where packets
 # are dropped without a word; much where an answer is expected, which comes at once.
-NONE, LITTLE, MUCH = 0.02, 0.2, 5
+NONE, LITTLE, MUCH = 0.02, 0.2, 15
 
 
 def elsewhere(frame):

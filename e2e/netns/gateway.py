@@ -11,7 +11,7 @@ from agent import Identity
 UID = 61234
 ADMIN = 15090
 PORTS = {"transparent": 15001, "explicit": 15002, "dns": 15053, "admin": ADMIN}
-PATIENCE = 30
+PATIENCE = 120
 PROVEN = "postern_interception_proven"
 
 

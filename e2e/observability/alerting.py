@@ -10,7 +10,7 @@ from report import Step
 
 # What this run does on purpose: two policies that contradict each other, a bound that is reached, a collector that died.
 CAUSED = {"PosternPolicyNotAccepted", "PosternLimitReached", "PosternSpansFailing"}
-PATIENCE = 20
+PATIENCE = 60
 NAME = re.compile(r"\b(?:postern|process)_[a-z_]+")
 
 

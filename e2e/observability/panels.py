@@ -13,7 +13,7 @@ from report import Step
 VARIABLES = {"$__rate_interval": "4s", "$namespace": "agents", "$pod": f"({NAME}|{BESIDE})"}
 # Counters that stand still where nothing goes wrong.
 STILL = ["postern_ledger_dropped_total", "postern_operator_pods_deleted_total"]
-PATIENCE = 75
+PATIENCE = 180
 
 
 def steps():

@@ -19,7 +19,7 @@ UID = 61234
 NAME, BESIDE = "coder-0", "coder-1"
 NAMESPACES = {NAME: "ob", BESIDE: "ob-beside"}
 ADDRESSES = {NAME: "10.98.6.2", BESIDE: "10.98.6.6"}
-PATIENCE = 30
+PATIENCE = 120
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 
 

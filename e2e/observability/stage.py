@@ -24,7 +24,7 @@ GONE = "gone.example.com"
 OPERATOR = {"webhook": 8443, "admin": 8080}
 PROXY = ("127.0.0.1", 15002)
 OTHERS = "others"
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Stage:

@@ -13,7 +13,7 @@ from pod import NODE_ADDRESS
 from report import Step
 from stage import KEY
 
-PATIENCE = 20
+PATIENCE = 60
 SECRETS = [PROMPT, KEY, answers.SAID, answers.HARMLESS, answers.DANGEROUS]
 WANTED = {
     "gen_ai.operation.name": "chat",
@@ -73,20 +73,28 @@ def arrives(step, stage, gateway, agent, protocol):
 def collector_dies(stage, step):
     gateways = [stage.gateway, stage.beside]
     before = [counted(gateway) for gateway in gateways]
+    reference = asked(stage)
     stage.collector_dies()
     wrong = round_of(stage, 0)
     step.check("traffic goes on", not wrong, wrong)
     for gateway in gateways:
         failed = becomes(lambda gateway=gateway: gateway.metric(EXPORTED, result="failure"), PATIENCE)
         step.check(f"{gateway.name} counts what it could not export", failed, failed)
+    seconds = asked(stage)
+    # Whoever waited for the collector would have no answer before the agent's own patience ends.
+    step.check("nobody waits for it: each has its answer", len(seconds) == 2, f"after {seconds} s, {reference} s while it lived")
+    after = [counted(gateway) for gateway in gateways]
+    step.check("nothing else is lost", before == after and all(gateway.is_ready() for gateway in gateways), after)
+
+
+def asked(stage):
+    """Seconds until each agent has an answer."""
     seconds = []
     for agent in (stage.agent, stage.proxied):
         began = time.monotonic()
         agent.ask("api.example.com", "GET", "/open/this?key=canary")
         seconds.append(round(time.monotonic() - began, 2))
-    step.check("nobody waits for it", max(seconds) < 2, seconds)
-    after = [counted(gateway) for gateway in gateways]
-    step.check("nothing else is lost", before == after and all(gateway.is_ready() for gateway in gateways), after)
+    return seconds
 
 
 def counted(gateway):

@@ -16,6 +16,9 @@ const MOST_HOST: u32 = 256;
 /// The names of rules and credentials.
 const NAME: &str = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$";
 
+/// The names of namespaces.
+const LABEL: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$";
+
 /// A field, by its path from the spec, and what its schema gets.
 pub(super) type Constraint = (String, Value);
 
@@ -222,6 +225,7 @@ fn credentials() -> Vec<Constraint> {
         ("secretKeyRef", json!({"required": ["name", "key"], "x-kubernetes-map-type": "atomic"})),
         ("secretKeyRef.name", json!({"minLength": 1, "maxLength": 253})),
         ("secretKeyRef.key", json!({"minLength": 1, "maxLength": 253})),
+        ("secretKeyRef.namespace", json!({"minLength": 1, "maxLength": 63, "pattern": LABEL})),
         ("placeholder", json!({"minLength": 8, "maxLength": 256, "pattern": "^[!-~]*$"})),
         ("sigV4", json!({"required": ["service", "region"]})),
         ("sigV4.service", word()),

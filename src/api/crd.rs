@@ -123,6 +123,7 @@ fn spec(kind: &Kind) -> Value {
         constraints.extend(constraints::of_selector("namespaceSelector"));
     } else {
         leave_out(&mut spec, "", "namespaceSelector");
+        leave_out(&mut spec, "credentials[].secretKeyRef", "namespace");
     }
     for source in ["fromEnv", "fromFile"] {
         leave_out(&mut spec, "credentials[]", source);

@@ -6,15 +6,18 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use tracing::Level;
+
 use super::{output, roots, surroundings};
 use crate::cli::Output;
 use crate::config::pod::PolicySettings;
 use crate::config::source::PolicySource;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::pod::POLICY_REVISION;
+use crate::pod::{LOG_LEVEL, POLICY_REVISION};
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
+use crate::telemetry::log;
 use crate::tls::gate::{Evidence, Gate, GateSettings, Interception, Surroundings};
 use crate::tls::roots::UpstreamTls;
 
@@ -38,7 +41,7 @@ pub(crate) struct Checked {
     pub(crate) surroundings: Surroundings,
 }
 
-/// Which policy this gateway should have, as the operator says.
+/// What this gateway should have, as the operator and its pod say.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// The revision that stands beside the documents.
@@ -47,6 +50,8 @@ pub(crate) struct Expected {
     pub(crate) stamped: Option<String>,
     /// What of the newest policies this version does not know, where it follows the form of them for older versions.
     pub(crate) unknown: Option<String>,
+    /// The level of the log that the pod asks for.
+    pub(crate) log_level: Option<Level>,
 }
 
 /// What a snapshot is made of: equal ones make the same, and only its age may differ.
@@ -162,7 +167,8 @@ pub(crate) fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expec
         (Ok(labels), Ok(mut annotations), Ok((Known { documents, published, unknown }, source))) => {
             let policy = Policy::compile(&documents, &labels)?.with_synced_at(source.synced_at);
             let stamped = annotations.remove(POLICY_REVISION).filter(|stamp| !stamp.is_empty());
-            Ok((policy, labels, Expected { published, stamped, unknown }))
+            let log_level = annotations.get(LOG_LEVEL).and_then(|word| log::level(word));
+            Ok((policy, labels, Expected { published, stamped, unknown, log_level }))
         }
         (labels, annotations, source) => {
             let of_pod = labels.err().into_iter().chain(annotations.err());

@@ -104,7 +104,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
         Keeper::new(client.clone(), Arc::clone(&settings), Arc::clone(&presented), Arc::clone(&metrics));
     let keeper = Arc::new(keeper);
     drain.spawn(Arc::clone(&keeper).run(leads, drain.clone()));
-    let answering = Webhook::new(Arc::clone(&settings), Arc::clone(&metrics));
+    let answering = Webhook::new(client.clone(), Arc::clone(&settings), Arc::clone(&metrics));
     webhook::serve(asked, presented, answering, drain)?;
     let stopping = AtomicBool::new(false);
     let condition = Arc::new(Condition { keeper, metrics: Arc::clone(&metrics), stopping });

@@ -11,3 +11,5 @@ pub mod election;
 pub mod injector;
 pub mod settings;
 pub mod webhook;
+
+mod amount;

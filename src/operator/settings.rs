@@ -1,11 +1,13 @@
 //! The operator's settings: one YAML file, written by the chart.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use serde::{Deserialize, Deserializer, de};
 
+use super::amount::{Amount, RESOURCES};
 use crate::config::{quantity, source};
 use crate::problem::Problem;
 use crate::telemetry::log::Format;
@@ -39,6 +41,8 @@ pub struct Settings {
     pub redirect: Redirect,
     #[serde(default)]
     pub injection: Injection,
+    #[serde(default)]
+    pub credentials: Credentials,
 }
 
 /// Where the API server asks.
@@ -115,6 +119,11 @@ pub struct Gateway {
     pub image_pull_policy: String,
     #[serde(default)]
     pub resources: ResourceRequirements,
+    #[serde(default)]
+    pub resource_bounds: Bounds,
+    /// Images that pods may have besides `image`: canaries, and those of before.
+    #[serde(default)]
+    pub further_images: Vec<String>,
     /// Further variables of the gateway's container, those of OpenTelemetry among them.
     #[serde(default)]
     pub env: Vec<EnvVar>,
@@ -131,10 +140,20 @@ pub struct Gateway {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Redirect {
     pub resources: ResourceRequirements,
+    pub resource_bounds: Bounds,
+}
+
+/// Within which bounds annotations choose what a container asks for and is held to, each by the name of a resource. What
+/// `most` does not have cannot be chosen.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Bounds {
+    pub least: BTreeMap<String, String>,
+    pub most: BTreeMap<String, String>,
 }
 
 /// What is asked of pods.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Injection {
     /// Paths of the node that pods may mount, they and what is below.
@@ -146,6 +165,16 @@ pub struct Injection {
     /// Namespaces whose pods the webhook is never asked about, besides kube-system and Postern's own: their pods have no
     /// gateway, whatever their labels say.
     pub excluded_namespaces: Vec<String>,
+    /// Levels of the log that annotations may name.
+    pub log_levels: Vec<String>,
+}
+
+/// Where the keys of policies come from.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Credentials {
+    /// Namespaces of keys: `secretKeyRef.namespace` of a ClusterEgressPolicy may name them, and no other.
+    pub source_namespaces: Vec<String>,
 }
 
 impl Settings {
@@ -172,6 +201,42 @@ impl Settings {
     pub fn is_exempt(&self, namespace: &str) -> bool {
         let excluded = self.injection.excluded_namespaces.iter().map(String::as_str);
         excluded.chain(["kube-system", &self.namespace]).any(|exempt| exempt == namespace)
+    }
+
+    /// What is wrong with what annotations may choose, and with where keys may come from.
+    fn choices(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let bounds =
+            [("gateway", &self.gateway.resource_bounds), ("redirect", &self.redirect.resource_bounds)];
+        for (container, bounds) in bounds {
+            for (kind, part) in [("least", &bounds.least), ("most", &bounds.most)] {
+                for (name, amount) in part {
+                    let said = match Amount::parse(amount) {
+                        Err(error) => format!("{amount:?}: {error}"),
+                        Ok(_) if RESOURCES.contains(&name.as_str()) => continue,
+                        Ok(_) => format!("is none of {}", RESOURCES.join(", ")),
+                    };
+                    problems.push(Problem::at(format!("{container}.resourceBounds.{kind}.{name}"), said));
+                }
+            }
+        }
+        for (at, level) in self.injection.log_levels.iter().enumerate() {
+            if !pod::LOG_LEVELS.contains(&level.as_str()) {
+                let said = format!("`{level}` is none of {}", pod::LOG_LEVELS.join(", "));
+                problems.push(Problem::at(format!("injection.logLevels[{at}]"), said));
+            }
+        }
+        for (at, namespace) in self.credentials.source_namespaces.iter().enumerate() {
+            let said = match namespace.as_str() {
+                "" => "it is empty; give a name",
+                name if name == self.namespace => {
+                    "it is Postern's own namespace, which holds the root's key; keep keys in another one"
+                }
+                _ => continue,
+            };
+            problems.push(Problem::at(format!("credentials.sourceNamespaces[{at}]"), said));
+        }
+        problems
     }
 
     fn problems(&self, file: &str) -> Vec<Problem> {
@@ -212,6 +277,7 @@ impl Settings {
             };
             problems.push(Problem::at(format!("gateway.env[{at}].name"), said).in_file(file));
         }
+        problems.extend(self.choices().into_iter().map(|problem| problem.in_file(file)));
         let inner = format!("{file} (gateway.settings)");
         let read = config::Settings::parse(&gateway.settings, Path::new(pod::POLICY_DIRECTORY), &inner);
         problems.extend(read.err().unwrap_or_default());
@@ -240,6 +306,18 @@ impl Default for Webhook {
             mutating: "postern".to_owned(),
             validating: "postern".to_owned(),
             drain: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Default for Injection {
+    fn default() -> Self {
+        Self {
+            host_paths: Vec::new(),
+            csi_drivers: Vec::new(),
+            nameservers: Vec::new(),
+            excluded_namespaces: Vec::new(),
+            log_levels: pod::LOG_LEVELS.map(str::to_owned).to_vec(),
         }
     }
 }
@@ -353,6 +431,24 @@ gateway:
             told[0].starts_with("config.yaml: gateway.env[1].name: POSTERN_INTERCEPT is Postern's"),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn bounds_levels_and_namespaces_of_keys_are_judged() {
+        let more = "credentials: {sourceNamespaces: [keys, postern-system]}
+injection: {logLevels: [info, verbose]}
+redirect: {resourceBounds: {most: {cpu: '1', pods: '1'}, least: {memory: lots}}}
+";
+        let told = said(&format!("{GOOD}{more}"));
+        assert_eq!(told.len(), 4, "{told:?}");
+        for part in [
+            "redirect.resourceBounds.most.pods: is none of cpu, memory, ephemeral-storage",
+            "redirect.resourceBounds.least.memory: \"lots\": expected an amount",
+            "injection.logLevels[1]: `verbose` is none of error, warn, info, debug, trace",
+            "credentials.sourceNamespaces[1]: it is Postern's own namespace",
+        ] {
+            assert!(told.iter().any(|line| line.contains(part)), "{part}: {told:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::digest::sha256_hex;
+use crate::digest::content_name;
 use crate::problem::Problem;
 
 use super::conflict::{Claims, Spoken};
@@ -167,7 +167,7 @@ impl Policy {
         &self.selected
     }
 
-    /// `sha256:` and 16 hex digits of what the documents say: comments, order and files do not matter.
+    /// `sha256:` and 32 hex digits of what the documents say: comments, order and files do not matter.
     pub fn revision(&self) -> &str {
         &self.revision
     }
@@ -206,9 +206,7 @@ pub fn revision(documents: &[Document]) -> String {
     let mut texts: Vec<String> =
         documents.iter().map(|document| serde_json::to_string(document).unwrap_or_default()).collect();
     texts.sort();
-    let mut hex = sha256_hex(texts.join("\n").as_bytes());
-    hex.truncate(16);
-    format!("sha256:{hex}")
+    content_name(texts.join("\n").as_bytes())
 }
 
 /// What stands against documents in pods of these labels, each set of labels by itself: what [`Policy::compile`] says,

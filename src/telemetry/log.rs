@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -14,7 +14,6 @@ use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -23,6 +22,9 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, reload};
+
+use crate::pod;
 
 /// How much the log says where nothing else is asked for.
 pub const DEFAULT_LEVEL: Level = Level::INFO;
@@ -45,30 +47,62 @@ pub fn write_as(format: Format) {
     JSON.store(format == Format::Json, Ordering::Relaxed);
 }
 
+/// The log of the process: the level that it started with, and the filter that [`follow`] replaces.
+static STARTED: OnceLock<(Level, Handle)> = OnceLock::new();
+
+type Filter = reload::Layer<Targets, Registry>;
+type Handle = reload::Handle<Targets, Registry>;
+
 /// Starts the log of the process, once. Later calls change nothing.
 ///
 /// Only Postern's own words follow `level`. What libraries say below a warning is never written, whatever is asked
 /// for: at debug and trace they print frames and headers, and with them keys.
 pub fn start(level: Level) {
-    if subscriber(level, io::stderr, &JSON).try_init().is_err() {
-        tracing::debug!("the log was started before");
-    }
+    let (filter, handle) = Filter::new(targets(level));
+    started(level, handle, subscriber(filter, io::stderr, &JSON).try_init().is_ok());
 }
 
 /// The same, into a file: where standard error is another program's terminal.
 pub fn start_in(level: Level, file: File) {
-    if subscriber(level, Mutex::new(file), &JSON).try_init().is_err() {
+    let (filter, handle) = Filter::new(targets(level));
+    started(level, handle, subscriber(filter, Mutex::new(file), &JSON).try_init().is_ok());
+}
+
+/// Writes at this level from now on; without one, at the level that the log started with.
+pub fn follow(asked: Option<Level>) {
+    let Some((start, handle)) = STARTED.get() else { return };
+    let level = asked.unwrap_or(*start);
+    let wanted = targets(level);
+    if handle.with_current(|current| *current != wanted).unwrap_or(false) {
+        // It fails where the subscriber is gone, and with it the log.
+        let _ = handle.reload(wanted);
+        tracing::info!(%level, "the log is written at another level");
+    }
+}
+
+/// The level of a word: `error`, `warn`, `info`, `debug` or `trace`.
+pub fn level(word: &str) -> Option<Level> {
+    pod::LOG_LEVELS.contains(&word).then(|| word.parse().ok()).flatten()
+}
+
+fn started(level: Level, handle: Handle, first: bool) {
+    if first {
+        let _ = STARTED.set((level, handle));
+    } else {
         tracing::debug!("the log was started before");
     }
 }
 
-fn subscriber<W>(level: Level, writer: W, json: &'static AtomicBool) -> impl SubscriberInitExt + Subscriber
+fn targets(level: Level) -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::WARN.min(LevelFilter::from_level(level)))
+        .with_target(env!("CARGO_CRATE_NAME"), level)
+}
+
+fn subscriber<W>(filter: Filter, writer: W, json: &'static AtomicBool) -> impl SubscriberInitExt + Subscriber
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let filter = Targets::new()
-        .with_default(LevelFilter::WARN.min(LevelFilter::from_level(level)))
-        .with_target(env!("CARGO_CRATE_NAME"), level);
     let writer = Bounded { writer, places: Mutex::default() };
     let lines = tracing_subscriber::fmt::layer().compact().with_ansi(false).with_writer(writer);
     let lines = lines.map_event_format(|text| LineFormat { text, json });
@@ -225,15 +259,22 @@ mod tests {
     static AS_TEXT: AtomicBool = AtomicBool::new(false);
     static AS_JSON: AtomicBool = AtomicBool::new(true);
 
+    fn filter(level: Level) -> Filter {
+        Filter::new(targets(level)).0
+    }
+
     fn said_at(level: Level) -> String {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(level, move || writer.clone(), &AS_TEXT), || {
-            tracing::debug!(host = "a.example", "dialling");
-            tracing::info!("started");
-            tracing::debug!(target: "h2::codec", "authorization: Bearer canary");
-            tracing::warn!(target: "h2::codec", "odd frame");
-        });
+        tracing::subscriber::with_default(
+            subscriber(filter(level), move || writer.clone(), &AS_TEXT),
+            || {
+                tracing::debug!(host = "a.example", "dialling");
+                tracing::info!("started");
+                tracing::debug!(target: "h2::codec", "authorization: Bearer canary");
+                tracing::warn!(target: "h2::codec", "odd frame");
+            },
+        );
         String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
     }
 
@@ -246,15 +287,50 @@ mod tests {
     }
 
     #[test]
+    fn the_level_of_a_log_that_runs_can_be_another_and_libraries_still_say_little() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let (filter, handle) = Filter::new(targets(Level::INFO));
+        tracing::subscriber::with_default(subscriber(filter, move || writer.clone(), &AS_TEXT), || {
+            let dial = |number: u32| {
+                tracing::debug!(number, "dialling");
+                tracing::debug!(target: "h2::codec", "authorization: Bearer canary");
+            };
+            dial(1);
+            handle.reload(targets(Level::DEBUG)).unwrap();
+            dial(2);
+            handle.reload(targets(Level::INFO)).unwrap();
+            dial(3);
+        });
+        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        assert!(
+            said.contains("number=2") && !said.contains("number=1") && !said.contains("number=3"),
+            "{said}"
+        );
+        assert!(!said.contains("canary"), "{said}");
+    }
+
+    #[test]
+    fn a_level_is_one_of_five_words() {
+        assert_eq!(level("debug"), Some(Level::DEBUG));
+        for word in ["", "DEBUG", "off", "5", "verbose"] {
+            assert_eq!(level(word), None, "{word}");
+        }
+    }
+
+    #[test]
     fn one_place_writes_so_many_lines_and_silences_no_other() {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone(), &AS_TEXT), || {
-            for number in 0..10_000 {
-                tracing::warn!(number, "the upstream cannot be reached");
-            }
-            tracing::warn!("another one");
-        });
+        tracing::subscriber::with_default(
+            subscriber(filter(Level::INFO), move || writer.clone(), &AS_TEXT),
+            || {
+                for number in 0..10_000 {
+                    tracing::warn!(number, "the upstream cannot be reached");
+                }
+                tracing::warn!("another one");
+            },
+        );
         let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         let lines = said.lines().filter(|line| line.contains("cannot be reached")).count();
         assert!((50..5_000).contains(&lines), "{lines} lines");
@@ -265,10 +341,13 @@ mod tests {
     fn a_line_of_json_is_an_object_whatever_it_says() {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        tracing::subscriber::with_default(subscriber(Level::INFO, move || writer.clone(), &AS_JSON), || {
-            tracing::warn!(host = "a\"\n.example", tries = 3, late = true, error = ?Some(1), level = "mine", "no way");
-            tracing::info!("two\nlines");
-        });
+        tracing::subscriber::with_default(
+            subscriber(filter(Level::INFO), move || writer.clone(), &AS_JSON),
+            || {
+                tracing::warn!(host = "a\"\n.example", tries = 3, late = true, error = ?Some(1), level = "mine", "no way");
+                tracing::info!("two\nlines");
+            },
+        );
         let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2);

@@ -101,6 +101,24 @@ fn a_credential_has_exactly_one_source() {
 }
 
 #[test]
+fn a_policy_of_the_cluster_alone_names_a_namespace_of_keys() {
+    let named = |namespace: &str| {
+        format!("{{name: a, hosts: [a.example], secretKeyRef: {{name: x, key: k, namespace: {namespace}}}}}")
+    };
+    assert!(problems(&with("ClusterEgressPolicy", "p", &named("keys"))).is_empty());
+    let found = problems(&egress(&named("keys")));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("spec.credentials[0].secretKeyRef.namespace: belongs to a ClusterEgressPolicy"),
+        "{found:?}"
+    );
+    for namespace in ["''", "Keys", "a.b", "a/b"] {
+        let found = problems(&with("ClusterEgressPolicy", "p", &named(namespace)));
+        assert_eq!(found.len(), 1, "{namespace}: {found:?}");
+    }
+}
+
+#[test]
 fn a_name_is_usable_as_a_files() {
     for name in ["../x", ".x", "a/b", "A", "''"] {
         let found = problems(&egress(&format!("{{name: {name}, hosts: [a.example], fromEnv: A}}")));

@@ -71,7 +71,7 @@ fn the_example_decides_as_it_reads() {
 fn a_revision_tells_what_is_said_and_not_how() {
     let read = |text: &str| policy(&[text.to_owned()]).revision().to_owned();
     let revision = read(EXAMPLE);
-    assert!(revision.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 16), "{revision}");
+    assert!(revision.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 32), "{revision}");
     assert_eq!(read(&EXAMPLE.replace("action: Tunnel", "action: Tunnel   # a grant")), revision);
     assert_ne!(read(&EXAMPLE.replace("5432", "5433")), revision);
     let documents = document::parse("policy.yaml", EXAMPLE).unwrap();

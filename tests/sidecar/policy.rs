@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{DENY, HOUR, INSPECT, MINUTE, Published, TUNNEL, Volumes, reasons, stamp};
 use crate::support::coding::encode;
 use crate::support::journal::poll;
-use postern::pod::COMPRESSED_KEY;
+use postern::pod::{COMPRESSED_KEY, LOG_LEVEL};
 
 const URL: &str = "https://api.example.com/echo";
 const ENDED: &str = "postern_policy_reloads_total";
@@ -132,7 +132,7 @@ fn a_time_that_is_none_leaves_the_last_good_policy() {
 
 #[test]
 fn documents_that_are_not_what_the_operator_published_are_said() {
-    let other = Published { revision: "sha256:0000000000000000".to_owned(), ..Published::of(INSPECT) };
+    let other = Published { revision: format!("sha256:{}", "0".repeat(32)), ..Published::of(INSPECT) };
     let pod = Volumes::publishing(other).start();
     assert!(
         reasons(&pod.gateway)
@@ -183,4 +183,31 @@ fn labels_that_change_select_other_policies() {
 
     pod.gateway.wait_for("Policy", "Allow");
     agent.get(URL).assert_refused(403, "agents/tester/no-api");
+}
+
+#[test]
+fn the_pods_annotation_sets_the_level_of_a_log_that_runs() {
+    let mut pod = Volumes::publishing(Published::of(INSPECT)).start();
+    let agent = pod.gateway.agent().trusting(pod.ca_roots());
+    let failed = || pod.gateway.log().matches("the agent's TLS handshake failed").count();
+    let fail = |times: f64| {
+        assert!(agent.dial("api.example.com").protocols(&["ssh"]).open().is_err());
+        let closed = [("reason", "agent_tls")];
+        pod.gateway.wait_for_metric("postern_connections_closed_total", &closed, times);
+    };
+    fail(1.0);
+    assert_eq!((failed(), agent.get(URL).status), (0, 200), "that is a word of level debug");
+
+    let annotated = |level: &str| format!("{LOG_LEVEL}=\"{level}\"\n");
+    pod.info.publish(&[("labels", b"app=\"coder\"\n"), ("annotations", annotated("debug").as_bytes())]);
+
+    poll("the level", || pod.gateway.log().contains("another level level=DEBUG").then_some(()));
+    fail(2.0);
+    poll("its words", || (failed() == 1).then_some(()));
+
+    pod.info.publish(&[("labels", b"app=\"coder\"\n"), ("annotations", annotated("loud").as_bytes())]);
+
+    poll("the level of before", || pod.gateway.log().contains("another level level=INFO").then_some(()));
+    fail(3.0);
+    assert_eq!(failed(), 1);
 }

@@ -11,6 +11,9 @@
 {{- if has .Release.Namespace .Values.networkPolicy.agents.namespaces -}}
 {{- fail (printf "networkPolicy.agents.namespaces holds %s, where Postern itself runs: agents do not run there; remove it." .Release.Namespace) -}}
 {{- end -}}
+{{- if has .Release.Namespace .Values.rbac.sourceNamespaces -}}
+{{- fail (printf "rbac.sourceNamespaces holds %s, where Postern itself runs and the root's key is: keep keys in another namespace." .Release.Namespace) -}}
+{{- end -}}
 {{- if eq (include "postern.testNamespace" .) .Release.Namespace -}}
 {{- fail "tests.namespace is the release's own, whose pods are not injected: leave it empty, or name another." -}}
 {{- end -}}

@@ -62,10 +62,41 @@
 {{- mergeOverwrite $settings (deepCopy $gateway.settings) | toYaml -}}
 {{- end }}
 
+{{- /* Amounts by the names of resources, each as text: what YAML reads as a number too (`cpu: 2`). JSON. */ -}}
+{{- define "postern.amounts" -}}
+{{- $texts := dict -}}
+{{- range $name, $amount := . -}}
+{{- if kindIs "string" $amount -}}
+{{- $_ := set $texts $name $amount -}}
+{{- else if eq (floor $amount) (float64 $amount) -}}
+{{- $_ := set $texts $name (int64 $amount | toString) -}}
+{{- else -}}
+{{- $_ := set $texts $name ($amount | toString) -}}
+{{- end -}}
+{{- end -}}
+{{- $texts | toJson -}}
+{{- end }}
+
+{{- /* What a container asks for and is held to, and the bounds of it, the amounts as text: (list values kinds). JSON. */ -}}
+{{- define "postern.texts" -}}
+{{- $texts := deepCopy (index . 0) -}}
+{{- range $kind := index . 1 -}}
+{{- with index $texts $kind -}}
+{{- $_ := set $texts $kind (include "postern.amounts" . | fromJson) -}}
+{{- end -}}
+{{- end -}}
+{{- $texts | toJson -}}
+{{- end }}
+
 {{- define "postern.operatorSettings" -}}
+{{- $parts := list "requests" "limits" -}}
+{{- $bounds := list "least" "most" -}}
 {{- $gateway := dict
     "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
-    "resources" .Values.gateway.resources "env" .Values.gateway.env "settings" (include "postern.gatewaySettings" .) -}}
+    "furtherImages" (concat .Values.gateway.canaryImages .Values.gateway.formerImages | default list)
+    "resources" (include "postern.texts" (list .Values.gateway.resources $parts) | fromJson)
+    "resourceBounds" (include "postern.texts" (list .Values.gateway.resourceBounds $bounds) | fromJson)
+    "env" .Values.gateway.env "settings" (include "postern.gatewaySettings" .) -}}
 {{- with .Values.gateway.upstream.roots }}{{ $_ := set $gateway "upstreamRoots" . }}{{ end -}}
 {{- $root := ternary "Generated" "Given" (eq .Values.ca.source "Generated") -}}
 {{- dict
@@ -80,8 +111,12 @@
     "root" (dict "secret" .Values.ca.secret "source" $root "distribution" .Values.ca.distribution)
     "log" (dict "format" .Values.log.format)
     "gateway" $gateway
-    "redirect" (dict "resources" .Values.redirect.resources)
+    "redirect" (dict
+      "resources" (include "postern.texts" (list .Values.redirect.resources $parts) | fromJson)
+      "resourceBounds" (include "postern.texts" (list .Values.redirect.resourceBounds $bounds) | fromJson))
     "injection" (dict "hostPaths" .Values.injection.hostPaths "csiDrivers" .Values.injection.csiDrivers
-      "nameservers" .Values.injection.nameservers "excludedNamespaces" .Values.webhook.excludedNamespaces)
+      "nameservers" .Values.injection.nameservers "excludedNamespaces" .Values.webhook.excludedNamespaces
+      "logLevels" .Values.injection.logLevels)
+    "credentials" (dict "sourceNamespaces" .Values.rbac.sourceNamespaces)
   | toYaml -}}
 {{- end }}

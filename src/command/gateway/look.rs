@@ -92,6 +92,9 @@ impl Look {
         let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
         let before = std::mem::replace(&mut self.watched, watched);
         let was_unknown = self.condition.facts().expected.unknown.clone();
+        if let Ok(checked) = &read {
+            log::follow(checked.expected.log_level);
+        }
         let outcome = match read {
             Ok(checked) if !asked && self.is_in_force(&checked) => {
                 self.refreshed(gateway, &checked);
@@ -190,7 +193,6 @@ impl Look {
     }
 
     fn failed(&self, gateway: &Gateway, problems: &[Problem], is_unread: bool) {
-        gateway.metrics.policy_reloaded(Reload::Failure);
         let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         let before = self.condition.facts().reload_error.clone();
         // Files that were wrong are not forgiven for being out of reach now.
@@ -201,15 +203,17 @@ impl Look {
         };
         let error = Some(ReloadError { text, why });
         // What is tried each second, or each time that the operator vouches for the policy, is said once.
-        if (is_unread || why != Why::Wrong) && before == error {
-            return;
+        let is_said = (is_unread || why != Why::Wrong) && before == error;
+        if !is_said {
+            let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
+            tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
+            said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
+            let mut facts = self.condition.facts();
+            facts.reload_error = error;
+            gateway.metrics.policy_unknown(facts.is_unknown());
         }
-        let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
-        tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
-        said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
-        let mut facts = self.condition.facts();
-        facts.reload_error = error;
-        gateway.metrics.policy_unknown(facts.is_unknown());
+        // Whoever sees it counted finds the reason in the status.
+        gateway.metrics.policy_reloaded(Reload::Failure);
     }
 }
 

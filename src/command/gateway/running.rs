@@ -37,8 +37,8 @@ use crate::proxy::Gateway;
 use crate::proxy::listener;
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::proxy::upstream::Places;
-use crate::telemetry::label;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::{label, log};
 use crate::tls::authority::Authority;
 use crate::tls::gate;
 use crate::tls::leaf::Leaves;
@@ -81,6 +81,7 @@ impl Running {
         let drain = Drain::default();
         let (surroundings, sources) = (checked.surroundings, checked.sources.clone());
         let facts = Facts::of(&checked);
+        log::follow(checked.expected.log_level);
         let settings = Arc::new(checked.settings.clone());
         let snapshot = build(checked, &drain, None, Places::new(shares.upstreams))?;
         let mut trusting = Trusting::default();

@@ -7,12 +7,16 @@ use kube::Client;
 use kube::api::Api;
 
 use super::objects::{self, ObjectError};
+use super::publish::is_cluster;
+use super::report::Source;
 use crate::credential::GREATEST;
 use crate::pod;
 use crate::policy::document::{Credential, Document, SecretKeyRef};
 
 /// The most Secrets that are asked for in one namespace: more would keep its policies waiting.
 const MOST_SECRETS: usize = 256;
+/// Who holds such a Secret has the rights of its ServiceAccount: no policy's author gets them by naming it.
+const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
 /// What the API server takes of values in one Secret.
 const BOUND: usize = 1 << 20;
 
@@ -24,39 +28,54 @@ pub(super) struct Gathered {
     /// What is missing and how to mend it, by the key of the policy.
     pub(super) missing: BTreeMap<String, Vec<String>>,
     /// Which Secrets were read, and the version of each.
-    pub(super) sources: BTreeMap<String, Option<String>>,
+    pub(super) sources: BTreeMap<Source, Option<String>>,
 }
 
-/// Reads the Secrets that the documents of a namespace refer to, in that namespace alone, whatever they say: a policy
-/// of the cluster means the namespace of the pod (threat H8). What is not there is left out, and the gateway then
-/// denies what needs it.
+/// Where the Secrets of a namespace's policies may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places<'a> {
+    /// The namespace of the pods.
+    pub(super) namespace: &'a str,
+    /// The namespaces of keys that the cluster's policies may name besides.
+    pub(super) sources: &'a [String],
+}
+
+/// A Secret that was asked for, or why it may not be read.
+type Found = Result<Option<Secret>, String>;
+
+/// Reads the Secrets that the documents of a namespace refer to: in that namespace, and, for policies of the cluster, in
+/// the namespaces of keys that the chart lists. Whoever writes the cluster's policies would otherwise read any Secret
+/// with the operator's rights (threat H8). What is not there is left out, and the gateway then denies what needs it.
 ///
 /// # Errors
 /// The API server does not answer: nothing may be taken for missing then.
 pub(super) async fn gather(
     client: &Client,
-    namespace: &str,
+    places: Places<'_>,
     documents: &BTreeMap<String, Document>,
 ) -> Result<Gathered, ObjectError> {
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let mut found: BTreeMap<&str, Result<Option<Secret>, String>> = BTreeMap::new();
-    for (_, _, reference) in references(documents) {
-        if found.contains_key(reference.name.as_str()) || is_own(&reference.name) {
+    let mut found: BTreeMap<Source, Found> = BTreeMap::new();
+    for (key, _, reference) in references(documents) {
+        let Ok(source) = places.source(key, reference) else { continue };
+        if found.contains_key(&source) {
             continue;
         }
         if found.len() >= MOST_SECRETS {
             break;
         }
-        let secret = match secrets.get_opt(&reference.name).await {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &source.namespace);
+        let secret = match secrets.get_opt(&source.name).await {
             Ok(secret) => Ok(secret),
             Err(kube::Error::Api(status)) if status.is_forbidden() => Err(status.message.clone()),
-            Err(error) => return Err(objects::failed("read", namespace, &reference.name, error)),
+            Err(error) => return Err(objects::failed("read", &source.namespace, &source.name, error)),
         };
-        found.insert(&reference.name, secret);
+        found.insert(source, secret);
     }
     let (mut gathered, mut taken) = (Gathered::default(), 0);
     for (key, credential, reference) in references(documents) {
-        let value = value(namespace, reference, found.get(reference.name.as_str()));
+        let value = places
+            .source(key, reference)
+            .and_then(|source| value(&source, &reference.key, found.get(&source)));
         // Those of the cluster's policies come first.
         match value.and_then(|bytes| within(&mut taken, bytes)) {
             Ok(bytes) => drop(gathered.data.insert(credential.name.clone(), bytes)),
@@ -67,11 +86,35 @@ pub(super) async fn gather(
             }
         }
     }
-    for (name, secret) in found {
+    for (source, secret) in found {
         let version = secret.ok().flatten().and_then(|secret| secret.metadata.resource_version);
-        gathered.sources.insert(name.to_owned(), version);
+        gathered.sources.insert(source, version);
     }
     Ok(gathered)
+}
+
+impl Places<'_> {
+    /// The Secret that a policy means, by its key in the ConfigMap.
+    ///
+    /// # Errors
+    /// Why it may not mean that one.
+    fn source(&self, key: &str, reference: &SecretKeyRef) -> Result<Source, String> {
+        let name = reference.name.clone();
+        if is_own(&name) {
+            return Err(format!("the Secret {name} is Postern's own: name another one"));
+        }
+        let namespace = reference.namespace.as_deref().unwrap_or(self.namespace);
+        // A last good version of before is held to what the chart says now.
+        let allowed = reference.namespace.is_none()
+            || is_cluster(key) && self.sources.iter().any(|listed| listed == namespace);
+        if !allowed {
+            return Err(format!(
+                "secretKeyRef.namespace is {namespace}, which the chart's rbac.sourceNamespaces does not list: have it \
+                 listed, or leave it out for a Secret of the pod's namespace"
+            ));
+        }
+        Ok(Source { namespace: namespace.to_owned(), name })
+    }
 }
 
 /// The value, where it still fits. Without the bound one Secret too many would stop everything of the namespace.
@@ -98,14 +141,9 @@ fn is_own(name: &str) -> bool {
     name == pod::CA_SECRET || name == pod::CREDENTIALS_SECRET
 }
 
-fn value(
-    namespace: &str,
-    reference: &SecretKeyRef,
-    found: Option<&Result<Option<Secret>, String>>,
-) -> Result<Vec<u8>, String> {
-    let SecretKeyRef { name, key } = reference;
+fn value(source: &Source, key: &str, found: Option<&Found>) -> Result<Vec<u8>, String> {
+    let Source { namespace, name } = source;
     let secret = match found {
-        None if is_own(name) => return Err(format!("the Secret {name} is Postern's own: name another one")),
         None => {
             let most = "the namespace's policies refer to more than 256 Secrets";
             return Err(format!("{most}: put several keys into one, and refer to fewer"));
@@ -118,6 +156,12 @@ fn value(
         }
         Some(Ok(Some(secret))) => secret,
     };
+    if secret.type_.as_deref() == Some(TOKEN_TYPE) {
+        return Err(format!(
+            "the Secret {namespace}/{name} is the token of a ServiceAccount, which is for the API server alone: name \
+             another one"
+        ));
+    }
     let value = secret.data.as_ref().and_then(|data| data.get(key));
     match value {
         None => Err(format!("the Secret {namespace}/{name} has no key {key}: add it")),

@@ -173,10 +173,16 @@ impl Sight {
     }
 
     fn enforces(&self, wanted: &str) -> bool {
-        self.answer
-            .as_ref()
-            .is_some_and(|answer| answer.revision.as_deref() == Some(wanted) && answer.proven != Some(false))
+        self.answer.as_ref().is_some_and(|answer| {
+            answer.revision.as_deref().is_some_and(|told| names(told, wanted)) && answer.proven != Some(false)
+        })
     }
+}
+
+/// Whether a gateway tells the wanted revision. Gateways from before 0.2 tell 64 bits of it: 16 digits instead of 32.
+fn names(told: &str, wanted: &str) -> bool {
+    const SHORT: usize = "sha256:".len() + 16;
+    told == wanted || told.len() == SHORT && wanted.starts_with(told)
 }
 
 #[cfg(test)]
@@ -229,6 +235,22 @@ mod tests {
         assert_eq!(sight.state("new", None), State::Drifting);
         sight.learn("newer", says("old", true), start + 300 * SECOND);
         assert_eq!(sight.state("newer", None), State::Behind, "it has two minutes again");
+    }
+
+    #[test]
+    fn an_older_gateway_that_tells_half_of_the_revision_enforces_it_and_a_shorter_text_does_not() {
+        let start = Instant::now();
+        let wanted = format!("sha256:{}", "0123456789abcdef".repeat(2));
+        let state = |told: &str| {
+            let mut sight = Sight::new();
+            sight.learn(&wanted, says(told, true), start);
+            sight.state(&wanted, None)
+        };
+        assert_eq!(state(&wanted), State::Enforcing);
+        assert_eq!(state("sha256:0123456789abcdef"), State::Enforcing);
+        for told in ["sha256:0123456789abcdee", "sha256:01234567", "", &wanted[..wanted.len() - 1]] {
+            assert_eq!(state(told), State::Behind, "{told}");
+        }
     }
 
     #[test]

@@ -127,10 +127,10 @@ impl Controller {
     }
 
     pub(super) async fn look_at_sources(&self, namespace: &str, report: &Arc<Report>) {
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-        for (name, copied) in &report.sources {
+        for (source, copied) in &report.sources {
+            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &source.namespace);
             // From the API server's memory: one that is a moment behind is asked again.
-            match secrets.get_metadata_opt_with(name, &GetParams::any()).await {
+            match secrets.get_metadata_opt_with(&source.name, &GetParams::any()).await {
                 Ok(found) => {
                     if found.and_then(|found| found.metadata.resource_version) != *copied {
                         self.touch(namespace);
@@ -138,7 +138,7 @@ impl Controller {
                 }
                 // What may not be read was not read before either; else the next look will tell.
                 Err(error) => {
-                    tracing::debug!(namespace, name, error = said(&error), "a Secret cannot be read")
+                    tracing::debug!(namespace, ?source, error = said(&error), "a Secret cannot be read")
                 }
             }
         }

@@ -9,13 +9,14 @@ use time::format_description::well_known::Rfc3339;
 use tokio::task::JoinError;
 
 use super::chosen::{Chosen, choose};
-use super::credentials::{Gathered, gather};
+use super::credentials::{Gathered, Places, gather};
 use super::edit::{Edit, Outline};
 use super::objects::{self, Current, ObjectError, apply, delete};
 use super::queue::Turn;
 use super::report::{Report, Trouble};
 use super::watch::Scene;
 use super::{Controller, certificate};
+use crate::digest::content_name;
 use crate::operator::authority::Constraints;
 use crate::pod;
 use crate::policy::document::Document;
@@ -173,7 +174,8 @@ impl Controller {
         documents: &BTreeMap<String, Document>,
         current: &Current,
     ) -> Result<Gathered, ObjectError> {
-        let gathered = gather(&self.client, namespace, documents).await?;
+        let places = Places { namespace, sources: &self.settings.credentials.source_namespaces };
+        let gathered = gather(&self.client, places, documents).await?;
         if current.credentials.as_ref() != Some(&gathered.data) {
             apply(&self.client, &objects::secret(namespace, pod::CREDENTIALS_SECRET, &gathered.data)).await?;
             let credentials = gathered.data.len();
@@ -245,7 +247,5 @@ fn digest(secrets: &[&BTreeMap<String, Vec<u8>>]) -> String {
             all.extend_from_slice(part);
         }
     }
-    let mut hex = crate::digest::sha256_hex(&all);
-    hex.truncate(16);
-    format!("sha256:{hex}")
+    content_name(&all)
 }

@@ -23,7 +23,7 @@ pub(super) struct Report {
     /// Credentials that are not there, as sentences, by the key of their policy.
     pub(super) credentials: BTreeMap<String, Vec<String>>,
     /// The Secrets that policies refer to, with the version that was copied; none where there is no such Secret.
-    pub(super) sources: BTreeMap<String, Option<String>>,
+    pub(super) sources: BTreeMap<Source, Option<String>>,
     /// Why not everything is as policies say.
     pub(super) trouble: Option<Trouble>,
     /// What the authors of the namespace's policies should know of its CA, a sentence each.
@@ -36,6 +36,13 @@ pub(super) struct Report {
     pub(super) beyond: BTreeMap<String, Vec<String>>,
     /// What the next edit of the namespace's policies is judged by.
     pub(super) outline: Outline,
+}
+
+/// A Secret that a policy refers to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Source {
+    pub(super) namespace: String,
+    pub(super) name: String,
 }
 
 /// What is wrong with a whole namespace.

@@ -74,7 +74,7 @@ impl Cluster {
     /// One with the namespace `agents`, which is labelled for injection, and a root that was read.
     pub(super) async fn new() -> Self {
         let server = Server::default();
-        let text = "namespace: postern-system\nserviceAccount: postern-operator\ngateway: {image: gateway, settings: \"a: b\"}";
+        let text = "namespace: postern-system\nserviceAccount: postern-operator\ngateway: {image: gateway, settings: \"a: b\"}\ncredentials: {sourceNamespaces: [keys]}";
         let settings: Settings = serde_yaml::from_str(text).unwrap();
         let (watched, writers) = stores();
         let client = Client::new(server.clone(), "default");

@@ -149,6 +149,42 @@ async fn a_secret_of_another_namespace_is_never_read() {
 }
 
 #[tokio::test]
+async fn a_policy_of_the_cluster_names_keys_in_a_namespace_that_the_chart_lists_and_in_no_other() {
+    let mut cluster = Cluster::new().await;
+    for namespace in ["keys", "kube-system", "postern-system", "agents"] {
+        cluster.secret(namespace, "llm", &[("api-key", namespace)]);
+    }
+    cluster.secret("keys", "postern-credentials", &[("api-key", "copies")]);
+    let named = |name: &str, namespace: &str| {
+        let credential = format!(
+            "credentials: [{{name: {name}, hosts: [{name}.example], secretKeyRef: {{name: llm, key: api-key, namespace: {namespace}}}}}]"
+        );
+        cluster_policy(name, &credential)
+    };
+    cluster.policy(&named("fine", "keys"));
+    cluster.policy(&named("theirs", "kube-system"));
+    cluster.policy(&named("root", "postern-system"));
+    cluster.policy(&named("copies", "keys").replace("name: llm, key", "name: postern-credentials, key"));
+    cluster.policy(&policy("own", INSPECT));
+    cluster.turn().await;
+    let asked = cluster.server.asked();
+    let read: Vec<&String> = asked.iter().filter(|it| it.contains("/secrets/llm")).collect();
+    let places = ["keys", "agents"].map(|it| format!("GET /api/v1/namespaces/{it}/secrets/llm"));
+    assert!(places.iter().all(|place| read.contains(&place)) && read.len() == 2, "{read:?}");
+    let copied = cluster.server.object(CREDENTIALS).unwrap()["data"].clone();
+    assert_eq!(copied, json!({ "fine": "a2V5cw==", "llm": "YWdlbnRz" }));
+    let told: Vec<String> = cluster.report().credentials.values().flatten().cloned().collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    for part in ["is kube-system, which the chart's rbac.sourceNamespaces does not list", "Postern's own"] {
+        assert!(told.iter().any(|sentence| sentence.contains(part)), "{part}: {told:?}");
+    }
+    let before = cluster.report();
+    cluster.secret("keys", "llm", &[("api-key", "rotated")]);
+    cluster.controller.look_at_sources("agents", &before).await;
+    assert!(cluster.controller.queue(|queue| queue.next_due()).is_some(), "the change was seen");
+}
+
+#[tokio::test]
 async fn a_credential_is_copied_as_it_is_and_again_when_it_changes() {
     let mut cluster = Cluster::new().await;
     cluster.secret("agents", "llm", &[("api-key", "sk-one\n"), ("other", "x")]);
@@ -181,6 +217,24 @@ async fn a_credential_that_is_missing_is_said_and_disturbs_nothing_else() {
     let (_, _, message) = cluster.condition(&place("b"), "Programmed");
     assert!(message.contains("Postern's own"), "{message}");
     assert_eq!(cluster.condition(&place("a"), "Accepted").0, "True");
+}
+
+#[tokio::test]
+async fn the_token_of_a_service_account_is_nobodys_credential() {
+    let mut cluster = Cluster::new().await;
+    cluster.secret("agents", "llm", &[("api-key", "token")]);
+    let path = "/api/v1/namespaces/agents/secrets/llm";
+    let mut token = cluster.server.object(path).unwrap();
+    token["type"] = json!("kubernetes.io/service-account-token");
+    cluster.server.put(path, token);
+    cluster.policy(&policy("a", INSPECT));
+    cluster.turn().await;
+    assert_eq!(cluster.server.object(CREDENTIALS).unwrap()["data"], json!({}));
+    let told = cluster.report().credentials["namespace-a.json"].concat();
+    assert!(told.contains("agents/llm is the token of a ServiceAccount"), "{told}");
+    cluster.secret("agents", "llm", &[("api-key", "key")]);
+    cluster.turn().await;
+    assert_eq!(cluster.server.object(CREDENTIALS).unwrap()["data"], json!({ "llm": "a2V5" }));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ fn pod(name: &str) -> String {
 
 async fn enforces(cluster: &Cluster, name: &str) {
     let wanted = cluster.report().revision.clone();
-    let answer = Answer { revision: Some(wanted.clone()), proven: Some(true) };
+    let answer = Answer { revision: Some(wanted.clone()), proven: Some(true), unknown: false };
     cluster.controller.learn(&cluster.guarded(name), &wanted, Some(answer), Instant::now()).await;
 }
 

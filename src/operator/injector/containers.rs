@@ -1,11 +1,13 @@
 //! Postern's own containers: the redirect, which starts before everything, and the gateway, which starts next.
 
-use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
+use k8s_openapi::api::core::v1::EnvVar;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
+use super::choices::Choices;
 use super::ports::Ports;
 use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
+use crate::operator::amount::RESOURCES;
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
@@ -23,6 +25,7 @@ const TOKEN_VOLUME_PREFIX: &str = "kube-api-access-";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub(super) settings: &'a Settings,
+    pub(super) choices: &'a Choices,
     pub(super) ports: &'a Ports,
     pub(super) uid: u32,
     /// Declared ports of the pod, sorted.
@@ -89,9 +92,6 @@ pub(super) fn has_user_namespace(pod: &Value) -> bool {
     pod["spec"]["hostUsers"] == Value::Bool(false)
 }
 
-/// What limits of a namespace and autoscalers set; every other resource is a device, which can change what runs beside it.
-const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-
 /// Whether a stored container is the one that was made, but for what the API server itself adds: resources and how they
 /// are resized, the pull policy `Always`, kubelet's token. What it is allowed to do and what it runs is compared whole.
 fn is_as_made(stored: &Value, made: &Value) -> bool {
@@ -143,10 +143,10 @@ fn redirect(parts: &Parts<'_>) -> Value {
     // Root for NET_ADMIN alone, which is why the pod's `runAsNonRoot` is not to hold here.
     json!({
         "name": pod::REDIRECT_CONTAINER,
-        "image": parts.settings.gateway.image,
+        "image": parts.choices.image,
         "imagePullPolicy": parts.settings.gateway.image_pull_policy,
         "args": arguments,
-        "resources": resources(&parts.settings.redirect.resources),
+        "resources": parts.choices.redirect,
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]},
@@ -179,14 +179,14 @@ fn gateway(parts: &Parts<'_>) -> Value {
     mounts.extend_from_slice(parts.own_roots);
     json!({
         "name": pod::GATEWAY_CONTAINER,
-        "image": parts.settings.gateway.image,
+        "image": parts.choices.image,
         "imagePullPolicy": parts.settings.gateway.image_pull_policy,
         "args": ["gateway", "--config", settings_file()],
         "env": variables(&parts.settings.gateway.env),
         "livenessProbe": probe("/healthz", parts.ports.admin, [20, 10, 6]),
         "ports": [{"containerPort": parts.ports.admin, "name": super::ports::METRICS, "protocol": "TCP"}],
         "readinessProbe": probe("/readyz", parts.ports.admin, [5, 2, 3]),
-        "resources": resources(&parts.settings.gateway.resources),
+        "resources": parts.choices.gateway,
         "restartPolicy": "Always",
         "securityContext": {
             "allowPrivilegeEscalation": false,
@@ -260,8 +260,4 @@ fn probe(path: &str, port: u16, [period, timeout, failures]: [u32; 3]) -> Value 
         "successThreshold": 1,
         "timeoutSeconds": timeout,
     })
-}
-
-fn resources(resources: &ResourceRequirements) -> Value {
-    json!(resources)
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::shape::{Located, agents, edit_agents, edit_object, is_true, list, put, text};
 
-/// Capabilities that cannot change the redirect, become another user or look into another container. A container that
-/// says nothing of capabilities has them all, so that most images that run as root still do.
+/// Capabilities that cannot change the redirect, become another user or look into another container. A container has those
+/// of them that it adds itself, and no other.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE"];
 
 /// The one sysctl that a guarded pod may set.
@@ -28,14 +28,7 @@ pub(super) fn harden_container(container: &mut Value, confined: bool) {
     edit_object(container, "securityContext", |context| {
         put(context, "allowPrivilegeEscalation", Value::Bool(false));
         edit_object(context, "capabilities", |capabilities| {
-            let dropped: Vec<String> = named(capabilities, "drop");
             let mut added = named(capabilities, "add");
-            // Whoever drops ALL has said which ones to add back.
-            if !dropped.iter().any(|name| name == "ALL") {
-                let kept =
-                    CAPABILITIES.into_iter().filter(|name| !dropped.iter().any(|dropped| dropped == name));
-                added.extend(kept.map(str::to_owned));
-            }
             let mut seen = BTreeSet::new();
             added.retain(|name| seen.insert(name.clone()));
             put(capabilities, "add", json!(added));

@@ -3,6 +3,9 @@
 //! A pod is JSON here, so that fields which only a newer Kubernetes knows stay as they are. [`mutate`] edits a copy step
 //! by step, and the patch is the difference. [`validate`] asks whether the same steps would still change something.
 
+mod choices;
+#[cfg(test)]
+mod choices_tests;
 mod containers;
 #[cfg(test)]
 mod corpus_tests;
@@ -31,6 +34,8 @@ use k8s_openapi::api::core::v1::Pod;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use self::choices::Annotations;
+use self::choices::Choices;
 use self::containers::Parts;
 use self::own_roots::OwnRoot;
 use self::placeholders::Placeholder;
@@ -47,6 +52,8 @@ pub struct Circumstances<'a> {
     pub settings: &'a Settings,
     /// The namespace of the request; the pod itself may not name it.
     pub namespace: &'a str,
+    /// What the namespace's annotations are, where the pod is mutated.
+    pub annotations: &'a Annotations,
     /// The gateway's UID, drawn for this pod by [`draw`], anew each time that the pod is mutated.
     pub uid: u32,
 }
@@ -65,7 +72,8 @@ pub struct Injected {
 /// # Errors
 /// Sentences that say what of the pod would let its agent past the gateway, and what to change.
 pub fn mutate(pod: &Value, circumstances: &Circumstances<'_>) -> Result<Injected, Vec<String>> {
-    let plan = Plan::of(pod, circumstances.settings, circumstances.uid)?;
+    let Circumstances { settings, annotations, uid, .. } = circumstances;
+    let plan = Plan::of(pod, settings, *uid, Choices::asked(pod, annotations, settings))?;
     let mut edited = plan.carried_out(pod);
     name_default_container(&mut edited);
     Ok(Injected { patch: json_patch::diff(pod, &edited), warnings: plan.warnings(pod) })
@@ -97,7 +105,7 @@ pub fn mutate_ephemeral(pod: &Value, before: Option<&Value>) -> Result<Injected,
 pub fn validate(pod: &Value, before: Option<&Value>, circumstances: &Circumstances<'_>) -> Vec<String> {
     match before {
         None => stored::created(pod, circumstances.settings),
-        Some(before) => stored::updated(pod, before),
+        Some(before) => stored::updated(pod, before, circumstances.settings),
     }
 }
 
@@ -121,31 +129,43 @@ struct Plan<'a> {
     inbound: Vec<u16>,
     placeholders: Vec<Placeholder>,
     own_roots: Vec<OwnRoot>,
+    choices: Choices,
     /// The pod without what it is not to have, by which files of its own are found.
     stripped: Value,
 }
 
 impl<'a> Plan<'a> {
-    fn of(pod: &Value, settings: &'a Settings, uid: u32) -> Result<Self, Vec<String>> {
+    fn of(
+        pod: &Value,
+        settings: &'a Settings,
+        uid: u32,
+        choices: Result<Choices, Vec<String>>,
+    ) -> Result<Self, Vec<String>> {
         Pod::deserialize(pod).map_err(|error| vec![format!("the pod cannot be read: {error}")])?;
         let mut problems = refusals::refuse(pod, settings);
         problems.extend(refusals::refuse_user(pod, uid));
         let ports = Ports::read(&settings.gateway.settings);
         let inbound = ports::inbound(pod, &ports).unwrap_or_else(|more| kept(&mut problems, more));
         let placeholders = placeholders::read(pod).unwrap_or_else(|more| kept(&mut problems, more));
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let choices = match choices {
+            Ok(choices) if problems.is_empty() => choices,
+            Ok(_) => return Err(problems),
+            Err(more) => {
+                problems.extend(more);
+                return Err(problems);
+            }
+        };
         let mut stripped = pod.clone();
         volumes::remove_tokens(&mut stripped);
         let own_roots = own_roots::find(&stripped);
-        Ok(Self { settings, ports, uid, inbound, placeholders, own_roots, stripped })
+        Ok(Self { settings, ports, uid, inbound, placeholders, own_roots, choices, stripped })
     }
 
     fn carried_out(&self, pod: &Value) -> Value {
         let own_roots: Vec<Value> = self.own_roots.iter().map(OwnRoot::mount).collect();
         let parts = Parts {
             settings: self.settings,
+            choices: &self.choices,
             ports: &self.ports,
             uid: self.uid,
             inbound: &self.inbound,
@@ -153,6 +173,7 @@ impl<'a> Plan<'a> {
         };
         let mut edited = pod.clone();
         label(&mut edited);
+        self.choices.annotate(&mut edited);
         volumes::remove_tokens(&mut edited);
         volumes::place(&mut edited);
         trust::set(&mut edited, &self.own_roots);

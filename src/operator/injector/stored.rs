@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::shape::{Located, list, ours, spec, text};
+use super::choices::{Choices, refuse_log_level};
+use super::shape::{Located, annotation, list, ours, spec, text};
 use super::{Plan, containers, ephemeral, hardening, shape};
 use crate::operator::settings::Settings;
 use crate::pod;
@@ -25,7 +26,7 @@ pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
                 .to_owned(),
         ];
     };
-    match Plan::of(pod, settings, uid) {
+    match Plan::of(pod, settings, uid, Choices::stored(pod, settings)) {
         Err(problems) => problems,
         Ok(plan) => differences(pod, &plan.carried_out(pod)),
     }
@@ -33,7 +34,7 @@ pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
 
 /// What is wrong with a change of a pod that has a gateway; of one that has none, which was there before, only whether it
 /// is now to be taken for one: the operator would keep a CA for its namespace, and ask it what it enforces.
-pub(super) fn updated(pod: &Value, before: &Value) -> Vec<String> {
+pub(super) fn updated(pod: &Value, before: &Value, settings: &Settings) -> Vec<String> {
     if ours(before, pod::GATEWAY_CONTAINER).is_none() {
         let pretends = is_labelled(pod) && !is_labelled(before);
         let refuse = || {
@@ -51,6 +52,9 @@ pub(super) fn updated(pod: &Value, before: &Value) -> Vec<String> {
             "metadata.labels[{}] is to stay \"true\": Postern watches the pod by it",
             pod::INJECTED_LABEL
         ));
+    }
+    if annotation(pod, pod::LOG_LEVEL) != annotation(before, pod::LOG_LEVEL) {
+        problems.extend(refuse_log_level(pod, settings));
     }
     let refused = ephemeral::refuse(pod, Some(before));
     if refused.is_empty() {

@@ -60,7 +60,7 @@ fn a_weakened_pod_is_not_stored() {
         (format!("{agent}/securityContext/privileged"), json!(true)),
         (format!("{agent}/securityContext/allowPrivilegeEscalation"), json!(true)),
         (format!("{agent}/securityContext/capabilities/drop"), json!(["NET_RAW"])),
-        (format!("{agent}/securityContext/capabilities/add/-"), json!("SYS_PTRACE")),
+        (format!("{agent}/securityContext/capabilities/add"), json!(["SYS_PTRACE"])),
         (format!("{agent}/securityContext/seccompProfile"), Value::Null),
         (format!("{agent}/volumeMounts/-"), json!({"name": "postern-ca", "mountPath": "/ca"})),
         (format!("{agent}/volumeMounts/1/readOnly"), json!(false)),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Circumstances, Injected, mutate};
+use super::{Annotations, Circumstances, Injected, mutate};
 use crate::operator::settings::Settings;
 
 /// The UID that is drawn in tests.
@@ -17,13 +17,15 @@ namespace: postern-system
 serviceAccount: postern-operator
 gateway:
   image: ghcr.io/postern-dev/postern-gateway:1.0.0
+  furtherImages: [ghcr.io/postern-dev/postern-gateway:1.1.0-rc1]
+  resourceBounds: {least: {memory: 32Mi}, most: {cpu: "2", memory: 1Gi}}
   resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 256Mi}}
   settings: |
     listeners: {transparent: {port: 15001}, explicit: {address: "127.0.0.1:15002"}, dns: {port: 15053}}
     admin: {address: "0.0.0.0:15090"}
     policy: {path: /etc/postern/policy, workload: {namespace: {fromEnv: POSTERN_NAMESPACE}}}
-redirect: {resources: {requests: {cpu: 10m, memory: 16Mi}}}
-injection: {hostPaths: [/srv/models]}
+redirect: {resources: {requests: {cpu: 10m, memory: 16Mi}}, resourceBounds: {most: {cpu: "1", memory: 256Mi}}}
+injection: {hostPaths: [/srv/models], logLevels: [info, debug]}
 "#;
     serde_yaml::from_str(text).unwrap()
 }
@@ -48,7 +50,12 @@ pub(super) fn pod(name: &str) -> Value {
 }
 
 pub(super) fn try_inject(pod: &Value, uid: u32) -> Result<Injected, Vec<String>> {
-    mutate(pod, &Circumstances { settings: &settings(), namespace: "agents", uid })
+    inject_in(&Annotations::new(), pod, uid)
+}
+
+/// The same in a namespace that has annotations.
+pub(super) fn inject_in(annotations: &Annotations, pod: &Value, uid: u32) -> Result<Injected, Vec<String>> {
+    mutate(pod, &Circumstances { settings: &settings(), namespace: "agents", annotations, uid })
 }
 
 /// The pod after its patch.
@@ -64,10 +71,12 @@ pub(super) fn patched(pod: &Value, injected: &Injected) -> Value {
 
 /// What is wrong with a pod as it is stored when it is created.
 pub(super) fn judged(pod: &Value) -> Vec<String> {
-    super::validate(pod, None, &Circumstances { settings: &settings(), namespace: "agents", uid: 0 })
+    let (settings, annotations) = (&settings(), &Annotations::new());
+    super::validate(pod, None, &Circumstances { settings, namespace: "agents", annotations, uid: 0 })
 }
 
 /// What is wrong with a change of a pod.
 pub(super) fn judged_change(pod: &Value, before: &Value) -> Vec<String> {
-    super::validate(pod, Some(before), &Circumstances { settings: &settings(), namespace: "agents", uid: 0 })
+    let (settings, annotations) = (&settings(), &Annotations::new());
+    super::validate(pod, Some(before), &Circumstances { settings, namespace: "agents", annotations, uid: 0 })
 }

@@ -54,7 +54,11 @@ fn of_the_redirect(redirect: &Container) -> Vec<String> {
     let context = redirect.security_context.clone().unwrap_or_default();
     let capabilities = context.capabilities.clone().unwrap_or_default();
     let expected = redirect.name == "postern-redirect"
-        && redirect.image.as_deref() == Some("ghcr.io/postern-dev/postern-gateway:1.0.0")
+        && redirect.image.as_deref().is_some_and(|image| {
+            ["1.0.0", "1.1.0-rc1"]
+                .iter()
+                .any(|tag| image == format!("ghcr.io/postern-dev/postern-gateway:{tag}"))
+        })
         && redirect.restart_policy.is_none()
         && redirect.command.is_none()
         && redirect.args.iter().flatten().next().is_some_and(|word| word == "redirect")

@@ -147,7 +147,8 @@ fn known<'a>(
     let namespace =
         request.namespace.as_deref().ok_or_else(|| Refusal::invalid("the request names no namespace"))?;
     let uid = injector::draw(pod, circumstances.random);
-    Ok(injector::Circumstances { settings: circumstances.settings, namespace, uid })
+    let Circumstances { settings, annotations, .. } = circumstances;
+    Ok(injector::Circumstances { settings, namespace, annotations, uid })
 }
 
 fn patched(

@@ -7,6 +7,7 @@ use kube::core::admission::{
 use kube::core::response::StatusSummary;
 
 use super::{pods, policies};
+use crate::operator::injector::Annotations;
 use crate::operator::settings::Settings;
 
 /// The most that a review may nest and hold: a value of JSON takes many times its bytes once it is read, and objects
@@ -45,6 +46,8 @@ impl Question {
 #[derive(Clone, Copy)]
 pub struct Circumstances<'a> {
     pub settings: &'a Settings,
+    /// The annotations of a new pod's namespace.
+    pub annotations: &'a Annotations,
     /// What the gateway's user ID is drawn by.
     pub random: u32,
 }

@@ -15,16 +15,22 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use kube::Client as ApiClient;
+use kube::core::DynamicObject;
+use kube::core::admission::AdmissionRequest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES, Refused};
+use super::namespaces;
 use super::review::{self, Circumstances, Question};
 use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 use crate::operator::controller::metrics::{Metrics, Verdict};
+use crate::operator::injector::Annotations;
 use crate::operator::settings::Settings;
 use crate::tls::serving::{Presented, server_config};
 
@@ -60,6 +66,7 @@ const REST: Duration = Duration::from_millis(100);
 
 /// What answers.
 pub struct Webhook {
+    api: ApiClient,
     settings: Arc<Settings>,
     metrics: Arc<Metrics>,
     pub(super) intake: Intake,
@@ -68,8 +75,8 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    pub fn new(settings: Arc<Settings>, metrics: Arc<Metrics>) -> Self {
-        Self { settings, metrics, intake: Intake::new(), judging: Arc::new(Semaphore::new(JUDGED)) }
+    pub fn new(api: ApiClient, settings: Arc<Settings>, metrics: Arc<Metrics>) -> Self {
+        Self { api, settings, metrics, intake: Intake::new(), judging: Arc::new(Semaphore::new(JUDGED)) }
     }
 }
 
@@ -230,34 +237,45 @@ impl Webhook {
         // Neither is ever closed.
         let _own = client.turns.acquire().await;
         let turn = Arc::clone(&self.judging).acquire_owned().await;
-        let (settings, bytes) = (Arc::clone(&self.settings), read.bytes.clone());
-        // A policy of megabytes takes a while, in which probes and other questions are answered.
+        let bytes = read.bytes.clone();
+        // A policy of megabytes takes a while, in which probes and other questions are answered. The turn is kept to the
+        // end, whether or not anybody still waits for the answer.
+        let read = tokio::task::spawn_blocking(move || (review::read(&bytes), turn)).await;
+        let (request, turn) = match read {
+            Ok((Ok(request), turn)) => (request, turn),
+            Ok((Err(malformed), _)) => {
+                tracing::warn!(path = question.path(), %malformed, "a question could not be read");
+                return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
+            }
+            Err(error) => return not_judged(question, &error),
+        };
+        let annotations = match namespaces::annotations(&self.api, question, &request).await {
+            Ok(annotations) => annotations,
+            Err(why) => {
+                tracing::error!(path = question.path(), why, "a question could not be judged");
+                return failed(format!("Postern: {why}"));
+            }
+        };
+        let settings = Arc::clone(&self.settings);
         let judged = tokio::task::spawn_blocking(move || {
-            // It is kept to the end, whether or not anybody still waits for the answer.
             let _turn = turn;
-            judge(question, &bytes, &settings)
+            judge(question, request, &settings, &annotations)
         });
-        let judged = judged.await;
-        judged.unwrap_or_else(|error| {
-            tracing::error!(path = question.path(), %error, "a question could not be judged");
-            failed("Postern: the question could not be judged")
-        })
+        judged.await.unwrap_or_else(|error| not_judged(question, &error))
     }
 }
 
-fn judge(question: Question, bytes: &[u8], settings: &Settings) -> (Verdict, Answer) {
-    let request = match review::read(bytes) {
-        Ok(request) => request,
-        Err(malformed) => {
-            tracing::warn!(path = question.path(), %malformed, "a question could not be read");
-            return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
-        }
-    };
+fn judge(
+    question: Question,
+    request: AdmissionRequest<DynamicObject>,
+    settings: &Settings,
+    annotations: &Annotations,
+) -> (Verdict, Answer) {
     let mut octets = [0; 4];
     if rand::fill(&mut octets).is_err() {
         return failed("Postern: the system has no randomness to draw a user ID by");
     }
-    let circumstances = Circumstances { settings, random: u32::from_be_bytes(octets) };
+    let circumstances = Circumstances { settings, annotations, random: u32::from_be_bytes(octets) };
     let subject = review::named(&request);
     let answer = review::answer(question, request, circumstances);
     let verdict = if answer.allowed { Verdict::Allowed } else { Verdict::Denied };
@@ -268,6 +286,11 @@ fn judge(question: Question, bytes: &[u8], settings: &Settings) -> (Verdict, Ans
         Ok(json) => (verdict, typed("application/json", json)),
         Err(error) => failed(format!("Postern: the answer cannot be written ({error})")),
     }
+}
+
+fn not_judged(question: Question, error: &JoinError) -> (Verdict, Answer) {
+    tracing::error!(path = question.path(), %error, "a question could not be judged");
+    failed("Postern: the question could not be judged")
 }
 
 fn failed(said: impl Into<Bytes>) -> (Verdict, Answer) {

@@ -12,7 +12,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
@@ -20,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES};
 use super::serve::{Bounds, Webhook, serve_within};
-use super::testing::{review, settings};
+use super::testing::{api, review, settings};
 use crate::capacity;
 use crate::drain::Drain;
 use crate::operator::controller::metrics::Metrics;
@@ -49,13 +49,26 @@ impl Stage {
         let presented = Arc::new(Presented::default());
         presented.present(Serving::read(issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap());
         let (metrics, drain) = (Arc::new(Metrics::new().unwrap()), Drain::default());
-        let mut webhook = Webhook::new(Arc::new(settings()), Arc::clone(&metrics));
+        let mut webhook = Webhook::new(api(), Arc::new(settings()), Arc::clone(&metrics));
         webhook.intake = intake;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         serve_within(listener, presented, (webhook, bounds), &drain).unwrap();
         let ca = CertificateDer::from_pem_slice(issued.ca.as_bytes()).unwrap();
         Self { address, ca, metrics, drain }
+    }
+
+    /// What becomes of a new pod of a namespace: the answer's head, and its patch as text.
+    async fn made(&self, namespace: &str) -> (String, String) {
+        let mut made = review("Pod", "CREATE");
+        made["request"]["namespace"] = namespace.into();
+        made["request"]["object"]["spec"] = json!({"containers": [{"name": "agent", "image": "agent:test"}]});
+        let body = made.to_string();
+        let fields = format!("content-length: {}\r\n", body.len());
+        let (head, said) = self.ask("POST /pods/mutate", &fields, body.as_bytes()).await;
+        let answer: Value = serde_json::from_str(&said).unwrap_or_default();
+        let patch: Vec<u8> = serde_json::from_value(answer["response"]["patch"].clone()).unwrap_or_default();
+        (head, if patch.is_empty() { said } else { String::from_utf8(patch).unwrap() })
     }
 
     /// A connection that speaks this protocol, as an API server opens it.
@@ -332,4 +345,19 @@ async fn a_shutdown_answers_what_is_under_way_and_ends_what_is_idle() {
     admitted(body.as_bytes());
     assert!(TcpStream::connect(stage.address).await.is_err());
     drop(idle);
+}
+
+#[tokio::test]
+async fn a_new_pod_has_what_its_namespace_chose_and_is_not_made_where_that_is_not_known() {
+    let stage = Stage::new().await;
+    let (head, patch) = stage.made("agents").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert!(patch.contains("postern.dev/log-level") && patch.contains("debug"), "{patch}");
+    let (head, patch) = stage.made("elsewhere").await;
+    assert!(head.starts_with("HTTP/1.1 200") && !patch.contains("log-level"), "{head} {patch}");
+    let (head, said) = stage.made("unreadable").await;
+    assert!(head.starts_with("HTTP/1.1 500"), "{head}");
+    assert!(said.contains("the annotations of namespace unreadable cannot be read"), "{said}");
+    let (head, _) = stage.made("../secrets").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "what is no name is not asked for: {head}");
 }

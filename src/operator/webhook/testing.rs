@@ -1,10 +1,20 @@
 //! Reviews and settings for the tests of this module.
 
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
 use kube::core::admission::AdmissionResponse;
 use serde_json::{Value, json};
+use tower_service::Service;
 
 use super::review::{self, Circumstances, Question};
+use crate::operator::injector::Annotations;
 use crate::operator::settings::Settings;
+use crate::pod;
 
 /// A review of the object `agents/agent`, the object being empty but for its name.
 pub(super) fn review(kind: &str, operation: &str) -> Value {
@@ -30,7 +40,45 @@ pub(super) fn review(kind: &str, operation: &str) -> Value {
 pub(super) fn judged(question: Question, made: &Value) -> AdmissionResponse {
     let settings = settings();
     let request = review::read(made.to_string().as_bytes()).unwrap();
-    review::answer(question, request, Circumstances { settings: &settings, random: 7 })
+    let annotations = &Annotations::new();
+    review::answer(question, request, Circumstances { settings: &settings, annotations, random: 7 })
+}
+
+/// An API server with the namespace `agents`, which chooses a level of the log, and with none that is called otherwise;
+/// of `unreadable` it says nothing.
+pub(super) fn api() -> Client {
+    Client::new(Api, "default")
+}
+
+#[derive(Clone)]
+struct Api;
+
+impl Service<Request<Body>> for Api {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (status, answer) = match request.uri().path() {
+            "/api/v1/namespaces/agents" => {
+                let metadata = json!({"name": "agents", "annotations": {pod::LOG_LEVEL: "debug"}});
+                let types = ["PartialObjectMetadata", "meta.k8s.io/v1"];
+                (200, json!({"kind": types[0], "apiVersion": types[1], "metadata": metadata}))
+            }
+            "/api/v1/namespaces/unreadable" => (500, failure(500, "InternalError")),
+            _ => (404, failure(404, "NotFound")),
+        };
+        let body = Body::from(answer.to_string().into_bytes());
+        ready(Ok(Response::builder().status(status).body(body).unwrap()))
+    }
+}
+
+fn failure(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "by the test", "reason": reason, "code": code})
 }
 
 /// Settings as the chart writes them, with the shortest drain.

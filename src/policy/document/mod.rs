@@ -323,7 +323,8 @@ pub struct Credential {
     /// Absent: 443.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<Vec<i64>>,
-    /// The key: of a Secret in the policy's namespace, for a ClusterEgressPolicy in the pod's. Required in a cluster.
+    /// The key: of a Secret in the policy's namespace, for a ClusterEgressPolicy in the pod's or in one that it names.
+    /// Required in a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<SecretKeyRef>,
     /// A variable of the gateway's environment. Not in a cluster.
@@ -362,12 +363,21 @@ pub struct SigV4 {
 /// A key of a Secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a key of a Secret: {name, key}")]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    default,
+    expecting = "a key of a Secret: {name, key, namespace}"
+)]
 pub struct SecretKeyRef {
     /// The Secret.
     pub name: String,
     /// The key in it.
     pub key: String,
+    /// Where the Secret is, in a ClusterEgressPolicy alone: a namespace of keys that the chart lists
+    /// (`rbac.sourceNamespaces`), so that nobody who makes pods beside it can mount it. Absent: the pod's namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
 }
 
 /// Something that may stand there and has no meaning here.

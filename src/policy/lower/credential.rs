@@ -2,7 +2,7 @@
 
 use crate::policy::RuleId;
 use crate::policy::credential::{Credential, SigV4, Source};
-use crate::policy::document::{self, Document};
+use crate::policy::document::{self, Document, Kind};
 use crate::policy::field;
 use crate::policy::name::{DnsName, Host};
 
@@ -87,12 +87,7 @@ fn source(
 ) -> Option<Source> {
     match (&written.secret_key_ref, &written.from_env, &written.from_file) {
         (Some(reference), None, None) => {
-            let path = field::key(path, "secretKeyRef");
-            for (name, value) in [("name", &reference.name), ("key", &reference.key)] {
-                if value.is_empty() {
-                    problems.add(field::key(&path, name), "is required");
-                }
-            }
+            secret(&field::key(path, "secretKeyRef"), reference, document, problems);
             Some(Source::Mounted)
         }
         (None, Some(variable), None) => {
@@ -116,5 +111,24 @@ fn source(
                 .add(path, "has several sources; one of `secretKeyRef`, `fromEnv` and `fromFile` is enough");
             None
         }
+    }
+}
+
+/// Judges a reference to a Secret. A namespace's policy names Secrets of its own namespace alone: with any other it would
+/// be its author's way to keys that he may not read.
+fn secret(path: &str, reference: &document::SecretKeyRef, document: &Document, problems: &mut Problems) {
+    for (name, value) in [("name", &reference.name), ("key", &reference.key)] {
+        if value.is_empty() {
+            problems.add(field::key(path, name), "is required");
+        }
+    }
+    let Some(namespace) = &reference.namespace else { return };
+    let field = field::key(path, "namespace");
+    if document.kind == Some(Kind::ClusterEgressPolicy) {
+        problems.keep(&field, text::namespace(namespace));
+    } else {
+        let message = "belongs to a ClusterEgressPolicy: a namespace's policy names Secrets of its own namespace, so \
+                       leave it out";
+        problems.add(field, message);
     }
 }

@@ -75,6 +75,7 @@ impl Dialer {
             (Host::Name(name), None) => resolve(name.as_str(), route.port, deadline, &self.places).await?,
         };
         let allowed = self.allowed(policy, &addresses)?;
+        tracing::debug!(host = %route.host, addresses = ?allowed, "dialling an upstream");
         Ok(connect_any(&allowed, deadline, place, &self.places).await?)
     }
 
@@ -94,7 +95,11 @@ impl Dialer {
         let config = self.tls.client_config(&origin.host, alpn);
         let handshake = TlsConnector::from(config).connect(name, ReadAhead::new(Socket::new(dialled)));
         match tokio::time::timeout(self.timeout, handshake).await {
-            Ok(Ok(tls)) => Ok(tls),
+            Ok(Ok(tls)) => {
+                let version = tls.get_ref().1.protocol_version();
+                tracing::debug!(host = %origin.host, ?version, "an upstream is verified");
+                Ok(tls)
+            }
             Ok(Err(error)) => Err(Failure::handshake(&error).into()),
             Err(_) => {
                 Err(Failure::new(Class::ConnectTimeout, "the upstream's TLS handshake took too long").into())

@@ -64,7 +64,7 @@ object.metadata.?labels[?'postern.dev/user-id'].orValue('') == 'drawn'
 
 {{- /* The images that Postern's containers may have: a list of CEL. */ -}}
 {{- define "postern.gatewayImages" -}}
-{{- prepend .Values.gateway.formerImages (include "postern.gatewayImage" .) | toJson -}}
+{{- prepend (concat .Values.gateway.formerImages .Values.gateway.canaryImages) (include "postern.gatewayImage" .) | uniq | toJson -}}
 {{- end }}
 
 {{- /* Drivers of inline volumes, those that the operator knows first: a list of CEL. */ -}}
