@@ -15,6 +15,7 @@ use crate::config::{Settings, source};
 use crate::pod::POLICY_REVISION;
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
+use crate::provider::surface::COMPANIONS;
 use crate::tls::gate::{Evidence, Gate, GateSettings, Interception, Surroundings};
 use crate::tls::roots::UpstreamTls;
 
@@ -151,7 +152,8 @@ fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expected), Vec<P
     let source = source::read_policy(&settings.path).and_then(|source| Ok((parsed(&source)?, source)));
     match (labels, annotations, source) {
         (Ok(labels), Ok(mut annotations), Ok((documents, source))) => {
-            let policy = Policy::compile(&documents, &labels)?.with_synced_at(source.synced_at);
+            let policy = Policy::compile(&documents, &labels)?;
+            let policy = policy.accompanied(COMPANIONS).with_synced_at(source.synced_at);
             let stamped = annotations.remove(POLICY_REVISION).filter(|stamp| !stamp.is_empty());
             Ok((policy, labels, Expected { published: source.revision, stamped }))
         }

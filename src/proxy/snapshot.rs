@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
 use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
@@ -16,9 +17,13 @@ use crate::policy::destination::{Action, Destination, Flow, Ruling};
 use crate::policy::limits::Limit;
 use crate::policy::name::{DnsName, Host};
 use crate::policy::outlook::Outlook;
+use crate::provider::surface;
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
+
+/// The port at which agents dial the hosts that no rule names.
+const HTTPS: u16 = 443;
 
 /// What is done with destinations that say Inspect.
 pub enum Interception {
@@ -117,7 +122,11 @@ impl Snapshot {
                 audited: Vec::new(),
             };
         }
-        self.policy.destination(flow)
+        let mut destination = self.policy.destination(flow);
+        if let (Action::Deny { named: named @ false }, Some(name)) = (&mut destination.action, flow.name) {
+            *named = self.refuses_inside(name, flow.port);
+        }
+        destination
     }
 
     /// What policy says before a byte is seen.
@@ -130,10 +139,32 @@ impl Snapshot {
                 strict: true,
             };
         }
-        self.policy.outlook(name, address, port)
+        let mut outlook = self.policy.outlook(name, address, port);
+        if !outlook.named && name.is_some_and(|name| self.refuses_inside(name, port)) {
+            outlook.named = true;
+        }
+        outlook
     }
 
-    /// Whether the resolver answers a name; none once the policy has expired.
+    /// Whether a host that no rule names is refused inside TLS, as one that a Deny rule names: agents dial it beside
+    /// their provider. A CA that may vouch for every name does so for all hosts of the provider tables.
+    fn refuses_inside(&self, name: &DnsName, port: u16) -> bool {
+        let Interception::On(leaves) = &self.interception else { return false };
+        let is_meant = self.policy.accompanies(name)
+            || (!leaves.authority().is_constrained()
+                && self.policy.enforces()
+                && surface::is_listed(name)
+                && !self.policy.names_exactly(name));
+        port == HTTPS && is_meant && self.vouches(name)
+    }
+
+    fn vouches(&self, name: &DnsName) -> bool {
+        let Interception::On(leaves) = &self.interception else { return false };
+        leaves.authority().vouches(&Host::Name(name.clone()), SystemTime::now()).is_ok()
+    }
+
+    /// Whether the resolver answers a name, a companion's too where its refusal can be shown; none once the policy has
+    /// expired.
     ///
     /// # Errors
     /// The denial, where it does not.
@@ -141,7 +172,10 @@ impl Snapshot {
         if self.is_expired() {
             return Err(Ruling::builtin("expired", EXPIRED));
         }
-        self.policy.answers(name)
+        match self.policy.answers(name) {
+            Err(_) if self.policy.accompanies(name) && self.vouches(name) => Ok(()),
+            answer => answer,
+        }
     }
 
     /// What the answers of an origin are scrubbed of; nothing where no key goes there.

@@ -1,7 +1,5 @@
 //! The CA of a namespace: taken over while the gateway runs, and what becomes of a host that it does not permit yet.
 
-use rcgen::{GeneralSubtree, NameConstraints};
-
 use super::{Volumes, borrowed, ca_keys};
 use crate::support::Pki;
 
@@ -9,12 +7,7 @@ const URL: &str = "https://api.example.com/echo";
 
 /// A CA that may vouch for this name alone.
 fn permitting(name: &str) -> Pki {
-    Pki::with(&format!("CA for {name}"), |params| {
-        params.name_constraints = Some(NameConstraints {
-            permitted_subtrees: vec![GeneralSubtree::DnsName(name.to_owned())],
-            excluded_subtrees: Vec::new(),
-        });
-    })
+    Pki::permitting(&format!("CA for {name}"), &[name])
 }
 
 #[test]
