@@ -36,7 +36,7 @@ const PURE: &[&str] = &[
     "credential/secret",
     "dns/answer",
     "dns/places",
-    "dns/rate",
+    "rate",
     "dns/table",
     "redirect/rule",
     "redirect/plan",

@@ -1,6 +1,7 @@
 //! What passes between agents and LLM providers, as plain data: what an agent asks for, and the tools a model calls.
 
 mod blocked;
+mod companion;
 mod facts;
 pub(crate) mod name;
 mod service;
@@ -10,6 +11,7 @@ mod tool;
 
 pub use crate::event::Decision;
 pub use blocked::{BlockedCall, BlockedCalls};
+pub use companion::{Companion, ProviderHosts};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};

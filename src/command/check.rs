@@ -17,6 +17,7 @@ use crate::config::{Settings, source};
 use crate::pod::{LOG_LEVEL, POLICY_REVISION};
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
+use crate::provider::surface::COMPANIONS;
 use crate::telemetry::log;
 use crate::tls::gate::{Evidence, Gate, GateSettings, Interception, Surroundings};
 use crate::tls::roots::UpstreamTls;
@@ -165,7 +166,8 @@ pub(crate) fn policy(settings: &PolicySettings) -> Result<(Policy, Labels, Expec
     let source = source::read_policy(&settings.path).and_then(|source| Ok((known(&source)?, source)));
     match (labels, annotations, source) {
         (Ok(labels), Ok(mut annotations), Ok((Known { documents, published, unknown }, source))) => {
-            let policy = Policy::compile(&documents, &labels)?.with_synced_at(source.synced_at);
+            let policy = Policy::compile(&documents, &labels)?;
+            let policy = policy.accompanied(COMPANIONS).with_synced_at(source.synced_at);
             let stamped = annotations.remove(POLICY_REVISION).filter(|stamp| !stamp.is_empty());
             let log_level = annotations.get(LOG_LEVEL).and_then(|word| log::level(word));
             Ok((policy, labels, Expected { published, stamped, unknown, log_level }))

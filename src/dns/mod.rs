@@ -5,7 +5,6 @@
 
 pub mod answer;
 mod places;
-mod rate;
 mod resolver;
 mod serve;
 mod sockets;

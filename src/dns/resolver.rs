@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::answer::{Outcome, Source, answer};
 use super::places::Places;
-use super::rate::Rate;
 use super::table::{Names, Synthetic};
 use crate::event::{Action, Destination, Event, Kind};
 use crate::ledger::{Ledger, fresh_id};
 use crate::policy::destination::Ruling;
 use crate::policy::name::DnsName;
+use crate::rate::Rate;
 use crate::route;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::DnsAnswer;
@@ -23,6 +23,10 @@ pub type Judge = dyn Fn(&DnsName) -> Result<(), Ruling> + Send + Sync;
 const ONCE: Duration = Duration::from_secs(60);
 /// So many names have one; what is refused beside them is in the metrics alone.
 const REPORTED: usize = 1_024;
+/// A thousand questions a second: no client comes near, and a table of names is filled in a minute at the soonest.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// So many may come at once.
+const BURST: u32 = 2_000;
 /// Where questions go.
 const PORT: u16 = 53;
 
@@ -53,7 +57,7 @@ impl Resolver {
             search,
             metrics,
             ledger,
-            rate: Mutex::default(),
+            rate: Mutex::new(Rate::new(INTERVAL, BURST)),
             reported: Mutex::new(Places::new(REPORTED, ONCE)),
             ipv6_only: AtomicBool::new(false),
         };

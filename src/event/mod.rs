@@ -286,6 +286,9 @@ pub struct Transform {
     pub detail: Option<String>,
 }
 
+/// The kind of the transform that took a hosted tool out of a request; its detail is the tool's type.
+pub const HOSTED_TOOL: &str = "hosted-tool";
+
 impl Transform {
     /// One of which only this much is to be said.
     pub fn new(name: &'static str, detail: Option<String>) -> Self {

@@ -1,6 +1,6 @@
 //! From documents to one [`Policy`]: what selects the pod, in the order in which it decides.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -14,6 +14,7 @@ use super::field;
 use super::index::Index;
 use super::inspection::Inspection;
 use super::lower::{Lowered, lower};
+use super::name::DnsName;
 use super::ports::Ports;
 use super::rule::Rule;
 use super::selector::selects;
@@ -34,6 +35,8 @@ pub struct Policy {
     pub(super) ports: Ports,
     pub(super) tools: Rules,
     pub(super) settings: Settings,
+    /// Hosts that no rule names and whose refusal is shown inside TLS all the same.
+    pub(super) companions: BTreeSet<DnsName>,
     credentials: Vec<Arc<Credential>>,
     /// The policies that select the pod, the cluster's first.
     selected: Vec<Selected>,
@@ -110,6 +113,7 @@ impl Policy {
             ports: Ports::default(),
             tools: Rules::default(),
             settings: Settings::new(&[], |_| true),
+            companions: BTreeSet::new(),
             credentials: Vec::new(),
             selected: Vec::new(),
             synced_at: None,
@@ -151,6 +155,7 @@ impl Policy {
             ports,
             tools: Rules::new(tools),
             settings,
+            companions: BTreeSet::new(),
             credentials,
             selected: names,
             synced_at: None,

@@ -122,6 +122,10 @@ pub(super) enum Sight {
     All,
 }
 
+/// Why a companion is denied, for people who wonder who dials it.
+const COMPANION: &str =
+    "No rule names this host, which agents dial beside their provider: name it in a rule to decide about it";
+
 impl Policy {
     /// Decides about a flow. The common allowed flow costs a few look-ups and no allocation.
     pub fn destination(&self, flow: &Flow<'_>) -> Destination {
@@ -329,6 +333,7 @@ impl Policy {
             near |= self.visible(group, self.sight()).any(|rule| rule.action != document::Action::Deny);
         });
         let reason = match (near, flow.name, flow.address) {
+            (false, Some(name), _) if self.accompanies(name) => COMPANION,
             (true, ..) => "A rule names this destination, but not on this port with this protocol",
             (false, Some(_), _) => "No rule names this host",
             (false, None, Some(_)) => "The connection names no host, and no rule names this address",

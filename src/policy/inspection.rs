@@ -170,7 +170,7 @@ impl Grant {
         }
     }
 
-    fn dialect(&self) -> Option<Dialect> {
+    pub(super) fn dialect(&self) -> Option<Dialect> {
         self.provider.and_then(Provider::dialect)
     }
 

@@ -26,6 +26,8 @@ pub struct Listing {
     /// Those that select the pod.
     pub policies: Vec<PolicyListed>,
     pub destinations: Vec<DestinationListed>,
+    /// Hosts that no rule names and agents dial all the same: denied, in words.
+    pub companions: Vec<String>,
     pub tool_default: Setting,
     pub tools: Vec<ToolListed>,
     pub hosted_tools: HostedListed,
@@ -149,6 +151,7 @@ impl Policy {
                 .map(|one| PolicyListed { policy: one.id.clone(), enforcement: enforcement(one.audit) })
                 .collect(),
             destinations: self.rules.iter().map(destination).collect(),
+            companions: self.companions().map(ToString::to_string).collect(),
             tool_default: setting(&settings.tool_default, sight),
             tools: self.tools.all().iter().map(tool).collect(),
             hosted_tools: self.hosted(sight),

@@ -28,6 +28,7 @@ pub mod outcome;
 mod permission;
 mod settings;
 
+pub mod companion;
 pub mod destination;
 pub mod explain;
 pub mod inspection;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use crate::call::Dialect;
 use crate::event::Verdict;
 
 use super::RuleId;
@@ -93,6 +94,11 @@ impl Rule {
             Subject::Hosts(patterns) => patterns.iter().any(|pattern| !matches!(pattern, Pattern::Ip(_))),
             Subject::Nets(_) => false,
         }
+    }
+
+    /// What it says is spoken where it leads.
+    pub(super) fn dialect(&self) -> Option<Dialect> {
+        self.grant.as_deref().and_then(Grant::dialect)
     }
 
     pub(super) fn enforcement(&self) -> &'static str {

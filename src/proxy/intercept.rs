@@ -14,6 +14,7 @@ use http::StatusCode;
 
 use super::error::{Refusal, Stop};
 use super::flow::Flow;
+use super::listener;
 use super::readahead::ReadAhead;
 use super::rewind::Rewind;
 use super::session::{Naming, serve};
@@ -24,7 +25,8 @@ use crate::ledger::fresh_id;
 use crate::policy::RuleId;
 use crate::policy::destination::{Protocol, Ruling};
 use crate::policy::name::Host;
-use crate::telemetry::label::Closed;
+use crate::telemetry::label::{Closed, Limit};
+use crate::tls::authority::MintError;
 use crate::tls::leaf::Leaves;
 use crate::wire::client_hello::ClientHello;
 
@@ -123,8 +125,19 @@ struct Ending {
 
 impl Ending {
     async fn run(self, stream: Rewind<TcpStream>) -> Closed {
-        let config = match self.leaves.server_config(&self.origin.host, self.h2) {
+        let host = &self.origin.host;
+        let config = match &self.doomed {
+            // No upstream was verified: the leaf is for a refusal, or for a 502.
+            Some(_) => self.leaves.refusing_config(host),
+            None => self.leaves.server_config(host, self.h2),
+        };
+        let config = match config {
             Ok(config) => config,
+            Err(MintError::TooMany(_)) => {
+                self.flow.gateway.metrics.limit_reached(Limit::RefusalLeaves);
+                listener::reset(stream.into_parts().1);
+                return Closed::Limit;
+            }
             Err(error) => {
                 tracing::error!(host = %self.origin.host, %error, "no leaf could be minted");
                 return Closed::Internal;

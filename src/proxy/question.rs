@@ -14,9 +14,9 @@ use super::record::Record;
 use super::request_body::RequestBody;
 use super::session::Session;
 use super::snapshot::Snapshot;
-use crate::call::{Answer, Change, Denial, Dialect, RequestFacts, Service};
+use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
-use crate::event::{Extent, Transform};
+use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::{Adapter, Asked};
 use crate::provider::request::{Draft, Drafted};
@@ -165,6 +165,9 @@ impl Reader<'_> {
         let mut draft =
             Draft::new(&document, self.snapshot.policy()).with_blocked(&self.session.gateway.blocked);
         crate::provider::adapter(self.dialect).request(asked, &mut draft)?;
+        if asked.service.api != Api::CountTokens {
+            draft.misses_no_tools()?;
+        }
         Ok(draft.finish())
     }
 
@@ -176,7 +179,7 @@ impl Reader<'_> {
             .map(|change| match change {
                 Change::HostedTool(tool_type) => {
                     metrics.hosted_tool_stripped(self.service.vendor, tool_type);
-                    Transform::new("hosted-tool", Some(tool_type.chars().take(128).collect()))
+                    Transform::new(HOSTED_TOOL, Some(tool_type.chars().take(128).collect()))
                 }
                 Change::Other(what) => Transform::new("request", Some((*what).to_owned())),
             })

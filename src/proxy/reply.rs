@@ -80,18 +80,37 @@ pub(crate) fn failed(failure: &Failure, destination: &str, event: Id, close: boo
     response
 }
 
-/// The same denial as bytes, for a connection that no HTTP server serves; it is closed after them.
+/// The same denial as bytes, for a connection that no HTTP server serves; it is closed after them. The reason phrase says
+/// it too: of a refused CONNECT most clients show nothing else.
 pub(crate) fn denied_raw(status: StatusCode, ruling: &Ruling, destination: &str, event: Id) -> Vec<u8> {
     let more = format!(
         "x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {event}\r\n",
         ruling.rule
     );
-    raw(status, &denial_text(ruling, destination), &more)
+    let phrase = phrase(&format!("Blocked by policy: {} ({})", ruling.rule, ruling.reason));
+    framed((status.as_u16(), &phrase), &denial_text(ruling, destination), &more)
+}
+
+/// The longest reason phrase that is sent, in bytes: some clients take a status line of 256.
+const MOST_PHRASE: usize = 200;
+
+/// A text as a reason phrase (RFC 9112, section 4): printable ASCII, shortened.
+fn phrase(text: &str) -> String {
+    let printable = |sign: char| if sign == ' ' || sign.is_ascii_graphic() { sign } else { '?' };
+    let mut phrase: String = text.chars().take(MOST_PHRASE).map(printable).collect();
+    if text.chars().nth(MOST_PHRASE).is_some() {
+        phrase.truncate(MOST_PHRASE - 3);
+        phrase.push_str("...");
+    }
+    phrase
 }
 
 /// A text of our own as bytes, with more header lines; the connection is closed after them.
 pub(crate) fn raw(status: StatusCode, text: &str, more: &str) -> Vec<u8> {
-    let (code, reason) = (status.as_u16(), status.canonical_reason().unwrap_or("Refused"));
+    framed((status.as_u16(), status.canonical_reason().unwrap_or("Refused")), text, more)
+}
+
+fn framed((code, reason): (u16, &str), text: &str, more: &str) -> Vec<u8> {
     let length = text.len();
     format!(
         "HTTP/1.1 {code} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
@@ -122,5 +141,25 @@ fn plain(status: StatusCode, text: String, close: bool) -> Response<Body> {
 fn insert_event(head: &mut HeaderMap, event: Id) {
     if let Ok(value) = HeaderValue::from_str(&event.to_string()) {
         head.insert("x-postern-event", value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::fresh_id;
+
+    #[test]
+    fn a_refusal_in_bytes_names_rule_and_reason_in_its_status_line_and_nothing_that_breaks_it() {
+        let first = |reason: &str| {
+            let ruling = Ruling::builtin("default-deny", reason);
+            let bytes = denied_raw(StatusCode::FORBIDDEN, &ruling, "a.example:443", fresh_id());
+            String::from_utf8(bytes).unwrap().lines().next().unwrap().to_owned()
+        };
+        let rule = "HTTP/1.1 403 Blocked by policy: postern/builtin/default-deny";
+        assert_eq!(first("No rule names this host"), format!("{rule} (No rule names this host)"));
+        assert_eq!(first("a\r\nx: b\u{e9}"), format!("{rule} (a??x: b?)"));
+        let long = first(&"x".repeat(1_000));
+        assert!(long.len() == "HTTP/1.1 403 ".len() + MOST_PHRASE && long.ends_with("..."), "{long}");
     }
 }

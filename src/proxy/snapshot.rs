@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::policy::destination::{Action, Destination, Flow, Ruling};
 use crate::policy::limits::Limit;
 use crate::policy::name::{DnsName, Host};
 use crate::policy::outlook::Outlook;
+use crate::provider::surface;
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
@@ -26,6 +27,9 @@ use crate::wire::{coding, json};
 /// How long after a new policy the CA and the credentials that it newly needs may be on their way: they are mounted
 /// apart from it.
 const SETTLING: Duration = Duration::from_secs(5);
+
+/// The port at which agents dial the hosts that no rule names.
+const HTTPS: u16 = 443;
 
 /// What is done with destinations that say Inspect.
 #[derive(Clone)]
@@ -159,7 +163,11 @@ impl Snapshot {
                 audited: Vec::new(),
             };
         }
-        self.policy.destination(flow)
+        let mut destination = self.policy.destination(flow);
+        if let (Action::Deny { named: named @ false }, Some(name)) = (&mut destination.action, flow.name) {
+            *named = self.refuses_inside(name, flow.port);
+        }
+        destination
     }
 
     /// What policy says before a byte is seen.
@@ -172,10 +180,32 @@ impl Snapshot {
                 strict: true,
             };
         }
-        self.policy.outlook(name, address, port)
+        let mut outlook = self.policy.outlook(name, address, port);
+        if !outlook.named && name.is_some_and(|name| self.refuses_inside(name, port)) {
+            outlook.named = true;
+        }
+        outlook
     }
 
-    /// Whether the resolver answers a name; none once the policy has expired.
+    /// Whether a host that no rule names is refused inside TLS, as one that a Deny rule names: agents dial it beside
+    /// their provider. A CA that may vouch for every name does so for all hosts of the provider tables.
+    fn refuses_inside(&self, name: &DnsName, port: u16) -> bool {
+        let Interception::On(leaves) = &self.interception else { return false };
+        let is_meant = self.policy.accompanies(name)
+            || (!leaves.authority().is_constrained()
+                && self.policy.enforces()
+                && surface::is_listed(name)
+                && !self.policy.names_exactly(name));
+        port == HTTPS && is_meant && self.vouches(name)
+    }
+
+    fn vouches(&self, name: &DnsName) -> bool {
+        let Interception::On(leaves) = &self.interception else { return false };
+        leaves.authority().vouches(&Host::Name(name.clone()), SystemTime::now()).is_ok()
+    }
+
+    /// Whether the resolver answers a name, a companion's too where its refusal can be shown; none once the policy has
+    /// expired.
     ///
     /// # Errors
     /// The denial, where it does not.
@@ -183,7 +213,10 @@ impl Snapshot {
         if self.is_expired() {
             return Err(Ruling::builtin("expired", EXPIRED));
         }
-        self.policy.answers(name)
+        match self.policy.answers(name) {
+            Err(_) if self.policy.accompanies(name) && self.vouches(name) => Ok(()),
+            answer => answer,
+        }
     }
 
     /// What the answers of an origin are scrubbed of; nothing where no key goes there.

@@ -94,6 +94,8 @@ labels! {
         DecodedBodyBytes = "decodedBodyBytes",
         ZstdWindowBytes = "zstdWindowBytes",
         BufferedBytes = "bufferedBytes",
+        /// Leaves a second that would carry a refusal alone; this one is fixed.
+        RefusalLeaves = "refusalLeaves",
     }
 
     /// How an upstream failed.

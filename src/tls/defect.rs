@@ -99,6 +99,8 @@ pub enum MintError {
     Expired(OffsetDateTime),
     #[error("the CA is not valid before {}: check this machine's clock", rfc3339(*.0))]
     NotYetValid(OffsetDateTime),
+    #[error("too many leaves were asked for that would carry a refusal alone: {0} a second are minted")]
+    TooMany(u32),
     #[error("the leaf could not be signed ({0})")]
     Signing(rcgen::Error),
     #[error("the leaf could not be put into a TLS configuration ({0})")]

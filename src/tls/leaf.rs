@@ -1,8 +1,8 @@
 //! The TLS configurations that agents meet: one leaf for each host, kept while it is fresh.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use quick_cache::sync::Cache;
 use rustls::ServerConfig;
@@ -12,6 +12,7 @@ use rustls::sign::SingleCertAndKey;
 use super::authority::{Authority, Leaf, MintError};
 use super::{PROVIDER, VERSIONS};
 use crate::policy::name::Host;
+use crate::rate::Rate;
 
 /// A bounded cache of leaves. It mints for whatever host it is asked: callers ask only for hosts that a rule names.
 #[derive(Debug)]
@@ -20,7 +21,15 @@ pub struct Leaves {
     capacity: usize,
     cache: Cache<Host, Arc<Entry>>,
     minted: Arc<AtomicU64>,
+    /// Of leaves that carry a refusal alone.
+    refusals: Arc<Mutex<Rate>>,
 }
+
+/// How many leaves are minted a second for hosts of which nothing but a refusal is shown. The names of the provider
+/// tables have wildcards, and an agent can invent as many as it likes.
+const REFUSALS_A_SECOND: u32 = 16;
+/// So many may come at once: more than agents dial at their start.
+const REFUSALS_AT_ONCE: u32 = 96;
 
 /// One host's leaf behind both offers of protocols.
 #[derive(Debug)]
@@ -35,13 +44,16 @@ struct Entry {
 impl Leaves {
     /// A cache of at most about `capacity` hosts.
     pub fn new(authority: Arc<Authority>, capacity: usize) -> Self {
-        Self { authority, capacity, cache: Cache::new(capacity), minted: Arc::default() }
+        let refusals = Rate::new(Duration::from_secs(1) / REFUSALS_A_SECOND, REFUSALS_AT_ONCE);
+        let refusals = Arc::new(Mutex::new(refusals));
+        Self { authority, capacity, cache: Cache::new(capacity), minted: Arc::default(), refusals }
     }
 
     /// An empty cache for another CA, which goes on counting where this one is.
     #[must_use]
     pub fn succeeded_by(&self, authority: Arc<Authority>) -> Self {
-        Self { minted: Arc::clone(&self.minted), ..Self::new(authority, self.capacity) }
+        let (minted, refusals) = (Arc::clone(&self.minted), Arc::clone(&self.refusals));
+        Self { minted, refusals, ..Self::new(authority, self.capacity) }
     }
 
     /// The CA behind the leaves.
@@ -55,6 +67,24 @@ impl Leaves {
     /// Concurrent first calls for one host mint once; the others wait for it, some 50 µs.
     pub fn server_config(&self, host: &Host, h2: bool) -> Result<Arc<ServerConfig>, MintError> {
         self.server_config_at(host, h2, SystemTime::now())
+    }
+
+    /// The same where nothing but a refusal is to be shown: `http/1.1` alone, and no more new hosts a second than a bound.
+    ///
+    /// # Errors
+    /// [`MintError::TooMany`] beyond the bound.
+    pub fn refusing_config(&self, host: &Host) -> Result<Arc<ServerConfig>, MintError> {
+        let now = SystemTime::now();
+        let is_there = self.cache.get(host).is_some_and(|entry| entry.is_fresh(now));
+        if !is_there && !self.may_refuse_another() {
+            return Err(MintError::TooMany(REFUSALS_A_SECOND));
+        }
+        self.server_config_at(host, false, now)
+    }
+
+    fn may_refuse_another(&self) -> bool {
+        // After a panic elsewhere the rate still stands for what was taken.
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
     }
 
     /// How many leaves were minted so far, predecessors' included.
@@ -123,7 +153,6 @@ fn server_config(leaf: &Leaf, protocols: &[&str]) -> Result<ServerConfig, MintEr
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-    use std::time::Duration;
 
     use rustls::client::Resumption;
     use rustls::{CertificateError, HandshakeKind, ProtocolVersion};
@@ -277,6 +306,26 @@ mod tests {
         ));
         assert!(leaves.server_config_at(&host("a.test"), true, now).is_ok());
         assert_eq!(leaves.minted(), 1);
+    }
+
+    #[test]
+    fn leaves_for_refusals_are_bounded_per_second_and_others_are_not() {
+        let leaves = leaves(&TestCa::root("Root"));
+        let names = || (0..3 * REFUSALS_AT_ONCE).map(|index| host(&format!("h{index}.test")));
+        let minted = names().filter(|host| leaves.refusing_config(host).is_ok()).count();
+        assert!(
+            (REFUSALS_AT_ONCE..3 * REFUSALS_AT_ONCE).contains(&u32::try_from(minted).unwrap()),
+            "{minted}"
+        );
+        let refused = leaves.refusing_config(&host("one.more.test"));
+        assert!(matches!(refused, Err(MintError::TooMany(_))));
+        assert!(
+            leaves.server_config(&host("one.more.test"), false).is_ok(),
+            "what was verified is not held up"
+        );
+        assert!(leaves.refusing_config(&host("one.more.test")).is_ok(), "and what is there is shown");
+        let next = leaves.succeeded_by(Arc::clone(leaves.authority()));
+        assert!(next.refusing_config(&host("another.test")).is_err(), "another CA is no way around it");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod address;
 mod audit;
 mod combination;
+mod companion;
 mod credentials;
 mod destination;
 mod documents;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rcgen::{GeneralSubtree, NameConstraints};
-
 use super::{DENY, INSPECT, Published, TUNNEL, Volumes, borrowed, ca_keys};
 use crate::support::Pki;
 use crate::support::journal::poll;
@@ -12,12 +10,7 @@ const URL: &str = "https://api.example.com/echo";
 
 /// A CA that may vouch for this name alone.
 fn permitting(name: &str) -> Pki {
-    Pki::with(&format!("CA for {name}"), |params| {
-        params.name_constraints = Some(NameConstraints {
-            permitted_subtrees: vec![GeneralSubtree::DnsName(name.to_owned())],
-            excluded_subtrees: Vec::new(),
-        });
-    })
+    Pki::permitting(&format!("CA for {name}"), &[name])
 }
 
 #[test]

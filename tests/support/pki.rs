@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, GeneralSubtree,
+    IsCa, KeyPair, KeyUsagePurpose, NameConstraints, SanType,
 };
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -46,6 +46,17 @@ impl Pki {
         std::fs::write(directory.path().join("ca-cert.pem"), issuer.pem()).unwrap();
         std::fs::write(directory.path().join("ca-key.pem"), issuer.key().serialize_pem()).unwrap();
         Self { directory, issuer }
+    }
+
+    /// The same root, which may vouch for these names alone.
+    pub(crate) fn permitting(common_name: &str, names: &[&str]) -> Self {
+        Self::with(common_name, |params| {
+            let permitted = names.iter().map(|name| GeneralSubtree::DnsName((*name).to_owned()));
+            params.name_constraints = Some(NameConstraints {
+                permitted_subtrees: permitted.collect(),
+                excluded_subtrees: Vec::new(),
+            });
+        })
     }
 
     pub(crate) fn directory(&self) -> &Path {

@@ -55,6 +55,13 @@ impl Setup {
         Self { directory, authority, settings, policy: policy(&[]), environment, descriptors: None }
     }
 
+    /// The same with this authority as Postern's own.
+    pub(crate) fn issuing(mut self, authority: Pki) -> Self {
+        self.authority = authority;
+        let (certificate, key) = (self.authority.certificate_path(), self.authority.key_path());
+        self.set("/interception/caCertificate", certificate.to_str()).set("/interception/caKey", key.to_str())
+    }
+
     /// The policy `agents/test` with these destinations, each a YAML mapping on one line.
     pub(crate) fn destinations(self, destinations: &[&str]) -> Self {
         self.policy(&policy(destinations))

@@ -117,9 +117,13 @@ fn a_large_request_is_held_once() {
     // Once whole, with what TLS, two sockets and the document need beside it.
     assert!(grown < 45 << 20, "{} MiB for 30", grown >> 20);
 
-    let tools = format!(r#""tools":[{}],"messages""#, hosted_tool(MESSAGES));
-    let edited = test.post(MESSAGES, body.replacen(r#""messages""#, &tools, 1));
-    assert!(edited.seen().body == body.as_bytes());
+    let offering = |tools: &str| {
+        let tools = format!(r#""tools":[{tools}],"messages""#);
+        body.replacen(r#""messages""#, &tools, 1)
+    };
+    let own = own_tool(MESSAGES);
+    let edited = test.post(MESSAGES, offering(&format!("{},{own}", hosted_tool(MESSAGES))));
+    assert!(edited.seen().body == offering(own).as_bytes());
     let grown = test.gateway.peak_memory() - before;
     // What came and what goes on are 60 MiB: at most half as much again.
     assert!(grown < 90 << 20, "{} MiB for 30 that are edited", grown >> 20);

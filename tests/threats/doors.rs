@@ -139,30 +139,28 @@ fn nothing_is_fetched_by_the_provider() {
     allowing.assert_rows(&allowed);
 }
 
-/// A door, the key of a choice, the choice, and what is left of it beside a tool of the agent's own and alone.
-type Choice = (&'static str, &'static str, &'static str, Option<&'static str>, Option<&'static str>);
+/// A door, the key of a choice, the choice, and what is left of it beside a tool of the agent's own.
+type Choice = (&'static str, &'static str, &'static str, Option<&'static str>);
 
 const CHOICES: &[Choice] = &[
-    (MESSAGES, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#), None),
+    (MESSAGES, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#)),
     (
         MESSAGES,
         "tool_choice",
         r#"{"type":"tool","name":"web_search","disable_parallel_tool_use":true}"#,
         Some(r#"{"type":"auto","disable_parallel_tool_use":true}"#),
-        None,
     ),
-    (MESSAGES, "tool_choice", r#"{"type":"any"}"#, Some(r#"{"type":"any"}"#), None),
+    (MESSAGES, "tool_choice", r#"{"type":"any"}"#, Some(r#"{"type":"any"}"#)),
     (
         MESSAGES,
         "tool_choice",
         r#"{"type":"tool","name":"look_up"}"#,
         Some(r#"{"type":"tool","name":"look_up"}"#),
-        None,
     ),
-    (INVOKE, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#), None),
-    (CHAT, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#), None),
-    (CHAT, "tool_choice", r#""required""#, Some(r#""required""#), None),
-    (CHAT, "parallel_tool_calls", "true", Some("true"), None),
+    (INVOKE, "tool_choice", r#"{"type":"tool","name":"web_search"}"#, Some(r#"{"type":"auto"}"#)),
+    (CHAT, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#)),
+    (CHAT, "tool_choice", r#""required""#, Some(r#""required""#)),
+    (CHAT, "parallel_tool_calls", "true", Some("true")),
     (
         CHAT,
         "tool_choice",
@@ -170,23 +168,20 @@ const CHOICES: &[Choice] = &[
         Some(
             r#"{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"look_up"}}]}}"#,
         ),
-        None,
     ),
-    (RESPONSES, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#), None),
-    (RESPONSES, "tool_choice", r#""required""#, Some(r#""required""#), None),
-    (RESPONSES, "tool_choice", r#""auto""#, Some(r#""auto""#), Some(r#""auto""#)),
+    (RESPONSES, "tool_choice", r#"{"type":"web_search"}"#, Some(r#""auto""#)),
+    (RESPONSES, "tool_choice", r#""required""#, Some(r#""required""#)),
+    (RESPONSES, "tool_choice", r#""auto""#, Some(r#""auto""#)),
     (
         RESPONSES,
         "tool_choice",
         r#"{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"look_up"},{"type":"web_search"}]}"#,
         Some(r#"{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"look_up"}]}"#),
-        None,
     ),
     (
         RESPONSES,
         "include",
         r#"["web_search_call.action.sources","reasoning.encrypted_content"]"#,
-        Some(r#"["reasoning.encrypted_content"]"#),
         Some(r#"["reasoning.encrypted_content"]"#),
     ),
     (
@@ -194,23 +189,21 @@ const CHOICES: &[Choice] = &[
         "toolConfig",
         r#"{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look_up"]},"includeServerSideToolInvocations":true}"#,
         Some(r#"{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look_up"]}}"#),
-        None,
     ),
     (
         GEMINI,
         "tool_config",
         r#"{"function_calling_config":{"mode":"ANY"}}"#,
         Some(r#"{"function_calling_config":{"mode":"ANY"}}"#),
-        None,
     ),
 ];
 
-/// E15: a choice of a tool that is gone becomes the model's own, and where no tool is left nothing is chosen.
+/// E15: a choice of a tool that is gone becomes the model's own, and where no tool is left the request is refused.
 #[test]
 fn a_choice_follows_the_tools_that_are_left() {
     let test = models("");
     let mut rows = Vec::new();
-    for &(door, key, choice, beside, alone) in CHOICES {
+    for &(door, key, choice, beside) in CHOICES {
         let hosted = hosted_tool(door);
         let with = |tools: &str, choice: Option<&str>| {
             let choice = choice.map_or_else(String::new, |choice| format!(r#""{key}":{choice},"#));
@@ -222,7 +215,7 @@ fn a_choice_follows_the_tools_that_are_left() {
             with(&list(&format!("{hosted},{own}")), Some(choice)),
             with(&list(own), beside),
         ));
-        rows.push(becomes(door, with(&list(hosted), Some(choice)), with("", alone)));
+        rows.push(refused(door, with(&list(hosted), Some(choice)), HOSTED));
     }
     let grounding = hosted_tool(CONVERSE);
     let config = |tools: &str, choice: &str| {
@@ -241,7 +234,7 @@ fn a_choice_follows_the_tools_that_are_left() {
             config(&format!("{own},{grounding}"), &named("look_up")),
             config(own, &named("look_up")),
         ),
-        becomes(CONVERSE, config(grounding, r#"{"any":{}}"#), said(CONVERSE, "")),
+        refused(CONVERSE, config(grounding, r#"{"any":{}}"#), HOSTED),
         untouched(CONVERSE, config(own, r#"{"any":{}}"#)),
         untouched(CHAT, said(CHAT, r#""tool_choice":"required","#)),
     ]);
@@ -297,11 +290,7 @@ fn both_spellings_of_a_field_are_one_field() {
             offering(GEMINI, &[r#"{"google_search":{},"function_declarations":[{"name":"a"}]}"#]),
             offering(GEMINI, &[r#"{"function_declarations":[{"name":"a"}]}"#]),
         ),
-        becomes(
-            GEMINI,
-            format!(r#"{{"tools":{{"google_search":{{}}}},{contents}}}"#),
-            format!("{{{contents}}}"),
-        ),
+        refused(GEMINI, format!(r#"{{"tools":{{"google_search":{{}}}},{contents}}}"#), HOSTED),
         refused(
             GEMINI,
             offering(
@@ -316,11 +305,7 @@ fn both_spellings_of_a_field_are_one_field() {
             said(GEMINI, r#""cachedContent":null,"cached_content":"cachedContents/a","#),
             UNPARSEABLE,
         ),
-        becomes(
-            CODE_ASSIST,
-            request(&format!(r#"{{"tools":[{{"url_context":{{}}}}],{contents}}}"#)),
-            request(&format!("{{{contents}}}")),
-        ),
+        refused(CODE_ASSIST, request(&format!(r#"{{"tools":[{{"url_context":{{}}}}],{contents}}}"#)), HOSTED),
         refused(CODE_ASSIST, request(&format!(r#"{{"cached_content":"c",{contents}}}"#)), "provider-state"),
         untouched(
             GEMINI,
@@ -343,7 +328,8 @@ fn both_spellings_of_a_field_are_one_field() {
         ));
     }
     rows.extend([
-        becomes(VERTEX, r#"{"anthropic_version":"vertex-2023-10-16","tools":[{"type":"web_search_20250305","name":"web_search"}],"messages":[]}"#, r#"{"anthropic_version":"vertex-2023-10-16","messages":[]}"#),
+        refused(VERTEX, r#"{"anthropic_version":"vertex-2023-10-16","tools":[{"type":"web_search_20250305","name":"web_search"}],"messages":[]}"#, HOSTED),
+        becomes(VERTEX, r#"{"anthropic_version":"vertex-2023-10-16","tools":[{"type":"web_search_20250305","name":"web_search"},{"name":"a","input_schema":{}}],"messages":[]}"#, r#"{"anthropic_version":"vertex-2023-10-16","tools":[{"name":"a","input_schema":{}}],"messages":[]}"#),
         untouched(VERTEX, r#"{"anthropic_version":"vertex-2023-10-16","tools":[{"name":"a","input_schema":{}}],"messages":[]}"#),
     ]);
     test.assert_rows(&rows);
@@ -395,7 +381,7 @@ fn anthropic_carriers() -> Vec<Row> {
         adds(r#"{"type":"mcp_toolset_reference","mcp_server_name":"s"}"#),
         adds(r#"{"type":"of_next_month_reference","name":"x"}"#),
     ] {
-        rows.push(becomes(MESSAGES, spoken(&closed), spoken("")));
+        rows.push(refused(MESSAGES, spoken(&closed), HOSTED));
         rows.push(becomes(MESSAGES, spoken(&format!("{closed},{}", defines(own))), spoken(&defines(own))));
     }
     rows.extend([
@@ -425,7 +411,12 @@ fn responses_carriers() -> Vec<Row> {
             input(&[&item(&format!("{hosted},{own}")), message]),
             input(&[&item(own), message]),
         ));
-        rows.push(becomes(RESPONSES, input(&[&item(hosted), message]), input(&[message])));
+        let alone = input(&[&item(hosted), message]);
+        rows.push(match carrier {
+            // The client has searched for tools: it has some.
+            "tool_search_output" => becomes(RESPONSES, alone, input(&[message])),
+            _ => refused(RESPONSES, alone, HOSTED),
+        });
         rows.push(untouched(RESPONSES, input(&[&item(own), message])));
     }
     for item in [
@@ -460,17 +451,16 @@ fn amazon_carriers() -> Vec<Row> {
     let changed =
         |block: &str| format!(r#"{{"messages":[{{"role":"user","content":[{block},{{"text":"go"}}]}}]}}"#);
     let search = hosted_tool(INVOKE);
+    let addition = r#"{"toolAddition":{"tool":{"type":"mcp_toolset","name":"s"}}}"#;
+    let called = r#"{"toolResult":{"toolUseId":"t1","content":[{"text":"x"}]}}"#;
     let removed = r#"{"text":"[postern] A change of tools was removed by policy."}"#;
     vec![
-        becomes(CONVERSE, fields(&format!(r#"{{"top_k":5,"tools":[{search}]}}"#)), fields(r#"{"top_k":5}"#)),
+        refused(CONVERSE, fields(&format!(r#"{{"top_k":5,"tools":[{search}]}}"#)), HOSTED),
         becomes(CONVERSE, fields(r#"{"top_k":5,"plugins":[{"id":"web"}]}"#), fields(r#"{"top_k":5}"#)),
         untouched(CONVERSE, fields(r#"{"top_k":5,"anthropic_beta":["context-1m-2025-08-07"]}"#)),
         refused(CONVERSE, said(CONVERSE, r#""promptVariables":{"a":{"text":"b"}},"#), "provider-state"),
-        becomes(
-            CONVERSE,
-            changed(r#"{"toolAddition":{"tool":{"type":"mcp_toolset","name":"s"}}}"#),
-            changed(removed),
-        ),
+        refused(CONVERSE, changed(addition), HOSTED),
+        becomes(CONVERSE, changed(&format!("{called},{addition}")), changed(&format!("{called},{removed}"))),
         becomes(COUNT, counted(&offering(INVOKE, &[search])), counted(&said(INVOKE, ""))),
         untouched(COUNT, counted(&offering(INVOKE, &[own_tool(INVOKE)]))),
         becomes(COUNT, nested(&offering(CONVERSE, &[hosted_tool(CONVERSE)])), nested(&said(CONVERSE, ""))),

@@ -109,7 +109,7 @@ fn assert_client_tools_alone_stay(
     test.assert_rows(&[
         becomes(door, sent, left.clone()),
         untouched(door, left),
-        becomes(door, offering(door, &[&tools[0]]), said(door, "")),
+        refused(door, offering(door, &[&tools[0]]), "hosted-tools"),
     ]);
 }
 
@@ -232,7 +232,7 @@ fn no_connector_of_the_provider_goes_on() {
     let own = |door| said(door, r#""tools":[{"name":"mcp__s__run","input_schema":{}}],"#);
     let mut rows = Vec::new();
     for door in [MESSAGES, INVOKE] {
-        rows.push(becomes(door, said(door, &format!(r#""mcp_servers":[{server}],"#)), said(door, "")));
+        rows.push(refused(door, said(door, &format!(r#""mcp_servers":[{server}],"#)), "hosted-tools"));
         rows.push(becomes(
             door,
             said(door, &format!(r#""mcp_servers":[{server}],"tools":[{{"type":"mcp_toolset","mcp_server_name":"s"}},{{"name":"mcp__s__run","input_schema":{{}}}}],"#)),
@@ -255,13 +255,17 @@ fn no_connector_of_the_provider_goes_on() {
     }
     rows.push(becomes(
         GEMINI,
-        offering(GEMINI, &[r#"{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"https://evil.example","headers":{"authorization":"secret"}}}]}"#]),
-        said(GEMINI, ""),
+        offering(GEMINI, &[r#"{"mcpServers":[{"name":"s","streamableHttpTransport":{"url":"https://evil.example","headers":{"authorization":"secret"}}}]}"#, own_tool(GEMINI)]),
+        offering(GEMINI, &[own_tool(GEMINI)]),
     ));
+    let config = format!(r#""toolConfig":{{"tools":[{}]}},"#, own_tool(CONVERSE));
     rows.push(becomes(
         CONVERSE,
-        said(CONVERSE, &format!(r#""additionalModelRequestFields":{{"top_k":5,"mcp_servers":[{server}]}},"#)),
-        said(CONVERSE, r#""additionalModelRequestFields":{"top_k":5},"#),
+        said(
+            CONVERSE,
+            &format!(r#"{config}"additionalModelRequestFields":{{"top_k":5,"mcp_servers":[{server}]}},"#),
+        ),
+        said(CONVERSE, &format!(r#"{config}"additionalModelRequestFields":{{"top_k":5}},"#)),
     ));
     test.assert_rows(&rows);
     assert!(
@@ -336,6 +340,95 @@ fn a_hosted_tool_is_refused_where_policy_denies_it() {
         offering(MESSAGES, &[listed, hosted_tool(MESSAGES)]),
         "agents/test/hostedTools",
     ));
+    test.assert_rows(&rows);
+}
+
+/// E7: a request whose only tools the provider would run is refused with its reason: without them the model would invent
+/// what they find.
+#[test]
+fn a_request_for_hosted_tools_alone_is_refused_with_its_reason() {
+    let test = models("");
+    let mut rows: Vec<Row> = Vec::new();
+    for door in DIALECTS {
+        rows.push(refused(door, offering(door, &[hosted_tool(door)]), "hosted-tools"));
+        rows.push(untouched(door, said(door, "")));
+        rows.push(untouched(door, offering(door, &[own_tool(door)])));
+    }
+    rows.push(refused(
+        MESSAGES,
+        said(MESSAGES, &format!(r#""tools":[{}],"tool_choice":{{"type":"any"}},"#, hosted_tool(MESSAGES))),
+        "hosted-tools",
+    ));
+    test.assert_rows(&rows);
+    let answer = test.post(MESSAGES, offering(MESSAGES, &[hosted_tool(MESSAGES)])).answer;
+    assert!(answer.text().contains("the model would invent its results"), "{}", answer.text());
+
+    let strip = models("hostedTools: {action: Strip}");
+    strip.assert_rows(&[refused(CHAT, offering(CHAT, &[hosted_tool(CHAT)]), "agents/test/hostedTools")]);
+}
+
+/// The conversation of an agent that has called a tool of its own, with these entries before it.
+fn conversation(door: &str, entries: &str) -> String {
+    let version = match door {
+        INVOKE => r#""anthropic_version":"bedrock-2023-05-31""#,
+        _ => r#""model":"m""#,
+    };
+    match door {
+        CHAT => format!(
+            r#"{{"model":"m",{entries}"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","tool_calls":[{{"id":"c1","type":"function","function":{{"name":"look_up","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"c1","content":"x"}}]}}"#
+        ),
+        RESPONSES => format!(
+            r#"{{"model":"m","store":false,{entries}"input":[{{"role":"user","content":"go"}},{{"type":"function_call","call_id":"c1","name":"look_up","arguments":"{{}}"}},{{"type":"function_call_output","call_id":"c1","output":"x"}}]}}"#
+        ),
+        GEMINI => format!(
+            r#"{{{entries}"contents":[{{"role":"user","parts":[{{"text":"go"}}]}},{{"role":"model","parts":[{{"functionCall":{{"name":"look_up","args":{{}}}}}}]}},{{"role":"user","parts":[{{"functionResponse":{{"name":"look_up","response":{{}}}}}}]}}]}}"#
+        ),
+        CONVERSE => format!(
+            r#"{{{entries}"messages":[{{"role":"user","content":[{{"text":"go"}}]}},{{"role":"assistant","content":[{{"toolUse":{{"toolUseId":"t1","name":"look_up","input":{{}}}}}}]}},{{"role":"user","content":[{{"toolResult":{{"toolUseId":"t1","content":[{{"text":"x"}}]}}}}]}}]}}"#
+        ),
+        _ => format!(
+            r#"{{{version},{entries}"messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{{"type":"tool_use","id":"t1","name":"look_up","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":"x"}}]}}]}}"#
+        ),
+    }
+}
+
+/// E7: hosted tools that the model does not miss are taken out as ever: the client's are known to the conversation, none
+/// may be called, tokens are counted, or a conversation is made shorter.
+#[test]
+fn hosted_tools_that_are_not_missed_are_taken_out() {
+    let test = models("");
+    let stub = r#""toolConfig":{"tools":[{"toolSpec":{"name":"not_available","description":"Not available here. Do not call it.","inputSchema":{"json":{"type":"object","properties":{}}}}}]},"#;
+    let mut rows: Vec<Row> = Vec::new();
+    for door in DIALECTS {
+        let hosted = match door {
+            CONVERSE => format!(r#""toolConfig":{{"tools":[{}]}},"#, hosted_tool(door)),
+            _ => format!(r#""tools":[{}],"#, hosted_tool(door)),
+        };
+        let left = if door == CONVERSE { stub } else { "" };
+        rows.push(becomes(door, conversation(door, &hosted), conversation(door, left)));
+    }
+    let none = |door, choice: &str| said(door, &format!(r#""tools":[{}],{choice}"#, hosted_tool(door)));
+    let count = "api.anthropic.com/v1/messages/count_tokens";
+    rows.extend([
+        becomes(MESSAGES, none(MESSAGES, r#""tool_choice":{"type":"none"},"#), said(MESSAGES, "")),
+        becomes(CHAT, none(CHAT, r#""tool_choice":"none","#), said(CHAT, "")),
+        becomes(
+            RESPONSES,
+            none(RESPONSES, r#""tool_choice":"none","#),
+            said(RESPONSES, r#""tool_choice":"none","#),
+        ),
+        becomes(count, offering(MESSAGES, &[hosted_tool(MESSAGES)]), said(MESSAGES, "")),
+        becomes(
+            "api.openai.com/v1/responses/input_tokens",
+            offering(RESPONSES, &[hosted_tool(RESPONSES)]),
+            said(RESPONSES, ""),
+        ),
+        becomes(
+            "api.openai.com/v1/responses/compact",
+            offering(RESPONSES, &[hosted_tool(RESPONSES)]),
+            said(RESPONSES, ""),
+        ),
+    ]);
     test.assert_rows(&rows);
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod bodies;
 mod bounds;
 mod calls;
+mod companions;
 mod conditions;
 mod control;
 mod control_files;

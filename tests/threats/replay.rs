@@ -32,6 +32,7 @@ fn betas_are_preserved_and_enable_nothing() {
             }
         }
     }
+    let own = format!(r#""tools":[{}],"#, own_tool(INVOKE));
     let body = r#""anthropic_beta":["mcp-client-2025-11-20"],"betas":["web-fetch-2025-09-10"],"#;
     test.assert_rows(&[
         untouched(MESSAGES, said(MESSAGES, body)),
@@ -40,9 +41,11 @@ fn betas_are_preserved_and_enable_nothing() {
             INVOKE,
             said(
                 INVOKE,
-                &format!(r#"{body}"mcp_servers":[{{"type":"url","url":"https://a.example","name":"s"}}],"#),
+                &format!(
+                    r#"{body}{own}"mcp_servers":[{{"type":"url","url":"https://a.example","name":"s"}}],"#
+                ),
             ),
-            said(INVOKE, body),
+            said(INVOKE, &format!("{body}{own}")),
         ),
     ]);
 }

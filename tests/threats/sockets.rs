@@ -253,6 +253,25 @@ fn a_question_that_is_refused_is_answered_and_the_next_one_passes() {
     room.gateway.wait_for("Request", "Deny");
 }
 
+/// E7: over a WebSocket too a question with hosted tools alone is refused; one that goes on from another may have tools
+/// there.
+#[test]
+fn over_a_websocket_a_question_with_hosted_tools_alone_is_refused() {
+    let room = Room::new(NO_DELETE, whole);
+    let mut connection = room.open();
+    let search = json!([{"type": "web_search"}]);
+    connection.send(create(json!({"tools": search})));
+    let said = answer(&mut connection).pop().unwrap();
+    assert_eq!(said["type"], "response.failed", "{said}");
+    assert!(said["response"]["error"]["message"].as_str().unwrap().contains("would invent"), "{said}");
+    assert!(room.heard().is_empty(), "{:?}", room.heard());
+
+    connection.send(create(json!({"tools": search, "previous_response_id": "resp_0"})));
+    assert_eq!(answer(&mut connection), called("get_weather"));
+    let heard: Value = serde_json::from_str(&room.heard()[0]).unwrap();
+    assert!(heard.get("tools").is_none(), "{heard}");
+}
+
 /// F11: what is no text, not masked as it must be, or compressed without leave, ends the connection.
 #[test]
 fn what_cannot_be_read_ends_the_connection() {
@@ -320,7 +339,7 @@ fn a_flood_of_fragments_or_pings_is_bounded() {
 fn a_changed_policy_decides_the_next_message_of_an_open_websocket() {
     let room = Room::new(NO_DELETE, whole);
     let mut connection = room.open();
-    let tools = json!({"tools": [{"type": "web_search"}]});
+    let tools = json!({"tools": [{"type": "web_search"}, {"type": "function", "name": "f"}]});
     connection.send(create(tools.clone()));
     assert_eq!(answer(&mut connection), called("get_weather"));
 

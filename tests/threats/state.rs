@@ -125,7 +125,17 @@ fn state_is_kept_where_policy_allows_it() {
         untouched(MESSAGES, said(MESSAGES, r#""thread":{"type":"continue","previous_message_id":"msg_0"},"#)),
         untouched(GEMINI, said(GEMINI, r#""store":true,"#)),
         // What it opens is state, not tools.
-        becomes(RESPONSES, offering(RESPONSES, &[r#"{"type":"web_search"}"#]), said(RESPONSES, "")),
+        becomes(
+            RESPONSES,
+            offering(RESPONSES, &[r#"{"type":"web_search"}"#, own_tool(RESPONSES)]),
+            offering(RESPONSES, &[own_tool(RESPONSES)]),
+        ),
+        // Its tools may be among what is kept.
+        becomes(
+            RESPONSES,
+            said(RESPONSES, r#""previous_response_id":"resp_0","tools":[{"type":"web_search"}],"#),
+            said(RESPONSES, r#""previous_response_id":"resp_0","#),
+        ),
     ]);
     test.assert_rows(&rows);
 }
@@ -159,7 +169,8 @@ fn no_configuration_that_is_kept_at_the_provider_is_used() {
         r#"{"type":"code_interpreter","container":"cntr_1"}"#,
         r#"{"type":"shell","environment":{"type":"container_auto","skills":[{"type":"skill_reference","skill_id":"s1"}]}}"#,
     ] {
-        rows.push(becomes(RESPONSES, offering(RESPONSES, &[tool]), said(RESPONSES, "")));
+        let own = own_tool(RESPONSES);
+        rows.push(becomes(RESPONSES, offering(RESPONSES, &[tool, own]), offering(RESPONSES, &[own])));
     }
     rows.extend([untouched(openrouter, said(CHAT, "")), untouched(mistral, said(CHAT, ""))]);
     test.assert_rows(&rows);

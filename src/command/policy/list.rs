@@ -72,6 +72,10 @@ fn people(listed: &Listed) -> String {
     let rest = if audit { "tunnelled" } else { "denied" };
     let destinations = listing.destinations.iter().map(destination).collect();
     page.section(&format!("Destinations (what is not here is {rest})"), destinations);
+    page.section(
+        "Denied, with the reason shown inside TLS (agents dial them beside their provider)",
+        companions(listing),
+    );
     tools(listing, &mut page);
     page.section("Where tool rules do not hold", unguarded(listing));
     page.section("At the provider", at_provider(listing));
@@ -131,6 +135,11 @@ fn destination(rule: &DestinationListed) -> [String; 2] {
     let aside = if rule.enforcement == "Audit" { " (Audit)" } else { "" };
     let _ = write!(right, "  [{}{aside}]", rule.rule);
     [rule.hosts.iter().chain(&rule.cidrs).cloned().collect::<Vec<_>>().join(", "), right]
+}
+
+/// The companions, a few to a line.
+fn companions(listing: &Listing) -> Vec<[String; 2]> {
+    listing.companions.chunks(4).map(|some| row(&some.join(", "), "")).collect()
 }
 
 /// The rules by which an answer of a model could pass unguarded: what is tunnelled, and at hosts that are not known what

@@ -13,6 +13,7 @@ use crate::cli::{Output, PodArgs, PolicyCommand};
 use crate::policy::document::Document;
 use crate::policy::{Labels, Policy};
 use crate::problem::Problem;
+use crate::provider::surface::COMPANIONS;
 
 /// Does what a subcommand of `policy` says.
 pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<ExitCode> {
@@ -45,7 +46,9 @@ fn compile(
     let labels: Labels = pod.labels.iter().cloned().collect();
     let (documents, mut problems) = read(paths);
     match Policy::compile(&documents, &labels) {
-        Ok(policy) if problems.is_empty() => return Ok(Some((documents, policy))),
+        Ok(policy) if problems.is_empty() => {
+            return Ok(Some((documents, policy.accompanied(COMPANIONS))));
+        }
         Ok(_) => {}
         Err(found) => problems.extend(found),
     }

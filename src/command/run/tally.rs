@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
-use crate::event::{Action, Direction, Event, Kind, Usage, Verdict};
+use crate::event::{Action, Direction, Event, HOSTED_TOOL, Kind, Usage, Verdict};
 use crate::ledger::Sink;
 
 /// How many destinations are told apart; the names are the agent's choice.
 const MOST_DESTINATIONS: usize = 1_000;
+/// How many types of hosted tools are told apart, likewise.
+const MOST_TYPES: usize = 100;
 /// How many of them the text shows.
 const SHOWN: usize = 20;
 
@@ -27,6 +29,8 @@ pub(super) struct Summary {
     pub(super) total: Counts,
     /// By `host:port`; those beyond the first thousand are counted in the total alone.
     pub(super) destinations: BTreeMap<String, Counts>,
+    /// Hosted tools that were taken out of requests, by type; those beyond the first hundred types are left out.
+    pub(super) hosted_tools_stripped: BTreeMap<String, u64>,
 }
 
 /// Counts of one destination, or of all.
@@ -72,6 +76,9 @@ impl Summary {
     fn count(&mut self, event: &Event) {
         let counts = Counts::of(event);
         self.total.add(&counts, event.count);
+        if event.kind == Kind::Transform {
+            self.count_stripped(event);
+        }
         let Some(destination) = &event.destination else { return };
         let name = format!("{}:{}", destination.host, destination.port);
         if counts != Counts::default()
@@ -81,10 +88,37 @@ impl Summary {
         }
     }
 
+    fn count_stripped(&mut self, event: &Event) {
+        let types = event.transforms.iter().filter(|transform| transform.name == HOSTED_TOOL);
+        for name in types.filter_map(|transform| transform.detail.as_deref()) {
+            if let Some(count) = self.hosted_tools_stripped.get_mut(name) {
+                *count += event.count;
+            } else if self.hosted_tools_stripped.len() < MOST_TYPES {
+                self.hosted_tools_stripped.insert(name.to_owned(), event.count);
+            }
+        }
+    }
+
+    /// `web_search_20250305 3 times, mcp once`, the most frequent first.
+    fn stripped(&self) -> Option<String> {
+        let mut types: Vec<_> = self.hosted_tools_stripped.iter().collect();
+        types.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let shown =
+            types.iter().take(SHOWN).map(|(name, count)| format!("{} {}", shown(name), times(**count)));
+        let mut text = shown.collect::<Vec<_>>().join(", ");
+        if let Some(more) = types.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, " and {more} more");
+        }
+        Some(text).filter(|text| !text.is_empty())
+    }
+
     /// For people, each line after `postern: `.
     pub(super) fn text(&self) -> String {
         let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes, .. } =
             &self.total;
+        // Writing to a String cannot fail.
         let mut text = format!(
             "postern: {}, {}, {denied} denied, {would_deny} would be denied by a policy\n\
              postern: {} denied, {} read and {} written by models\n\
@@ -98,11 +132,13 @@ impl Summary {
             size(*tunnelled_out_bytes),
             counted(self.destinations.len() as u64, "destination"),
         );
+        if let Some(stripped) = self.stripped() {
+            let _ = writeln!(text, "postern: hosted tools taken out of requests: {stripped}");
+        }
         let mut busiest: Vec<_> = self.destinations.iter().collect();
         busiest
             .sort_by_key(|(_, counts)| std::cmp::Reverse((counts.denied, counts.requests + counts.tunnels)));
         for (name, counts) in busiest.iter().take(SHOWN) {
-            // Writing to a String cannot fail.
             let _ = writeln!(text, "postern:   {name}  {}", counts.phrase());
         }
         if let Some(more) = busiest.len().checked_sub(SHOWN).filter(|more| *more > 0) {
@@ -175,6 +211,11 @@ impl Counts {
     }
 }
 
+/// A name of the agent's choice, without what a terminal would obey.
+fn shown(name: &str) -> String {
+    name.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
+}
+
 fn counted(number: u64, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
@@ -195,7 +236,7 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Decision, Destination, Payload};
+    use crate::event::{Decision, Destination, Payload, Transform};
     use crate::ledger::fresh_id;
 
     fn event(kind: Kind, verdict: Verdict, host: &str, action: Action) -> Event {
@@ -253,6 +294,29 @@ mod tests {
         summary.count(&connection);
         summary.count(&event(Kind::Request, Verdict::Deny, "evil.example", Action::Deny));
         assert_eq!((summary.total.denied, summary.total.requests), (1, 1));
+    }
+
+    #[test]
+    fn hosted_tools_that_were_taken_out_are_told_by_type_and_bounded() {
+        let mut summary = Summary::default();
+        let mut strip = |kind: &str| {
+            let transforms = vec![
+                Transform::new("hosted-tool", Some(kind.to_owned())),
+                Transform::new("request", Some("tool_choice".to_owned())),
+            ];
+            let event = event(Kind::Transform, Verdict::Allow, "api.example.com", Action::Inspect);
+            summary.count(&Event { transforms, ..event });
+        };
+        strip("mcp\u{1b}");
+        strip("web_search");
+        strip("web_search");
+        (0..2 * MOST_TYPES).for_each(|number| strip(&format!("z{number:03}")));
+        assert_eq!(summary.hosted_tools_stripped.len(), MOST_TYPES);
+        let text = summary.text();
+        let line = text.lines().find(|line| line.contains("hosted tools")).unwrap();
+        assert!(line.contains("requests: web_search 2 times, mcp? once, z000 once"), "{line}");
+        assert!(line.ends_with(" and 80 more"), "{line}");
+        assert!(!Summary::default().text().contains("hosted"));
     }
 
     #[test]

@@ -48,6 +48,19 @@ pub(super) fn fitted(names: &Names, limit: usize) -> Fitted {
     fitted
 }
 
+/// Adds names while they fit into so many octets, and passes over those that others cover.
+pub(super) fn add<'n>(names: &mut Names, more: impl Iterator<Item = &'n str>, limit: usize) {
+    let mut size = names.iter().map(|name| encoded(name)).sum::<usize>();
+    for name in more {
+        size += encoded(name);
+        if size > limit {
+            return;
+        }
+        names.insert(name.to_owned());
+    }
+    *names = without_covered(names);
+}
+
 /// The names of one depth by the parent that would cover them, the most numerous first.
 fn families(names: &Names, level: usize) -> Vec<(String, Vec<String>)> {
     let mut families = BTreeMap::<String, Vec<String>>::new();

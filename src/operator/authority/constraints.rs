@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::collapse::{self, Fitted};
+use crate::policy::companion::companions;
 use crate::policy::document::Document;
 use crate::policy::pattern::Pattern;
 use crate::policy::vouched::vouched;
+use crate::provider::surface::COMPANIONS;
 
 /// Octets of all permitted names and addresses, encoded. Every client that was tried accepts so much; 110 KiB are
 /// accepted by Go alone.
@@ -33,7 +35,8 @@ pub struct Constraints {
 
 impl Constraints {
     /// What these policies inspect, or deny by exact name: an exact host as that name (what lies below rides along),
-    /// `*.` and `**.` as the name with a leading dot, addresses one by one.
+    /// `*.` and `**.` as the name with a leading dot, addresses one by one. What agents dial beside the providers that
+    /// policies open comes last, as far as there is room: its refusal is shown by a leaf, and nothing else.
     pub fn of(documents: &[Document]) -> Self {
         let (mut names, mut addresses, mut every) = (BTreeSet::new(), BTreeSet::new(), false);
         for pattern in vouched(documents) {
@@ -55,7 +58,12 @@ impl Constraints {
             names.insert(NOBODYS.to_owned());
         }
         let taken = addresses.iter().map(encoded).sum::<usize>();
-        let fitted: Fitted = collapse::fitted(&names, LIMIT - taken);
+        let mut fitted: Fitted = collapse::fitted(&names, LIMIT - taken);
+        if fitted.parents.is_empty() && fitted.left_out.is_empty() {
+            let companions = companions(documents, COMPANIONS);
+            let companions = companions.iter().map(|name| name.as_str());
+            collapse::add(&mut fitted.names, companions, LIMIT - taken);
+        }
         left_out.extend(fitted.left_out);
         Self { names: Some(fitted.names), addresses, parents: fitted.parents, left_out }
     }
@@ -180,6 +188,43 @@ mod tests {
     #[test]
     fn a_host_that_is_denied_by_name_is_vouched_for_too() {
         assert_eq!(names(&Constraints::of(&denying(&["evil.test", "*.other.test"]))), ["evil.test"]);
+    }
+
+    #[test]
+    fn companions_of_a_provider_ride_along_and_none_that_the_policy_names() {
+        let constraints = Constraints::of(&inspecting(&["api.anthropic.com", "platform.claude.com"]));
+        let all = names(&constraints);
+        assert!(all.contains(&"downloads.claude.ai") && all.contains(&"platform.claude.com"), "{all:?}");
+        assert!(!all.contains(&"chatgpt.com") && constraints.caveats().is_empty(), "{all:?}");
+        assert_eq!(names(&Constraints::of(&inspecting(&["api.example.com"]))), ["api.example.com"]);
+    }
+
+    #[test]
+    fn companions_are_dropped_first_where_there_is_no_room_and_nobody_is_told_that_hosts_are_denied() {
+        let hosts = (0..700).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
+        let wanted = |count: usize| {
+            let hosts = hosts.iter().take(count).map(String::as_str);
+            inspecting(&hosts.chain(["api.anthropic.com"]).collect::<Vec<_>>())
+        };
+        let kept = |count: usize| {
+            let constraints = Constraints::of(&wanted(count));
+            let names = names(&constraints);
+            assert!(names.contains(&"name0000.test") && constraints.caveats().is_empty(), "{count}");
+            names.len() - count - 1
+        };
+        let all = kept(1);
+        assert!(all > 3);
+        let room = (1..1_200).find(|count| {
+            let many = (0..*count).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
+            let many = many.iter().map(String::as_str).chain(["api.anthropic.com"]).collect::<Vec<_>>();
+            !Constraints::of(&inspecting(&many)).caveats().is_empty()
+        });
+        assert!(room.is_some_and(|room| room > 700), "{room:?}");
+        assert_eq!(kept(700), all);
+        let most = (0..room.unwrap_or_default() - 1).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
+        let most = most.iter().map(String::as_str).chain(["api.anthropic.com"]).collect::<Vec<_>>();
+        let full = Constraints::of(&inspecting(&most));
+        assert!(names(&full).len() - most.len() < all && full.left_out.is_empty());
     }
 
     #[test]

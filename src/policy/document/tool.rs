@@ -216,7 +216,7 @@ pub struct HostedTools {
 pub enum HostedAction {
     /// The tools stay.
     Allow,
-    /// The tools are taken out, and the request goes on.
+    /// The tools are taken out, and the request goes on; one that has no other tool is refused.
     Strip,
     /// The request is refused.
     Deny,

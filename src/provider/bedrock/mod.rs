@@ -73,6 +73,7 @@ impl Adapter for Bedrock {
         }
         if target.is_prompt() {
             draft.keeps_state("a stored prompt")?;
+            draft.excuse();
         }
         match target.operation {
             Operation::Converse => converse::read(draft, body, &target)?,

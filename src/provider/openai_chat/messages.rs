@@ -24,6 +24,9 @@ pub(super) fn check(draft: &mut Draft<'_>) -> Result<(), Denial> {
         if message.kind() != Kind::Object {
             return Err(Denial::unparseable("messages", "an entry is not an object"));
         }
+        if draft.has_lost_all() && speaks_of_calls(draft, message)? {
+            draft.excuse();
+        }
         let Some(content) = draft.get(message, "content")? else { continue };
         for part in content.items().into_iter().flatten() {
             check_part(draft, part, "")?;
@@ -34,6 +37,15 @@ pub(super) fn check(draft: &mut Draft<'_>) -> Result<(), Denial> {
         }
     }
     Ok(())
+}
+
+/// Whether a message has a call of the client's tools, or what came of one.
+fn speaks_of_calls<'d>(draft: &Draft<'d>, message: Value<'d>) -> Result<bool, Denial> {
+    let is_result = |role: Value<'_>| role.says("tool") || role.says("function");
+    let calls = |value: Option<Value<'_>>| value.is_some_and(|value| !value.is_null());
+    Ok(draft.get(message, "role")?.is_some_and(is_result)
+        || calls(draft.get(message, "tool_calls")?)
+        || calls(draft.get(message, "function_call")?))
 }
 
 /// Looks at every string in a part of a message: vendors differ in where they put URLs, and add kinds of parts.

@@ -36,6 +36,9 @@ pub(super) fn read(draft: &mut Draft<'_>) -> Result<(), Denial> {
         }
     }
     functions(draft)?;
+    if draft.has_lost_all() && draft.get(root, "tool_choice")?.is_some_and(|choice| choice.says("none")) {
+        draft.excuse();
+    }
     draft.facts.writes = draft.facts.tools.iter().any(may_write);
     Ok(())
 }
@@ -46,7 +49,7 @@ fn strip<'d>(draft: &mut Draft<'d>, list: Value<'d>) -> Result<Tools, Denial> {
     for item in items {
         let entry = read_entry(draft, item)?;
         let is_hosted = !CLIENT.contains(&entry.kind.as_str());
-        if is_hosted && draft.strips(&entry.kind)? {
+        if is_hosted && draft.strips_tool(&entry.kind)? {
             tools.removed.push(entry);
             stripped.push(item);
             continue;

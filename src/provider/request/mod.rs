@@ -25,6 +25,10 @@ pub struct Draft<'d> {
     recorded: Vec<Decision>,
     /// How many hosted tools were asked about.
     hosted: usize,
+    /// By which decision the first hosted tool was taken out.
+    lost: Option<Decision>,
+    /// Whether the model does not miss what was taken out.
+    excused: bool,
 }
 
 /// What a request comes to.
@@ -43,7 +47,8 @@ impl<'d> Draft<'d> {
     pub fn new(document: &'d Document<'d>, terms: &'d dyn Terms) -> Self {
         let edits = Edits::new(document);
         let (facts, changes, recorded) = (RequestFacts::default(), Vec::new(), Vec::new());
-        Self { document, terms, blocked: None, edits, facts, changes, recorded, hosted: 0 }
+        let (lost, excused) = (None, false);
+        Self { document, terms, blocked: None, edits, facts, changes, recorded, hosted: 0, lost, excused }
     }
 
     /// Gives it the calls that were blocked in conversations which the provider keeps.
@@ -103,6 +108,42 @@ impl<'d> Draft<'d> {
                 Ok(false)
             }
         }
+    }
+
+    /// The same of an entry of a list of tools, which a model misses that has no other.
+    ///
+    /// # Errors
+    /// As for [`Self::strips`].
+    pub fn strips_tool(&mut self, tool_type: &str) -> Result<bool, Denial> {
+        let strips = self.strips(tool_type)?;
+        if strips && self.lost.is_none() {
+            self.lost = self.recorded.last().cloned();
+        }
+        Ok(strips)
+    }
+
+    /// Whether hosted tools were taken out and the request offers no other.
+    pub fn has_lost_all(&self) -> bool {
+        self.lost.is_some() && self.facts.tools.is_empty()
+    }
+
+    /// Says that the model does not miss hosted tools: it may call none, the client's tools are known to the conversation,
+    /// or the request is none for an answer.
+    pub fn excuse(&mut self) {
+        self.excused = true;
+    }
+
+    /// Refuses a request that asked for nothing but hosted tools, such as an agent's own request for a search: without
+    /// them the model would invent what they found. To be asked once all of the request was read.
+    ///
+    /// # Errors
+    /// Then, by the rule that takes them out.
+    pub fn misses_no_tools(&self) -> Result<(), Denial> {
+        let missed = self.lost.as_ref().filter(|_| self.has_lost_all() && !self.excused);
+        let Some(decision) = missed else { return Ok(()) };
+        let why = decision.reason.as_deref().unwrap_or_default();
+        let reason = format!("{why}; the request has no other tool, and the model would invent its results");
+        Err(Decision { reason: Some(reason.into()), ..decision.clone() }.into())
     }
 
     /// Asks about a door to hosted tools that cannot be closed by an edit, such as a model that always searches.

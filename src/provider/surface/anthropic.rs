@@ -27,9 +27,15 @@ const CLAUDE_CODE: Endpoints = Endpoints {
     ],
 };
 
-/// The website and the console: logins, keys and people's conversations.
-pub(super) const WEBSITE: Family = Family {
+/// The console: logins and keys. Claude Code 2.1.330 does not start before one path of it answers.
+pub(super) const PLATFORM: Family = Family {
     vendor: Vendor::Anthropic,
-    hosts: &["console.anthropic.com", "platform.claude.com", "claude.ai"],
-    mounts: &[],
+    hosts: &["platform.claude.com"],
+    mounts: &[Mount { at: &["/v1/oauth"], of: &HELLO }],
 };
+
+const HELLO: Endpoints = Endpoints { dialect: None, rows: &[(Get, "/hello", Api::Startup)] };
+
+/// The website, and the console by its older name: logins, keys and people's conversations.
+pub(super) const WEBSITE: Family =
+    Family { vendor: Vendor::Anthropic, hosts: &["console.anthropic.com", "claude.ai"], mounts: &[] };

@@ -6,6 +6,7 @@
 mod amazon;
 mod anthropic;
 mod azure;
+mod companions;
 mod compatible;
 mod copilot;
 mod google;
@@ -13,6 +14,7 @@ mod openai;
 mod others;
 mod shape;
 
+pub use companions::{COMPANIONS, is_listed};
 pub use shape::looks_like_inference;
 
 use std::collections::HashMap;
@@ -37,6 +39,7 @@ struct Family {
 
 const FAMILIES: &[Family] = &[
     anthropic::API,
+    anthropic::PLATFORM,
     anthropic::WEBSITE,
     openai::API,
     openai::CHATGPT,

@@ -49,6 +49,9 @@ pub(in crate::provider) fn messages_request<'d>(
     offer::read(draft, body, &mut offer)?;
     let found = walk::read(draft, body, &mut offer)?;
     facts::tools(draft, &offer, continues)?;
+    if continues || forbids_tools(draft, body)? {
+        draft.excuse();
+    }
     corrections::make(draft, body, &offer)?;
     history::correct(draft, body, (&mut offer, &found))?;
     door.permits_edits(draft, body)
@@ -67,6 +70,12 @@ const KEYS: [&str; 10] = [
     "tool_choice",
     "tools",
 ];
+
+/// Whether the model is told to call no tool.
+fn forbids_tools<'d>(draft: &Draft<'d>, body: Value<'d>) -> Result<bool, Denial> {
+    let Some(choice) = draft.get(body, "tool_choice")? else { return Ok(false) };
+    Ok(draft.get(choice, "type")?.is_some_and(|kind| kind.says("none")))
+}
 
 /// Refuses an object with one of these keys in another case. Anthropic knows no such key, but vendors with servers in Go
 /// that speak Messages read it all the same.

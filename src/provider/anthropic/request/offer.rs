@@ -69,7 +69,7 @@ pub(super) fn described<'d>(draft: &Draft<'d>, value: Value<'d>, place: &str) ->
 impl<'d> Offer<'d> {
     /// Takes in a tool, and asks whether it may stay. Answers that.
     pub(super) fn add(&mut self, draft: &mut Draft<'d>, tool: Tool<'d>) -> Result<bool, Denial> {
-        let kept = catalogue::is_client(&tool.kind) || !draft.strips(&tool.kind)?;
+        let kept = catalogue::is_client(&tool.kind) || !draft.strips_tool(&tool.kind)?;
         if tool.kind == catalogue::MCP_TOOLSET {
             self.mcp = Some(!kept);
         }
@@ -81,7 +81,7 @@ impl<'d> Offer<'d> {
     pub(super) fn strips_mcp(&mut self, draft: &mut Draft<'d>) -> Result<bool, Denial> {
         let strips = match self.mcp {
             Some(strips) => strips,
-            None => draft.strips(catalogue::MCP_TOOLSET)?,
+            None => draft.strips_tool(catalogue::MCP_TOOLSET)?,
         };
         self.mcp = Some(strips);
         Ok(strips)

@@ -107,6 +107,10 @@ impl<'d> Walk<'_, 'd> {
         }
         self.distinct(block)?;
         let kind = self.text(block, "type")?.unwrap_or_default();
+        if matches!(&*kind, "tool_use" | "tool_result") {
+            // The client has tools, declared here or not.
+            self.draft.excuse();
+        }
         if let Some(what) = self.what(block, &kind)? {
             self.found.push(Found { block, what, message });
         }
@@ -176,7 +180,7 @@ impl<'d> Walk<'_, 'd> {
                 Ok((!self.offer.add(self.draft, tool)?).then_some(What::Forbidden))
             }
             other if sealed => self.draft.refuses(other).map(|()| None),
-            other => Ok(self.draft.strips(other)?.then_some(What::Forbidden)),
+            other => Ok(self.draft.strips_tool(other)?.then_some(What::Forbidden)),
         }
     }
 

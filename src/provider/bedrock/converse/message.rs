@@ -76,7 +76,7 @@ fn changes_what_is_gone<'d>(
     change: Value<'d>,
     offer: &Offer<'d>,
 ) -> Result<bool, Denial> {
-    let Some(tool) = draft.get(change, "tool")? else { return draft.strips("toolAddition") };
+    let Some(tool) = draft.get(change, "tool")? else { return draft.strips_tool("toolAddition") };
     let said = draft.get(tool, "type")?.and_then(Value::text);
     let name = draft.get(tool, "name")?.and_then(Value::text);
     let is_plain =
@@ -90,7 +90,7 @@ fn changes_what_is_gone<'d>(
         }
         return Ok(goes);
     }
-    draft.strips(said.as_deref().filter(|said| *said != "tool_reference").unwrap_or("toolAddition"))
+    draft.strips_tool(said.as_deref().filter(|said| *said != "tool_reference").unwrap_or("toolAddition"))
 }
 
 /// Whether a block is about tools in a way that nobody here knows.

@@ -53,6 +53,9 @@ pub(in crate::provider::bedrock) fn read_tools<'d>(
     if let Some(system) = draft.get(body, "system")? {
         calls |= message::read(draft, system, &offer)?;
     }
+    if calls {
+        draft.excuse();
+    }
     offer.settle(draft, calls)
 }
 

@@ -77,7 +77,7 @@ impl<'d> Offer<'d> {
             // Every other member is a tool of the provider's; `systemTool` is known by its name.
             let member = key.text().unwrap_or_default();
             let tool_type = name.as_deref().filter(|_| key.says("systemTool")).unwrap_or(&member);
-            if draft.strips(tool_type)? {
+            if draft.strips_tool(tool_type)? {
                 self.removed.insert(name.as_deref().unwrap_or(&member).to_owned());
                 kind = Kind::Removed;
             } else {

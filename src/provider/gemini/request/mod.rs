@@ -7,7 +7,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use super::fields::Fields;
+use super::fields::{Fields, repeated};
 use super::target::{self, Target};
 use crate::call::Denial;
 use crate::provider::adapter::Asked;
@@ -56,8 +56,28 @@ fn content_request<'d>(draft: &mut Draft<'d>, message: &Fields<'d>) -> Result<()
     files::ask(draft, message)?;
     let offered = tools::read(draft, message)?;
     tool_config::follow(draft, message, &offered)?;
+    let has_others = offered.predefined || !offered.hosted.is_empty();
     draft.facts.tools.extend(offered.declared);
+    if has_others || (draft.has_lost_all() && goes_on(message)?) {
+        draft.excuse();
+    }
     Ok(())
+}
+
+/// Whether the conversation is one with tools of the client: it has calls of them, or more of it is kept at the provider.
+fn goes_on(message: &Fields<'_>) -> Result<bool, Denial> {
+    if message.is_on("cachedContent") || message.is_on("continuationToken") {
+        return Ok(true);
+    }
+    for content in message.at("contents").into_iter().flat_map(repeated) {
+        for part in fields(content, "contents")?.at("parts").into_iter().flat_map(repeated) {
+            let part = fields(part, "contents.parts")?;
+            if part.at("functionCall").is_some() || part.at("functionResponse").is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Notes a model that the request could use; names of resources are cut to what the path has.

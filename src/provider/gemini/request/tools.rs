@@ -60,7 +60,7 @@ fn element<'d>(
             DECLARATIONS => declare(field.value, &mut offered.declared)?,
             COMPUTER_USE => offered.predefined = true,
             hosted => {
-                if draft.strips(hosted)? {
+                if draft.strips_tool(hosted)? {
                     element.cuts.push(field.value);
                     continue;
                 }

@@ -28,8 +28,30 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &mut Off
     Ok(())
 }
 
+/// Items that say that the client has tools: calls of them, and what came of them. One that the provider keeps may be one.
+const CALLS: [&str; 15] = [
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "shell_call",
+    "shell_call_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "computer_call",
+    "computer_call_output",
+    "tool_search_call",
+    "tool_search_output",
+    "item_reference",
+];
+
 fn read_item<'d>(draft: &mut Draft<'d>, item: Value<'d>, offered: &mut Offered) -> Result<(), Denial> {
     let kind = present(draft, item, "type")?.and_then(Value::text);
+    if kind.as_deref().is_some_and(|kind| CALLS.contains(&kind)) {
+        draft.excuse();
+    }
     if let Some(hosted) = hosted_door(kind.as_deref()) {
         if draft.strips(hosted)? {
             return draft.remove(item);

@@ -35,18 +35,34 @@ pub(super) fn read<'d>(asked: &Asked<'_>, draft: &mut Draft<'d>) -> Result<(), D
     state::refused(draft, root)?;
     compatible::models(draft, asked.service.vendor)?;
     compatible::close_doors(draft, asked.service.vendor)?;
+    let creates = message.as_deref().is_none_or(|message| message == MESSAGES[0]) && creates(asked);
+    if !creates || may_do_without(draft, root)? {
+        draft.excuse();
+    }
     let mut offered = Offered::default();
     input::read(draft, root, &mut offered)?;
     tools::read(draft, root, &mut offered)?;
     agents(draft, root)?;
     choice::correct(draft, root, &offered)?;
     choice::prune_include(draft, root, &offered)?;
-    if message.as_deref().is_none_or(|message| message == MESSAGES[0]) && creates(asked) {
+    if creates {
         state::unstored(draft, root)?;
     }
     blocked::answer(draft, root)?;
     draft.facts.writes |= !draft.facts.tools.is_empty();
     Ok(())
+}
+
+/// Whether the model has tools beside those of the request, from what the provider keeps, or is to call none.
+fn may_do_without<'d>(draft: &Draft<'d>, root: Value<'d>) -> Result<bool, Denial> {
+    for key in ["previous_response_id", "conversation", "prompt"] {
+        if present(draft, root, key)?.is_some() {
+            return Ok(true);
+        }
+    }
+    let is_none = present(draft, root, "tool_choice")?.is_some_and(|choice| choice.says("none"));
+    let generates = present(draft, root, "generate")?.and_then(Value::as_bool) != Some(false);
+    Ok(is_none || !generates)
 }
 
 /// Whether the endpoint makes responses that could be stored. The others have no `store`.

@@ -89,7 +89,7 @@ fn sift_one<'d>(
     }
     let server = draft.get(tool, "server_label")?.and_then(Value::text).map(Into::into);
     let named = Named { kind: kind.to_string(), server };
-    if kind != "namespace" && !is_client(draft, tool, &kind)? && draft.strips(&kind)? {
+    if kind != "namespace" && !is_client(draft, tool, &kind)? && draft.strips_tool(&kind)? {
         offered.stripped.push(named);
         return Ok(Sifted::Nothing);
     }
