@@ -85,12 +85,18 @@ impl User {
 
     /// A run under a policy file, the built-in one without, whose command tells its environment and waits.
     fn start(&self, policy: Option<&Path>) -> Run {
+        self.start_with(policy, &[])
+    }
+
+    /// The same with further options.
+    fn start_with(&self, policy: Option<&Path>, options: &[&str]) -> Run {
         let told = self.path("environment");
         // Of the run before.
         let _ = std::fs::remove_file(&told);
         let script = format!("env -0 > {0}.new && mv {0}.new {0}; read line", told.display());
         let mut arguments = vec![OsStr::new("run")];
         arguments.extend(policy.iter().flat_map(|policy| [OsStr::new("--policy"), policy.as_os_str()]));
+        arguments.extend(options.iter().map(OsStr::new));
         arguments.extend(["--", "sh", "-c", &script].map(OsStr::new));
         let mut child = self.command(&arguments).spawn().unwrap();
         let text = poll("the command's environment", || {

@@ -217,11 +217,11 @@ fn what_ran_already_is_judged_and_noted_as_hosted() {
 
 #[test]
 fn what_is_told_of_inputs_is_what_policy_says() {
-    let input = r#"{"command": "ls", "deep": ["", "x"], "n": 1}"#;
+    let input = r#"{"command": "ls -l x", "deep": ["", "x"], "n": 1}"#;
     for (inputs, told) in [
         (Inputs::None, None),
         (Inputs::Hash, None),
-        (Inputs::Redacted, Some(r#"{"command":"[2 bytes]","deep":["","[1 bytes]"],"n":1}"#)),
+        (Inputs::Redacted, Some(r#"{"command":"ls -l …","deep":["","[1 bytes]"],"n":1}"#)),
         (Inputs::Full, Some(input)),
     ] {
         let mut gate = Gate::new(Settings { inputs, ..settings(OWN) });
@@ -234,6 +234,15 @@ fn what_is_told_of_inputs_is_what_policy_says() {
     let mut gate = Gate::new(Settings { inputs: Inputs::Redacted, ..settings(OWN) });
     gate.whole("1", "exec", None, (Form::Text, "text(1)"));
     assert_eq!(gate.take_notes()[0].input.as_deref(), Some("[7 bytes]"));
+    for (name, input, told) in [
+        ("shell", r#"{"command":["bash","-lc","rm -rf x"]}"#, r#"{"command":["bash","-lc","'rm -rf …'"]}"#),
+        ("Unheard", r#"{"argv":["rm","-rf","x"],"y":"rm"}"#, r#"{"argv":["rm","-rf","…"],"y":"[2 bytes]"}"#),
+        ("Write", r#"{"file_path":"rm -rf x"}"#, r#"{"file_path":"[8 bytes]"}"#),
+        ("Bash", r#"{"command":"rm $(x)"}"#, r#"{"command":"…"}"#),
+    ] {
+        gate.whole("2", name, None, (Form::Json, input));
+        assert_eq!(gate.take_notes()[0].input.as_deref(), Some(told), "{input}");
+    }
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! Writes down what an event may tell of a call.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::call::{Call, Form};
 use super::decide::Ruled;
-use crate::call::{CallNote, Inputs, Verdict};
+use super::{Settings, command};
+use crate::call::{CallNote, Input, Inputs, Kind, Verdict};
 use crate::digest::sha256_hex;
+use crate::provider::kind;
 
 /// How a call came to its verdict.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,9 +20,9 @@ pub(super) struct How {
 }
 
 /// The note of a call.
-pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> CallNote {
+pub(super) fn note(call: Call, verdict: Verdict, how: How, settings: &Settings) -> CallNote {
     let (input_sha256, input) = if how.has_input && !call.is_over() {
-        told(&call.input, call.form == Form::Json, inputs)
+        told(&call.input, (&call.name, call.namespace.as_deref()), call.form, settings)
     } else {
         (None, None)
     };
@@ -26,6 +30,7 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> Ca
         id: call.id,
         name: call.name,
         namespace: call.namespace,
+        custom: call.form == Form::Text,
         kinds_by: call.kinds_by,
         input_bytes: call.bytes as u64,
         input_sha256,
@@ -34,19 +39,25 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> Ca
         hosted: call.hosted,
         incomplete: how.incomplete,
         inside: false,
+        computed: false,
     }
 }
 
 /// The note of a call inside another.
-pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> CallNote {
-    let (input_sha256, input) = told(&ruled.input, ruled.is_json, inputs);
+pub(super) fn inner(call: &Call, ruled: Ruled, how: How, settings: &Settings) -> CallNote {
+    let (input_sha256, input) = match &ruled.input {
+        Some(input) => told(input, (&ruled.name, None), ruled.form, settings),
+        None => (None, None),
+    };
     CallNote {
         id: call.id.clone(),
         name: ruled.name,
         namespace: None,
+        custom: ruled.form == Form::Text,
         kinds_by: ruled.kinds_by,
-        input_bytes: ruled.input.len() as u64,
+        input_bytes: ruled.input.as_ref().map_or(0, |input| input.len() as u64),
         input_sha256,
+        computed: ruled.input.is_none(),
         input,
         verdict: ruled.verdict,
         hosted: call.hosted,
@@ -56,36 +67,67 @@ pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> Call
 }
 
 /// SHA-256 in hex and text of an input, as far as they may be told.
-fn told(input: &str, is_json: bool, inputs: Inputs) -> (Option<String>, Option<String>) {
+fn told(
+    input: &str,
+    tool: (&str, Option<&str>),
+    form: Form,
+    settings: &Settings,
+) -> (Option<String>, Option<String>) {
     let sha256 = || sha256_hex(input.as_bytes());
-    match inputs {
+    match settings.inputs {
         Inputs::None => (None, None),
         Inputs::Hash => (Some(sha256()), None),
-        Inputs::Redacted => (Some(sha256()), Some(redacted(input, is_json))),
+        Inputs::Redacted => (Some(sha256()), Some(redacted(input, tool, form, settings))),
         Inputs::Full => (Some(sha256()), Some(input.to_owned())),
     }
 }
 
-/// The JSON without what its strings say; of anything else, how long it is.
-fn redacted(input: &str, is_json: bool) -> String {
-    match serde_json::from_str::<Value>(input) {
-        Ok(mut json) if is_json => {
-            redact(&mut json);
+/// The JSON without what its strings say, but for the programs and options of commands; of anything else, how long it is.
+fn redacted(input: &str, tool: (&str, Option<&str>), form: Form, settings: &Settings) -> String {
+    if input.is_empty() {
+        return String::new();
+    }
+    let commands = |input| commands(tool, input, settings);
+    match (form, serde_json::from_str::<Value>(input)) {
+        (Form::Json, Ok(mut json)) => {
+            let commands = commands(Input::Json(&json));
+            redact(&mut json, &commands);
             json.to_string()
         }
-        Ok(_) | Err(_) if input.is_empty() => String::new(),
-        Ok(_) | Err(_) => length(input),
+        (Form::Text, _) if commands(Input::Text(input)).contains(input) => command::outline(input),
+        (Form::Json | Form::Text, _) => length(input),
     }
 }
 
+/// The commands that a call runs, by what is known of its tool.
+fn commands(tool: (&str, Option<&str>), input: Input<'_>, settings: &Settings) -> HashSet<String> {
+    let facts = kind::read(tool.0, tool.1, input, &settings.offered).facts.unwrap_or_default();
+    let run = facts.into_iter().filter(|facts| facts.kind == Kind::Shell);
+    run.flat_map(|facts| facts.commands).map(|command| command.into_owned()).collect()
+}
+
 /// Recursion ends: the reader of JSON goes 128 deep.
-fn redact(json: &mut Value) {
+fn redact(json: &mut Value, commands: &HashSet<String>) {
     match json {
-        Value::String(text) if !text.is_empty() => *text = length(text),
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Object(entries) => entries.values_mut().for_each(redact),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) if commands.contains(text.as_str()) => *text = command::outline(text),
+        Value::String(text) => *text = length(text),
+        Value::Array(items) => {
+            let words = arguments(items).filter(|words| commands.contains(&words.join(" ")));
+            let outlined = words.map(|words| command::outline_arguments(&words));
+            match outlined {
+                Some(words) => *items = words.into_iter().map(Value::from).collect(),
+                None => items.iter_mut().for_each(|item| redact(item, commands)),
+            }
+        }
+        Value::Object(entries) => entries.values_mut().for_each(|value| redact(value, commands)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// The words of a list of texts.
+fn arguments(items: &[Value]) -> Option<Vec<&str>> {
+    items.iter().map(Value::as_str).collect()
 }
 
 fn length(text: &str) -> String {
