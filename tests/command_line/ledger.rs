@@ -225,6 +225,18 @@ fn an_event_that_does_not_keep_its_input_is_not_decided_by_what_it_has_instead()
         assert_eq!(explained["decision"]["verdict"], "NeedsInput", "{explained}");
         assert_eq!(explained["recordedDecision"]["rule"], "agents/coders/no-rm");
     }
+    for (call, reason) in [
+        (json!({"name": "Bash", "incomplete": true}), "The answer ended before the call was complete"),
+        (json!({"name": "Bash", "input": "{\"command\":"}), "The tool's input is not JSON that can be read"),
+        (
+            json!({"name": "Bash", "input": "{\"command\":\"ls\",\"command\":\"rm\"}"}),
+            "The tool's input has two readings",
+        ),
+    ] {
+        let explained = explained(call);
+        assert_eq!(explained["decision"]["rule"], "postern/builtin/unparseable", "{explained}");
+        assert!(explained["decision"]["reason"].as_str().unwrap().starts_with(reason), "{explained}");
+    }
     let whole = explained(json!({"name": "Bash", "input": "{\"command\":\"ls\"}"}));
     assert_eq!(whole["decision"]["verdict"], "Allow", "{whole}");
     let said = place.run(&["policy", "explain", "--policy", "policy.yaml", "event.json"]);

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 
 use crate::support::Agent;
 use crate::support::journal::poll;
+use crate::support::schema;
 
 /// A user: a home, with the directory they work in, and an environment.
 struct User {
@@ -113,7 +114,9 @@ impl User {
     /// The events of the one run.
     fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.event_file()).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        events.iter().for_each(|event| assert_eq!(schema::of_events().check(event), Ok(())));
+        events
     }
 
     fn event_file(&self) -> PathBuf {

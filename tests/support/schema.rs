@@ -70,7 +70,9 @@ impl Schema {
 
     fn properties(&self, known: &Map<String, Value>, value: &Value, at: &str) -> Result<(), String> {
         for (name, field) in value.as_object().into_iter().flatten() {
-            let schema = known.get(name).ok_or_else(|| format!("{at}.{name} is in no schema"))?;
+            let schema = known.get(name).ok_or_else(|| {
+                format!("{at}.{name} is not in docs/event.schema.json: run `just generate`")
+            })?;
             self.node(schema, field, &format!("{at}.{name}"))?;
         }
         Ok(())

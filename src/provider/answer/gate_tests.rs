@@ -237,6 +237,17 @@ fn what_is_told_of_inputs_is_what_policy_says() {
     for (name, input, told) in [
         ("shell", r#"{"command":["bash","-lc","rm -rf x"]}"#, r#"{"command":["bash","-lc","'rm -rf …'"]}"#),
         ("Unheard", r#"{"argv":["rm","-rf","x"],"y":"rm"}"#, r#"{"argv":["rm","-rf","…"],"y":"[2 bytes]"}"#),
+        (
+            "Unheard",
+            r#"{"argv":["pass","-p","key"],"key":"key"}"#,
+            r#"{"argv":["pass","-p","…"],"key":"[3 bytes]"}"#,
+        ),
+        ("Bash", r#"{"command":"ls","description":"ls"}"#, r#"{"command":"ls","description":"[2 bytes]"}"#),
+        ("write_stdin", r#"{"session_id":1,"chars":"hunter2\n"}"#, r#"{"session_id":1,"chars":"[8 bytes]"}"#),
+        ("send_to_terminal", r#"{"command":"hunter2"}"#, r#"{"command":"[7 bytes]"}"#),
+        ("repl", r#"{"code":"hunter2 x"}"#, r#"{"code":"[9 bytes]"}"#),
+        ("PowerShell", r#"{"command":"hunter2 x"}"#, r#"{"command":"[9 bytes]"}"#),
+        ("exec_command", r#"{"cmd":"rm -rf x"}"#, r#"{"cmd":"rm -rf …"}"#),
         ("Write", r#"{"file_path":"rm -rf x"}"#, r#"{"file_path":"[8 bytes]"}"#),
         ("Bash", r#"{"command":"rm $(x)"}"#, r#"{"command":"…"}"#),
     ] {

@@ -1,5 +1,6 @@
 //! Writes down what an event may tell of a call.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -87,40 +88,78 @@ fn redacted(input: &str, tool: (&str, Option<&str>), form: Form, settings: &Sett
     if input.is_empty() {
         return String::new();
     }
-    let commands = |input| commands(tool, input, settings);
     match (form, serde_json::from_str::<Value>(input)) {
         (Form::Json, Ok(mut json)) => {
-            let commands = commands(Input::Json(&json));
-            redact(&mut json, &commands);
+            let commands = Commands::of(tool, &json, settings);
+            redact(&mut json, "", &commands);
             json.to_string()
         }
-        (Form::Text, _) if commands(Input::Text(input)).contains(input) => command::outline(input),
         (Form::Json | Form::Text, _) => length(input),
     }
 }
 
-/// The commands that a call runs, by what is known of its tool.
-fn commands(tool: (&str, Option<&str>), input: Input<'_>, settings: &Settings) -> HashSet<String> {
-    let facts = kind::read(tool.0, tool.1, input, &settings.offered).facts.unwrap_or_default();
-    let run = facts.into_iter().filter(|facts| facts.kind == Kind::Shell);
-    run.flat_map(|facts| facts.commands).map(|command| command.into_owned()).collect()
+/// Parameters that hold commands for a shell, in lower case and without `_`. Code, and what is typed into a program that
+/// runs (a password, say), is told by its length alone.
+const PARAMETERS: &[&str] = &["command", "cmd", "commands", "commandline", "argv"];
+
+/// The commands in an input.
+#[derive(Default)]
+struct Commands {
+    /// Where the texts begin that are commands, and how long they are: an operand may be the text of another parameter.
+    texts: HashSet<(usize, usize)>,
+    /// Lists of words, each joined by spaces.
+    lists: HashSet<String>,
 }
 
-/// Recursion ends: the reader of JSON goes 128 deep.
-fn redact(json: &mut Value, commands: &HashSet<String>) {
-    match json {
-        Value::String(text) if text.is_empty() => {}
-        Value::String(text) if commands.contains(text.as_str()) => *text = command::outline(text),
-        Value::String(text) => *text = length(text),
-        Value::Array(items) => {
-            let words = arguments(items).filter(|words| commands.contains(&words.join(" ")));
-            let outlined = words.map(|words| command::outline_arguments(&words));
-            match outlined {
-                Some(words) => *items = words.into_iter().map(Value::from).collect(),
-                None => items.iter_mut().for_each(|item| redact(item, commands)),
+impl Commands {
+    /// Those that a call runs, by what is known of its tool.
+    fn of(tool: (&str, Option<&str>), input: &Value, settings: &Settings) -> Self {
+        let mut commands = Self::default();
+        if !kind::is_shell(tool.0, tool.1) {
+            return commands;
+        }
+        let seen = kind::read(tool.0, tool.1, Input::Json(input), &settings.offered);
+        let facts = seen.facts.unwrap_or_default();
+        let run = facts.into_iter().filter(|facts| facts.kind == Kind::Shell);
+        for command in run.flat_map(|facts| facts.commands) {
+            match command {
+                Cow::Borrowed(text) => {
+                    commands.texts.insert(place(text));
+                }
+                Cow::Owned(words) => {
+                    commands.lists.insert(words);
+                }
             }
         }
-        Value::Object(entries) => entries.values_mut().for_each(|value| redact(value, commands)),
+        commands
+    }
+}
+
+fn place(text: &str) -> (usize, usize) {
+    (text.as_ptr().addr(), text.len())
+}
+
+/// Recursion ends: the reader of JSON goes 128 deep. `parameter` is the key that a value stands under.
+fn redact(json: &mut Value, parameter: &str, commands: &Commands) {
+    let runs = || PARAMETERS.contains(&parameter.to_ascii_lowercase().replace('_', "").as_str());
+    match json {
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) if commands.texts.contains(&place(text)) && runs() => {
+            *text = command::outline(text);
+        }
+        Value::String(text) => *text = length(text),
+        Value::Array(items) => {
+            let is_command = |words: &Vec<&str>| commands.lists.contains(&words.join(" ")) && runs();
+            let outlined =
+                arguments(items).filter(is_command).map(|words| command::outline_arguments(&words));
+            match outlined {
+                Some(words) => *items = words.into_iter().map(Value::from).collect(),
+                None => items.iter_mut().for_each(|item| redact(item, parameter, commands)),
+            }
+        }
+        Value::Object(entries) => {
+            entries.iter_mut().for_each(|(key, value)| redact(value, key, commands));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
