@@ -32,9 +32,12 @@ check-gateway:
 _build:
     cargo build --locked --all-features --bins --tests
 
-# Writes what is made from the code: the chart's CustomResourceDefinitions, dashboards, and values in its README, deploy/.
+# Writes what is made from the code: the chart's CustomResourceDefinitions, dashboards, and values in its README, deploy/,
+# the schema of events and its page.
 generate: _build
     target/debug/postern-operator crds --directory charts/postern/crds
+    target/debug/postern-operator event-schema --file docs/event.schema.json
+    python3 scripts/events.py
     python3 scripts/chart_readme.py
     python3 scripts/dashboards.py
     scripts/deploy.sh
@@ -48,6 +51,9 @@ check-generated: _build
     stale() { echo "run \`just generate\`" >&2; exit 1; }
     target/debug/postern-operator crds --directory "$directory/crds"
     diff --recursive --unified charts/postern/crds "$directory/crds" || stale
+    target/debug/postern-operator event-schema --file "$directory/event.schema.json"
+    diff --unified docs/event.schema.json "$directory/event.schema.json" || stale
+    python3 scripts/events.py --check
     scripts/deploy.sh "$directory/postern.yaml"
     diff --unified deploy/postern.yaml "$directory/postern.yaml" || stale
     python3 scripts/chart_readme.py --check

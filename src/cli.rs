@@ -2,9 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use time::format_description::well_known::Rfc3339;
+use time::{Date, OffsetDateTime};
 
 /// The guarded door through which AI agents' traffic leaves.
 #[derive(Debug, Parser)]
@@ -44,6 +47,9 @@ pub enum Command {
     /// Works on policies.
     #[command(subcommand, arg_required_else_help = true)]
     Policy(PolicyCommand),
+    /// Reads the events that gateways wrote down: those of the newest run, or of files (docs/events.md).
+    #[command(subcommand, arg_required_else_help = true)]
+    Ledger(LedgerCommand),
     /// Makes and inspects the CA with which TLS is ended on this machine.
     #[command(subcommand, arg_required_else_help = true)]
     Ca(CaCommand),
@@ -66,16 +72,38 @@ pub struct GatewayArgs {
 
 /// Runs a command whose traffic goes through a gateway of its own.
 ///
-/// Its exit status is the command's; 128 + n when signal n ended it, 127 when it cannot be started.
+/// Its exit status is the command's; 128 + n when signal n ended it, 127 when it cannot be started, and with
+/// --fail-on-deny 3 when the command ended with 0 although something was denied.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A policy file or a directory of them. Without it: policy.yaml in the user's configuration directory, else a
     /// built-in policy that only records what it would deny.
     #[arg(long, value_name = "FILE|DIR")]
     pub policy: Option<PathBuf>,
+    /// Ends with 3 in the place of 0 where something was denied: agents end with 0 after a turn whose calls were denied.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        ignore_case = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "Any"
+    )]
+    pub fail_on_deny: Option<Denials>,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// Which denials `postern run --fail-on-deny` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum Denials {
+    /// Tool calls, requests, answers and connections.
+    Any,
+    /// Tool calls alone: agents also dial hosts that they do not need.
+    ToolCalls,
 }
 
 /// Shows what the gateway does, without a network: an agent, a provider and the gateway in one process.
@@ -188,8 +216,13 @@ pub struct PolicyExplainArgs {
     #[command(flatten)]
     pub pod: PodArgs,
     /// The call or request; `-` is standard input.
-    #[arg(value_name = "QUESTION")]
-    pub question: PathBuf,
+    #[arg(value_name = "QUESTION", required_unless_present = "event", conflicts_with = "event")]
+    pub question: Option<PathBuf>,
+    /// The event with this id, as `postern ledger show` finds it.
+    #[arg(long, value_name = "ID")]
+    pub event: Option<String>,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
 }
 
 /// The pod that policies are looked at for.
@@ -207,6 +240,138 @@ fn label(text: &str) -> Result<(String, String), String> {
         return Err("a label needs a key before the `=`".to_owned());
     }
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `postern ledger`.
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Prints the last events, and with --follow those that come.
+    Tail(LedgerTailArgs),
+    /// Prints the events that fit, the oldest first.
+    Query(LedgerQueryArgs),
+    Show(LedgerShowArgs),
+}
+
+/// Where events are read from.
+#[derive(Debug, Default, Args)]
+pub struct LedgerSourceArgs {
+    /// A file of events in JSON lines, a directory of them (*.jsonl), or `-` for standard input [default: the newest
+    /// run of `postern run`; where an id is looked for, all runs].
+    #[arg(long, value_name = "FILE|DIR|-")]
+    pub ledger: Option<PathBuf>,
+}
+
+/// Which events. Of several options all have to hold, of the values of one any (repeated, or with commas). `*` stands
+/// for any text, and case does not matter.
+#[derive(Debug, Default, Args)]
+pub struct LedgerFilterArgs {
+    /// From then on: 90s, 10m, 2h or 3d ago, 2026-11-22 or 2026-11-22T10:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub since: Option<Moment>,
+    /// Until then.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub until: Option<Moment>,
+    /// What happened; several with commas.
+    #[arg(
+        long, value_delimiter = ',', ignore_case = true,
+        value_parser = ["Connection", "Request", "Response", "ToolCall", "Transform", "Policy", "Lifecycle"]
+    )]
+    pub kind: Vec<String>,
+    /// What was decided.
+    #[arg(
+        long, value_delimiter = ',', ignore_case = true,
+        value_parser = ["Allow", "Deny", "Audit", "WouldDeny"]
+    )]
+    pub verdict: Vec<String>,
+    /// The rule's id (namespace/policy/rule), or its name; here and below `*` stands for any text.
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub rule: Vec<String>,
+    /// The host that was dialled, without its port.
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub host: Vec<String>,
+    /// The tool that was called, as the model wrote it.
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub tool: Vec<String>,
+    /// The model that was asked, or that answered.
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    pub model: Vec<String>,
+    /// The agent's label of its session.
+    #[arg(long, value_name = "SESSION", value_delimiter = ',')]
+    pub session: Vec<String>,
+    /// The exchange that requests, answers and calls share.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub exchange: Vec<String>,
+}
+
+/// Arguments of `postern ledger tail`.
+#[derive(Debug, Args)]
+pub struct LedgerTailArgs {
+    /// Goes on with the events that come, until it is interrupted.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// How many of those that are there.
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
+    pub lines: usize,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+    #[command(flatten)]
+    pub filter: LedgerFilterArgs,
+}
+
+/// Arguments of `postern ledger query`.
+#[derive(Debug, Args)]
+pub struct LedgerQueryArgs {
+    /// How many are printed at most.
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    pub limit: usize,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+    #[command(flatten)]
+    pub filter: LedgerFilterArgs,
+}
+
+/// Shows one event whole, with the others of its exchange.
+///
+/// An id that was counted with others in one event is found there.
+#[derive(Debug, Args)]
+pub struct LedgerShowArgs {
+    /// The event's id, as a refusal and the header x-postern-event name it.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+}
+
+/// A time on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moment {
+    Ago(Duration),
+    At(OffsetDateTime),
+}
+
+/// Reads a time; a date is its beginning in UTC.
+fn moment(text: &str) -> Result<Moment, String> {
+    let ago = || {
+        let number: u64 = text.get(..text.len().checked_sub(1)?)?.parse().ok()?;
+        let seconds = match text.chars().next_back()? {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return None,
+        };
+        // A century is before any event.
+        number.checked_mul(seconds).filter(|seconds| *seconds < 100 * 366 * 86_400).map(Duration::from_secs)
+    };
+    let date = || {
+        let date = Date::parse(text, time::macros::format_description!("[year]-[month]-[day]")).ok()?;
+        Some(date.midnight().assume_utc())
+    };
+    let at = || OffsetDateTime::parse(text, &Rfc3339).ok().or_else(date).map(Moment::At);
+    ago()
+        .map(Moment::Ago)
+        .or_else(at)
+        .ok_or_else(|| "a time is 90s, 10m, 2h or 3d (ago), 2026-11-22, or 2026-11-22T10:00:00Z".to_owned())
 }
 
 /// `postern ca`.
@@ -262,6 +427,25 @@ mod tests {
             assert!(run.args.policy.is_none());
         }
         assert!(Run::try_parse_from(["run", "--polcy", "x", "--", "curl"]).is_err());
+    }
+
+    #[test]
+    fn a_time_is_an_age_a_date_or_rfc_3339() {
+        assert_eq!(moment("90s"), Ok(Moment::Ago(Duration::from_secs(90))));
+        assert_eq!(moment("3d"), Ok(Moment::Ago(Duration::from_secs(3 * 86_400))));
+        assert_eq!(moment("2026-11-22"), moment("2026-11-22T00:00:00Z"));
+        assert!(moment("2026-11-22T01:00:00+01:00").is_ok());
+        for bad in ["", "s", "10", "-1m", "10é", "99999999999999d", "2026-13-01", "yesterday"] {
+            assert!(moment(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn fail_on_deny_takes_no_word_of_the_command() {
+        let run = Run::try_parse_from(["run", "--fail-on-deny", "curl", "x"]).unwrap();
+        assert_eq!((run.args.fail_on_deny, run.args.command.len()), (Some(Denials::Any), 2));
+        let run = Run::try_parse_from(["run", "--fail-on-deny=toolcalls", "--", "curl"]).unwrap();
+        assert_eq!(run.args.fail_on_deny, Some(Denials::ToolCalls));
     }
 
     #[test]

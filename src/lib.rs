@@ -1,6 +1,6 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, `digest`, `rate`, [`call`], [`event`], [`policy`],
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, `digest`, `rate`, `terminal`, [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
@@ -19,6 +19,7 @@ mod fold;
 pub mod pod;
 pub mod problem;
 mod rate;
+mod terminal;
 mod yaml;
 
 pub mod filter;

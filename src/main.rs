@@ -1,6 +1,5 @@
 //! The `postern` executable.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             if !command::output::is_closed_pipe(&error) {
-                let _ = writeln!(io::stderr(), "postern: {error:#}");
+                command::output::print_error("postern", &error);
             }
             ExitCode::FAILURE
         }

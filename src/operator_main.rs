@@ -1,6 +1,5 @@
 //! The `postern-operator` executable.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             if !command::output::is_closed_pipe(&error) {
-                let _ = writeln!(io::stderr(), "postern-operator: {error:#}");
+                command::output::print_error("postern-operator", &error);
             }
             ExitCode::FAILURE
         }

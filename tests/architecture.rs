@@ -25,6 +25,7 @@ const PURE: &[&str] = &[
     "clients",
     "fold",
     "digest",
+    "terminal",
     "call",
     "policy",
     "provider",

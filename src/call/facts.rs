@@ -106,7 +106,7 @@ pub enum Inputs {
     None,
     /// Its SHA-256 too.
     Hash,
-    /// Also its JSON, each text replaced by its length.
+    /// Also its JSON, each text replaced by its length; of a shell command the programs and the names of options stay.
     Redacted,
     /// Also the input as the model wrote it.
     Full,
@@ -120,6 +120,8 @@ pub struct CallNote {
     /// As the model wrote it.
     pub name: String,
     pub namespace: Option<String>,
+    /// Its input is a text, that of a custom tool, and no JSON.
+    pub custom: bool,
     /// How its kinds are known; none where it has none, and where its input would have told.
     pub kinds_by: Option<KindsBy>,
     /// What came of the input, in bytes.
@@ -135,4 +137,6 @@ pub struct CallNote {
     pub incomplete: bool,
     /// It stands inside another call, which has a note of its own and goes on, or does not, as a whole.
     pub inside: bool,
+    /// Its input is computed by a script that stands inside, so that nobody knows it before the script runs.
+    pub computed: bool,
 }

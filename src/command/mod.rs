@@ -12,7 +12,10 @@ mod crds;
 mod demo;
 pub mod directories;
 mod doctor;
+#[cfg(feature = "operator")]
+mod event_schema;
 mod gateway;
+mod ledger;
 #[cfg(feature = "operator")]
 pub mod operator;
 pub mod output;
@@ -35,6 +38,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Redirect(args) => redirect::run(&args, output),
         Command::Policy(command) => policy::run(&command, output),
+        Command::Ledger(command) => ledger::run(&command, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),
         Command::Completions(args) => completions::run(&args),

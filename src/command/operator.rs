@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{crds, output};
+use super::{crds, event_schema, output};
 use crate::admin::{self, Health};
 use crate::bind;
 use crate::cli::Output;
@@ -34,6 +34,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Run(args) => operate(&args, cli.output),
         Command::Crds(args) => crds::run(&args, cli.output),
+        Command::EventSchema(args) => event_schema::run(&args, cli.output),
     }
 }
 

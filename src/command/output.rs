@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cli::Output;
 use crate::problem::Problem;
+use crate::terminal;
 
 /// A problem as programs read it.
 #[derive(Serialize)]
@@ -24,14 +25,20 @@ struct Row<'a> {
 
 /// Prints a result on standard output: `text` for people, else `data`.
 pub fn print(output: Output, text: &str, data: &impl Serialize) -> anyhow::Result<()> {
-    let rendered = match output {
-        Output::Text => text.to_owned(),
-        Output::Json => serde_json::to_string_pretty(data)? + "\n",
-        Output::Yaml => serde_yaml::to_string(data)?,
-    };
+    let rendered = render(output, text, data)?;
     let mut stdout = io::stdout().lock();
     stdout.write_all(rendered.as_bytes())?;
     Ok(stdout.flush()?)
+}
+
+/// A result in the form that was asked for. Agents and upstreams may have chosen any text in it: none reaches a
+/// terminal as anything but text.
+pub(super) fn render(output: Output, text: &str, data: &impl Serialize) -> anyhow::Result<String> {
+    Ok(match output {
+        Output::Text => terminal::plain_lines(text),
+        Output::Json => terminal::json(&serde_json::to_string_pretty(data)?).into_owned() + "\n",
+        Output::Yaml => terminal::plain_lines(&serde_yaml::to_string(data)?),
+    })
 }
 
 /// Says what is wrong: text goes to standard error, a line each; JSON and YAML are a list on standard output,
@@ -40,7 +47,7 @@ pub fn print_problems(output: Output, problems: &[Problem]) -> anyhow::Result<()
     if output == Output::Text {
         let lines = problems.iter().fold(String::new(), |mut lines, problem| {
             // Writing to a String cannot fail.
-            let _ = writeln!(lines, "{problem}");
+            let _ = writeln!(lines, "{}", terminal::plain_lines(&problem.to_string()));
             lines
         });
         return Ok(io::stderr().write_all(lines.as_bytes())?);
@@ -56,6 +63,12 @@ pub fn print_problems(output: Output, problems: &[Problem]) -> anyhow::Result<()
         })
         .collect();
     print(output, "", &rows)
+}
+
+/// Says why an executable failed, on standard error.
+pub fn print_error(executable: &str, error: &anyhow::Error) {
+    // Nobody may be reading it.
+    let _ = writeln!(io::stderr(), "{executable}: {}", terminal::plain_lines(&format!("{error:#}")));
 }
 
 /// Whether a command failed only because nobody reads its output any more.

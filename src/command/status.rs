@@ -12,7 +12,9 @@ use anyhow::{Context, bail};
 use crate::admin::Status;
 use crate::admin::status::Listener;
 use crate::cli::Output;
+use crate::command::output;
 use crate::config::listeners::STATUS_SOCKET;
+use crate::terminal;
 
 /// How long the gateway may take for each read and write.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,16 +30,12 @@ pub(crate) fn run(socket: Option<&Path>, output: Output) -> anyhow::Result<ExitC
     show(socket.unwrap_or(Path::new(STATUS_SOCKET)), output, &mut io::stdout().lock())
 }
 
-fn show(socket: &Path, output: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+fn show(socket: &Path, format: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let answer = fetch(socket)?;
     let body =
         body(&answer).with_context(|| format!("what answers at {} is no gateway", socket.display()))?;
     let status: Status = serde_json::from_slice(body).context("the gateway's status cannot be read")?;
-    let text = match output {
-        Output::Text => people(&status),
-        Output::Json => serde_json::to_string_pretty(&value(body)?)? + "\n",
-        Output::Yaml => serde_yaml::to_string(&value(body)?)?,
-    };
+    let text = output::render(format, &people(&status), &value(body)?)?;
     out.write_all(text.as_bytes())?;
     Ok(if status.ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -132,7 +130,7 @@ struct Page(String);
 impl Page {
     /// Texts may quote what a policy's author wrote, so controls do not reach the terminal.
     fn line(&mut self, word: &str, text: &str) {
-        let text = text.replace(|c: char| c.is_control(), " ");
+        let text = terminal::plain(text);
         let _ = writeln!(self.0, "{word:<14}{text}");
     }
 
@@ -250,10 +248,10 @@ mod tests {
             address: "127.0.0.1:15003".to_owned(),
             upstream: Some("https://api.anthropic.com".to_owned()),
         });
-        insta::assert_snapshot!(people(&status), @"
+        insta::assert_snapshot!(people(&status), @r"
         postern       0.1.0, up 2h 3m, since 2026-11-22T00:00:00.000Z
         ready         no
-                      the CA is [31m missing
+                      the CA is\u{1b}[31m missing
         interception  Required
                       CA sha256:ab12
                       valid until 2027-11-22T00:00:00.000Z

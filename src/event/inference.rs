@@ -8,9 +8,12 @@ use crate::call::{self, Service};
 
 /// Which LLM provider was asked, and for what.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Provider {
+    /// Who serves the host, in the words of OpenTelemetry's `gen_ai.provider.name` where it has one.
     pub name: &'static str,
+    /// Which API was asked for; `other` is no inference endpoint.
     pub api: &'static str,
     /// The model that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +46,9 @@ impl From<Service> for Provider {
 
 /// A tool that a request offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct ToolDefinition {
+    /// At most 256 characters.
     pub name: String,
     /// Of the definition as it stands in the request, in hex.
     pub sha256: String,
@@ -51,6 +56,7 @@ pub struct ToolDefinition {
 
 /// Tokens, as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// All that the model read, from caches too.
@@ -59,10 +65,13 @@ pub struct Usage {
     /// All that it wrote, reasoning included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+    /// Of the input, read from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
+    /// Of the input, written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
+    /// Of the output, reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
 }
@@ -81,6 +90,7 @@ impl From<&call::Usage> for Option<Usage> {
 
 /// A tool call of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// As the provider calls it.
@@ -88,14 +98,22 @@ pub struct ToolCall {
     pub id: String,
     /// As the model wrote it, with its namespace in front; at most 256 characters.
     pub name: String,
+    /// The namespace that stands in front of the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The input is a text, that of a custom tool, and no JSON.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub custom: bool,
     /// How the kinds by which it was judged are known: `Catalogue` or `Inferred`. None of a tool without a kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds_by: Option<&'static str>,
     /// Of the input as it was sent, in hex; none where the call was denied before its input came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_sha256: Option<String>,
+    /// What came of the input.
+    /// What came of the input.
     pub input_bytes: u64,
-    /// Only where `audit.toolInputs` says so.
+    /// As the model wrote it, or what `audit.toolInputs: Redacted` leaves of it: its SHA-256 is another then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// It had run at the provider already.
@@ -104,6 +122,12 @@ pub struct ToolCall {
     /// The answer ended before the call did.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
+    /// It stands inside another call: in a script, or in a list of calls. That one has an event of its own before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inside: bool,
+    /// A script would compute the input, so that nobody knew it when the call was judged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub computed: bool,
 }
 
 /// The longest id and name of a call that an event has, in characters.
@@ -111,19 +135,23 @@ const SHOWN: usize = 256;
 
 impl From<call::CallNote> for ToolCall {
     fn from(note: call::CallNote) -> Self {
-        let name = match note.namespace {
+        let name = match &note.namespace {
             Some(namespace) => format!("{namespace}.{}", note.name),
             None => note.name,
         };
         Self {
             id: shortened(note.id),
             name: shortened(name),
+            namespace: note.namespace.map(shortened),
+            custom: note.custom,
             kinds_by: note.kinds_by.map(call::KindsBy::as_str),
             input_sha256: note.input_sha256,
             input_bytes: note.input_bytes,
             input: note.input,
             hosted: note.hosted,
             incomplete: note.incomplete,
+            inside: note.inside,
+            computed: note.computed,
         }
     }
 }

@@ -2,7 +2,10 @@
 
 mod id;
 mod inference;
+mod read;
 mod repeat;
+#[cfg(feature = "operator")]
+pub mod schema;
 mod trace;
 
 use std::borrow::Cow;
@@ -14,6 +17,7 @@ use crate::policy::RuleId;
 
 pub use id::{Id, Timestamp};
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
+pub use read::Read;
 pub use repeat::{ByRule, Equal};
 pub use trace::TraceParent;
 
@@ -24,12 +28,17 @@ pub const API_VERSION: &str = "postern.dev/event/v1";
 ///
 /// What is the same for a whole connection is shared, so that an event costs the data path few allocations.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
+    /// `postern.dev/event/v1`. Fields may be added under it; none changes its meaning or goes.
     pub api_version: &'static str,
+    /// A UUIDv7, which sorts by time. It is what a refusal names, and the header `x-postern-event`.
     pub id: Id,
+    /// When it happened, of several the first.
     pub time: Timestamp,
-    /// Counts from 1 per gateway start, without gaps, in the order of the sinks. The ledger's writer sets it.
+    /// Counts from 1 for each start of a gateway, without gaps, in the order in which events are written.
+    // The ledger's writer sets it.
     pub sequence: u64,
     /// How many equal happenings this event stands for.
     pub count: u64,
@@ -38,12 +47,13 @@ pub struct Event {
     pub last: Option<Timestamp>,
     pub kind: Kind,
     pub direction: Direction,
+    /// The label that the agent gives its session; it is the agent's choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
     /// The agent's W3C trace id, 32 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceParent>,
-    /// The ledger's writer sets it where it is not set.
+    // The ledger's writer sets it where it is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<Arc<Workload>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,39 +115,59 @@ impl Event {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Kind {
+    /// A connection was let through, or refused.
     Connection,
+    /// A request was let through, or refused.
     Request,
+    /// An answer has ended, or a tunnel: `payload` says how much came or went.
     Response,
+    /// A tool call of a model was decided.
     ToolCall,
+    /// A request was changed: `transforms` says how.
     Transform,
+    /// What a policy recorded beside a decision.
     Policy,
+    /// Of the gateway itself: it started, stopped, read a policy, or dropped events.
     Lifecycle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Direction {
+    /// From the agent.
     Outbound,
+    /// To the agent.
     Inbound,
 }
 
 /// Whose traffic it is, from the downward API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Workload {
+    /// Of the pod.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
+    /// Its name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub pod: String,
+    /// Under which it runs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub service_account: String,
+    /// On which it runs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node: String,
 }
 
+/// Where a connection goes, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct Destination {
+    /// A name, or an address where the connection names none.
     pub host: String,
+    /// Of TCP.
     pub port: u16,
     pub action: Action,
     /// Whether TLS was ended here or the bytes were plain HTTP that was read.
@@ -149,18 +179,24 @@ pub struct Destination {
 
 /// What became of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Action {
+    /// TLS was ended, or plain HTTP read, and each request decided.
     Inspect,
+    /// The bytes passed unseen.
     Tunnel,
     Deny,
 }
 
 /// The head of a request, and of its response once there is one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct Http {
+    /// At most 64 bytes.
     pub method: Cow<'static, str>,
-    /// Without the query.
+    /// Without the query, at most 2 KiB; `*` where requests with several paths were counted.
     pub path: String,
+    /// Of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
@@ -205,12 +241,17 @@ fn version_word(version: http::Version) -> &'static str {
     }
 }
 
+/// How much went or came, without what is in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Payload {
+    /// How many went, or came.
     pub bytes: u64,
+    /// In hex.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The content coding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// Always false: an event never holds a body.
@@ -219,10 +260,14 @@ pub struct Payload {
 
 /// What was decided, by which rule and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct Decision {
     pub verdict: Verdict,
+    /// `namespace/policy/rule`, a cluster policy's `-/policy/rule`, or `postern/builtin/rule`.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rule_id")]
+    #[cfg_attr(feature = "operator", schemars(with = "Option<String>"))]
     pub rule: Option<RuleId>,
+    /// For people, and fit for the agent's eyes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
     /// `Enforce` or `Audit`: what the rule's policy says.
@@ -255,10 +300,14 @@ fn rule_id<S: Serializer>(rule: &Option<RuleId>, serializer: S) -> Result<S::Ok,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Verdict {
     Allow,
+    /// It was stopped.
     Deny,
+    /// It went on, and a rule or a policy in Audit records it.
     Audit,
+    /// It went on, and an enforced policy would have stopped it.
     WouldDeny,
 }
 
@@ -276,12 +325,17 @@ impl Verdict {
 
 /// A change that was made to what flowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct Transform {
+    /// What kind of change: `hosted-tool`, `request`, `answer` or `credential`.
     pub name: &'static str,
+    /// The body as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Extent>,
+    /// The body as it went on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Extent>,
+    /// What was changed: the type of a hosted tool, the id of a credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -298,9 +352,11 @@ impl Transform {
 
 /// A body, without what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct Extent {
     /// In hex.
     pub sha256: String,
+    /// Its length.
     pub bytes: u64,
 }
 

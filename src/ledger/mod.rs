@@ -1,5 +1,6 @@
 //! Remembers: takes events off the data path, numbers them and gives them to sinks.
 
+pub mod lines;
 mod repeats;
 mod stamp;
 pub mod stdout;

@@ -28,6 +28,7 @@ pub struct Cli {
 pub enum Command {
     Run(RunArgs),
     Crds(CrdsArgs),
+    EventSchema(EventSchemaArgs),
 }
 
 /// Runs the operator in the foreground: the controller where it leads, the webhook on every replica.
@@ -47,4 +48,12 @@ pub struct CrdsArgs {
     /// A directory for one file each, instead of standard output.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
+}
+
+/// Prints the JSON Schema of the events that gateways write.
+#[derive(Debug, Args)]
+pub struct EventSchemaArgs {
+    /// A file, instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
 }

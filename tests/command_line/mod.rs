@@ -2,6 +2,7 @@
 
 mod ca;
 mod gateway_check;
+mod ledger;
 mod policy;
 mod redirect;
 

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 
 use crate::support::Agent;
 use crate::support::journal::poll;
+use crate::support::schema;
 
 /// A user: a home, with the directory they work in, and an environment.
 struct User {
@@ -85,12 +86,18 @@ impl User {
 
     /// A run under a policy file, the built-in one without, whose command tells its environment and waits.
     fn start(&self, policy: Option<&Path>) -> Run {
+        self.start_with(policy, &[])
+    }
+
+    /// The same with further options.
+    fn start_with(&self, policy: Option<&Path>, options: &[&str]) -> Run {
         let told = self.path("environment");
         // Of the run before.
         let _ = std::fs::remove_file(&told);
         let script = format!("env -0 > {0}.new && mv {0}.new {0}; read line", told.display());
         let mut arguments = vec![OsStr::new("run")];
         arguments.extend(policy.iter().flat_map(|policy| [OsStr::new("--policy"), policy.as_os_str()]));
+        arguments.extend(options.iter().map(OsStr::new));
         arguments.extend(["--", "sh", "-c", &script].map(OsStr::new));
         let mut child = self.command(&arguments).spawn().unwrap();
         let text = poll("the command's environment", || {
@@ -107,7 +114,9 @@ impl User {
     /// The events of the one run.
     fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.event_file()).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        events.iter().for_each(|event| assert_eq!(schema::of_events().check(event), Ok(())));
+        events
     }
 
     fn event_file(&self) -> PathBuf {

@@ -136,3 +136,84 @@ fn the_summary_is_data_where_that_is_asked_for() {
     assert_eq!(summary["requests"], 0);
     assert_eq!(said.stdout, "");
 }
+
+/// An answer of Anthropic's whose one call is of Bash.
+const CALLS_BASH: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-5-5","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"rm -rf /"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":5}}"#;
+const QUESTION: &str = r#"{"model":"claude-sonnet-5-5","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Bash","input_schema":{"type":"object"}}]}"#;
+
+/// A user whose model calls Bash, and a policy that denies it.
+fn denied_call() -> (User, Relay, Upstream, std::path::PathBuf) {
+    let corporate = Pki::new("Corporate CA");
+    let identity = corporate.leaf(&["api.anthropic.com"]);
+    let reply = |_: &_| Some(Reply::of(200, CALLS_BASH).header("content-type", "application/json"));
+    let upstream = Upstream::build().identity(identity).script(reply).start();
+    let relay = Relay::to(upstream.address());
+    let user = User::new();
+    let root = user.write("corporate.pem", &std::fs::read_to_string(corporate.certificate_path()).unwrap());
+    let user = user
+        .variable("HTTPS_PROXY", &format!("http://{}", relay.address))
+        .variable("SSL_CERT_FILE", root.to_str().unwrap());
+    let policy = policy(&["{name: llm, hosts: [api.anthropic.com], action: Inspect}"])
+        + "  tools: [{name: no-shell, kind: Shell, action: Deny}]\n";
+    let file = user.write("policies/policy.yaml", &policy);
+    (user, relay, upstream, file)
+}
+
+#[test]
+fn a_run_in_which_a_call_was_denied_ends_with_3_if_that_is_asked_for() {
+    let (user, _relay, _upstream, policy) = denied_call();
+    for (option, asks, code) in [
+        (None, true, 0),
+        (Some("--fail-on-deny"), true, 3),
+        (Some("--fail-on-deny=ToolCalls"), true, 3),
+        (Some("--fail-on-deny"), false, 0),
+    ] {
+        let run = user.start_with(Some(&policy), option.as_slice());
+        if asks {
+            let headers = [("content-type", "application/json")];
+            let url = "https://api.anthropic.com/v1/messages";
+            let answer = run.agent().request("POST", url, &headers, QUESTION.as_bytes());
+            assert!(answer.text().contains("Rule: agents/test/no-shell"), "{}", answer.text());
+        }
+        let said = run.end();
+        assert_eq!(said.code, Some(code), "{option:?} {asks}: {said:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_was_denied_is_a_denial_and_no_call() {
+    let (user, _relay, _upstream, policy) = denied_call();
+    for (option, code) in [("--fail-on-deny=Any", 3), ("--fail-on-deny=ToolCalls", 0)] {
+        let run = user.start_with(Some(&policy), &[option]);
+        assert!(run.agent().connect("other.example:443").is_err());
+        assert_eq!(run.end().code, Some(code), "{option}");
+    }
+    let said = user.run(&["run", "--fail-on-deny", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(said.code, Some(7), "{said:?}");
+}
+
+#[test]
+fn the_summary_names_rule_tool_and_host_and_an_event_that_the_ledger_shows() {
+    let (user, _relay, _upstream, policy) = denied_call();
+    let run = user.start(Some(&policy));
+    let headers = [("content-type", "application/json")];
+    for _ in 0..2 {
+        run.agent().request("POST", "https://api.anthropic.com/v1/messages", &headers, QUESTION.as_bytes());
+    }
+    assert!(run.agent().connect("other.example:443").is_err());
+    let said = run.end();
+    let row = |start: &str| {
+        let line = said.stderr.lines().find_map(|line| line.strip_prefix(start));
+        line.unwrap_or_else(|| panic!("{start:?} in {said:?}")).to_owned()
+    };
+    let call = row("postern:   denied 2 × Bash  by agents/test/no-shell  e.g. ");
+    let host = row("postern:   denied 1 × other.example:443  by postern/builtin/default-deny  e.g. ");
+    assert_eq!(row("postern: what happened: postern ledger show "), call);
+    for (id, about) in [(&call, "Bash at api.anthropic.com:443"), (&host, "other.example:443")] {
+        let shown = user.run(&["ledger", "show", id]);
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        assert!(shown.stdout.lines().next().unwrap().contains(about), "{shown:?}");
+    }
+    let why = user.run(&["policy", "explain", "--policy", policy.to_str().unwrap(), "--event", &call]);
+    assert!(why.stdout.contains("\nDeny by agents/test/no-shell: "), "{why:?}");
+}

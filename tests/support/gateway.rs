@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::journal::{Journal, poll};
+use super::schema;
 use super::{Agent, Connection, PATIENCE, Pki, Resolver};
 
 /// The process. Dropping it kills it, and shows its log where the test failed.
@@ -38,7 +39,12 @@ impl Gateway {
             let (events, strays) = (Arc::clone(&events), Arc::clone(&strays));
             move |line| {
                 let _ = match serde_json::from_str(&line) {
-                    Ok(event) => events.push(event),
+                    Ok(event) => {
+                        if let Err(why) = schema::of_events().check(&event) {
+                            strays.push(format!("{why}: {line}"));
+                        }
+                        events.push(event)
+                    }
                     Err(_) => strays.push(line),
                 };
             }
@@ -242,7 +248,11 @@ impl Drop for Gateway {
             self.events().iter().for_each(|event| eprintln!("{event}"));
             return;
         }
-        assert_eq!(self.strays.entries(), Vec::<String>::new(), "standard output carries events alone");
+        assert_eq!(
+            self.strays.entries(),
+            Vec::<String>::new(),
+            "standard output carries events alone, which are as their schema says"
+        );
     }
 }
 

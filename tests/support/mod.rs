@@ -11,6 +11,7 @@ pub(crate) mod gateway;
 pub(crate) mod h2;
 pub(crate) mod journal;
 pub(crate) mod pki;
+pub(crate) mod schema;
 pub(crate) mod setup;
 pub(crate) mod upstream;
 pub(crate) mod volume;

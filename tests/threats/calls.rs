@@ -413,3 +413,29 @@ fn item(item: Value) -> String {
     response["output"] = vec![item].into();
     response.to_string()
 }
+
+/// J9, J12: what a model or an agent chose is text on a terminal, wherever events are read, and a plain name is as it is.
+#[test]
+fn a_name_moves_no_terminal_where_events_are_read() {
+    let model = Model::under("toolDefault: Deny");
+    let names = ["\u{1b}[2J\u{9b}31mx", "x\r\n2026 Allow", "\u{202e}txet", "mcp__srv__do.it"];
+    for (number, name) in names.into_iter().enumerate() {
+        let id = format!("toolu_{number}");
+        model.hear(&Anthropic, Streamed, named(&message(&[call(0, &id, name, &["{}"])], "tool_use")));
+        let event = model.event(&id);
+        model.gateway.write("events.jsonl", &format!("{event}\n"));
+        let id = event["id"].as_str().unwrap();
+        for arguments in [
+            &["ledger", "query", "--kind", "ToolCall"][..],
+            &["ledger", "tail", "-o", "json"],
+            &["ledger", "show", id],
+            &["policy", "explain", "--policy", "policy.yaml", "--event", id],
+        ] {
+            let said = model.gateway.run(&[arguments, &["--ledger", "events.jsonl"]].concat());
+            let is_obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!said.contains(is_obeyed), "{arguments:?}: {said:?}");
+            assert!(!said.lines().any(|line| line.starts_with("2026 ")), "{arguments:?}: {said}");
+            assert!(number != 3 || said.contains(name), "the twin: {said}");
+        }
+    }
+}

@@ -146,6 +146,32 @@ fn an_event_keeps_of_an_input_what_policy_says() {
     }
 }
 
+/// G9: under `Redacted` a command keeps its programs and the names of its options; no operand is in any output.
+#[test]
+fn a_command_keeps_its_programs_and_options_and_no_operand() {
+    let model = Model::under(&format!("audit: {{toolInputs: Redacted}}\n{NO_DELETE}"));
+    for (number, (command, kept)) in [
+        (
+            json!("git push --force canary && ls -la /canary > canary.txt"),
+            json!("git … --force … && ls -la … > …"),
+        ),
+        (json!("mysql -pcanary --password=canary"), json!("mysql -p… --password=…")),
+        (json!("echo $(cat canary)"), json!("…")),
+        (json!("ls"), json!("ls")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (id, input) = (format!("toolu_{number}"), json!({"command": command, "description": "canary"}));
+        let stream = named(&message(&[call(0, &id, "Bash", &[&input.to_string()])], "tool_use"));
+        model.assert_passes(&Anthropic, Streamed, stream);
+        let event = model.event(&id);
+        let told: Value = serde_json::from_str(event["toolCall"]["input"].as_str().unwrap()).unwrap();
+        assert_eq!(told, json!({"command": kept, "description": "[6 bytes]"}));
+        assert!(!event.to_string().contains("canary"), "{event}");
+    }
+}
+
 /// Calls and tokens are counted, by tool, verdict and model.
 #[test]
 fn calls_and_tokens_are_counted() {

@@ -1,6 +1,6 @@
 //! Scripts of code mode: what they call, and what they hide.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::model::{Model, assert_without};
 use crate::parity::dialect::Mode::Whole;
@@ -187,5 +187,68 @@ fn an_input_that_is_not_known_is_denied_where_its_tool_could_be_of_the_kind() {
         "await tools.wait({command: c})",
     ] {
         assert_denied(&shells, source, UNPARSEABLE);
+    }
+}
+
+/// Calls in every way in which one stands in another, denied and allowed, read and unread.
+const EXPLAINED: &[&str] = &[
+    "await tools.exec_command({cmd: 'ls'}); await tools.mcp__github__get_me({})",
+    "await tools.exec_command({cmd: 'ls'})",
+    "await tools.mcp__github__create_issue(build())",
+    "await tools.exec_command(build())",
+    "await tools[name]({})",
+    "text('unfinished",
+    "text(1)",
+];
+
+const SERVER_AND_SHELL: &str = "tools: [{name: no-github, tools: ['mcp__github__*'], action: Deny}, {name: no-rm, kind: Shell, action: Deny, when: {param: command, operator: Contains, values: [rm]}}]";
+
+/// What `policy explain` decides about an event, given as a file to the gateway's own policy.
+fn explained(model: &Model, event: &Value) -> Value {
+    model.gateway.write("event.json", &event.to_string());
+    let text =
+        model.gateway.run(&["policy", "explain", "--policy", "policy.yaml", "-o", "json", "event.json"]);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {event}"))
+}
+
+/// Whatever was decided about a call and those inside of it, explaining its event says the same.
+#[test]
+fn events_of_scripts_and_wrappers_are_explained_as_they_were_decided() {
+    for (inputs, keeps) in [("Full", true), ("Redacted", false), ("Hash", false), ("None", false)] {
+        let model = Model::under(&format!("audit: {{toolInputs: {inputs}}}\n{SERVER_AND_SHELL}"));
+        EXPLAINED.iter().for_each(|source| drop(ask(&model, source)));
+        let inner = [
+            ("functions.exec_command", json!({"cmd": "rm x"})),
+            ("functions.exec_command", json!({"cmd": "ls"})),
+        ];
+        for (name, parameters) in inner {
+            let uses = json!({"tool_uses": [{"recipient_name": name, "parameters": parameters}]});
+            let item = json!({"type": "function_call", "id": "fc_1", "call_id": "call_2", "name": "multi_tool_use.parallel", "arguments": uses.to_string(), "status": "completed"});
+            let response = json!({"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "error": null, "model": "gpt-5", "output": [item], "tools": []});
+            model.ask(&Responses, Whole, response.to_string());
+        }
+        model.gateway.wait_for_event("the last call", |event| {
+            event["toolCall"]["name"] == "exec_command"
+                && event["toolCall"]["id"] == "call_2"
+                && event["decision"]["verdict"] == "Allow"
+        });
+        let events = model.gateway.events();
+        let calls: Vec<&Value> = events.iter().filter(|event| event["kind"] == "ToolCall").collect();
+        let denied = calls.iter().filter(|event| event["decision"]["verdict"] == "Deny").count();
+        assert!(denied > 5 && calls.len() - denied > 3, "{inputs}: {} calls, {denied} denied", calls.len());
+        for event in calls {
+            let explained = explained(&model, event);
+            let decided = &explained["decision"];
+            if !keeps && decided["verdict"] == "NeedsInput" {
+                continue;
+            }
+            let whole = (&decided["verdict"], &decided["rule"], &decided["reason"]);
+            let recorded = &event["decision"];
+            assert_eq!(
+                whole,
+                (&recorded["verdict"], &recorded["rule"], &recorded["reason"]),
+                "{inputs}: {event}"
+            );
+        }
     }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{output, surroundings};
 use crate::cli::{DoctorArgs, Output};
 use crate::config::Settings;
+use crate::terminal;
 
 /// One thing that was looked at.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -68,10 +69,9 @@ fn text(findings: &[Finding]) -> String {
     for Finding { state, subject, found, remedy } in findings {
         // A path or a policy's words stand in these texts, so controls do not reach the terminal. Writing to a
         // String cannot fail.
-        let plain = |text: &str| text.replace(|c: char| c.is_control(), " ");
-        let _ = writeln!(text, "{:<13} {subject:<12} {}", state.word(), plain(found));
+        let _ = writeln!(text, "{:<13} {subject:<12} {}", state.word(), terminal::plain(found));
         if let Some(remedy) = remedy {
-            let _ = writeln!(text, "{:<26} to do: {}", "", plain(remedy));
+            let _ = writeln!(text, "{:<26} to do: {}", "", terminal::plain(remedy));
         }
     }
     text
@@ -126,7 +126,7 @@ mod tests {
         ];
         insta::assert_snapshot!(text(&findings), @r"
         ok            kernel       6.1
-        not enforced  way out      an agent goes  [31maround
+        not enforced  way out      an agent goes \u{1b}[31maround
                                    to do: close it
         ");
     }

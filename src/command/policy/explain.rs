@@ -2,31 +2,84 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::bail;
+use serde::Serialize;
 
 use super::compile;
-use super::question::Question;
+use super::question::{Question, Recorded};
 use crate::cli::{Output, PolicyExplainArgs};
-use crate::command::output;
+use crate::command::{ledger, output};
 use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
+use crate::terminal;
+
+/// The explanation, and of an event what the gateway decided.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Explained<'a> {
+    #[serde(flatten)]
+    explanation: Explanation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded_decision: Option<&'a Recorded>,
+}
 
 /// Prints the explanation; exit status 1 where the policies or the question have a mistake.
 pub(super) fn run(args: &PolicyExplainArgs, output: Output) -> anyhow::Result<ExitCode> {
+    if args.event.is_none() && args.source.ledger.is_some() {
+        bail!("--ledger says where --event ID is looked for");
+    }
     let Some((_, policy)) = compile(&args.policy, &args.pod, output)? else { return Ok(ExitCode::FAILURE) };
-    let explanation = Question::read(&args.question)?.ask(&policy)?;
-    output::print(output, &people(&explanation), &explanation)?;
+    let question = match (&args.event, &args.question) {
+        (Some(id), _) => Question::of_event(&ledger::find(id, args.source.ledger.as_deref())?.entry.line)?,
+        (None, Some(question)) => Question::read(question)?,
+        (None, None) => bail!("name a file with the call or request, or an event with --event"),
+    };
+    let explanation = question.ask(&Arc::new(policy))?;
+    let explained = Explained { explanation, recorded_decision: question.recorded() };
+    output::print(output, &people(&explained), &explained)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn people(explanation: &Explanation) -> String {
-    let mut text = format!("{}\n{}\n", explanation.about, said(&explanation.decision));
+fn people(explained: &Explained<'_>) -> String {
+    let mut text = String::new();
+    let explanation = &explained.explanation;
+    head(explanation, &mut text);
+    if let Some(recorded) = explained.recorded_decision {
+        compare(recorded, &explanation.decision, &mut text);
+    }
+    explanation.rules.iter().for_each(|rule| explain(rule, &mut text));
+    for inside in &explanation.inside {
+        text.push_str("\ninside it, ");
+        head(inside, &mut text);
+        inside.rules.iter().for_each(|rule| explain(rule, &mut text));
+    }
+    text
+}
+
+/// What it is about, and what is decided.
+fn head(explanation: &Explanation, text: &mut String) {
     // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}\n{}", explanation.about, said(&explanation.decision));
     for recorded in &explanation.recorded {
         let _ = writeln!(text, "recorded beside: {}", said(recorded));
     }
-    for rule in &explanation.rules {
-        explain(rule, &mut text);
-    }
-    text
+}
+
+/// What the gateway decided, and why that may be something else. An event is what somebody wrote: it makes no lines.
+fn compare(recorded: &Recorded, decision: &Said, text: &mut String) {
+    let is_same = recorded.verdict == decision.verdict && recorded.rule == decision.rule;
+    let why = if is_same || decision.verdict == "NeedsInput" {
+        ""
+    } else {
+        " (not as here: it had another policy, other labels or bounds, or knew what an event does not have: addresses, \
+         credentials, limits, the request's body, definitions of tools)"
+    };
+    let rule = recorded.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+    let reason = recorded.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let decided = format!("{}{rule}{reason}", recorded.verdict);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "the gateway decided: {}{why}", terminal::plain(&decided));
 }
 
 fn said(said: &Said) -> String {

@@ -2,6 +2,7 @@
 
 mod check;
 mod explain;
+mod judged;
 mod list;
 mod question;
 

@@ -3,21 +3,25 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::judged::{self, Asking};
 use crate::call::{Facts, Input, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
 use crate::config::source;
+use crate::digest::sha256_hex;
+use crate::event::API_VERSION;
 use crate::policy::Policy;
 use crate::policy::destination::{Flow, Protocol};
-use crate::policy::explain::{Explanation, Said};
+use crate::policy::explain::Explanation;
 use crate::policy::inspection::Asked;
 use crate::policy::name::Host;
 use crate::policy::path::NormalPath;
-use crate::provider::answer::ask;
-use crate::provider::kind::{Offered, Seen};
+use crate::provider::answer::Form;
+use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
 use crate::provider::{self, kind};
 use crate::wire::json::{Document, Limits};
@@ -29,9 +33,24 @@ const MOST_BYTES: u64 = 4 << 20;
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Question {
+    api_version: String,
+    /// Of an event.
+    kind: String,
     tool_call: Option<AskedCall>,
     destination: Option<AskedDestination>,
     http: Option<AskedRequest>,
+    decision: Option<Recorded>,
+}
+
+/// What an event says was decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Recorded {
+    pub(super) verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,6 +76,15 @@ struct AskedCall {
     paths: Vec<String>,
     #[serde(default)]
     urls: Vec<String>,
+    /// Of an event: the input is a text.
+    #[serde(default)]
+    custom: bool,
+    #[serde(default)]
+    input_sha256: Option<String>,
+    #[serde(default)]
+    incomplete: bool,
+    #[serde(default)]
+    computed: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +134,14 @@ impl Question {
         Self::parse(&text).with_context(|| format!("{place} is no call or request that could be explained"))
     }
 
+    /// The line of an event.
+    ///
+    /// # Errors
+    /// Nothing in it could be explained.
+    pub(super) fn of_event(line: &str) -> anyhow::Result<Self> {
+        Self::parse(line).context("the event is about no call or request that could be explained")
+    }
+
     fn parse(text: &str) -> anyhow::Result<Self> {
         // A line of events is JSON, whose texts YAML could take for something else.
         let json = text.trim_start().starts_with('{').then(|| serde_json::from_str::<Self>(text));
@@ -125,36 +161,84 @@ impl Question {
     ///
     /// # Errors
     /// A host or a method that is none.
-    pub(super) fn ask(&self, policy: &Policy) -> anyhow::Result<Explanation> {
+    pub(super) fn ask(&self, policy: &Arc<Policy>) -> anyhow::Result<Explanation> {
         match (&self.tool_call, &self.destination) {
-            (Some(call), _) => Ok(call.ask(policy)),
+            (Some(call), _) => Ok(call.ask(policy, self.is_event())),
             (None, Some(destination)) => destination.ask(policy, self.http.as_ref()),
             (None, None) => bail!("it has neither `toolCall` nor `destination`"),
         }
     }
+
+    /// What the gateway decided, of an event that says so.
+    pub(super) fn recorded(&self) -> Option<&Recorded> {
+        let decides = matches!(self.kind.as_str(), "Connection" | "Request" | "ToolCall");
+        self.decision.as_ref().filter(|_| self.is_event() && decides)
+    }
+
+    fn is_event(&self) -> bool {
+        self.api_version == API_VERSION
+    }
 }
 
 impl AskedCall {
-    fn ask(&self, policy: &Policy) -> Explanation {
-        let is_text = self.input.as_ref().is_some_and(|input| parsed(input).is_none() && input.is_string());
+    fn ask(&self, policy: &Arc<Policy>, is_event: bool) -> Explanation {
         let offered = self.offered();
-        let known = kind::tool(&self.name, self.namespace.as_deref(), is_text, &offered);
-        let tool = match self.kind {
-            Some(_) => Tool { kinds: self.kind.as_slice(), by: KindsBy::Catalogue, ..known },
-            None => known,
-        };
-        let Some(input) = &self.input else { return policy.explain_start(&tool) };
-        let parsed = parsed(input);
-        let input = match (&parsed, input) {
-            (Some(parsed), _) => Input::Json(parsed),
-            (None, Value::String(text)) => Input::Text(text),
-            (None, value) => Input::Json(value),
-        };
-        if self.kind.is_some() {
-            let facts = self.facts();
-            return policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() });
+        if self.kind.is_some() && !is_event {
+            return self.as_said(policy, &offered);
         }
-        as_judged(policy, &offered, &ToolCall { tool, input, facts: None })
+        let (form, input) = self.input(is_event);
+        let asking = match input {
+            _ if self.computed => Asking::Computed,
+            _ if self.incomplete => Asking::Incomplete(form),
+            Some(input) => Asking::Whole(form, input),
+            None if is_event => Asking::Withheld(form),
+            None => Asking::Start(form),
+        };
+        judged::explain(policy, &offered, (self.name(is_event), self.namespace.as_deref()), &asking)
+    }
+
+    /// An event has the namespace in front of the name, too.
+    fn name(&self, is_event: bool) -> &str {
+        let bare = self.namespace.as_deref().filter(|_| is_event).and_then(|namespace| {
+            self.name.strip_prefix(namespace)?.strip_prefix('.').filter(|name| !name.is_empty())
+        });
+        bare.unwrap_or(&self.name)
+    }
+
+    /// The input as the model wrote it, where it is known.
+    fn input(&self, is_event: bool) -> (Form, Option<Cow<'_, str>>) {
+        match &self.input {
+            None if self.custom => (Form::Text, None),
+            None => (Form::Json, None),
+            Some(Value::String(text)) if is_event => {
+                let form = if self.custom { Form::Text } else { Form::Json };
+                (form, Some(Cow::Borrowed(text.as_str())).filter(|text| self.is_whole(text)))
+            }
+            Some(Value::String(text)) => {
+                let is_object = serde_json::from_str::<Value>(text).is_ok_and(|json| json.is_object());
+                (if is_object { Form::Json } else { Form::Text }, Some(Cow::Borrowed(text)))
+            }
+            Some(json) => (Form::Json, Some(Cow::Owned(json.to_string()))),
+        }
+    }
+
+    /// Whether a text is the input itself: what is left of it under `toolInputs: Redacted` has another hash.
+    fn is_whole(&self, text: &str) -> bool {
+        self.input_sha256
+            .as_deref()
+            .is_none_or(|hash| hash.len() != 64 || hash == sha256_hex(text.as_bytes()))
+    }
+
+    /// A call whose kind is said.
+    fn as_said(&self, policy: &Policy, offered: &Offered) -> Explanation {
+        let (form, input) = self.input(false);
+        let known = kind::tool(&self.name, self.namespace.as_deref(), form == Form::Text, offered);
+        let tool = Tool { kinds: self.kind.as_slice(), by: KindsBy::Catalogue, ..known };
+        let Some(text) = input else { return policy.explain_start(&tool) };
+        let json = serde_json::from_str::<Value>(&text).ok().filter(|_| form == Form::Json);
+        let input = json.as_ref().map_or(Input::Text(&text), Input::Json);
+        let facts = self.facts();
+        policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() })
     }
 
     /// The tool's definition, as a request has it.
@@ -182,22 +266,6 @@ impl AskedCall {
             ..Facts::new(kind)
         })
     }
-}
-
-/// The object that a text holds: an event keeps the input as the text it came in.
-fn parsed(input: &Value) -> Option<Value> {
-    input.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object)
-}
-
-/// Explains a call as what it is taken for: of several kinds, that by which it is decided.
-fn as_judged(policy: &Policy, offered: &Offered, call: &ToolCall<'_>) -> Explanation {
-    let Tool { name, namespace, .. } = call.tool;
-    let (verdict, _) = ask(policy, offered, (name, namespace), call.input);
-    let decided = Said::from(&verdict.decision);
-    let Seen { tool, facts } = kind::read(name, namespace, call.input, offered);
-    let explain = |facts: Option<&Facts<'_>>| policy.explain_call(&ToolCall { tool, facts, ..*call });
-    let mut explained = facts.iter().flatten().map(|facts| explain(Some(facts)));
-    explained.find(|explanation| explanation.decision == decided).unwrap_or_else(|| explain(None))
 }
 
 impl AskedDestination {

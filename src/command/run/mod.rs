@@ -2,6 +2,7 @@
 
 mod child;
 pub(super) mod corporate;
+mod denied;
 pub(super) mod environment;
 pub(super) mod policy;
 mod record;
@@ -23,12 +24,13 @@ use super::gateway::outlets::Outlets;
 use super::gateway::running::Running;
 use super::private_directory::{PrivateDirectory, random_hex};
 use super::{check, directories, output, surroundings};
-use crate::cli::{Output, RunArgs};
+use crate::cli::{Denials, Output, RunArgs};
 use crate::ledger::Sink;
 use crate::ledger::stdout::JsonLines;
 use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::telemetry::log;
+use crate::terminal;
 use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
 use child::Signals;
@@ -36,7 +38,7 @@ use corporate::Found;
 use environment::Way;
 use policy::Chosen;
 use record::Record;
-use tally::Tally;
+use tally::{Summary, Tally};
 use trust::Trusted;
 
 /// How long the exchanges of processes that outlive the command may take to end.
@@ -85,7 +87,7 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
         Err(problems) => return refuse(output, &problems),
     };
     say(&format!(
-        "events go to {}; ask the gateway with `postern status --socket {}`",
+        "events go to {} (`postern ledger tail -f`); ask the gateway with `postern status --socket {}`",
         record.events.display(),
         prepared.socket.display()
     ));
@@ -102,7 +104,30 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     };
     running.stop().await;
     summarize(&tally, output)?;
-    Ok(ExitCode::from(code))
+    let (_, dropped) = running.gateway.metrics.events_total();
+    Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
+}
+
+/// What ends a run whose command ended with 0 although something was denied, if that is asked for.
+const DENIED: u8 = 3;
+
+/// The command's exit status, unless it is 0 and `--fail-on-deny` says otherwise. Events that were dropped could have
+/// been denials.
+fn exit_status(code: u8, fail_on: Option<Denials>, summary: &Summary, dropped: u64) -> u8 {
+    let (calls, any) = summary.denied_by.calls_and_any();
+    let denied = match fail_on {
+        None => return code,
+        Some(Denials::Any) => any,
+        Some(Denials::ToolCalls) => calls,
+    };
+    match (code, denied, dropped) {
+        (0, true, _) => say(&format!("something was denied: the exit status is {DENIED} (--fail-on-deny)")),
+        (0, false, 1..) => {
+            say(&format!("{dropped} events were dropped: the exit status is {DENIED} (--fail-on-deny)"));
+        }
+        _ => return code,
+    }
+    DENIED
 }
 
 fn refuse(output: Output, problems: &[Problem]) -> anyhow::Result<ExitCode> {
@@ -113,16 +138,12 @@ fn refuse(output: Output, problems: &[Problem]) -> anyhow::Result<ExitCode> {
 /// Standard output is the command's, so what Postern says goes to standard error.
 fn say(text: &str) {
     // Nobody may be reading it, which is no reason not to run the command.
-    let _ = writeln!(io::stderr(), "postern: {}", text.replace(|c: char| c.is_control(), " "));
+    let _ = writeln!(io::stderr(), "postern: {}", terminal::plain(text));
 }
 
 fn summarize(tally: &Tally, output: Output) -> anyhow::Result<()> {
     let summary = tally.summary();
-    let text = match output {
-        Output::Text => summary.text(),
-        Output::Json => serde_json::to_string_pretty(&summary)? + "\n",
-        Output::Yaml => serde_yaml::to_string(&summary)?,
-    };
+    let text = output::render(output, &summary.text(), &summary)?;
     // As above.
     let _ = io::stderr().write_all(text.as_bytes());
     Ok(())

@@ -9,6 +9,8 @@ use anyhow::Context;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+use crate::command::ledger::RUNS;
+
 /// The two files of one run. Postern never removes events; a file that stayed empty goes.
 pub(super) struct Record {
     pub(super) events: PathBuf,
@@ -18,7 +20,7 @@ pub(super) struct Record {
 impl Record {
     /// Makes both in `runs/` of the user's state directory, named by the time and the process.
     pub(super) fn create(state: &Path) -> anyhow::Result<(Self, File, File)> {
-        let directory = state.join("runs");
+        let directory = state.join(RUNS);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)

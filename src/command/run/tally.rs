@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::denied::Denied;
 use crate::event::{Action, Direction, Event, HOSTED_TOOL, Kind, Usage, Verdict};
 use crate::ledger::Sink;
+use crate::terminal;
 
 /// How many destinations are told apart; the names are the agent's choice.
 const MOST_DESTINATIONS: usize = 1_000;
@@ -31,6 +33,13 @@ pub(super) struct Summary {
     pub(super) destinations: BTreeMap<String, Counts>,
     /// Hosted tools that were taken out of requests, by type; those beyond the first hundred types are left out.
     pub(super) hosted_tools_stripped: BTreeMap<String, u64>,
+    /// By rule, and by host or tool.
+    #[serde(serialize_with = "rows")]
+    pub(super) denied_by: Denied,
+}
+
+fn rows<S: Serializer>(denied: &Denied, serializer: S) -> Result<S::Ok, S::Error> {
+    denied.rows().serialize(serializer)
 }
 
 /// Counts of one destination, or of all.
@@ -79,6 +88,7 @@ impl Summary {
         if event.kind == Kind::Transform {
             self.count_stripped(event);
         }
+        self.denied_by.count(event, counts_alone(event));
         let Some(destination) = &event.destination else { return };
         let name = format!("{}:{}", destination.host, destination.port);
         if counts != Counts::default()
@@ -105,7 +115,7 @@ impl Summary {
         types.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
         let shown =
-            types.iter().take(SHOWN).map(|(name, count)| format!("{} {}", shown(name), times(**count)));
+            types.iter().take(SHOWN).map(|(name, count)| format!("{} {}", terminal::plain(name), times(**count)));
         let mut text = shown.collect::<Vec<_>>().join(", ");
         if let Some(more) = types.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             // Writing to a String cannot fail.
@@ -139,12 +149,12 @@ impl Summary {
         busiest
             .sort_by_key(|(_, counts)| std::cmp::Reverse((counts.denied, counts.requests + counts.tunnels)));
         for (name, counts) in busiest.iter().take(SHOWN) {
-            let _ = writeln!(text, "postern:   {name}  {}", counts.phrase());
+            let _ = writeln!(text, "postern:   {}  {}", terminal::plain(name), counts.phrase());
         }
         if let Some(more) = busiest.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             let _ = writeln!(text, "postern:   and {more} more");
         }
-        text
+        text + &self.denied_by.text()
     }
 }
 
@@ -155,19 +165,13 @@ impl Counts {
         let bytes = event.payload.as_ref().map_or(0, |payload| payload.bytes);
         let outbound = event.direction == Direction::Outbound;
         let one = |holds: bool| u64::from(holds);
-        // Behind an intercepted connection that is refused, the refused request has an event of its own.
-        let counts_alone = match event.kind {
-            Kind::Connection => destination.is_none_or(|to| !to.intercepted),
-            Kind::Request => true,
-            Kind::ToolCall | Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
-        };
         let response = event.kind == Kind::Response;
         let verdict = event.decision.verdict;
         let tokens = |count: fn(&Usage) -> Option<u64>| event.usage.as_ref().and_then(count).unwrap_or(0);
         Self {
             requests: one(event.kind == Kind::Request),
             tunnels: one(event.kind == Kind::Connection && tunnelled),
-            denied: one(counts_alone && verdict == Verdict::Deny),
+            denied: one(counts_alone(event) && verdict == Verdict::Deny),
             would_deny: one(verdict == Verdict::WouldDeny),
             tool_calls_denied: one(event.kind == Kind::ToolCall && verdict == Verdict::Deny),
             input_tokens: tokens(|usage| usage.input_tokens),
@@ -211,9 +215,14 @@ impl Counts {
     }
 }
 
-/// A name of the agent's choice, without what a terminal would obey.
-fn shown(name: &str) -> String {
-    name.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
+/// Whether an event counts as a request or a connection by itself: behind an intercepted connection that is refused,
+/// the refused request has an event of its own.
+fn counts_alone(event: &Event) -> bool {
+    match event.kind {
+        Kind::Connection => event.destination.as_deref().is_none_or(|to| !to.intercepted),
+        Kind::Request => true,
+        Kind::ToolCall | Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
+    }
 }
 
 fn counted(number: u64, one: &str) -> String {
@@ -276,7 +285,9 @@ mod tests {
         ] {
             sink.write(&event).unwrap();
         }
-        insta::assert_snapshot!(tally.summary().text(), @r"
+        let text = tally.summary().text();
+        let counted: String = text.split_inclusive('\n').take(6).collect();
+        insta::assert_snapshot!(counted, @r"
         postern: 2 requests, 1 tunnel, 2 denied, 1 would be denied by a policy
         postern: 1 tool call denied, 12 tokens read and 8 written by models
         postern: 7.0 MiB received, 5 B sent through tunnels, 3 destinations
@@ -284,6 +295,15 @@ mod tests {
         postern:   evil.example:443  1 denied, 0 B received
         postern:   other.example:443  1 tunnel, 1 would be denied, 7.0 MiB received
         ");
+        let by_rule: Vec<&str> =
+            text.lines().skip(6).map(|line| line.split("  e.g. ").next().unwrap()).collect();
+        assert_eq!(
+            by_rule[..2],
+            [
+                "postern:   denied 1 × api.example.com:443  by no rule",
+                "postern:   denied 1 × evil.example:443  by no rule",
+            ]
+        );
     }
 
     #[test]

@@ -52,6 +52,7 @@ impl Policy {
             decision: Said::from(&question.decision),
             recorded: recorded.iter().map(|ruling| Said::from(&ruling.to_decision())).collect(),
             rules: self.rules.iter().map(|rule| self.rule_said(rule, &question)).collect(),
+            inside: Vec::new(),
         }
     }
 

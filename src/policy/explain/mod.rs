@@ -21,6 +21,9 @@ pub struct Explanation {
     /// What is recorded beside: Audit rules, and Audit policies beside enforced ones.
     pub recorded: Vec<Said>,
     pub rules: Vec<RuleSaid>,
+    /// The calls inside the call: in a script, or in a list of calls. One that is denied denies the whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<Self>,
 }
 
 /// A decision, in the words of events.

@@ -46,6 +46,7 @@ impl Policy {
             decision: Said::from(&verdict.decision),
             recorded: verdict.audited.iter().map(Said::from).collect(),
             rules,
+            inside: Vec::new(),
         }
     }
 
@@ -62,6 +63,7 @@ impl Policy {
             decision: question.decision.as_ref().map_or_else(Said::needs_input, Said::from),
             recorded: recorded.iter().map(Said::from).collect(),
             rules: self.explain_rules(&question),
+            inside: Vec::new(),
         }
     }
 

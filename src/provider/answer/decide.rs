@@ -31,8 +31,9 @@ pub(super) struct Ruling {
 /// A call inside another, with its verdict.
 pub(super) struct Ruled {
     pub(super) name: String,
-    pub(super) input: String,
-    pub(super) is_json: bool,
+    /// None where only running the script would tell it.
+    pub(super) input: Option<String>,
+    pub(super) form: Form,
     pub(super) kinds_by: Option<KindsBy>,
     pub(super) verdict: Verdict,
 }
@@ -120,13 +121,12 @@ fn inside(settings: &Settings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth
             ruling.verdict = one.verdict.clone();
             ruling.blamed = one.blamed.or_else(|| Some(name.clone()));
         }
-        let is_json = input.as_ref().is_some_and(Value::is_object);
-        let input = match input {
-            Some(Value::String(text)) => text,
-            Some(json) => json.to_string(),
-            None => String::new(),
+        let (form, input) = match input {
+            Some(Value::String(text)) => (Form::Text, Some(text)),
+            Some(json) => (Form::Json, Some(json.to_string())),
+            None => (Form::Json, None),
         };
-        ruling.inner.push(Ruled { name, input, is_json, kinds_by: one.kinds_by, verdict: one.verdict });
+        ruling.inner.push(Ruled { name, input, form, kinds_by: one.kinds_by, verdict: one.verdict });
         ruling.inner.extend(one.inner);
         if ruling.inner.len() > MOST_INNER {
             return Ruling::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));

@@ -87,9 +87,9 @@ impl Gate {
         let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
         let name = ruling.blamed.as_deref().unwrap_or(&call.name);
         let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict));
-        let inputs = self.settings.inputs;
+        let settings = &self.settings;
         let inner: Vec<CallNote> =
-            ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, inputs)).collect();
+            ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, settings)).collect();
         self.note(call, ruling.verdict, how);
         self.notes.extend(inner);
         text.map_or(Fate::Passes, Fate::Denied)
@@ -230,7 +230,7 @@ impl Gate {
     }
 
     fn note(&mut self, call: Call, verdict: Verdict, how: How) {
-        self.notes.push(note::note(call, verdict, how, self.settings.inputs));
+        self.notes.push(note::note(call, verdict, how, &self.settings));
     }
 }
 

@@ -219,11 +219,11 @@ fn what_ran_already_is_judged_and_noted_as_hosted() {
 
 #[test]
 fn what_is_told_of_inputs_is_what_policy_says() {
-    let input = r#"{"command": "ls", "deep": ["", "x"], "n": 1}"#;
+    let input = r#"{"command": "ls -l x", "deep": ["", "x"], "n": 1}"#;
     for (inputs, told) in [
         (Inputs::None, None),
         (Inputs::Hash, None),
-        (Inputs::Redacted, Some(r#"{"command":"[2 bytes]","deep":["","[1 bytes]"],"n":1}"#)),
+        (Inputs::Redacted, Some(r#"{"command":"ls -l …","deep":["","[1 bytes]"],"n":1}"#)),
         (Inputs::Full, Some(input)),
     ] {
         let mut gate = Gate::new(Settings { inputs, ..settings(OWN) });
@@ -236,6 +236,26 @@ fn what_is_told_of_inputs_is_what_policy_says() {
     let mut gate = Gate::new(Settings { inputs: Inputs::Redacted, ..settings(OWN) });
     gate.whole("1", "exec", None, (Form::Text, "text(1)"));
     assert_eq!(gate.take_notes()[0].input.as_deref(), Some("[7 bytes]"));
+    for (name, input, told) in [
+        ("shell", r#"{"command":["bash","-lc","rm -rf x"]}"#, r#"{"command":["bash","-lc","'rm -rf …'"]}"#),
+        ("Unheard", r#"{"argv":["rm","-rf","x"],"y":"rm"}"#, r#"{"argv":["rm","-rf","…"],"y":"[2 bytes]"}"#),
+        (
+            "Unheard",
+            r#"{"argv":["pass","-p","key"],"key":"key"}"#,
+            r#"{"argv":["pass","-p","…"],"key":"[3 bytes]"}"#,
+        ),
+        ("Bash", r#"{"command":"ls","description":"ls"}"#, r#"{"command":"ls","description":"[2 bytes]"}"#),
+        ("write_stdin", r#"{"session_id":1,"chars":"hunter2\n"}"#, r#"{"session_id":1,"chars":"[8 bytes]"}"#),
+        ("send_to_terminal", r#"{"command":"hunter2"}"#, r#"{"command":"[7 bytes]"}"#),
+        ("repl", r#"{"code":"hunter2 x"}"#, r#"{"code":"[9 bytes]"}"#),
+        ("PowerShell", r#"{"command":"hunter2 x"}"#, r#"{"command":"[9 bytes]"}"#),
+        ("exec_command", r#"{"cmd":"rm -rf x"}"#, r#"{"cmd":"rm -rf …"}"#),
+        ("Write", r#"{"file_path":"rm -rf x"}"#, r#"{"file_path":"[8 bytes]"}"#),
+        ("Bash", r#"{"command":"rm $(x)"}"#, r#"{"command":"…"}"#),
+    ] {
+        gate.whole("2", name, None, (Form::Json, input));
+        assert_eq!(gate.take_notes()[0].input.as_deref(), Some(told), "{input}");
+    }
 }
 
 #[test]

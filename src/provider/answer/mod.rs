@@ -5,6 +5,7 @@
 //! answers, so that both meet the same verdicts.
 
 mod call;
+mod command;
 mod decide;
 mod encode;
 mod framing;

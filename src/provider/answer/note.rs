@@ -1,11 +1,16 @@
 //! Writes down what an event may tell of a call.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::call::{Call, Form};
 use super::decide::Ruled;
-use crate::call::{CallNote, Inputs, Verdict};
+use super::{Settings, command};
+use crate::call::{CallNote, Input, Inputs, Kind, Verdict};
 use crate::digest::sha256_hex;
+use crate::provider::kind;
 
 /// How a call came to its verdict.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,9 +21,9 @@ pub(super) struct How {
 }
 
 /// The note of a call.
-pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> CallNote {
+pub(super) fn note(call: Call, verdict: Verdict, how: How, settings: &Settings) -> CallNote {
     let (input_sha256, input) = if how.has_input && !call.is_over() {
-        told(&call.input, call.form == Form::Json, inputs)
+        told(&call.input, (&call.name, call.namespace.as_deref()), call.form, settings)
     } else {
         (None, None)
     };
@@ -26,6 +31,7 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> Ca
         id: call.id,
         name: call.name,
         namespace: call.namespace,
+        custom: call.form == Form::Text,
         kinds_by: call.kinds_by,
         input_bytes: call.bytes as u64,
         input_sha256,
@@ -34,19 +40,25 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, inputs: Inputs) -> Ca
         hosted: call.hosted,
         incomplete: how.incomplete,
         inside: false,
+        computed: false,
     }
 }
 
 /// The note of a call inside another.
-pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> CallNote {
-    let (input_sha256, input) = told(&ruled.input, ruled.is_json, inputs);
+pub(super) fn inner(call: &Call, ruled: Ruled, how: How, settings: &Settings) -> CallNote {
+    let (input_sha256, input) = match &ruled.input {
+        Some(input) => told(input, (&ruled.name, None), ruled.form, settings),
+        None => (None, None),
+    };
     CallNote {
         id: call.id.clone(),
         name: ruled.name,
         namespace: None,
+        custom: ruled.form == Form::Text,
         kinds_by: ruled.kinds_by,
-        input_bytes: ruled.input.len() as u64,
+        input_bytes: ruled.input.as_ref().map_or(0, |input| input.len() as u64),
         input_sha256,
+        computed: ruled.input.is_none(),
         input,
         verdict: ruled.verdict,
         hosted: call.hosted,
@@ -56,36 +68,105 @@ pub(super) fn inner(call: &Call, ruled: Ruled, how: How, inputs: Inputs) -> Call
 }
 
 /// SHA-256 in hex and text of an input, as far as they may be told.
-fn told(input: &str, is_json: bool, inputs: Inputs) -> (Option<String>, Option<String>) {
+fn told(
+    input: &str,
+    tool: (&str, Option<&str>),
+    form: Form,
+    settings: &Settings,
+) -> (Option<String>, Option<String>) {
     let sha256 = || sha256_hex(input.as_bytes());
-    match inputs {
+    match settings.inputs {
         Inputs::None => (None, None),
         Inputs::Hash => (Some(sha256()), None),
-        Inputs::Redacted => (Some(sha256()), Some(redacted(input, is_json))),
+        Inputs::Redacted => (Some(sha256()), Some(redacted(input, tool, form, settings))),
         Inputs::Full => (Some(sha256()), Some(input.to_owned())),
     }
 }
 
-/// The JSON without what its strings say; of anything else, how long it is.
-fn redacted(input: &str, is_json: bool) -> String {
-    match serde_json::from_str::<Value>(input) {
-        Ok(mut json) if is_json => {
-            redact(&mut json);
+/// The JSON without what its strings say, but for the programs and options of commands; of anything else, how long it is.
+fn redacted(input: &str, tool: (&str, Option<&str>), form: Form, settings: &Settings) -> String {
+    if input.is_empty() {
+        return String::new();
+    }
+    match (form, serde_json::from_str::<Value>(input)) {
+        (Form::Json, Ok(mut json)) => {
+            let commands = Commands::of(tool, &json, settings);
+            redact(&mut json, "", &commands);
             json.to_string()
         }
-        Ok(_) | Err(_) if input.is_empty() => String::new(),
-        Ok(_) | Err(_) => length(input),
+        (Form::Json | Form::Text, _) => length(input),
     }
 }
 
-/// Recursion ends: the reader of JSON goes 128 deep.
-fn redact(json: &mut Value) {
-    match json {
-        Value::String(text) if !text.is_empty() => *text = length(text),
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Object(entries) => entries.values_mut().for_each(redact),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+/// Parameters that hold commands for a shell, in lower case and without `_`. Code, and what is typed into a program that
+/// runs (a password, say), is told by its length alone.
+const PARAMETERS: &[&str] = &["command", "cmd", "commands", "commandline", "argv"];
+
+/// The commands in an input.
+#[derive(Default)]
+struct Commands {
+    /// Where the texts begin that are commands, and how long they are: an operand may be the text of another parameter.
+    texts: HashSet<(usize, usize)>,
+    /// Lists of words, each joined by spaces.
+    lists: HashSet<String>,
+}
+
+impl Commands {
+    /// Those that a call runs, by what is known of its tool.
+    fn of(tool: (&str, Option<&str>), input: &Value, settings: &Settings) -> Self {
+        let mut commands = Self::default();
+        if !kind::is_shell(tool.0, tool.1) {
+            return commands;
+        }
+        let seen = kind::read(tool.0, tool.1, Input::Json(input), &settings.offered);
+        let facts = seen.facts.unwrap_or_default();
+        let run = facts.into_iter().filter(|facts| facts.kind == Kind::Shell);
+        for command in run.flat_map(|facts| facts.commands) {
+            match command {
+                Cow::Borrowed(text) => {
+                    commands.texts.insert(place(text));
+                }
+                Cow::Owned(words) => {
+                    commands.lists.insert(words);
+                }
+            }
+        }
+        commands
     }
+}
+
+fn place(text: &str) -> (usize, usize) {
+    (text.as_ptr().addr(), text.len())
+}
+
+/// Recursion ends: the reader of JSON goes 128 deep. `parameter` is the key that a value stands under.
+fn redact(json: &mut Value, parameter: &str, commands: &Commands) {
+    let runs = || PARAMETERS.contains(&parameter.to_ascii_lowercase().replace('_', "").as_str());
+    match json {
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) if commands.texts.contains(&place(text)) && runs() => {
+            *text = command::outline(text);
+        }
+        Value::String(text) => *text = length(text),
+        Value::Array(items) => {
+            let is_command = |words: &Vec<&str>| commands.lists.contains(&words.join(" ")) && runs();
+            let outlined =
+                arguments(items).filter(is_command).map(|words| command::outline_arguments(&words));
+            match outlined {
+                Some(words) => *items = words.into_iter().map(Value::from).collect(),
+                None => items.iter_mut().for_each(|item| redact(item, parameter, commands)),
+            }
+        }
+        Value::Object(entries) => {
+            entries.iter_mut().for_each(|(key, value)| redact(value, key, commands));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The words of a list of texts.
+fn arguments(items: &[Value]) -> Option<Vec<&str>> {
+    items.iter().map(Value::as_str).collect()
 }
 
 fn length(text: &str) -> String {

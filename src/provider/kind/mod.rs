@@ -34,7 +34,7 @@ use crate::call::name::{NO_NAMESPACE, cut, plain};
 use crate::call::{Facts, Input, Kind, KindsBy, Shape, Spelling, Tool};
 use crate::fold::fold;
 use crate::wire::json;
-use catalogue::{CATALOGUE, Entry, GENERIC, KINDLESS};
+use catalogue::{CATALOGUE, Entry, GENERIC, KINDLESS, Takes};
 pub use offered::Offered;
 use spelling::Spelled;
 pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
@@ -173,6 +173,14 @@ fn is_elsewhere(entry: &Entry, name: &str, namespace: Option<&str>, offered: &Of
 
 fn closed(shape: Shape) -> Shape {
     Shape { is_open: false, ..shape }
+}
+
+/// Whether the commands of a tool are ones that a shell of POSIX reads, as far as its name tells: not those of PowerShell,
+/// and not what is typed into a program that runs.
+pub fn is_shell(name: &str, namespace: Option<&str>) -> bool {
+    let is_typed =
+        find(name, namespace).is_some_and(|(entry, _)| matches!(entry.takes, Takes::CommandIfAny(_)));
+    !is_typed && !fold(name).contains("powershell")
 }
 
 /// How many tools of a kind are known.

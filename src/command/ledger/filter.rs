@@ -1,0 +1,148 @@
+//! Which events are asked for.
+
+use std::time::SystemTime;
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::cli::{LedgerFilterArgs, Moment};
+use crate::event::Read;
+
+/// What an event has to be: one of the values of each option that is given.
+pub(super) struct Filter<'a> {
+    args: &'a LedgerFilterArgs,
+    since: Option<OffsetDateTime>,
+    until: Option<OffsetDateTime>,
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn new(args: &'a LedgerFilterArgs, now: SystemTime) -> Self {
+        let at = |moment: &Moment| match moment {
+            Moment::At(at) => *at,
+            Moment::Ago(ago) => OffsetDateTime::from(now) - *ago,
+        };
+        Self { args, since: args.since.as_ref().map(at), until: args.until.as_ref().map(at) }
+    }
+
+    pub(super) fn takes(&self, event: &Read) -> bool {
+        let Self { args, .. } = self;
+        let host = event.destination.as_ref().map(|to| to.host.as_str());
+        let tool = event.tool_call.as_ref().map(|call| call.name.as_str());
+        let provider = event.provider.as_ref();
+        let models =
+            provider.map(|of| [of.model.as_deref(), of.response_model.as_deref()]).unwrap_or_default();
+        self.is_in_time(event)
+            && is_one(&args.kind, &[Some(event.kind.as_str())])
+            && is_one(&args.verdict, &[Some(event.decision.verdict.as_str())])
+            && is_rule(&args.rule, event.decision.rule.as_deref())
+            && is_one(&args.host, &[host])
+            && is_one(&args.tool, &[tool])
+            && is_one(&args.model, &models)
+            && is_one(&args.session, &[event.session.as_deref()])
+            && is_one(&args.exchange, &[event.exchange.as_deref()])
+    }
+
+    /// An event that stands for several happened from the first to the last of them.
+    fn is_in_time(&self, event: &Read) -> bool {
+        if self.since.is_none() && self.until.is_none() {
+            return true;
+        }
+        let read = |text: &str| OffsetDateTime::parse(text, &Rfc3339).ok();
+        let Some(first) = read(&event.time) else { return false };
+        let last = event.last.as_deref().and_then(read).unwrap_or(first);
+        self.since.is_none_or(|since| last >= since) && self.until.is_none_or(|until| first <= until)
+    }
+}
+
+/// Whether one of the texts is one of the patterns; everything is where there is no pattern.
+fn is_one(patterns: &[String], texts: &[Option<&str>]) -> bool {
+    let is = |text: &str| patterns.iter().any(|pattern| matches(pattern, text));
+    patterns.is_empty() || texts.iter().flatten().any(|text| is(text))
+}
+
+/// Whether a rule's id is one of the patterns, or its last part is.
+fn is_rule(patterns: &[String], rule: Option<&str>) -> bool {
+    let name = rule.and_then(|rule| rule.rsplit('/').next());
+    is_one(patterns, &[rule, name])
+}
+
+/// Whether a text is a pattern, in which `*` stands for any text. Case does not matter.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.to_lowercase(), text.to_lowercase());
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(fields: &serde_json::Value) -> Read {
+        let mut event = json!({"apiVersion": "postern.dev/event/v1", "id": "x", "kind": "Request"});
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        Read::line(event.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_star_stands_for_any_text_and_case_does_not_matter() {
+        for (pattern, text, holds) in [
+            ("Bash", "bash", true),
+            ("bas", "bash", false),
+            ("*.example.com", "a.b.Example.com", true),
+            ("*.example.com", "example.com", false),
+            ("mcp__*__get_*", "mcp__github__get_issue", true),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(matches(pattern, text), holds, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn every_option_that_is_given_has_to_hold_by_one_of_its_values() {
+        let args = LedgerFilterArgs {
+            verdict: vec!["deny".to_owned(), "WouldDeny".to_owned()],
+            rule: vec!["no-rm".to_owned()],
+            ..LedgerFilterArgs::default()
+        };
+        let filter = Filter::new(&args, SystemTime::UNIX_EPOCH);
+        let decided = |verdict: &str, rule: &str| {
+            filter.takes(&event(&json!({"decision": {"verdict": verdict, "rule": rule}})))
+        };
+        assert!(decided("Deny", "agents/coders/no-rm") && decided("WouldDeny", "-/all/no-rm"));
+        assert!(!decided("Allow", "agents/coders/no-rm") && !decided("Deny", "agents/no-rm/other"));
+        assert!(!filter.takes(&event(&json!({"decision": {"verdict": "Deny"}}))));
+    }
+
+    #[test]
+    fn an_event_that_stands_for_several_is_there_for_as_long_as_they_were() {
+        let event = event(&json!({"time": "2026-11-22T10:00:00.000Z", "last": "2026-11-22T10:05:00.000Z"}));
+        let now = SystemTime::from(OffsetDateTime::parse("2026-11-22T10:10:00Z", &Rfc3339).unwrap());
+        let takes = |since: u64, until: u64| {
+            let ago = |minutes| Some(Moment::Ago(Duration::from_secs(60 * minutes)));
+            let args =
+                LedgerFilterArgs { since: ago(since), until: ago(until), ..LedgerFilterArgs::default() };
+            Filter::new(&args, now).takes(&event)
+        };
+        assert!(takes(20, 0) && takes(6, 0) && takes(20, 7));
+        assert!(!takes(4, 0) && !takes(20, 11));
+        let args =
+            LedgerFilterArgs { since: Some(Moment::Ago(Duration::ZERO)), ..LedgerFilterArgs::default() };
+        let mut undated = event.clone();
+        undated.time = "soon".to_owned();
+        assert!(!Filter::new(&args, now).takes(&undated));
+    }
+}

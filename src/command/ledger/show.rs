@@ -1,0 +1,98 @@
+//! `postern ledger show`: one event, and those of its exchange.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::Entry;
+use super::find::{Found, find};
+use super::row::row;
+use super::say_passed;
+use super::source::{Reading, Step};
+use crate::cli::{LedgerShowArgs, Output};
+use crate::command::output;
+use crate::terminal;
+
+/// The most events of one exchange, and the most of their bytes.
+const MOST_EVENTS: usize = 1_000;
+const MOST_BYTES: usize = 64 << 20;
+
+/// Prints the event; exit status 1 where there is none.
+pub(super) fn run(args: &LedgerShowArgs, output: Output) -> anyhow::Result<ExitCode> {
+    let found = find(&args.id, args.source.ledger.as_deref())?;
+    let event: Value = serde_json::from_str(&found.entry.line)?;
+    let others = others(&found)?;
+    let lines: Vec<Value> =
+        others.iter().map(|other| serde_json::from_str(&other.line)).collect::<Result<_, _>>()?;
+    output::print(output, &people(&found, &event, &others), &json!({"event": event, "exchange": lines}))?;
+    say_passed(&found.passed);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The other events of its exchange; without one, of its connection.
+fn others(found: &Found) -> anyhow::Result<Vec<Entry>> {
+    let event = &found.entry.event;
+    let is_other = |other: &Entry| {
+        let shared = match (&event.exchange, &event.connection) {
+            (Some(_), _) => other.event.exchange == event.exchange,
+            (None, Some(_)) => other.event.connection == event.connection,
+            (None, None) => false,
+        };
+        shared && other.event.id != event.id
+    };
+    let mut reading = Reading::of(found.files.clone(), false)?;
+    let (mut others, mut bytes) = (Vec::new(), 0);
+    while let Step::Event(entry) = reading.next()? {
+        if is_other(&entry) {
+            bytes += entry.line.len();
+            if others.len() == MOST_EVENTS || bytes > MOST_BYTES {
+                break;
+            }
+            others.push(*entry);
+        }
+    }
+    Ok(others)
+}
+
+fn people(found: &Found, event: &Value, others: &[Entry]) -> String {
+    let mut text = String::new();
+    if found.is_counted {
+        text.push_str("no event has this id alone; it was made while these were counted as one:\n");
+    }
+    text.push_str(&row(&found.entry.event));
+    text.push_str("\n\n");
+    fields(event, "", &mut text);
+    if !others.is_empty() {
+        let whole = if found.entry.event.exchange.is_some() { "exchange" } else { "connection" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "\nof the same {whole}:");
+        for other in others {
+            let _ = writeln!(text, "{}", row(&other.event));
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\nwhy: postern policy explain --policy FILE --event {}",
+        terminal::plain(&found.entry.event.id)
+    );
+    text
+}
+
+/// Each field on a line, by its dotted path.
+fn fields(value: &Value, path: &str, text: &mut String) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    let shown = match value {
+        Value::Object(entries) => {
+            return entries.iter().for_each(|(key, value)| fields(value, &below(key), text));
+        }
+        Value::Array(items) => {
+            let numbered = items.iter().enumerate();
+            return numbered.for_each(|(number, item)| fields(item, &below(&number.to_string()), text));
+        }
+        Value::String(shown) => shown.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    };
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "  {:<26} {}", terminal::plain(path), terminal::plain(&shown));
+}

@@ -1,0 +1,196 @@
+//! Where events are read from: the newest run's file, a file, a directory of them, or standard input.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::Entry;
+use crate::command::directories;
+use crate::event::Read;
+use crate::ledger::lines::{Lines, Next};
+
+/// The most files of a directory.
+const MOST_FILES: usize = 10_000;
+
+/// Where the runs of `postern run` are written down, below the user's state directory.
+pub(in crate::command) const RUNS: &str = "runs";
+
+/// What was passed over in one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    name: String,
+    /// Lines that are no events.
+    lines: u64,
+    /// The bytes of a last line that does not end.
+    torn: u64,
+}
+
+impl Passed {
+    /// A sentence, where something was.
+    pub(super) fn text(&self) -> Option<String> {
+        let lines = match self.lines {
+            0 => None,
+            1 => Some("1 line is no event, or too long, and was passed over".to_owned()),
+            lines => Some(format!("{lines} lines are no events, or too long, and were passed over")),
+        };
+        let torn = (self.torn > 0).then(|| {
+            format!("the last line is torn ({} bytes): its writer was stopped, or is writing", self.torn)
+        });
+        let said: Vec<String> = [lines, torn].into_iter().flatten().collect();
+        (!said.is_empty()).then(|| format!("{}: {}", self.name, said.join("; ")))
+    }
+}
+
+/// Events of several files, one after another.
+pub(super) struct Reading {
+    waiting: VecDeque<PathBuf>,
+    current: Option<Lines<Box<dyn io::Read>>>,
+    /// The last file is read on when it grows.
+    follows: bool,
+    /// Of each file so far; the last is the current one.
+    pub(super) passed: Vec<Passed>,
+}
+
+/// What comes next.
+pub(super) enum Step {
+    Event(Box<Entry>),
+    /// Nothing more is there, or now.
+    End,
+}
+
+impl Reading {
+    /// Opens what `--ledger` names, or the newest run. `follows`: the last file is read on when it grows.
+    ///
+    /// # Errors
+    /// There is no such file, or no run.
+    pub(super) fn open(ledger: Option<&Path>, follows: bool) -> anyhow::Result<Self> {
+        let files = match ledger {
+            Some(path) => listed(path)?,
+            None => vec![newest()?],
+        };
+        Self::of(files, follows)
+    }
+
+    /// Opens files, in this order.
+    pub(super) fn of(files: Vec<PathBuf>, follows: bool) -> anyhow::Result<Self> {
+        let mut reading = Self { waiting: files.into(), current: None, follows, passed: Vec::new() };
+        reading.open_next()?;
+        Ok(reading)
+    }
+
+    /// The next event.
+    pub(super) fn next(&mut self) -> anyhow::Result<Step> {
+        loop {
+            let (Some(current), Some(passed)) = (&mut self.current, self.passed.last_mut()) else {
+                return Ok(Step::End);
+            };
+            match current.read().with_context(|| format!("{} cannot be read", passed.name))? {
+                Next::Line(line) => match entry(line) {
+                    Some(entry) => return Ok(Step::Event(Box::new(entry))),
+                    // An empty line is what follows a torn one that was mended.
+                    None => passed.lines += u64::from(!line.is_empty()),
+                },
+                Next::TooLong => passed.lines += 1,
+                Next::End { torn } => {
+                    passed.torn = torn;
+                    if self.waiting.is_empty() || !self.open_next()? {
+                        return Ok(Step::End);
+                    }
+                }
+            }
+        }
+    }
+
+    fn open_next(&mut self) -> anyhow::Result<bool> {
+        let Some(path) = self.waiting.pop_front() else { return Ok(false) };
+        let reader: Box<dyn io::Read> = if is_standard_input(&path) {
+            Box::new(io::stdin())
+        } else {
+            let file = File::open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                bail!("{} is a directory", path.display());
+            }
+            if metadata.is_file() && !(self.follows && self.waiting.is_empty()) {
+                // What a run writes meanwhile is not waited for, so that reading ends.
+                Box::new(io::Read::take(file, metadata.len()))
+            } else {
+                Box::new(file)
+            }
+        };
+        let name =
+            if is_standard_input(&path) { "standard input".to_owned() } else { path.display().to_string() };
+        self.passed.push(Passed { name, ..Passed::default() });
+        self.current = Some(Lines::new(reader));
+        Ok(true)
+    }
+}
+
+fn entry(line: &[u8]) -> Option<Entry> {
+    let event = Read::line(line)?;
+    Some(Entry { event, line: std::str::from_utf8(line).ok()?.to_owned() })
+}
+
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The events of every run, the newest first.
+///
+/// # Errors
+/// There is no run.
+pub(super) fn runs() -> anyhow::Result<Vec<PathBuf>> {
+    let directory = directories::state()?.join(RUNS);
+    let mut files = match files(&directory) {
+        Ok(files) => files,
+        Err(_) if !directory.exists() => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    if files.is_empty() {
+        bail!(
+            "no run has written events in {} yet; start one with `postern run -- COMMAND`, or name a file, a \
+             directory or `-` with --ledger",
+            directory.display()
+        );
+    }
+    files.reverse();
+    Ok(files)
+}
+
+fn newest() -> anyhow::Result<PathBuf> {
+    runs()?.into_iter().next().context("no run has written events yet")
+}
+
+/// The files of what a user named.
+pub(super) fn listed(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if is_standard_input(path) || !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let files = files(path)?;
+    if files.is_empty() {
+        bail!("{} has no files of events (*.jsonl)", path.display());
+    }
+    Ok(files)
+}
+
+/// The regular files of events of a directory by name, which begins with the time for those of runs.
+fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot = || format!("{} cannot be listed", directory.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        let path = entry.path();
+        let is_regular = entry.file_type().with_context(cannot)?.is_file();
+        if is_regular && path.extension().is_some_and(|extension| extension == "jsonl") {
+            files.push(path);
+        }
+        if files.len() > MOST_FILES {
+            bail!("{} has more than {MOST_FILES} files of events: name some of them", directory.display());
+        }
+    }
+    files.sort();
+    Ok(files)
+}

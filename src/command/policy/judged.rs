@@ -1,0 +1,136 @@
+//! Judges a call as the gateway does, with the calls inside of it, and explains each.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::call::{CallNote, Facts, Input, Inputs, Judge, Start, ToolCall, Verdict};
+use crate::config::limits;
+use crate::policy::Policy;
+use crate::policy::explain::{Explanation, Said};
+use crate::provider::answer::{FailurePolicy, Form, Gate, Limits, Settings};
+use crate::provider::kind::{self, Offered, Seen};
+use crate::wire::json;
+
+/// What is known of a call.
+pub(super) enum Asking<'a> {
+    /// Its whole input.
+    Whole(Form, Cow<'a, str>),
+    /// Its start alone.
+    Start(Form),
+    /// The same, of an event that does not keep the input.
+    Withheld(Form),
+    /// The answer ended before the call did.
+    Incomplete(Form),
+    /// A script would compute the input.
+    Computed,
+}
+
+/// A tool by its name and its namespace.
+type Named<'a> = (&'a str, Option<&'a str>);
+
+/// Explains a call by what the gateway would decide about it.
+pub(super) fn explain(
+    policy: &Arc<Policy>,
+    offered: &Offered,
+    tool: Named<'_>,
+    asking: &Asking<'_>,
+) -> Explanation {
+    let mut gate = gate(policy, offered);
+    match asking {
+        Asking::Whole(form, input) => {
+            gate.whole("", tool.0, tool.1, (*form, input));
+        }
+        Asking::Incomplete(form) => {
+            let call = gate.begin("", tool.0, tool.1, *form);
+            gate.abandon(call);
+        }
+        Asking::Start(form) => return start(policy, offered, tool, (*form, WITHOUT_INPUT)),
+        Asking::Withheld(form) => return start(policy, offered, tool, (*form, WITHHELD)),
+        Asking::Computed => {
+            let tool = kind::tool(tool.0, tool.1, false, offered);
+            return with_verdict(policy.explain_start(&tool), &policy.unknown(&tool));
+        }
+    }
+    let mut explained = gate.take_notes().into_iter().map(|note| of_note(policy, offered, &note));
+    let Some(outer) = explained.next() else {
+        return start(policy, offered, tool, (Form::Json, WITHOUT_INPUT));
+    };
+    Explanation { inside: explained.collect(), ..outer }
+}
+
+const WITHOUT_INPUT: &str = "A condition needs the input, which is not known here";
+const WITHHELD: &str = "The event does not have the input, which decides (audit.toolInputs: Full keeps it)";
+
+/// The very gate that calls of answers go through.
+fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
+    let own = limits::Limits::default();
+    let lower = policy.limits().tool_input_bytes.as_ref().and_then(|limit| usize::try_from(limit.most).ok());
+    Gate::new(Settings {
+        judge: Arc::clone(policy) as Arc<dyn Judge>,
+        failure: FailurePolicy::Closed,
+        limits: Limits {
+            event_bytes: own.sse_event_bytes,
+            tool_input_bytes: lower.map_or(own.tool_input_bytes, |lower| lower.min(own.tool_input_bytes)),
+            body_bytes: own.decoded_body_bytes,
+            json: json::Limits { depth: own.json_depth, ..json::Limits::default() },
+        },
+        inputs: Inputs::Full,
+        writes: true,
+        offered: offered.clone(),
+    })
+}
+
+/// What the start of a call decides. Of a call with others inside it, that is no more than a denial.
+fn start(policy: &Policy, offered: &Offered, tool: Named<'_>, (form, unknown): (Form, &str)) -> Explanation {
+    let known = kind::tool(tool.0, tool.1, form == Form::Text, offered);
+    let explanation = policy.explain_start(&known);
+    let is_open = match policy.start(&known) {
+        Start::NeedsInput => true,
+        Start::Allow(_) | Start::Observe => kind::wrapper(tool.0).is_some() && policy.denies(true),
+        Start::Deny(_) => false,
+    };
+    if !is_open {
+        return explanation;
+    }
+    let decision = Said { verdict: "NeedsInput", rule: None, reason: Some(unknown.to_owned()) };
+    Explanation { decision, recorded: Vec::new(), ..explanation }
+}
+
+fn of_note(policy: &Policy, offered: &Offered, note: &CallNote) -> Explanation {
+    let tool = (note.name.as_str(), note.namespace.as_deref());
+    let explanation = match &note.input {
+        Some(text) if note.custom => of_input(policy, offered, tool, (Input::Text(text), note)),
+        Some(text) => {
+            // What is no JSON is denied as that; its rules are shown for a call without parameters.
+            let json = serde_json::from_str(text).unwrap_or_else(|_| Value::Object(Map::new()));
+            of_input(policy, offered, tool, (Input::Json(&json), note))
+        }
+        None => policy.explain_start(&kind::tool(tool.0, tool.1, note.custom, offered)),
+    };
+    with_verdict(explanation, &note.verdict)
+}
+
+/// Explains a call as what it is taken for: of several kinds, that by which it is decided.
+fn of_input<'a>(
+    policy: &Policy,
+    offered: &Offered,
+    (name, namespace): Named<'a>,
+    (input, note): (Input<'a>, &CallNote),
+) -> Explanation {
+    let decided = Said::from(&note.verdict.decision);
+    let Seen { tool, facts } = kind::read(name, namespace, input, offered);
+    let explain = |facts: Option<&Facts<'_>>| policy.explain_call(&ToolCall { tool, input, facts });
+    let mut explained: Vec<Explanation> = facts.iter().flatten().map(|facts| explain(Some(facts))).collect();
+    let decides = explained.iter().position(|explanation| explanation.decision == decided);
+    if explained.is_empty() { explain(None) } else { explained.swap_remove(decides.unwrap_or(0)) }
+}
+
+fn with_verdict(explanation: Explanation, verdict: &Verdict) -> Explanation {
+    Explanation {
+        decision: Said::from(&verdict.decision),
+        recorded: verdict.audited.iter().map(Said::from).collect(),
+        ..explanation
+    }
+}
