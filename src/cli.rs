@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::version;
+
 /// The guarded door through which AI agents' traffic leaves.
 #[derive(Debug, Parser)]
 #[command(
     name = "postern",
-    version,
+    version = version::VERSION,
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "Exit status: 0 fine, 1 refused or failed, 2 wrong usage."
@@ -90,10 +92,11 @@ pub struct DoctorArgs {
     pub config: Option<PathBuf>,
 }
 
-/// Asks a running gateway for its policy, settings and health.
+/// Asks a running gateway, that of a `postern run` too, for its policy, settings and health.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// The gateway's status socket, `admin.socket` in its settings [default: /run/postern/status.sock].
+    /// The gateway's status socket, `admin.socket` in its settings. Without it: the gateway or run that answers here, at
+    /// /run/postern/status.sock or for this user; where several do, a list of them.
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }

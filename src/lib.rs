@@ -10,6 +10,7 @@
 
 pub mod cli;
 pub mod command;
+pub mod version;
 
 pub mod call;
 mod clients;

@@ -13,6 +13,7 @@ mod demo;
 pub mod directories;
 mod doctor;
 mod gateway;
+mod gateways;
 #[cfg(feature = "operator")]
 pub mod operator;
 pub mod output;

@@ -4,6 +4,7 @@ mod ca;
 mod gateway_check;
 mod policy;
 mod redirect;
+mod version;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
