@@ -166,6 +166,9 @@ pub struct PolicyCheckArgs {
     /// Policy files, or directories of them (*.yaml, *.yml, *.json); all are checked as one policy.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Exit with 1 where there are warnings, too.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Arguments of `postern policy list`.

@@ -22,6 +22,7 @@ pub mod problem;
 mod yaml;
 
 pub mod filter;
+pub mod lint;
 pub mod policy;
 pub mod provider;
 pub mod wire;

@@ -26,6 +26,7 @@ const PURE: &[&str] = &[
     "fold",
     "digest",
     "call",
+    "lint",
     "policy",
     "provider",
     "wire",

@@ -7,6 +7,7 @@ use crate::command::run::policy::FILE;
 use crate::command::{check, directories, gateways};
 use crate::config::Settings;
 use crate::config::listeners::STATUS_SOCKET;
+use crate::lint;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
 use crate::policy::document::{Action, Document};
@@ -66,6 +67,11 @@ fn read(path: &Path, documents: &[Document]) -> Vec<Finding> {
         }
         (_, false) => Finding::ok("policy", found),
     }];
+    findings.extend(
+        lint::warnings(documents)
+            .iter()
+            .map(|warning| Finding::warn("policy", warning.to_string()).remedy("see `postern policy check`")),
+    );
     let tunnels: Vec<_> = documents
         .iter()
         .flat_map(|document| &document.spec.destinations)
