@@ -11,12 +11,14 @@ ARG BINARIES=compiled
 FROM ${RUST_IMAGE} AS compiled
 # What scripts/static.sh is asked for: all of it, as a release, or `--debug`, or `--only gateway`.
 ARG COMPILE=""
+# What `--version` says: no repository is here.
+ARG REVISION=unknown
 WORKDIR /postern
 COPY . .
 # Crates, and what was compiled of them, are kept from build to build; nothing of either is in an image.
 RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     --mount=type=cache,target=/postern/target,sharing=locked \
-    scripts/static.sh --output /roots ${COMPILE}
+    POSTERN_COMMIT=${REVISION} scripts/static.sh --output /roots ${COMPILE}
 
 # What scripts/static.sh made on the host.
 FROM scratch AS prebuilt

@@ -58,10 +58,15 @@ check-generated: _build
     diff --unified deploy/postern.yaml "$directory/postern.yaml" || stale
     python3 scripts/chart_readme.py --check
     python3 scripts/dashboards.py --check
+    python3 scripts/release.py check
 
 # Both images, each as an archive in target/images (needs buildah); `--debug` compiles faster.
 images *arguments:
     scripts/images.sh {{ arguments }}
+
+# What a release publishes, of this machine's architecture, in target/dist; CONTRIBUTING.md has the rest.
+release *arguments:
+    python3 scripts/release.py {{ arguments }}
 
 # The chart rendered, installed, upgraded, uninstalled, its admission policies attacked; two operators: on an API server alone.
 e2e-chart: _build

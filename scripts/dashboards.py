@@ -10,6 +10,8 @@ from pathlib import Path
 DIRECTORY = Path(__file__).parents[1] / "charts" / "postern" / "dashboards"
 SOURCE = {"type": "prometheus", "uid": "${source}"}
 WIDTH, HEIGHT = 8, 8
+# In the place of a unit: rows of labels with one number each.
+TABLE = "table"
 
 POD = '{namespace=~"$namespace",pod=~"$pod"}'
 NAMESPACE = '{namespace=~"$namespace"}'
@@ -33,6 +35,19 @@ def latency(title, metric, selector=""):
     return (title, "s", queries)
 
 
+def denials(by, selector=""):
+    """Which rules deny, and where: the most of the chosen time as a table, and beside it when."""
+    inside = ",".join(part for part in (selector.strip("{}"), 'verdict="Deny"') if part)
+    series = f"postern_denials_total{{{inside}}}"
+    # A series begins with its first denial, which `increase` does not see: of those that are new the whole counts.
+    count = f"({series} unless {series} offset $__range) or increase({series}[$__range])"
+    return [
+        ("Rules that deny most", TABLE, [(f"topk(20, sum by ({by}) ({count}) > 0)", "")]),
+        ("Denials by rule", "ops", [(f"topk(20, {rate('postern_denials_total', 'rule', inside)})", "{{rule}}")]),
+        ("Denials by kind", "ops", [(rate("postern_denials_total", "kind, verdict", selector), "{{kind}} {{verdict}}")]),
+    ]
+
+
 # Title, unit, and queries with their legends; a row's title stands alone.
 FLEET = [
     "Are all agents held?",
@@ -50,6 +65,8 @@ FLEET = [
         ("min(postern_operator_root_not_after_timestamp_seconds) - time()", "root"),
         ("min(postern_operator_webhook_certificate_not_after_timestamp_seconds) - time()", "webhook"),
     ]),
+    "Which rule denies, and where",
+    *denials("namespace, kind, rule"),
     "What goes through",
     ("Connections", "ops", [(rate("postern_connections_total", "action"), "{{action}}")]),
     ("Requests", "reqps", [(rate("postern_requests_total", "verdict"), "{{verdict}}")]),
@@ -70,6 +87,8 @@ AGENT = [
     ("Tokens", "short", [(rate("postern_tokens_total", "model, type", POD), "{{model}} {{type}}")]),
     ("Credentials attached", "ops", [(rate("postern_credentials_attached_total", "credential", POD), "{{credential}}")]),
     ("Names it asked for", "ops", [(rate("postern_dns_questions_total", "answer", POD), "{{answer}}")]),
+    "Which rule denies",
+    *denials("pod, kind, rule", POD),
     "Connections",
     ("By action", "ops", [(rate("postern_connections_total", "mode, action", POD), "{{mode}} {{action}}")]),
     ("Open", "short", [(f"sum by (pod) (postern_connections_open{POD})", "{{pod}}")]),
@@ -88,6 +107,8 @@ AGENT = [
 ]
 
 POLICY = [
+    "Which rule denies, and where",
+    *denials("rule, kind, pod", NAMESPACE),
     "What is denied",
     ("Requests", "reqps", [(rate("postern_requests_total", "verdict", NAMESPACE, 'verdict!="Allow"'), "{{verdict}}")]),
     ("Tool calls", "ops", [(rate("postern_tool_calls_total", "tool, verdict", NAMESPACE, 'verdict!="Allow"'), "{{tool}} {{verdict}}")]),
@@ -181,6 +202,8 @@ def placed(panels):
 
 def drawn(number, panel, place):
     title, unit, queries = panel
+    if unit == TABLE:
+        return table(number, title, queries, place)
     return {
         "id": number,
         "type": "timeseries",
@@ -192,6 +215,26 @@ def drawn(number, panel, place):
         "targets": [
             {"refId": chr(ord("A") + index), "datasource": SOURCE, "expr": query, "legendFormat": legend}
             for index, (query, legend) in enumerate(queries)
+        ],
+    }
+
+
+def table(number, title, queries, place):
+    """The labels of each series and its value now, the largest first."""
+    return {
+        "id": number,
+        "type": "table",
+        "title": title,
+        "datasource": SOURCE,
+        "gridPos": place,
+        "fieldConfig": {"defaults": {"unit": "short", "decimals": 0}, "overrides": []},
+        "options": {"sortBy": [{"displayName": "Count", "desc": True}]},
+        "transformations": [
+            {"id": "organize", "options": {"excludeByName": {"Time": True}, "renameByName": {"Value": "Count"}}}
+        ],
+        "targets": [
+            {"refId": chr(ord("A") + index), "datasource": SOURCE, "expr": query, "instant": True, "range": False, "format": "table"}
+            for index, (query, _) in enumerate(queries)
         ],
     }
 

@@ -28,6 +28,8 @@ revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 most=$((15 * 1024 * 1024))
 
 arguments=(--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --build-arg "BINARIES=$binaries" --build-arg "COMPILE=${compile[*]-}")
+# The same sources make the same image: https://reproducible-builds.org/specs/source-date-epoch/
+[ -z "${SOURCE_DATE_EPOCH:-}" ] || arguments+=(--timestamp "$SOURCE_DATE_EPOCH")
 [ -z "${RUST_IMAGE:-}" ] || arguments+=(--build-arg "RUST_IMAGE=$RUST_IMAGE")
 [ -z "${CARGO_REGISTRY:-}" ] || arguments+=(--volume "$CARGO_REGISTRY:/usr/local/cargo/registry")
 [ $binaries = compiled ] || scripts/static.sh ${compile[@]+"${compile[@]}"}

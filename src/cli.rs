@@ -9,11 +9,13 @@ use clap_complete::Shell;
 use time::format_description::well_known::Rfc3339;
 use time::{Date, OffsetDateTime};
 
+use crate::version;
+
 /// The guarded door through which AI agents' traffic leaves.
 #[derive(Debug, Parser)]
 #[command(
     name = "postern",
-    version,
+    version = version::VERSION,
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "Exit status: 0 fine, 1 refused or failed, 2 wrong usage."
@@ -118,10 +120,11 @@ pub struct DoctorArgs {
     pub config: Option<PathBuf>,
 }
 
-/// Asks a running gateway for its policy, settings and health.
+/// Asks a running gateway, that of a `postern run` too, for its policy, settings and health.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// The gateway's status socket, `admin.socket` in its settings [default: /run/postern/status.sock].
+    /// The gateway's status socket, `admin.socket` in its settings. Without it: the gateway or run that answers here, at
+    /// /run/postern/status.sock or for this user; where several do, a list of them.
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }
@@ -191,6 +194,9 @@ pub struct PolicyCheckArgs {
     /// Policy files, or directories of them (*.yaml, *.yml, *.json); all are checked as one policy.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Exit with 1 where there are warnings, too.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Arguments of `postern policy list`.

@@ -10,6 +10,7 @@
 
 pub mod cli;
 pub mod command;
+pub mod version;
 
 pub mod call;
 mod clients;
@@ -23,6 +24,7 @@ mod terminal;
 mod yaml;
 
 pub mod filter;
+pub mod lint;
 pub mod policy;
 pub mod provider;
 pub mod wire;

@@ -27,6 +27,7 @@ const PURE: &[&str] = &[
     "digest",
     "terminal",
     "call",
+    "lint",
     "policy",
     "provider",
     "wire",

@@ -9,7 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-RULES = Path(__file__).parents[2] / "charts" / "postern" / "alerts" / "postern.yaml"
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "charts" / "postern" / "alerts" / "postern.yaml"
+# What to do about each alert is said there, under its name.
+PAGE = ROOT / "docs" / "operating.md"
+PUBLISHED = "https://github.com/postern-dev/postern/blob/main/docs/operating.md"
 POD = 'namespace="agents",pod="coder-0"'
 DAY = 86400
 
@@ -107,9 +111,10 @@ def main():
         suite.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}))
         ran = subprocess.run(["promtool", "test", "rules", suite], capture_output=True, text=True, check=False)
     print(ran.stdout + ran.stderr, end="")
-    for name in sorted(untested):
-        print(f"FAIL  {name} has no test")
-    failed = len(untested) + (ran.returncode != 0)
+    wrong = [f"{name} has no test" for name in sorted(untested)] + list(unexplained(written))
+    for what in wrong:
+        print(f"FAIL  {what}")
+    failed = len(wrong) + (ran.returncode != 0)
     print(f"{len(written)} alerts in {len(tests)} fleets: {'all as they should be' if not failed else 'not as they should be'}")
     return 1 if failed else 0
 
@@ -119,6 +124,32 @@ def names():
     subprocess.run(["promtool", "check", "rules", RULES], check=True, capture_output=True)
     lines = [line.strip() for line in RULES.read_text().splitlines()]
     return [line.removeprefix("- alert: ") for line in lines if line.startswith("- alert: ")]
+
+
+def unexplained(written):
+    """The alerts that lead to no section of the page, and the sections that no alert leads to."""
+    sections = [line.removeprefix("### ") for line in PAGE.read_text().splitlines() if line.startswith("### Postern")]
+    led = dict(runbooks())
+    for name in written:
+        # GitHub's anchor of a heading of one word is that word in lower case.
+        expected = f"{PUBLISHED}#{name.lower()}"
+        if led.get(name) != expected:
+            yield f"{name} has no annotation `runbook_url: {expected}`"
+        if name not in sections:
+            yield f"{name} has no section `### {name}` in {PAGE.relative_to(ROOT)}"
+    for name in sections:
+        if name not in written:
+            yield f"{PAGE.relative_to(ROOT)} explains {name}, and there is no such alert"
+
+
+def runbooks():
+    """The name and runbook of each alert that has one."""
+    name = None
+    for line in map(str.strip, RULES.read_text().splitlines()):
+        if line.startswith("- alert: "):
+            name = line.removeprefix("- alert: ")
+        if line.startswith("runbook_url: "):
+            yield name, line.removeprefix("runbook_url: ")
 
 
 def test(changes, firing, every):

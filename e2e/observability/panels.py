@@ -10,7 +10,7 @@ from prometheus import CHART
 from report import Step
 
 # What Grafana makes of them where gateways are scraped each second and both pods are chosen.
-VARIABLES = {"$__rate_interval": "4s", "$namespace": "agents", "$pod": f"({NAME}|{BESIDE})"}
+VARIABLES = {"$__rate_interval": "4s", "$__range": "5m", "$namespace": "agents", "$pod": f"({NAME}|{BESIDE})"}
 # Counters that stand still where nothing goes wrong.
 STILL = ["postern_ledger_dropped_total", "postern_operator_pods_deleted_total"]
 PATIENCE = 180

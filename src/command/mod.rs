@@ -15,6 +15,7 @@ mod doctor;
 #[cfg(feature = "operator")]
 mod event_schema;
 mod gateway;
+mod gateways;
 mod ledger;
 #[cfg(feature = "operator")]
 pub mod operator;

@@ -21,6 +21,21 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     path: &'a str,
     message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+}
+
+impl<'a> Row<'a> {
+    fn of(problem: &'a Problem, severity: Option<&'static str>) -> Self {
+        Self {
+            file: &problem.file,
+            line: problem.position.map(|(line, _)| line),
+            column: problem.position.map(|(_, column)| column),
+            path: &problem.path,
+            message: &problem.message,
+            severity,
+        }
+    }
 }
 
 /// Prints a result on standard output: `text` for people, else `data`.
@@ -45,23 +60,9 @@ pub(super) fn render(output: Output, text: &str, data: &impl Serialize) -> anyho
 /// empty where nothing is wrong.
 pub fn print_problems(output: Output, problems: &[Problem]) -> anyhow::Result<()> {
     if output == Output::Text {
-        let lines = problems.iter().fold(String::new(), |mut lines, problem| {
-            // Writing to a String cannot fail.
-            let _ = writeln!(lines, "{}", terminal::plain_lines(&problem.to_string()));
-            lines
-        });
-        return Ok(io::stderr().write_all(lines.as_bytes())?);
+        return Ok(io::stderr().write_all(lines("", problems).as_bytes())?);
     }
-    let rows: Vec<_> = problems
-        .iter()
-        .map(|problem| Row {
-            file: &problem.file,
-            line: problem.position.map(|(line, _)| line),
-            column: problem.position.map(|(_, column)| column),
-            path: &problem.path,
-            message: &problem.message,
-        })
-        .collect();
+    let rows: Vec<_> = problems.iter().map(|problem| Row::of(problem, None)).collect();
     print(output, "", &rows)
 }
 
@@ -69,6 +70,26 @@ pub fn print_problems(output: Output, problems: &[Problem]) -> anyhow::Result<()
 pub fn print_error(executable: &str, error: &anyhow::Error) {
     // Nobody may be reading it.
     let _ = writeln!(io::stderr(), "{executable}: {}", terminal::plain_lines(&format!("{error:#}")));
+}
+
+/// Says what is wrong, as [`print_problems`], and what is warned of: text goes to standard output, a line each behind
+/// `warning: `; in the list of JSON and YAML `severity` tells `error` from `warning`.
+pub fn print_judgement(output: Output, problems: &[Problem], warnings: &[Problem]) -> anyhow::Result<()> {
+    if output == Output::Text {
+        print_problems(output, problems)?;
+        return print(output, &lines("warning: ", warnings), &());
+    }
+    let errors = problems.iter().map(|problem| Row::of(problem, Some("error")));
+    let warnings = warnings.iter().map(|problem| Row::of(problem, Some("warning")));
+    print(output, "", &errors.chain(warnings).collect::<Vec<_>>())
+}
+
+fn lines(before: &str, problems: &[Problem]) -> String {
+    problems.iter().fold(String::new(), |mut lines, problem| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(lines, "{before}{}", terminal::plain_lines(&problem.to_string()));
+        lines
+    })
 }
 
 /// Whether a command failed only because nobody reads its output any more.

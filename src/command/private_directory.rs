@@ -11,13 +11,16 @@ use aws_lc_rs::rand;
 /// A Unix socket's path has 108 bytes at most, of which the file's own name takes some.
 const LONGEST: usize = 80;
 
+/// How the names of such directories begin.
+pub(super) const PREFIX: &str = "postern-";
+
 /// The directory, mode 0700. Dropping it removes it with all that is in it.
 pub(super) struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
     /// Makes `postern-` and random digits below the user's runtime directory, else the temporary one.
     pub(super) fn make() -> anyhow::Result<Self> {
-        let name = format!("postern-{}", &random_hex()?[..16]);
+        let name = format!("{PREFIX}{}", &random_hex()?[..16]);
         let path = parent().join(name);
         DirBuilder::new()
             .mode(0o700)

@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::Value;
 
+use super::gateways::{self, Gateway, Origin};
 use crate::admin::Status;
 use crate::admin::status::Listener;
 use crate::cli::Output;
@@ -22,32 +24,92 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer that is read.
 const ANSWER_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Prints the status of the gateway behind a socket, the usual one where none is given. The exit status is 0 where it is ready and 1 where it is not.
+/// Prints the status of the gateway behind a socket; without one, of the gateway or run that answers on this machine, and
+/// a list where several do. The exit status is 0 where all that is shown is ready, and 1 where it is not.
 ///
 /// # Errors
 /// No gateway runs there, or it answers something else than a status.
 pub(crate) fn run(socket: Option<&Path>, output: Output) -> anyhow::Result<ExitCode> {
-    show(socket.unwrap_or(Path::new(STATUS_SOCKET)), output, &mut io::stdout().lock())
+    let out = &mut io::stdout().lock();
+    if let Some(socket) = socket {
+        return show(socket, output, out);
+    }
+    match gateways::find().as_slice() {
+        [] => Err(nobody(Path::new(STATUS_SOCKET))),
+        [only] => show(&only.socket, output, out),
+        several => list(several, output, out),
+    }
 }
 
 fn show(socket: &Path, format: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let (status, written) = ask(socket)?;
+    out.write_all(output::render(format, &people(&status), &written)?.as_bytes())?;
+    Ok(code(status.ready))
+}
+
+/// One of several gateways.
+#[derive(Serialize)]
+struct Row<'a> {
+    socket: &'a Path,
+    #[serde(flatten)]
+    origin: Option<&'a Origin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Value>,
+    /// Why there is no status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+fn list(gateways: &[Gateway], format: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let mut page = Page(String::new());
+    page.line("gateways", &format!("{} answer here; --socket shows one", gateways.len()));
+    let (mut rows, mut ready) = (Vec::new(), true);
+    for gateway in gateways {
+        let Gateway { socket, origin, other_user } = gateway;
+        let asked = ask(socket);
+        ready &= asked.as_ref().is_ok_and(|(status, _)| status.ready);
+        page.line("", &socket.display().to_string());
+        page.line("", &format!("  {}", gateway.title()));
+        let (status, error) = match asked {
+            Ok((status, written)) => {
+                page.line("", &format!("  {}", in_short(&status)));
+                (Some(written), None)
+            }
+            Err(error) => {
+                page.line("", &format!("  {error:#}"));
+                (None, Some(format!("{error:#}")))
+            }
+        };
+        rows.push(Row { socket, origin: origin.as_ref(), user: *other_user, status, error });
+    }
+    out.write_all(output::render(format, &page.0, &rows)?.as_bytes())?;
+    Ok(code(ready))
+}
+
+fn in_short(status: &Status) -> String {
+    let (up, policy) = (duration(status.uptime_seconds), &status.policy.revision);
+    let ready = if status.ready { "ready" } else { "not ready" };
+    format!("{ready}, up {up}, policy {policy}, {} connections open", status.connections.open)
+}
+
+fn code(ready: bool) -> ExitCode {
+    if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The status of a gateway, and the same as it came, so that what a newer gateway adds is shown too.
+fn ask(socket: &Path) -> anyhow::Result<(Status, Value)> {
     let answer = fetch(socket)?;
     let body =
         body(&answer).with_context(|| format!("what answers at {} is no gateway", socket.display()))?;
-    let status: Status = serde_json::from_slice(body).context("the gateway's status cannot be read")?;
-    let text = output::render(format, &people(&status), &value(body)?)?;
-    out.write_all(text.as_bytes())?;
-    Ok(if status.ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The answer as it came, so that what a newer gateway adds is shown too.
-fn value(body: &[u8]) -> serde_json::Result<serde_json::Value> {
-    serde_json::from_slice(body)
+    let unread = "the gateway's status cannot be read";
+    Ok((serde_json::from_slice(body).context(unread)?, serde_json::from_slice(body).context(unread)?))
 }
 
 /// One exchange in HTTP/1.0, whose answer ends with the connection.
 fn fetch(socket: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut stream = UnixStream::connect(socket).map_err(|error| unreachable_gateway(socket, &error))?;
+    let mut stream = gateways::connect(socket).map_err(|error| unreachable_gateway(socket, &error))?;
     let mut answer = Vec::new();
     let mut exchange = || {
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -57,6 +119,22 @@ fn fetch(socket: &Path) -> anyhow::Result<Vec<u8>> {
     };
     exchange().with_context(|| format!("the gateway at {} does not answer", socket.display()))?;
     Ok(answer)
+}
+
+/// Nobody answers at the usual socket, nor at one of this user's.
+fn nobody(usual: &Path) -> anyhow::Error {
+    if let Err(error) = gateways::connect(usual)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return unreachable_gateway(usual, &error);
+    }
+    let places: Vec<_> = gateways::directories().iter().map(|place| place.display().to_string()).collect();
+    anyhow::anyhow!(
+        "no gateway runs here: none answers at {}, and no gateway or run of yours has a directory in {}; start one \
+         with `postern run` or `postern gateway`, or name its socket with --socket",
+        usual.display(),
+        places.join(" or ")
+    )
 }
 
 fn unreachable_gateway(socket: &Path, error: &io::Error) -> anyhow::Error {
@@ -161,9 +239,9 @@ mod tests {
     use crate::admin::{Inspect, serve_socket};
     use crate::drain::Drain;
 
-    struct Gateway(Status);
+    struct Fixed(Status);
 
-    impl Inspect for Gateway {
+    impl Inspect for Fixed {
         fn status(&self) -> Status {
             self.0.clone()
         }
@@ -176,7 +254,7 @@ mod tests {
     async fn asked(status: Status, output: Output) -> (ExitCode, String) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("postern.sock");
-        serve_socket(&path, Arc::new(Gateway(status)), &Drain::default()).unwrap();
+        serve_socket(&path, Arc::new(Fixed(status)), &Drain::default()).unwrap();
         let asking = move || {
             let mut printed = Vec::new();
             let code = show(&path, output, &mut printed).unwrap();

@@ -75,7 +75,7 @@ fn pod(map: &PodMap) -> Value {
 }
 
 fn upstream(upstream: &Upstream) -> Value {
-    let TlsSettings { roots, hosts } = &upstream.tls;
+    let TlsSettings { roots, of_environment, hosts } = &upstream.tls;
     let tls: Map<String, Value> = hosts
         .iter()
         .map(|(name, tls)| {
@@ -91,7 +91,7 @@ fn upstream(upstream: &Upstream) -> Value {
         upstream.hosts.iter().map(|(name, at)| (name.to_string(), json!(address(*at)))).collect();
     let networks = |list: &[ipnet::IpNet]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     compact(json!({
-        "roots": paths(roots),
+        "roots": paths(roots.iter().chain(of_environment)),
         "proxy": upstream.proxy.as_ref().map(proxy),
         "hosts": hosts,
         "tls": tls,
@@ -160,8 +160,8 @@ fn optional(file: Option<&PathBuf>) -> Option<String> {
     file.map(|file| path(file))
 }
 
-fn paths(files: &[PathBuf]) -> Vec<String> {
-    files.iter().map(|file| path(file)).collect()
+fn paths<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    files.into_iter().map(|file| path(file)).collect()
 }
 
 /// Leaves out what is not set.

@@ -10,9 +10,11 @@ use super::section::{Environment, Field, Findings, Section};
 use super::trust::TrustSettings;
 use super::upstream::Upstream;
 use super::{interception, redacted, source};
+use crate::clients;
 use crate::problem::Problem;
 use crate::telemetry::log;
 use crate::tls::gate::GateSettings;
+use crate::tls::roots::system_bundle;
 use crate::yaml::{self, Node, Value};
 
 const MAX_BYTES: u64 = 1 << 20;
@@ -45,7 +47,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads a settings file; relative paths in it are relative to its directory.
+    /// Reads a settings file; relative paths in it are relative to its directory. What the environment names besides
+    /// are the roots of `SSL_CERT_FILE` and the like.
     ///
     /// # Errors
     /// Everything that is wrong with it, in the order of the file.
@@ -54,7 +57,10 @@ impl Settings {
         let text = source::read_text(path, MAX_BYTES).map_err(|problem| vec![problem])?;
         let absolute = std::path::absolute(path)
             .map_err(|error| vec![Problem::at("", format!("cannot be found: {error}")).in_file(&name)])?;
-        Self::parse_in(environment, &text, absolute.parent().unwrap_or(Path::new("/")), &name)
+        let mut settings =
+            Self::parse_in(environment, &text, absolute.parent().unwrap_or(Path::new("/")), &name)?;
+        settings.upstream.tls.of_environment = roots_of(environment);
+        Ok(settings)
     }
 
     /// Reads the text of a settings file that is used elsewhere: no variable is looked up, and `unset` names all.
@@ -126,7 +132,7 @@ impl Settings {
         let proxy = self.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.clone());
         (self.interception.certificate.iter().cloned())
             .chain(self.interception.key.clone())
-            .chain(tls.roots.iter().cloned())
+            .chain(tls.roots.iter().chain(&tls.of_environment).cloned())
             .chain(hosts)
             .chain(password)
             .chain(proxy)
@@ -137,6 +143,12 @@ impl Settings {
     pub fn redacted(&self) -> serde_json::Value {
         redacted::settings(self)
     }
+}
+
+/// The files of roots that the environment names, but for the system's own bundle, which is trusted anyway.
+fn roots_of(environment: Environment<'_>) -> Vec<PathBuf> {
+    let named = clients::named_roots(environment).into_iter();
+    named.filter(|file| Some(file.as_path()) != system_bundle()).collect()
 }
 
 /// Reads the one document of a settings file; an empty file is one with nothing in it.

@@ -57,6 +57,7 @@ impl Upstream {
         field.section(|s| Self {
             tls: TlsSettings {
                 roots: s.field("roots").list(Field::path),
+                of_environment: Vec::new(),
                 hosts: s.field("tls").map(|name, field| {
                     let host = host_key(name, field);
                     let tls = host_tls(field);

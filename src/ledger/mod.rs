@@ -15,9 +15,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Event, Workload};
+use crate::event::{Decision, Event, Kind, Verdict, Workload};
+use crate::policy::RuleId;
 use crate::telemetry::Metrics;
-use crate::telemetry::label::Dropped;
+use crate::telemetry::label::{Denied, Dropped};
 
 pub use stamp::{fresh_id, now, timestamp};
 use writer::Writer;
@@ -87,6 +88,7 @@ impl Ledger {
     /// Queues an event. Never blocks: what finds no place is dropped and counted, and the writer says so in an event
     /// of its own as soon as it can.
     pub fn emit(&self, event: Event) {
+        self.shared.count_denial(&event);
         if self.queue.capacity() <= RESERVED && !event.is_reserved() {
             return self.shared.drop_one(Dropped::QueueFull);
         }
@@ -129,6 +131,24 @@ impl Ledger {
 }
 
 impl Shared {
+    /// Counts a denial by its rule, whatever becomes of its event.
+    fn count_denial(&self, event: &Event) {
+        let Decision { verdict: verdict @ (Verdict::Deny | Verdict::WouldDeny), rule, .. } = &event.decision
+        else {
+            return;
+        };
+        let kind = match event.kind {
+            // What is refused inside of TLS is a request as well.
+            Kind::Connection if event.destination.as_ref().is_some_and(|to| to.intercepted) => return,
+            Kind::Connection => Denied::Connection,
+            Kind::Request => Denied::Request,
+            Kind::Response => Denied::Response,
+            Kind::ToolCall => Denied::ToolCall,
+            Kind::Transform | Kind::Policy | Kind::Lifecycle => return,
+        };
+        self.metrics.denied(kind, rule.as_ref().map_or("none", RuleId::as_str), *verdict);
+    }
+
     fn drop_one(&self, reason: Dropped) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
         self.metrics.events_dropped(reason, 1);
@@ -161,6 +181,31 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[tokio::test]
+    async fn denials_are_counted_by_kind_and_rule_whatever_becomes_of_their_events() {
+        let metrics = Arc::new(Metrics::new().unwrap());
+        let ledger = Ledger::start(Vec::new(), None, Arc::clone(&metrics)).unwrap();
+        assert!(ledger.close(PATIENCE).await);
+        for (kind, verdict) in [
+            (Kind::ToolCall, Verdict::Deny),
+            (Kind::ToolCall, Verdict::Allow),
+            (Kind::Response, Verdict::WouldDeny),
+            (Kind::Lifecycle, Verdict::Deny),
+        ] {
+            let decision = Decision { rule: Some(RuleId::new("a/p/r")), ..Decision::of(verdict) };
+            ledger.emit(Event::new(fresh_id(), kind, decision));
+        }
+        let text = metrics.encode();
+        let series: Vec<_> = text.lines().filter(|line| line.starts_with("postern_denials_total")).collect();
+        assert_eq!(
+            series,
+            [
+                r#"postern_denials_total{kind="response",rule="a/p/r",verdict="WouldDeny"} 1"#,
+                r#"postern_denials_total{kind="tool_call",rule="a/p/r",verdict="Deny"} 1"#,
+            ]
+        );
     }
 
     fn event(verdict: Verdict) -> Event {

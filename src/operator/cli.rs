@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cli::Output;
+use crate::version;
 
 /// Postern's operator.
 #[derive(Debug, Parser)]
 #[command(
     name = "postern-operator",
-    version,
+    version = version::VERSION,
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "Exit status: 0 fine, 1 refused or failed, 2 wrong usage."

@@ -7,6 +7,7 @@
 pub mod document;
 mod field;
 mod lower;
+mod mistake;
 mod read;
 mod source;
 
@@ -50,6 +51,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use compile::{Labels, Policy, Selected};
+pub use mistake::is_quoted;
 
 /// A rule's stable id: `namespace/policy/rule`, `-/policy/rule` or `postern/builtin/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

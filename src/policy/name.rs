@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
+use super::mistake::{QUOTED, TYPOGRAPHIC};
+
 /// The longest name, without a trailing dot (RFC 1035 section 2.3.4).
 const MAX_NAME: usize = 253;
 /// The longest label.
@@ -73,6 +75,10 @@ impl DnsName {
     pub fn parse_written(text: &str) -> Result<Self, NameError> {
         if text.is_ascii() {
             return Self::parse(text);
+        }
+        // IDNA 2008 has no such letter (RFC 5892, section 2); the mapping of UTS 46 does not refuse them.
+        if text.contains(TYPOGRAPHIC) {
+            return Err(NameError(QUOTED));
         }
         if text.contains(['\u{3002}', '\u{ff0e}', '\u{ff61}']) {
             return Err(NameError("write the dots of a name as `.`"));
@@ -187,9 +193,11 @@ fn parse_v6(text: &str) -> Result<Host, NameError> {
     if text.contains('%') {
         return Err(NameError("a zone id is not accepted in an address"));
     }
-    text.parse::<Ipv6Addr>()
-        .map(|ip| Host::Ip(IpAddr::V6(ip).to_canonical()))
-        .map_err(|_| NameError("this is no IPv6 address"))
+    text.parse::<Ipv6Addr>().map(|ip| Host::Ip(IpAddr::V6(ip).to_canonical())).map_err(|_| {
+        NameError(
+            "a host has a colon in IPv6 addresses alone, and this is none: no scheme or port belongs here",
+        )
+    })
 }
 
 /// Reads a port: 1 to 65535 in decimal digits, no leading zero.

@@ -111,7 +111,7 @@ impl Origin {
     }
 
     /// The problem with its file, line and column; the nearest field above where the field is not written.
-    pub(super) fn locate(&self, problem: Problem) -> Problem {
+    pub fn locate(&self, problem: Problem) -> Problem {
         let mut problem = problem.in_file(&self.file);
         let mut known = problem.path.as_str();
         loop {

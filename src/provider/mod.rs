@@ -7,6 +7,7 @@ pub mod adapter;
 pub mod answer;
 mod compatible;
 mod endpoint;
+pub mod hosted;
 pub mod kind;
 pub mod request;
 

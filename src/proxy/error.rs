@@ -3,7 +3,7 @@
 use std::io;
 
 use http::StatusCode;
-use rustls::AlertDescription;
+use rustls::{AlertDescription, CertificateError};
 
 use crate::call::{Answer, Denial};
 use crate::policy::destination::Ruling;
@@ -94,7 +94,9 @@ impl Failure {
     pub(crate) fn handshake(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(rustls::Error::InvalidCertificate(why)) => {
-                Self::new(Class::Untrusted, format!("the upstream's certificate is not trusted: {why}"))
+                let remedy = if is_unknown_issuer(why) { UNKNOWN_ISSUER } else { "" };
+                let message = format!("the upstream's certificate is not trusted: {why}{remedy}");
+                Self::new(Class::Untrusted, message)
             }
             Some(rustls::Error::NoCertificatesPresented) => {
                 Self::new(Class::Untrusted, "the upstream presented no certificate")
@@ -123,6 +125,16 @@ impl Failure {
         };
         Self::new(if error.is_parse() { Class::Framing } else { Class::Exchange }, message)
     }
+}
+
+/// What to do about a server that a company's own CA has signed.
+const UNKNOWN_ISSUER: &str = "; if a private CA has issued it, name that CA's certificate in `upstream.roots` of the \
+    gateway's settings (`gateway.upstream.roots` of the chart), or in SSL_CERT_FILE where the gateway or `postern run` is \
+    started";
+
+fn is_unknown_issuer(why: &CertificateError) -> bool {
+    // A certificate that signs itself, as development servers have, is a leaf in the place of a CA or the reverse.
+    matches!(why, CertificateError::UnknownIssuer)
 }
 
 /// The failure of the request's own body, where that is what ended the exchange.

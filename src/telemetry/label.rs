@@ -43,6 +43,15 @@ labels! {
         Reverse = "reverse",
     }
 
+    /// What a rule denied.
+    Denied {
+        Connection = "connection",
+        Request = "request",
+        /// An answer, or the rest of one, that was not let through.
+        Response = "response",
+        ToolCall = "tool_call",
+    }
+
     /// Why a connection of an agent ended.
     Closed {
         /// Both sides said all they had to say.

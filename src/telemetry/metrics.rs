@@ -11,7 +11,7 @@ use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, 
 use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
 use super::inference::Inference;
 use super::label::{
-    Closed, DnsAnswer, Dropped, Export, Interception, Label, Limit, Mode, Reload, UpstreamError,
+    Closed, Denied, DnsAnswer, Dropped, Export, Interception, Label, Limit, Mode, Reload, UpstreamError,
 };
 use super::requests::Requests;
 use crate::call::{Service, Usage, Vendor};
@@ -26,6 +26,7 @@ pub struct Metrics {
     closed: Counters<Closed>,
     limits: Counters<Limit>,
     requests: Requests,
+    denials: Named,
     durations: Durations,
     upstream_errors: Counters<UpstreamError>,
     credentials: Named,
@@ -84,6 +85,12 @@ impl Metrics {
             closed: Counters::new(r, "postern_connections_closed_total", "Why connections ended.", "reason")?,
             limits: Counters::new(r, "postern_limit_refusals_total", "Refusals over a bound.", "limit")?,
             requests: Requests::new(r)?,
+            denials: Named::new(
+                r,
+                "postern_denials_total",
+                "Denials by rule.",
+                &["kind", "rule", "verdict"],
+            )?,
             durations: Durations::new(r)?,
             upstream_errors: Counters::new(
                 r,
@@ -153,6 +160,11 @@ impl Metrics {
     /// A request on an inspected connection was decided; `service` says what it is at an LLM provider.
     pub fn request(&self, service: Option<Service>, verdict: Verdict) {
         self.requests.add(service, verdict);
+    }
+
+    /// A rule denied something, or an Audit policy's would have. Beyond 100 rules the rest counts as `other`.
+    pub fn denied(&self, kind: Denied, rule: &str, verdict: Verdict) {
+        self.denials.add((Some(kind.word()), Some(verdict.as_str())), rule, 1);
     }
 
     /// An exchange ended, or was given up.
@@ -511,6 +523,7 @@ mod tests {
         metrics.interception_proven(true);
         metrics.policy_programmed(Some(true));
         metrics.credential_attached("anthropic");
+        metrics.denied(Denied::ToolCall, "agents/coders/no-web", Verdict::Deny);
         metrics.tool_call(Vendor::Anthropic, "Bash", Verdict::Deny);
         metrics.hosted_tool_stripped(Vendor::Anthropic, "web_search_20250305");
         metrics.tokens(Vendor::Anthropic, "claude", &Usage { input: Some(1), ..Usage::default() });

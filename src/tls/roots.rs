@@ -20,11 +20,13 @@ use crate::problem::Problem;
 /// How many upstream names a configuration keeps sessions of, to resume them.
 const SESSIONS: usize = 256;
 
-/// `upstream.roots` and `upstream.tls` of the settings, with absolute paths.
+/// `upstream.roots` and `upstream.tls` of the settings, with absolute paths, and the roots of the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsSettings {
     /// PEM files whose certificates are trusted besides the system's.
     pub roots: Vec<PathBuf>,
+    /// The same of the environment (`SSL_CERT_FILE` and the like): a file that cannot be used is skipped.
+    pub of_environment: Vec<PathBuf>,
     /// By host, as users write it.
     pub hosts: BTreeMap<String, HostTls>,
 }
@@ -77,6 +79,7 @@ impl UpstreamTls {
         if let Err(found) = trust.add_files("upstream.roots", &settings.roots) {
             problems.extend(found);
         }
+        problems.extend(trust.add_environment(&settings.of_environment).err());
         let mut hosts = BTreeMap::new();
         for (name, host) in &settings.hosts {
             match load_host(name, host, trust.clone()) {
@@ -248,6 +251,7 @@ mod tests {
         let settings = TlsSettings {
             roots: vec![files.write("corp.pem", &corp.pem())],
             hosts: BTreeMap::from([("Llm.Partner.test".to_owned(), own)]),
+            ..TlsSettings::default()
         };
         let tls = UpstreamTls::load(&settings, &[]).unwrap();
         assert!(meet(&tls, "a.test", &server(&corp, "a.test", None)).is_ok());
@@ -281,6 +285,7 @@ mod tests {
         let settings = TlsSettings {
             roots: vec![files.write("corp.pem", &corp.pem())],
             hosts: BTreeMap::from([("llm.test".to_owned(), own)]),
+            ..TlsSettings::default()
         };
         let tls = UpstreamTls::load(&settings, &[]).unwrap();
         assert!(meet(&tls, "llm.test", &server(&corp, "llm.test", Some(&corp))).is_ok());
@@ -295,6 +300,7 @@ mod tests {
         let settings = TlsSettings {
             roots: vec![files.write("corp.pem", &corp.pem())],
             hosts: BTreeMap::from([("own.test".to_owned(), HostTls::default())]),
+            ..TlsSettings::default()
         };
         let tls = UpstreamTls::load(&settings, &[]).unwrap();
         for name in ["a.test", "own.test"] {
@@ -325,6 +331,7 @@ mod tests {
         let settings = TlsSettings {
             roots: vec![files.write("r.pem", &root.reissued())],
             hosts: BTreeMap::from([("a.test".to_owned(), own)]),
+            ..TlsSettings::default()
         };
         let problems = UpstreamTls::load(&settings, &[issuing.der(), root.der()]).unwrap_err();
         let said: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
@@ -353,7 +360,7 @@ mod tests {
             ("F.test", HostTls::default()),
         ];
         let hosts = hosts.into_iter().map(|(name, host)| (name.to_owned(), host)).collect();
-        let problems = UpstreamTls::load(&TlsSettings { roots: vec![], hosts }, &[]).unwrap_err();
+        let problems = UpstreamTls::load(&TlsSettings { hosts, ..TlsSettings::default() }, &[]).unwrap_err();
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let expected = [
             ("upstream.tls[a.test].key: ", "missing"),

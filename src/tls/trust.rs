@@ -11,8 +11,8 @@ use rustls_native_certs::ErrorKind;
 use super::file::{self, Flaw};
 use crate::problem::{Problem, is_passing};
 
-/// Where systems keep their bundle of roots, the common ones first. They are read at these paths and nowhere else:
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR`, which a pod may set for its agent, would have the gateway trust its own CA.
+/// Where systems keep their bundle of roots, the common ones first. What `SSL_CERT_FILE` and the like name is added to
+/// the first of them that is there, and replaces none.
 const BUNDLES: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -107,6 +107,32 @@ impl Trust {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
+    /// Adds the certificates of files that the environment names, as `postern run` does: what is no root is skipped, and
+    /// so are Postern's own, which the bundle of a run holds.
+    ///
+    /// # Errors
+    /// A file is there and cannot be read now: nobody knows what it adds.
+    pub(super) fn add_environment(&mut self, files: &[PathBuf]) -> Result<(), Problem> {
+        for path in files {
+            let text = match file::read(path) {
+                Ok(text) => text,
+                Err(error) if is_passing(error.kind()) => {
+                    return Err(Flaw::from(error).at("", path));
+                }
+                Err(error) => {
+                    tracing::warn!(file = %path.display(), %error, "the environment names it for its roots, and it cannot be read");
+                    continue;
+                }
+            };
+            let mut found = RootCertStore::empty();
+            found.add_parsable_certificates(CertificateDer::pem_slice_iter(text.as_bytes()).flatten());
+            found.roots.retain(|anchor| !is_own(&self.own, &anchor.subject_public_key_info));
+            tracing::info!(file = %path.display(), roots = found.len(), "trusted upstream, as the environment says");
+            self.store.extend(found.roots);
+        }
+        Ok(())
+    }
+
     fn add_file(&mut self, path: &Path) -> Result<(), Flaw> {
         let text = file::read(path)?;
         let mut position = 0;
@@ -176,6 +202,17 @@ mod tests {
         let bundle = write(&format!("{}{}{}", own.pem(), reissued, other.pem()));
         let (trust, _) = Trust::of_bundles([bundle.path()].into_iter(), &[own.der()]).unwrap();
         assert_eq!(trust.into_store().len(), 1);
+    }
+
+    #[test]
+    fn roots_of_the_environment_are_added_but_posterns_own() {
+        let (own, corp) = (TestCa::root("Postern"), TestCa::root("Corp"));
+        let bundle = write(&format!("{}{}no certificate\n", own.pem(), corp.pem()));
+        let files = ["/nonexistent/x.pem".into(), bundle.path().to_owned()];
+        let (mut trust, _) = Trust::of_bundles(std::iter::empty(), &[own.der()]).unwrap();
+        let before = trust.store.len();
+        trust.add_environment(&files).unwrap();
+        assert_eq!(trust.into_store().len(), before + 1);
     }
 
     #[test]

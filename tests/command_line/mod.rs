@@ -5,6 +5,7 @@ mod gateway_check;
 mod ledger;
 mod policy;
 mod redirect;
+mod version;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

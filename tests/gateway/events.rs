@@ -203,6 +203,31 @@ fn metrics_count_connections_requests_and_their_times() {
 }
 
 #[test]
+fn denials_are_counted_by_the_rule_that_says_so_and_a_refusal_inside_of_tls_once() {
+    let test = inspected_with(|setup| {
+        setup.destinations(&[
+            "{name: api, hosts: [api.example.com], action: Inspect, endpoints: [{methods: [GET], path: /echo}]}",
+            "{name: never, hosts: [forbidden.example.com], action: Deny}",
+        ])
+    });
+    let (gateway, agent) = (&test.gateway, test.gateway.agent());
+    assert_eq!(agent.get("https://api.example.com/echo").status, 200);
+    assert_eq!(agent.get("https://api.example.com/bytes/5").status, 403);
+    assert_eq!(agent.get("https://forbidden.example.com/").status, 403);
+    let _ = agent.connect("evil.example.com:443");
+
+    let denied = |kind, rule| [("kind", kind), ("rule", rule), ("verdict", "Deny")];
+    for labels in [
+        denied("request", "postern/builtin/endpoint"),
+        denied("request", "agents/test/never"),
+        denied("connection", "postern/builtin/default-deny"),
+    ] {
+        gateway.wait_for_metric("postern_denials_total", &labels, 1.0);
+    }
+    assert_eq!(gateway.metric("postern_denials_total", &[]), 3.0, "what is allowed is no denial");
+}
+
+#[test]
 fn the_admin_port_tells_health_and_metrics_and_nothing_else() {
     let test = inspected();
 

@@ -101,6 +101,54 @@ fn an_upstream_that_cannot_be_verified_is_never_vouched_for() {
 }
 
 #[test]
+fn what_a_private_ca_has_signed_is_refused_with_where_to_name_it() {
+    let (upstreams, corporate) = (Pki::new("Upstream Test CA"), Pki::new("Corporate CA"));
+    for (identity, is_unknown) in
+        [(corporate.leaf(&["api.example.com"]), true), (upstreams.leaf(&["other.example.com"]), false)]
+    {
+        let upstream = Upstream::build().identity(identity).start();
+        let gateway = Setup::new(&upstreams)
+            .host("api.example.com", upstream.address())
+            .destinations(&[INSPECT_API])
+            .start();
+        let text = gateway.agent().get("https://api.example.com/echo").text();
+        for remedy in ["upstream.roots", "SSL_CERT_FILE"] {
+            assert_eq!(text.contains(remedy), is_unknown, "{text}");
+        }
+    }
+}
+
+#[test]
+fn roots_of_the_environment_are_trusted_upstream_as_in_a_run_and_posterns_own_are_not() {
+    let corporate = Pki::new("Corporate CA");
+    let upstream = Upstream::build().identity(corporate.leaf(&["api.example.com"])).start();
+    for variable in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+        let setup = Setup::new(&Pki::new("Upstream Test CA"))
+            .host("api.example.com", upstream.address())
+            .destinations(&[INSPECT_API]);
+        // The bundle of a run holds Postern's own CA, too.
+        let bundle = setup.path().join("bundle.pem");
+        let read = |pki: &Pki| std::fs::read_to_string(pki.certificate_path()).unwrap();
+        std::fs::write(&bundle, format!("{}{}", read(setup.authority()), read(&corporate))).unwrap();
+        let gateway = setup.variable(variable, bundle.to_str().unwrap()).start();
+        assert_eq!(gateway.agent().get("https://api.example.com/echo").status, 200, "{variable}");
+        let roots = &gateway.status()["settings"]["upstream"]["roots"];
+        assert!(roots.to_string().contains("bundle.pem"), "{roots}");
+
+        let laundered = gateway.authority().leaf(&["api.example.com"]);
+        let impostor = Upstream::build().identity(laundered).start();
+        let settings = std::fs::read_to_string(gateway.path().join("settings.yaml")).unwrap();
+        let anew = settings.replace(&upstream.address().to_string(), &impostor.address().to_string());
+        assert_ne!(settings, anew);
+        let before = gateway.metric("postern_policy_reloads_total", &[("result", "success")]);
+        gateway.write("settings.yaml", &anew);
+        gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "success")], before + 1.0);
+        assert_eq!(gateway.agent().get("https://api.example.com/echo").status, 502, "{variable}");
+        assert!(impostor.requests().is_empty());
+    }
+}
+
+#[test]
 fn posterns_own_authority_is_never_trusted_upstream() {
     let test = inspected();
     let laundered = test.gateway.authority().leaf(&["api.example.com"]);

@@ -2,6 +2,8 @@
 
 mod ending;
 mod environment;
+mod found;
+mod node;
 mod relay;
 mod traffic;
 

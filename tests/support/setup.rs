@@ -166,7 +166,9 @@ impl Setup {
             command.args(["-c", &limited, executable]);
         }
         command.args(arguments).current_dir(self.path()).env_clear();
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").envs(self.environment.iter().cloned());
+        // What a gateway that is killed leaves behind goes with its files.
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("TMPDIR", self.path());
+        command.envs(self.environment.iter().cloned());
         command
     }
 }

@@ -1,13 +1,13 @@
 //! The policy that would be in force, what it leaves open, and the gateway that runs here.
 
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::Finding;
 use crate::command::run::policy::FILE;
-use crate::command::{check, directories};
+use crate::command::{check, directories, gateways};
 use crate::config::Settings;
 use crate::config::listeners::STATUS_SOCKET;
+use crate::lint;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
 use crate::policy::document::{Action, Document};
@@ -21,7 +21,7 @@ pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
             .unwrap_or_default(),
         None => of_user(),
     };
-    findings.push(running(settings.and_then(|settings| settings.admin.socket.as_deref())));
+    findings.extend(running(settings.and_then(|settings| settings.admin.socket.as_deref())));
     findings
 }
 
@@ -67,6 +67,11 @@ fn read(path: &Path, documents: &[Document]) -> Vec<Finding> {
         }
         (_, false) => Finding::ok("policy", found),
     }];
+    findings.extend(
+        lint::warnings(documents)
+            .iter()
+            .map(|warning| Finding::warn("policy", warning.to_string()).remedy("see `postern policy check`")),
+    );
     let tunnels: Vec<_> = documents
         .iter()
         .flat_map(|document| &document.spec.destinations)
@@ -86,16 +91,24 @@ fn read(path: &Path, documents: &[Document]) -> Vec<Finding> {
     findings
 }
 
-fn running(socket: Option<&Path>) -> Finding {
-    let socket = socket.unwrap_or(Path::new(STATUS_SOCKET));
-    let shown = socket.display();
-    if UnixStream::connect(socket).is_ok() {
-        return Finding::ok(
-            "gateway",
-            format!("one answers at {shown}: ask it with `postern status --socket {shown}`"),
-        );
+/// The gateways and runs that answer here, and whether that of the settings does.
+fn running(socket: Option<&Path>) -> Vec<Finding> {
+    let found = gateways::find();
+    let mut findings: Vec<_> = found
+        .iter()
+        .map(|gateway| {
+            let socket = gateway.socket.display();
+            Finding::ok(
+                "gateway",
+                format!("{}: ask it with `postern status --socket {socket}`", gateway.title()),
+            )
+        })
+        .collect();
+    let own = socket.unwrap_or(Path::new(STATUS_SOCKET));
+    if found.is_empty() || (socket.is_some() && gateways::connect(own).is_err()) {
+        findings.push(Finding::ok("gateway", format!("none runs at {}", own.display())));
     }
-    Finding::ok("gateway", format!("none runs at {shown}"))
+    findings
 }
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ use std::time::SystemTime;
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{check, output, surroundings};
+use super::check::Checked;
+use super::private_directory::PrivateDirectory;
+use super::{check, gateways, output, surroundings};
 use crate::cli::{GatewayArgs, Output};
 use crate::ledger::Sink;
 use crate::ledger::stdout::JsonLines;
@@ -43,7 +45,7 @@ pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode
 
 async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     let (watched, checked) = check::read(config, surroundings::read(), SystemTime::now());
-    let checked = match checked {
+    let mut checked = match checked {
         Ok(checked) => checked,
         Err(problems) => {
             output::print_problems(output, &problems)?;
@@ -53,6 +55,7 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     log::write_as(checked.settings.log_format);
     // Before anybody can see that it runs: a signal that nobody listens for ends the process.
     let mut signals = Signals::new()?;
+    let _findable = findable(config, &mut checked);
     let sinks: Vec<Box<dyn Sink>> =
         if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
     let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {
@@ -81,6 +84,17 @@ impl Signals {
             hang_up: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
         })
     }
+}
+
+/// Has `postern status` find this gateway; its pod's status socket has its place.
+fn findable(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
+    if checked.surroundings.kubernetes {
+        return None;
+    }
+    gateways::announce(config, &mut checked.settings).unwrap_or_else(|error| {
+        tracing::info!("`postern status` does not find this gateway: {error:#}");
+        None
+    })
 }
 
 /// Answers whether everything ended in time.

@@ -4,6 +4,7 @@ mod child;
 pub(super) mod corporate;
 mod denied;
 pub(super) mod environment;
+mod node;
 pub(super) mod policy;
 mod record;
 mod tally;
@@ -22,6 +23,7 @@ use tracing::Level;
 
 use super::gateway::outlets::Outlets;
 use super::gateway::running::Running;
+use super::gateways::Origin;
 use super::private_directory::{PrivateDirectory, random_hex};
 use super::{check, directories, output, surroundings};
 use crate::cli::{Denials, Output, RunArgs};
@@ -70,7 +72,9 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     let place = PrivateDirectory::make()?;
     let chosen = Chosen::choose(args.policy.as_deref(), &place)?;
     say(&chosen.announcement());
-    let prepared = Prepared::write(&chosen, place)?;
+    let program = args.command.first().and_then(|program| Path::new(program).file_name());
+    let origin = Origin::of_run(&program.unwrap_or_default().to_string_lossy());
+    let prepared = Prepared::write(&chosen, place, &origin)?;
     let surroundings = Surroundings { intercept: true, ..surroundings::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
     let tally = Tally::default();
@@ -94,6 +98,11 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     let snapshot = running.gateway.snapshot();
     snapshot.credentials.problems().iter().for_each(|problem| say(&problem.to_string()));
     let variables = prepared.variables(&running, snapshot.policy())?;
+    if let Some(program) = args.command.first().filter(|_| !snapshot.policy().audit_only())
+        && let Some(warning) = node::warning(program, &variables).await
+    {
+        say(&warning);
+    }
     let code = match child::start(&args.command, variables) {
         Ok(child) => child::wait(child, signals).await?,
         Err(error) => {
@@ -161,7 +170,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn write(chosen: &Chosen, place: PrivateDirectory) -> anyhow::Result<Self> {
+    fn write(chosen: &Chosen, place: PrivateDirectory, origin: &Origin) -> anyhow::Result<Self> {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
@@ -171,9 +180,6 @@ impl Prepared {
             say(&format!("the roots of {} are trusted, as your environment says", file.display()));
         }
         let mut upstream = json!({});
-        if !trusted.users.is_empty() {
-            upstream["roots"] = json!([place.write("users-roots.pem", trusted.users.as_bytes())?]);
-        }
         match corporate::find(&surroundings::variable) {
             Found::Nothing => {}
             Found::Usable(corporate) => {
@@ -183,7 +189,7 @@ impl Prepared {
             Found::Unusable(why) => say(&format!("{why}; the gateway does not go through it")),
         }
         let password = random_hex()?;
-        let socket = place.path().join("status.sock");
+        let socket = origin.write(&place)?;
         let settings = json!({
             "listeners": {"explicit": {
                 "address": "127.0.0.1:0",

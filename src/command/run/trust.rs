@@ -1,9 +1,8 @@
-//! What the command of a run trusts, and what the gateway trusts beyond the system's roots.
+//! What the command of a run trusts.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::environment::{ADDED_ROOTS, BUNDLES};
+use crate::clients::named_roots;
 use crate::command::roots::{Added, MAX_BYTES, System};
 use crate::config::source;
 use crate::problem::Problem;
@@ -12,10 +11,8 @@ use crate::problem::Problem;
 pub(super) struct Trusted {
     /// The system's roots, the user's own, Postern's CA.
     pub(super) bundle: String,
-    /// The user's own and Postern's CA.
+    /// The user's own, which the gateway trusts too, and Postern's CA.
     pub(super) added: String,
-    /// The user's own: what their environment names besides the system's, but Postern's CA.
-    pub(super) users: String,
     /// The files that hold the user's own.
     pub(super) files: Vec<PathBuf>,
 }
@@ -29,20 +26,17 @@ impl Trusted {
         let system = System::read()?;
         let (users, files) = users(&system, own, variable);
         let added = format!("{users}{}\n", own.trim_end());
-        Ok(Self { bundle: format!("{}\n{added}", system.pem.trim_end()), added, users, files })
+        Ok(Self { bundle: format!("{}\n{added}", system.pem.trim_end()), added, files })
     }
 }
 
 /// The certificates in files that the environment names, each once, with those files.
 fn users(system: &System, own: &str, variable: &dyn Fn(&str) -> Option<String>) -> (String, Vec<PathBuf>) {
     let (mut added, mut files) = (Added::beside(system, own), Vec::new());
-    let named: BTreeSet<_> =
-        BUNDLES.iter().chain(ADDED_ROOTS).filter_map(|name| variable(name)).map(PathBuf::from).collect();
-    for file in named.into_iter().filter(|file| Some(file.as_path()) != system.path) {
-        let Ok(text) = source::read_text(&file, MAX_BYTES) else {
-            tracing::warn!(file = %file.display(), "it is named by the environment for its roots, and unreadable");
-            continue;
-        };
+    let named = named_roots(variable).into_iter();
+    for file in named.filter(|file| Some(file.as_path()) != system.path) {
+        // The gateway warns of a file that it cannot read.
+        let Ok(text) = source::read_text(&file, MAX_BYTES) else { continue };
         if added.take(&text).new > 0 {
             files.push(file);
         }
@@ -87,8 +81,8 @@ mod tests {
         };
         let trusted = Trusted::collect(&own, &variable).unwrap();
         let count = |text: &str| certificates(text).count();
-        assert_eq!((count(&trusted.users), count(&trusted.added)), (1, 2));
-        assert_eq!(certificates(&trusted.users).next(), certificates(&corp).next());
+        assert_eq!(count(&trusted.added), 2);
+        assert_eq!(certificates(&trusted.added).next(), certificates(&corp).next());
         assert_eq!(trusted.files, [corp_file]);
         assert!(count(&trusted.bundle) >= 2);
         assert_eq!(certificates(&trusted.bundle).last(), certificates(&own).next());

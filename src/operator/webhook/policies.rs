@@ -5,6 +5,7 @@ use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 
 use super::review::{INVALID, named, refused};
 use crate::api::accepted::accepted;
+use crate::lint;
 use crate::problem::Problem;
 
 /// Refuses a policy that gateways could not use, with everything that is wrong with it.
@@ -24,13 +25,16 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
         return refused(answer, INVALID, format!("Postern cannot use {subject}: the review holds no object"));
     };
     let unchanged = request.old_object.is_some_and(|old| old.data.get("spec") == object.data.get("spec"));
-    let problems = match serde_json::to_value(&object) {
-        Ok(value) => accepted(&value).err().unwrap_or_default(),
-        Err(_) => vec![Problem::at("", "it cannot be written as JSON")],
+    let read = match serde_json::to_value(&object) {
+        Ok(value) => accepted(&value),
+        Err(_) => Err(vec![Problem::at("", "it cannot be written as JSON")]),
+    };
+    let problems = match read {
+        Ok(document) => return warned(answer, "", &lint::warnings_of(&document)),
+        Err(problems) => problems,
     };
     match problems.as_slice() {
-        [] => answer,
-        problems if unchanged => warned(answer, problems),
+        problems if unchanged => warned(answer, "Postern cannot use it: ", problems),
         problems => {
             let lines: Vec<String> = problems.iter().map(line).collect();
             refused(answer, INVALID, format!("Postern cannot use {subject}:\n{}", lines.join("\n")))
@@ -38,9 +42,10 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
     }
 }
 
-fn warned(mut answer: AdmissionResponse, problems: &[Problem]) -> AdmissionResponse {
-    answer.warnings =
-        Some(problems.iter().map(|problem| format!("Postern cannot use it: {}", line(problem))).collect());
+/// Says each problem to whoever applies the policy, behind these words.
+fn warned(mut answer: AdmissionResponse, words: &str, problems: &[Problem]) -> AdmissionResponse {
+    let warnings: Vec<_> = problems.iter().map(|problem| format!("{words}{}", line(problem))).collect();
+    answer.warnings = Some(warnings).filter(|warnings| !warnings.is_empty());
     answer
 }
 
@@ -85,6 +90,17 @@ mod tests {
         let answer = asked(&policy(good(), "CREATE"));
         assert!(answer.allowed, "{}", answer.result.message);
         assert_eq!(answer.warnings, None);
+    }
+
+    #[test]
+    fn a_policy_that_says_what_hardly_anybody_means_is_admitted_with_warnings() {
+        let slip =
+            json!({"destinations": [{"name": "api", "hosts": ["api.antropic.com"], "action": "Inspect"}]});
+        let answer = asked(&policy(slip, "CREATE"));
+        assert!(answer.allowed);
+        let warnings = answer.warnings.unwrap();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("spec.destinations[0].hosts[0]: "), "{warnings:?}");
     }
 
     #[test]

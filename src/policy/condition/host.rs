@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::policy::document::tool::Scalar;
+use crate::policy::mistake::{self, Beside};
 use crate::policy::name::{Authority, DnsName, Host};
 use crate::policy::pattern::Pattern;
 
@@ -15,7 +16,9 @@ pub(super) struct HostIn(Vec<Pattern>);
 impl HostIn {
     pub(super) fn new(values: &[Scalar]) -> Result<Self, Wrong> {
         read(values, |value| match value {
-            Scalar::Text(text) => Pattern::parse(text).map_err(|error| error.to_string()),
+            Scalar::Text(text) => {
+                Pattern::parse(text).map_err(|error| mistake::of_host(text, &error, Beside::Nothing))
+            }
             Scalar::Number(_) | Scalar::Bool(_) => Err("expected a host in quotes".to_owned()),
         })
         .map(Self)

@@ -4,6 +4,7 @@ use crate::policy::RuleId;
 use crate::policy::credential::{Credential, SigV4, Source};
 use crate::policy::document::{self, Document, Kind};
 use crate::policy::field;
+use crate::policy::mistake::{self, Beside};
 use crate::policy::name::{DnsName, Host};
 
 use super::{Names, Problems, Scope, ports, text};
@@ -41,7 +42,7 @@ fn hosts(path: &str, written: &[String], problems: &mut Problems) -> Vec<DnsName
         problems.add(list.as_str(), "name at least one host");
     }
     let read = |text: &String| {
-        if text.contains('*') {
+        if text.contains('*') && !text.contains("://") {
             return Err(format!(
                 "{}: a credential belongs to exact names, never to a pattern",
                 field::quoted(text)
@@ -53,7 +54,9 @@ fn hosts(path: &str, written: &[String], problems: &mut Problems) -> Vec<DnsName
                 field::quoted(text)
             ));
         }
-        DnsName::parse_written(text).map_err(|error| format!("{}: {error}", field::quoted(text)))
+        DnsName::parse_written(text).map_err(|error| {
+            format!("{}: {}", field::quoted(text), mistake::of_host(text, &error, Beside::Credential))
+        })
     };
     let all = written.iter().enumerate();
     all.filter_map(|(number, text)| problems.keep(&field::item(&list, number), read(text))).collect()

@@ -8,6 +8,7 @@ use crate::policy::RuleId;
 use crate::policy::document::{Action, Destination, Endpoint, Upgrade};
 use crate::policy::field;
 use crate::policy::inspection::{self, Grant};
+use crate::policy::mistake::{self, Beside};
 use crate::policy::path::PathPattern;
 use crate::policy::pattern::Pattern;
 use crate::policy::rule::{Rule, Subject};
@@ -94,8 +95,10 @@ fn subject(path: &str, written: &Destination, problems: &mut Problems) -> Option
             if hosts.is_empty() {
                 problems.add(list.as_str(), "name at least one host");
             }
-            each(&list, hosts, problems, |text| Pattern::parse(text).map_err(|error| error.to_string()))
-                .map(Subject::Hosts)
+            each(&list, hosts, problems, |text| {
+                Pattern::parse(text).map_err(|error| mistake::of_host(text, &error, Beside::Destination))
+            })
+            .map(Subject::Hosts)
         }
         (None, Some(cidrs)) => {
             let list = field::key(path, "cidrs");

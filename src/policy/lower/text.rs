@@ -40,6 +40,13 @@ pub(super) fn pattern(text: &str) -> Result<(), String> {
     if text.is_empty() || text.len() > 256 {
         return Err("a name is 1 to 256 bytes long, `*` standing for any run of characters".to_owned());
     }
+    // No API has such names: a rule with one would be about nothing, and a Deny rule would be a hole.
+    if text.starts_with('^') || text.ends_with('$') {
+        let bare = text.trim_start_matches('^').trim_end_matches('$');
+        return Err(format!(
+            "is no regular expression: names are compared whole, so write {bare}, with `*` for any run of characters"
+        ));
+    }
     Ok(())
 }
 

@@ -24,6 +24,7 @@ use super::rule::Tier;
 use super::ruling::Ruling;
 
 pub(super) use control_files::is_place;
+pub use names::covers;
 pub(super) use names::{Name, Pattern};
 use rule::{Met, is_exempt, visible};
 pub(super) use rule::{Rule, Rules};

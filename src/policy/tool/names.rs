@@ -49,6 +49,11 @@ pub(in crate::policy) struct Name {
     spellings: Option<Vec<Pattern>>,
 }
 
+/// Whether a name or wildcard, as users write it, covers a name that is compared exactly.
+pub fn covers(written: &str, name: &str) -> bool {
+    Pattern::read(written, str::to_owned).covers(name)
+}
+
 impl Name {
     /// Reads a name of an Allow rule, which is compared exactly.
     pub(in crate::policy) fn exact(written: &str) -> Self {

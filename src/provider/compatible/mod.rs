@@ -16,6 +16,13 @@ use doors::{Closed, DOORS, Door, KEYS};
 
 pub(in crate::provider) use model::models;
 
+/// The types by which policy knows parameters, each by its key, and models that search by themselves.
+pub(in crate::provider) fn types() -> impl Iterator<Item = &'static str> {
+    let keyed =
+        |door: &&Door| matches!(door.closed, Closed::Removed | Closed::RemovedBeside(_, _) | Closed::Refused);
+    DOORS.iter().filter(keyed).map(|door| door.key).chain([doors::SEARCH_MODEL])
+}
+
 /// Asks about every door that the vendor has beside `tools`, and closes those that policy does not open.
 ///
 /// # Errors

@@ -43,6 +43,28 @@ pub(super) enum Takes {
     Editor,
 }
 
+impl Takes {
+    /// The parameters that are looked at.
+    pub(super) fn keys(self) -> impl Iterator<Item = &'static str> {
+        let (keys, others): (&[_], &[_]) = match self {
+            Self::Nothing => (&[], &[]),
+            Self::Command(keys)
+            | Self::CommandIfAny(keys)
+            | Self::CommandOrPatch(keys)
+            | Self::Paths(keys)
+            | Self::Moves(keys)
+            | Self::Search(keys)
+            | Self::Urls(keys)
+            | Self::UrlsIfAny(keys)
+            | Self::UrlsInText(keys, _)
+            | Self::Patch(keys) => (keys, &[]),
+            Self::Download(urls, paths) => (urls, paths),
+            Self::Editor => (&["path"], &[]),
+        };
+        keys.iter().chain(others).copied()
+    }
+}
+
 /// The parameters by which agents name one file or directory.
 const FILE: &[&str] = &[
     "file_path",

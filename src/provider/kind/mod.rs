@@ -183,6 +183,13 @@ pub fn is_shell(name: &str, namespace: Option<&str>) -> bool {
     !is_typed && !fold(name).contains("powershell")
 }
 
+/// Whether a known tool of a kind has its command, paths or URL in a parameter of this name.
+pub fn is_parameter_of(kind: Kind, name: &str) -> bool {
+    let of_kind = CATALOGUE.iter().filter(|entry| entry.kinds.contains(&kind));
+    let mut keys = of_kind.flat_map(|entry| entry.takes.keys());
+    keys.any(|key| key == name || key.strip_suffix(".*") == Some(name))
+}
+
 /// How many tools of a kind are known.
 pub fn count(kind: Kind) -> usize {
     CATALOGUE.iter().filter(|entry| entry.kinds.contains(&kind)).map(|entry| entry.names.len()).sum()

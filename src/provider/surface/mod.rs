@@ -91,6 +91,11 @@ pub fn surface(host: &DnsName) -> Option<&'static Surface> {
     catalogue.surfaces.get(number?)
 }
 
+/// The hosts of all known providers, as the tables write them: names, and patterns with `*`.
+pub fn hosts() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().flat_map(|family| family.hosts).copied()
+}
+
 /// What is spoken where a rule names the dialect of a host that is not known.
 pub(super) fn of_dialect(dialect: Dialect) -> Option<&'static Surface> {
     CATALOGUE.custom.iter().find(|(own, _)| *own == dialect).map(|(_, surface)| surface)

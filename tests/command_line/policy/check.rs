@@ -65,7 +65,7 @@ fn a_host_that_sounds_like_a_provider_and_says_nothing_is_warned_of() {
     let said = place.run(&["policy", "check", "silent.yaml"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
-        said.stdout.contains("warning: spec.destinations[0] (models) inspects llm.corp.example"),
+        said.stdout.contains(": spec.destinations[0].hosts[0]: models inspects llm.corp.example"),
         "{said:?}"
     );
     assert_eq!(said.stdout.matches("warning").count(), 1, "{said:?}");
@@ -125,4 +125,34 @@ fn a_source_without_any_document_is_a_problem() {
         assert_eq!(said.code, Some(1), "{said:?}");
         assert!(said.stderr.contains(path), "{said:?}");
     }
+}
+
+#[test]
+fn what_is_hardly_meant_is_warned_of_with_its_place_and_fails_where_that_is_asked_for() {
+    let place = Place::new();
+    let slip = GOOD.replace("packages.example.com", "api.opanai.com");
+    place.write("slip.yaml", &slip);
+    let said = place.run(&["policy", "check", "slip.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let warning = said.stdout.lines().last().unwrap();
+    assert!(warning.starts_with("warning: slip.yaml:8:"), "{warning}");
+    assert!(
+        warning.contains(": spec.destinations[1].hosts[0]: \"api.opanai.com\" differs by one"),
+        "{warning}"
+    );
+    assert_eq!(place.run(&["policy", "check", "--strict", "slip.yaml"]).code, Some(1));
+
+    let said = place.run(&["policy", "check", "slip.yaml", "-o", "json"]);
+    let row = &said.json()[0];
+    assert_eq!((said.code, &row["severity"], &row["line"]), (Some(0), &json!("warning"), &json!(8)), "{row}");
+    assert_eq!(row["path"], "spec.destinations[1].hosts[0]");
+    place.write("wrong.yaml", &GOOD.replace("api.anthropic.com", "https://api.anthropic.com"));
+    let said = place.run(&["policy", "check", "wrong.yaml", "-o", "json"]);
+    let row = &said.json()[0];
+    assert_eq!((said.code, &row["severity"]), (Some(1), &json!("error")), "{row}");
+    let message = row["message"].as_str().unwrap();
+    assert!(message.ends_with("has a scheme beside the host; write api.anthropic.com alone"), "{message}");
+
+    place.write("good.yaml", GOOD);
+    assert_eq!(place.run(&["policy", "check", "--strict", "good.yaml"]).code, Some(0));
 }

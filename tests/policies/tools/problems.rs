@@ -39,7 +39,7 @@ const WRONG_CONDITIONS: &[(&str, &str)] = &[
     ),
     (
         "{param: a, operator: HostIn, values: [a.example, 'https://a.example/']}",
-        "when.values[1]: \"https://a.example/\": this is no IPv6 address",
+        "when.values[1]: \"https://a.example/\": has a scheme and a path beside the host; write a.example alone",
     ),
     ("{param: a, operator: Contains, values: ['']}", "when.values[0]: \"\": is empty, and in every text"),
     (
@@ -85,6 +85,11 @@ const WRONG_RULES: &[(&str, &str)] = &[
     (
         "{name: a, tools: [x, ''], action: Deny}",
         "spec.tools[0].tools[1]: \"\": a name is 1 to 256 bytes long, `*` standing for any run of characters",
+    ),
+    (
+        "{name: a, tools: ['^Bash$'], action: Deny}",
+        "spec.tools[0].tools[0]: \"^Bash$\": is no regular expression: names are compared whole, so write Bash, with `*` \
+         for any run of characters",
     ),
     (
         "{name: a, tools: [\" \\u200b\"], action: Deny}",

@@ -1,0 +1,42 @@
+//! Warns of what a policy says and hardly anybody means: rules that no request and no call can meet, and names that are
+//! nearly others. Every warning has its place and what to do; none stands against the policy's being used.
+
+mod credentials;
+mod hosts;
+mod near;
+mod tools;
+
+use crate::policy::document::Document;
+use crate::problem::Problem;
+
+/// Judges documents that apply together, each in itself and all of them as what destinations there are.
+///
+/// The documents are those that compile: what is a mistake is told where they are read.
+pub fn warnings(documents: &[Document]) -> Vec<Problem> {
+    documents.iter().flat_map(|document| judge(document, documents, true)).collect()
+}
+
+/// Judges one document of several: what the others might hold is not missed.
+pub fn warnings_of(document: &Document) -> Vec<Problem> {
+    judge(document, std::slice::from_ref(document), false)
+}
+
+/// Judges a document among those that are known; `is_all` says whether there are no others.
+fn judge(document: &Document, known: &[Document], is_all: bool) -> Vec<Problem> {
+    let found = hosts::warnings(document, known)
+        .into_iter()
+        .chain(tools::warnings(document))
+        .chain(credentials::warnings(document, known, is_all));
+    let mut located: Vec<_> = found.map(|problem| document.origin.locate(problem)).collect();
+    located.sort_by_key(|problem| problem.position);
+    located
+}
+
+/// A text in quotes, at a length that a message can bear.
+fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(64).collect();
+    if short.len() < text.len() { format!("{short:?}…") } else { format!("{short:?}") }
+}
+
+#[cfg(test)]
+mod tests;

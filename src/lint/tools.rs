@@ -1,0 +1,142 @@
+//! Tool rules: names in the spelling of other tools, parameters that a kind does not have, hosted tools that nobody has;
+//! and quotes of word processors anywhere in a policy.
+
+use serde_json::Value;
+
+use super::quoted;
+use crate::call::Kind;
+use crate::policy::document::Document;
+use crate::policy::document::tool::{Rule, When};
+use crate::policy::is_quoted;
+use crate::policy::tool::covers;
+use crate::problem::Problem;
+use crate::provider::{hosted, kind};
+
+/// How many known types a warning suggests.
+const SUGGESTED: usize = 3;
+
+pub(super) fn warnings(document: &Document) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (number, rule) in document.spec.tools.iter().enumerate() {
+        let place = format!("spec.tools[{number}]");
+        for (item, name) in rule.tools.iter().flatten().enumerate() {
+            let message = name_of_another_language(name);
+            found.extend(message.map(|message| Problem::at(format!("{place}.tools[{item}]"), message)));
+        }
+        if let Some(when) = &rule.when {
+            parameters(&format!("{place}.when"), when, rule, &mut found);
+        }
+    }
+    let allowed = document.spec.hosted_tools.iter().flat_map(|hosted| hosted.allow.iter().flatten());
+    for (item, written) in allowed.enumerate() {
+        let place = format!("spec.hostedTools.allow[{item}]");
+        found.extend(unknown_type(written).map(|message| Problem::at(place, message)));
+    }
+    if let Ok(spec) = serde_json::to_value(&document.spec) {
+        quotes("spec", &spec, &mut found);
+    }
+    found
+}
+
+/// What to say of a name that is written as agents' own settings and regular expressions have it: no tool is called so.
+fn name_of_another_language(name: &str) -> Option<String> {
+    let text = quoted(name);
+    if let Some((tool, _)) = name.split_once('(') {
+        return Some(format!(
+            "{text}: no tool is called so; an argument is a condition here: `tools: [{tool}]` with `when: {{param, \
+             operator, values}}`"
+        ));
+    }
+    if name.contains(['|', ',']) {
+        return Some(format!("{text}: no tool is called so; each name is an item of the list"));
+    }
+    if name.contains(['[', ']', '{', '}', '\\', '+', '?', ')']) || name.starts_with(".*") {
+        return Some(format!(
+            "{text}: no tool is called so; a name is no regular expression, and `*` alone stands for any run of characters"
+        ));
+    }
+    let server = name.strip_prefix("mcp__")?;
+    (!server.is_empty() && !server.contains("__") && !server.contains(['*', '%']))
+        .then(|| format!("{text} is a server, and no tool of it is called so; {name}__* is all of its tools"))
+}
+
+/// Tells of parameters that mean something else, or nothing, in a rule with a kind. Calls that such a rule meets by name
+/// have parameters of their own.
+fn parameters(place: &str, when: &When, rule: &Rule, found: &mut Vec<Problem>) {
+    for (key, list) in [("any", &when.any), ("all", &when.all)] {
+        for (item, inner) in list.iter().flatten().enumerate() {
+            parameters(&format!("{place}.{key}[{item}]"), inner, rule, found);
+        }
+    }
+    if let Some(inner) = &when.not {
+        parameters(&format!("{place}.not"), inner, rule, found);
+    }
+    if let (Some(kind), Some(param), None) = (rule.kind, &when.param, &rule.tools) {
+        let message = parameter(kind, param);
+        found.extend(message.map(|message| Problem::at(format!("{place}.param"), message)));
+    }
+}
+
+fn parameter(kind: Kind, param: &str) -> Option<String> {
+    let own = match kind {
+        Kind::Shell => "command",
+        Kind::Read | Kind::Write => "paths",
+        Kind::Fetch => "url",
+    };
+    let text = quoted(param);
+    match param {
+        "$" => None,
+        _ if param == own => None,
+        "command" | "paths" | "url" => Some(format!(
+            "a call of kind {kind:?} has no {param}, so the test is never about one; its parameter is `{own}`"
+        )),
+        _ if kind::is_parameter_of(kind, param) => Some(format!(
+            "{text} is what some agents call it: the test sees no other agent's calls; with `kind: {kind:?}` write \
+             `{own}`, which is the same in all of them"
+        )),
+        _ => Some(format!(
+            "{text} is looked for by this name in the input of each agent's own tools, and most of them have none; with a \
+             kind, `{own}` is known in all of them; name the `tools` that have {text}, or use `$` for the whole input"
+        )),
+    }
+}
+
+/// What to say of a type that is no hosted tool's.
+fn unknown_type(written: &str) -> Option<String> {
+    if hosted::types().any(|known| covers(written, known)) {
+        return None;
+    }
+    let stem: String = written.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '_').take(6).collect();
+    let alike = hosted::types().filter(|known| stem.len() > 2 && known.starts_with(&stem));
+    let alike: Vec<_> = alike.take(SUGGESTED).collect();
+    let remedy = if alike.is_empty() {
+        "docs/policy.md says what a type is".to_owned()
+    } else {
+        format!("known are {}, and others", alike.join(", "))
+    };
+    Some(format!("{}: no hosted tool of this type is known, so none stays by it; {remedy}", quoted(written)))
+}
+
+/// Tells of every text that begins or ends with a typographic quote. A reason is prose.
+fn quotes(place: &str, value: &Value, found: &mut Vec<Problem>) {
+    match value {
+        Value::String(text) if is_quoted(text) => found.push(Problem::at(
+            place,
+            format!(
+                "{} has typographic quotes around it, which are letters of the text; write plain ones (\")",
+                quoted(text)
+            ),
+        )),
+        Value::Array(items) => {
+            for (item, value) in items.iter().enumerate() {
+                quotes(&format!("{place}[{item}]"), value, found);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, value) in entries.iter().filter(|(key, _)| *key != "reason") {
+                quotes(&format!("{place}.{key}"), value, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
