@@ -2,6 +2,7 @@
 
 mod ending;
 mod environment;
+mod ready;
 mod relay;
 mod traffic;
 

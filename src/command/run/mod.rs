@@ -1,5 +1,6 @@
 //! `postern run`: a command whose traffic goes through a gateway of its own.
 
+mod background;
 mod child;
 pub(super) mod corporate;
 pub(super) mod environment;
@@ -91,6 +92,7 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     ));
     let snapshot = running.gateway.snapshot();
     snapshot.credentials.problems().iter().for_each(|problem| say(&problem.to_string()));
+    background::warning(&args.command).into_iter().for_each(say);
     let variables = prepared.variables(&running, snapshot.policy())?;
     let code = match child::start(&args.command, variables) {
         Ok(child) => child::wait(child, signals).await?,
