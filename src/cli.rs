@@ -181,11 +181,37 @@ pub enum Backend {
 /// `postern policy`.
 #[derive(Debug, Subcommand)]
 pub enum PolicyCommand {
+    Init(PolicyInitArgs),
     /// Checks policies, and says everything that is wrong with file, line and column.
     Check(PolicyCheckArgs),
     /// Says what applies to a pod: destinations, tools, credentials, limits, and which policies select it.
     List(PolicyListArgs),
     Explain(PolicyExplainArgs),
+}
+
+/// Prints a policy to begin with: one that is ready for an agent, with comments.
+///
+/// Nothing is written to a file: `postern policy init --agent claude > policy.yaml`.
+#[derive(Debug, Args)]
+pub struct PolicyInitArgs {
+    /// The agent that the policy is for; `any` is that of the README.
+    #[arg(long, value_enum, default_value_t = Agent::Any)]
+    pub agent: Agent,
+    /// Take each key from a Secret of its credential's name, under the key `api-key`, instead of the environment.
+    #[arg(long)]
+    pub kubernetes: bool,
+}
+
+/// The agents for which there is a ready policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Agent {
+    /// One of the agents that follow, with a key of Anthropic, OpenAI or Gemini.
+    Any,
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Copilot,
 }
 
 /// Arguments of `postern policy check`.

@@ -1,13 +1,14 @@
 // What the stand-in's models say, in each provider's shape: a call of the first shell-like tool, then DONE once its result is back.
-// The command is the one that the prompt asks for; a prompt with SEARCH in it makes Claude Code search the web.
+// The command is the one that the last prompt asks for; a prompt with SEARCH in it makes Claude Code search the web.
 
 const DONE = 'The tool has run.';
 const COMMAND = 'echo postern-tool-ran';
 const SEARCH = 'postern-search';
 
-/** The command of a call: a file that the prompt wants made, else an echo. */
+/** The command of a call: a file that the last prompt wants made, else an echo. */
 function command(asked) {
-  return /touch \/[\w./-]*postern-\w+/.exec(JSON.stringify(asked))?.[0] ?? COMMAND;
+  const wanted = JSON.stringify(asked).match(/run echo|(sudo )?touch \/[\w./-]*postern-\w+/g)?.at(-1) ?? 'run echo';
+  return wanted === 'run echo' ? COMMAND : wanted;
 }
 
 /** An Anthropic Messages answer. */

@@ -25,8 +25,9 @@ class Tools(Packages):
         self._programs()
 
     def installed(self):
-        # The one install script that is needed: it puts the executable of this platform in its place.
-        self.run(self.node, self.modules / "@anthropic-ai/claude-code/install.cjs", environment=self.path())
+        # The install scripts that are needed: each puts the executable of this platform in its place.
+        for script in ("@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs"):
+            self.run(self.node, self.modules / script, environment=self.path())
 
     def _system_packages(self):
         missing = sorted({package for tool, package in PACKAGES.items() if not shutil.which(tool)})

@@ -17,6 +17,7 @@ import agents
 import behind_run
 import command_line
 import fetching
+import first_hour
 import gateway
 import guarded
 import install
@@ -30,7 +31,7 @@ from transparent import Transparent
 
 # By name, the stages that it takes: a way, and what is run on it.
 WAYS = {
-    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, agents, guarded, gateway])],
+    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, first_hour, agents, guarded, gateway])],
     "transparent": [
         (Transparent, [fetching, command_line, sdks, agents, guarded, unconfigured, gateway]),
         (partial(Transparent, families=[6]), [fetching, unconfigured, gateway]),

@@ -14,13 +14,17 @@ from report import output
 HERE = Path(__file__).resolve().parent
 POLICY = HERE / "policy.yaml"
 NAMES = ["packages", "api", "git", "tunnel", "forbidden", "unnamed"]
-TLS_HOSTS = [f"{name}.example.com" for name in NAMES] + ["api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"]
+MODEL_HOSTS = ["api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "api.githubcopilot.com"]
+# Hosts without which an agent does not start.
+START_HOSTS = ["platform.claude.com", "api.github.com"]
+TLS_HOSTS = [f"{name}.example.com" for name in NAMES] + MODEL_HOSTS + START_HOSTS
 PLAIN_HOST, MAIL_HOST = "plain.example.com", "mail.example.com"
 KEYS = {
     "API_KEY": "real-api-key-5d1c7b",
     "ANTHROPIC_API_KEY": "sk-ant-real-3f9e2a",
     "OPENAI_API_KEY": "sk-real-openai-8c4d11",
     "GEMINI_API_KEY": "real-gemini-key-d2a96c",
+    "COPILOT_GITHUB_TOKEN": "github_pat_real_b81e40",
     "GIT_TOKEN": "real-git-token-77aa01",
 }
 UPSTREAM_CA = "Stand-in Upstream CA"

@@ -19,6 +19,21 @@ const DECODERS = {gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompre
 /** 1 MiB that no codec, proxy or client may change; its digest is in `x-sha256`. */
 const LARGE = Buffer.alloc(1 << 20, 'The quick brown fox jumps over the lazy dog. \0\r\n\xff', 'latin1');
 
+/** A user of Copilot, and a model of theirs. */
+const COPILOT = {
+  login: 'standin', access_type_sku: 'free_educational_quota', copilot_plan: 'individual', chat_enabled: true, analytics_tracking_id: 'standin',
+  endpoints: {api: 'https://api.githubcopilot.com', telemetry: 'https://telemetry.githubcopilot.com'},
+};
+const MODEL = {
+  id: 'gpt-5.4', name: 'Stand-in', object: 'model', vendor: 'OpenAI', version: 'gpt-5.4', preview: false, model_picker_enabled: true,
+  policy: {state: 'enabled', terms: ''}, supported_endpoints: ['/chat/completions', '/responses'],
+  capabilities: {
+    type: 'chat', family: 'gpt-5.4', object: 'model_capabilities', tokenizer: 'o200k_base',
+    limits: {max_context_window_tokens: 200000, max_output_tokens: 16384, max_prompt_tokens: 128000},
+    supports: {streaming: true, tool_calls: true, parallel_tool_calls: true},
+  },
+};
+
 const server = createSecureServer({
   cert: readFileSync(certificate),
   key: readFileSync(key),
@@ -60,6 +75,9 @@ async function serve(request, response) {
 }
 
 const ROUTES = {
+  // Claude Code does not start as long as one of its two hosts answers anything else.
+  'GET /api/hello': response => send(response, 200, {message: 'hello'}),
+  'GET /v1/oauth/hello': response => send(response, 200, {message: 'hello'}),
   'GET /public/data': (response, request) =>
     send(response, 200, {text: 'as the upstream wrote it', key: request.headers.authorization ?? null}),
   'GET /public/large': response => {
@@ -67,6 +85,11 @@ const ROUTES = {
     response.end(LARGE);
   },
   'POST /upload': (response, _, body) => send(response, 200, {bytes: body.length, sha256: digest(body)}),
+  // GitHub's word on who may use Copilot and where, and which models are there.
+  'GET /copilot_internal/user': response => send(response, 200, COPILOT),
+  'GET /models': response => send(response, 200, {object: 'list', data: [MODEL]}),
+  'POST /chat/completions': llm(chat),
+  'POST /responses': llm(responses),
   'POST /v1/messages': llm(anthropic),
   'POST /v1/messages/count_tokens': response => send(response, 200, {input_tokens: 7}),
   'POST /v1/chat/completions': llm(chat),

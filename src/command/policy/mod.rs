@@ -2,6 +2,7 @@
 
 mod check;
 mod explain;
+mod init;
 mod judged;
 mod list;
 mod question;
@@ -19,6 +20,7 @@ use crate::provider::surface::COMPANIONS;
 /// Does what a subcommand of `policy` says.
 pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<ExitCode> {
     match command {
+        PolicyCommand::Init(args) => init::run(args, output),
         PolicyCommand::Check(args) => check::run(args, output),
         PolicyCommand::List(args) => list::run(args, output),
         PolicyCommand::Explain(args) => explain::run(args, output),

@@ -1,5 +1,6 @@
 //! `postern run`: a command whose traffic goes through a gateway of its own.
 
+mod background;
 mod child;
 pub(super) mod corporate;
 mod denied;
@@ -97,6 +98,7 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     ));
     let snapshot = running.gateway.snapshot();
     snapshot.credentials.problems().iter().for_each(|problem| say(&problem.to_string()));
+    background::warning(&args.command).into_iter().for_each(say);
     let variables = prepared.variables(&running, snapshot.policy())?;
     if let Some(program) = args.command.first().filter(|_| !snapshot.policy().audit_only())
         && let Some(warning) = node::warning(program, &variables).await

@@ -2,6 +2,7 @@
 
 mod check;
 mod explain;
+mod init;
 mod list;
 
 use super::{Place, Said};

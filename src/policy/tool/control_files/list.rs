@@ -3,6 +3,9 @@
 /// The files, wherever they stand; a `/` at the end means a directory and all below it. A comment names the source of
 /// the entries below it.
 pub(super) const CONTROL_FILES: &[&str] = &[
+    // Postern's own: the policy of `postern run`, in force within a second, and its CA (command/directories.rs).
+    ".config/postern/",
+    ".local/share/postern/",
     // Settings, hooks, servers, plugins, commands and rules that agents start with.
     // Claude Code: code.claude.com/docs/en/claude-directory; scheduled tasks as the package 2.1 writes them.
     ".claude.json",

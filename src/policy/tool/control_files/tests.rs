@@ -12,6 +12,8 @@ fn covered(path: &str) -> Option<&'static str> {
 #[test]
 fn what_runs_by_itself_is_on_the_list_wherever_it_stands() {
     for path in [
+        "/home/agent/.config/postern/policy.yaml",
+        "/home/agent/.local/share/postern/ca-key.pem",
         "/workspace/.claude/settings.json",
         ".claude/settings.local.json",
         "/home/agent/.claude.json",
