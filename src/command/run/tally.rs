@@ -114,8 +114,10 @@ impl Summary {
         let mut types: Vec<_> = self.hosted_tools_stripped.iter().collect();
         types.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let shown =
-            types.iter().take(SHOWN).map(|(name, count)| format!("{} {}", terminal::plain(name), times(**count)));
+        let shown = types
+            .iter()
+            .take(SHOWN)
+            .map(|(name, count)| format!("{} {}", terminal::plain(name), times(**count)));
         let mut text = shown.collect::<Vec<_>>().join(", ");
         if let Some(more) = types.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             // Writing to a String cannot fail.
