@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(summary.hosted_tools_stripped.len(), MOST_TYPES);
         let text = summary.text();
         let line = text.lines().find(|line| line.contains("hosted tools")).unwrap();
-        assert!(line.contains("requests: web_search 2 times, mcp? once, z000 once"), "{line}");
+        assert!(line.contains(r"requests: web_search 2 times, mcp\u{1b} once, z000 once"), "{line}");
         assert!(line.ends_with(" and 80 more"), "{line}");
         assert!(!Summary::default().text().contains("hosted"));
     }
