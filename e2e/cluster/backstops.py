@@ -320,7 +320,8 @@ def shape(checks):
         admit(f"an injected pod in {namespace}", good, namespace)
     admit("one with declared ports", arguments(good, "--inbound-ports", "80,8443"))
     admit("one with a CA of the agent's own", with_own_roots(good))
-    refuse("a copy without labels (kubectl debug --copy-to)", changed(good, "metadata/labels", None), OTHER)
+    copy = changed(changed(good, "metadata/labels", None), "spec/securityContext", {"runAsUser": 1000})
+    refuse("a copy without labels (kubectl debug --copy-to)", copy, OTHER)
     refuse("a container with a name of Postern's", changed(bounded(), "spec/containers/0/name", "postern-tools"), OTHER)
     refuse("a third container with such a name", changed(good, "spec/containers/0/name", "postern-tools"))
     refuse(

@@ -218,6 +218,8 @@ def backstops_admit_what_is_injected(report):
     report.check("a UID that a pod's author chose is drawn anew", status == 0 and drawn != "61234", drawn)
     demand(*kubectl("delete", "-f", "-", given=rendered(BACKSTOPS)))
     demand(*kubectl("delete", "-f", "-", given=RUNTIME))
+    # The pod that the steps behind this one are about.
+    demand(*kubectl("create", "-f", "-", given=POD))
 
 
 def policies_are_judged(report):
