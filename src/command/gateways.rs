@@ -142,9 +142,11 @@ pub(super) fn connect(socket: &Path) -> io::Result<UnixStream> {
 
 fn in_directory(parent: &Path, user: Uid) -> Vec<Gateway> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    // What others put there besides takes none of the places.
-    let named =
-        entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)));
+    // What others put there besides takes none of the places; a name is shown as part of a command to be copied.
+    let is_digits = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let named = entries.filter(|entry| {
+        entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(is_digits)
+    });
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for entry in named {
         let Some(owner) = owner(&entry.path()) else { continue };
@@ -284,6 +286,7 @@ mod tests {
             fs::write(place.path().join(format!("x{number}")), "").unwrap();
         });
         let (_directory, _listener) = private(place.path(), "a");
+        let _no_digits = private(place.path(), "$(a)");
         assert_eq!(in_directory(place.path(), me()).len(), 1);
     }
 

@@ -125,9 +125,13 @@ fn fetch(socket: &Path, patience: Duration) -> anyhow::Result<Vec<u8>> {
         .with_context(|| format!("the gateway at {} does not answer", socket.display()))
 }
 
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("it takes more than {} seconds", PATIENCE.as_secs()))
+}
+
 fn exchange(stream: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
     let left = || match deadline.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+        Duration::ZERO => Err(late()),
         left => Ok(Some(left)),
     };
     stream.set_write_timeout(left()?)?;
@@ -139,6 +143,7 @@ fn exchange(stream: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
             Ok(0) => break,
             Ok(length) => answer.extend_from_slice(chunk.get(..length).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
             Err(error) => return Err(error),
         }
     }
