@@ -207,6 +207,10 @@ fn what_is_no_question_is_said_with_its_remedy() {
     for (question, expected) in [
         ("{}", "it has neither `toolCall: {name, input}` nor `destination: {host, port}`; write one of them"),
         ("{toolCall: {input: {}}}", "missing field `name`"),
+        (
+            "{toolCall: {name: ours, commands: [ls]}}",
+            "say what a call of a `kind` is about; write its kind, too",
+        ),
         ("{destination: {host: 'a b'}}", "destination.host: \"a b\": a name is made of letters"),
         (
             "{destination: {host: a.example}, http: {method: 'G T', path: /}}",
