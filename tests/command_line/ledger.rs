@@ -272,12 +272,15 @@ fn a_run_is_followed_while_it_is_written() {
         .env_clear()
         .env("HOME", place.path())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut said = BufReader::new(tail.stderr.take().unwrap()).lines();
     let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
     let mut next =
         || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()["sequence"].clone();
     assert_eq!(next(), 2);
+    assert_eq!(said.next().unwrap().unwrap(), format!("postern: following {}", file.display()));
     let mut writer = OpenOptions::new().append(true).open(file).unwrap();
     let (line, allowed) = (call(5, "Bash", "Deny").to_string(), call(4, "Bash", "Allow"));
     let (begun, rest) = line.split_at(40);
