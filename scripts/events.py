@@ -38,7 +38,7 @@ kubectl logs POD -c postern-gateway | postern ledger query --ledger - --kind Too
 | `-o json` | the events as they are, one on a line |
 
 Several options have to hold together; of the values of one (repeated, or with commas) any. Case does not matter.
-`query` prints the oldest first, at most `--limit` of them (10,000). `tail` prints the last 20 (`-n`), and with `-f` those that come.
+`query` prints events in the order in which they were written, those of a directory file by file in the order of their names (of runs these begin with the time of the start), at most `--limit` of them (10,000). `tail` prints the last 20 (`-n`), and with `-f` those that come.
 A line that is no event or longer than 8 MiB is passed over, and a last line that is torn (its writer was stopped, or is writing) is left; both are said on standard error. What would move a terminal's cursor, change its colours or hide is shown escaped.
 
 ## What may be relied on

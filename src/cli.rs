@@ -108,6 +108,17 @@ pub enum Denials {
     ToolCalls,
 }
 
+impl Denials {
+    /// What to say where a value was written behind a space and so taken for the command.
+    pub fn remedy(command: &str) -> &'static str {
+        match Self::from_str(command, true) {
+            Ok(Self::Any) => "; write --fail-on-deny=Any, with `=`",
+            Ok(Self::ToolCalls) => "; write --fail-on-deny=ToolCalls, with `=`",
+            Err(_) => "",
+        }
+    }
+}
+
 /// Shows what the gateway does, without a network: an agent, a provider and the gateway in one process.
 #[derive(Debug, Args)]
 pub struct DemoArgs {}
@@ -279,7 +290,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 pub enum LedgerCommand {
     /// Prints the last events, and with --follow those that come.
     Tail(LedgerTailArgs),
-    /// Prints the events that fit, the oldest first.
+    /// Prints the events that fit, in the order in which they were written; files of a directory by their names.
     Query(LedgerQueryArgs),
     Show(LedgerShowArgs),
 }

@@ -33,6 +33,29 @@ pub(crate) fn plain_lines(text: &str) -> String {
 
 /// JSON that means the same, in which such characters are escaped.
 pub(crate) fn json(json: &str) -> Cow<'_, str> {
+    escaped(json, |fit, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a String cannot fail.
+            let _ = write!(fit, "\\u{unit:04x}");
+        }
+    })
+}
+
+/// The same of JSON that is read as YAML, where no two escapes make one character.
+pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
+    escaped(json, |fit, c| {
+        // Writing to a String cannot fail.
+        let _ = write!(fit, "\\U{:08x}", u32::from(c));
+    })
+}
+
+/// Whether a text of several lines, with tabs, has no such character.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '\n' | '\t') || is_shown(c))
+}
+
+/// In JSON such characters stand in texts alone.
+fn escaped(json: &str, mut escape: impl FnMut(&mut String, char)) -> Cow<'_, str> {
     let is_fit = |c: char| c == '\n' || is_shown(c);
     if json.chars().all(is_fit) {
         return Cow::Borrowed(json);
@@ -42,11 +65,7 @@ pub(crate) fn json(json: &str) -> Cow<'_, str> {
         if is_fit(c) || c == '\t' || c == '\r' {
             fit.push(c);
         } else {
-            // In JSON such characters stand in texts alone.
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
-                let _ = write!(fit, "\\u{unit:04x}");
-            }
+            escape(&mut fit, c);
         }
     }
     Cow::Owned(fit)

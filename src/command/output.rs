@@ -52,8 +52,18 @@ pub(super) fn render(output: Output, text: &str, data: &impl Serialize) -> anyho
     Ok(match output {
         Output::Text => terminal::plain_lines(text),
         Output::Json => terminal::json(&serde_json::to_string_pretty(data)?).into_owned() + "\n",
-        Output::Yaml => terminal::plain_lines(&serde_yaml::to_string(data)?),
+        Output::Yaml => yaml(data)?,
     })
+}
+
+/// A document of YAML. Where it would have characters that a terminal does not show, it has the form of JSON, which is
+/// YAML too: each of them is escaped there, and means what it meant.
+pub(super) fn yaml(data: &impl Serialize) -> anyhow::Result<String> {
+    let yaml = serde_yaml::to_string(data)?;
+    if terminal::is_plain(&yaml) {
+        return Ok(yaml);
+    }
+    Ok(terminal::json_as_yaml(&serde_json::to_string_pretty(data)?).into_owned() + "\n")
 }
 
 /// Says what is wrong: text goes to standard error, a line each; JSON and YAML are a list on standard output,
@@ -95,4 +105,37 @@ fn lines(before: &str, problems: &[Problem]) -> String {
 /// Whether a command failed only because nobody reads its output any more.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn yaml_means_the_same_whatever_its_texts_are() {
+        for text in [
+            "plain",
+            "größe",
+            "a\nb\tc",
+            "\u{1b}[2J",
+            "a\u{202e}b",
+            "\u{200b}",
+            "\u{85}\u{2028}",
+            "\u{feff}x",
+            "\u{e0041}",
+            "\"\\ \u{9b}",
+            "\\u{202e}",
+            "a\r\n\u{7f}\0",
+            "- a: \u{2066}b # c",
+            "true",
+        ] {
+            let value = json!({"a": [text, {text: text}], "b": 1});
+            let written = render(Output::Yaml, "", &value).unwrap();
+            assert_eq!(serde_yaml::from_str::<Value>(&written).unwrap(), value, "{written}");
+            assert!(terminal::is_plain(&written), "{written:?}");
+        }
+        assert_eq!(render(Output::Yaml, "", &json!({"a": "b"})).unwrap(), "a: b\n");
+    }
 }

@@ -1,10 +1,13 @@
 //! `postern status`: asks the gateway that runs here what it is doing.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde::Serialize;
@@ -18,11 +21,11 @@ use crate::command::output;
 use crate::config::listeners::STATUS_SOCKET;
 use crate::terminal;
 
-/// How long the gateway may take for each read and write.
+/// How long the gateway may take for the whole exchange: another user's may send a byte now and then.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest answer that is read.
-const ANSWER_BYTES: u64 = 4 * 1024 * 1024;
+const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Prints the status of the gateway behind a socket; without one, of the gateway or run that answers on this machine, and
 /// a list where several do. The exit status is 0 where all that is shown is ready, and 1 where it is not.
@@ -66,9 +69,8 @@ fn list(gateways: &[Gateway], format: Output, out: &mut impl Write) -> anyhow::R
     let mut page = Page(String::new());
     page.line("gateways", &format!("{} answer here; --socket shows one", gateways.len()));
     let (mut rows, mut ready) = (Vec::new(), true);
-    for gateway in gateways {
+    for (gateway, asked) in gateways.iter().zip(ask_all(gateways)) {
         let Gateway { socket, origin, other_user } = gateway;
-        let asked = ask(socket);
         ready &= asked.as_ref().is_ok_and(|(status, _)| status.ready);
         page.line("", &socket.display().to_string());
         page.line("", &format!("  {}", gateway.title()));
@@ -88,6 +90,15 @@ fn list(gateways: &[Gateway], format: Output, out: &mut impl Write) -> anyhow::R
     Ok(code(ready))
 }
 
+/// Asks all of them at once, so that one that does not answer delays no other.
+fn ask_all(gateways: &[Gateway]) -> Vec<anyhow::Result<(Status, Value)>> {
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = gateways.iter().map(|gateway| scope.spawn(|| ask(&gateway.socket))).collect();
+        let answered = asking.into_iter().map(std::thread::ScopedJoinHandle::join);
+        answered.map(|asked| asked.unwrap_or_else(|_| bail!("it could not be asked"))).collect()
+    })
+}
+
 fn in_short(status: &Status) -> String {
     let (up, policy) = (duration(status.uptime_seconds), &status.policy.revision);
     let ready = if status.ready { "ready" } else { "not ready" };
@@ -100,7 +111,7 @@ fn code(ready: bool) -> ExitCode {
 
 /// The status of a gateway, and the same as it came, so that what a newer gateway adds is shown too.
 fn ask(socket: &Path) -> anyhow::Result<(Status, Value)> {
-    let answer = fetch(socket)?;
+    let answer = fetch(socket, PATIENCE)?;
     let body =
         body(&answer).with_context(|| format!("what answers at {} is no gateway", socket.display()))?;
     let unread = "the gateway's status cannot be read";
@@ -108,16 +119,34 @@ fn ask(socket: &Path) -> anyhow::Result<(Status, Value)> {
 }
 
 /// One exchange in HTTP/1.0, whose answer ends with the connection.
-fn fetch(socket: &Path) -> anyhow::Result<Vec<u8>> {
+fn fetch(socket: &Path, patience: Duration) -> anyhow::Result<Vec<u8>> {
     let mut stream = gateways::connect(socket).map_err(|error| unreachable_gateway(socket, &error))?;
-    let mut answer = Vec::new();
-    let mut exchange = || {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
-        (&mut stream).take(ANSWER_BYTES).read_to_end(&mut answer)
+    exchange(&mut stream, Instant::now() + patience)
+        .with_context(|| format!("the gateway at {} does not answer", socket.display()))
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("it takes more than {} seconds", PATIENCE.as_secs()))
+}
+
+fn exchange(stream: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
+    let left = || match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(late()),
+        left => Ok(Some(left)),
     };
-    exchange().with_context(|| format!("the gateway at {} does not answer", socket.display()))?;
+    stream.set_write_timeout(left()?)?;
+    stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
+    let (mut answer, mut chunk) = (Vec::new(), [0; 16 << 10]);
+    while answer.len() < ANSWER_BYTES {
+        stream.set_read_timeout(left()?)?;
+        match stream.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => answer.extend_from_slice(chunk.get(..length).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
+            Err(error) => return Err(error),
+        }
+    }
     Ok(answer)
 }
 
@@ -141,7 +170,8 @@ fn unreachable_gateway(socket: &Path, error: &io::Error) -> anyhow::Error {
     let remedy = if error.kind() == io::ErrorKind::PermissionDenied {
         "only the user that the gateway runs as may ask it"
     } else if error.kind() == io::ErrorKind::ConnectionRefused {
-        "it has ended and left its socket behind"
+        let is_socket = fs::metadata(socket).is_ok_and(|metadata| metadata.file_type().is_socket());
+        if is_socket { "it has ended and left its socket behind" } else { "that is no socket" }
     } else {
         "start one with `postern gateway`, or name its socket with --socket"
     };
@@ -289,6 +319,37 @@ mod tests {
         let error = run(Some(Path::new("/nowhere/postern.sock")), Output::Text).unwrap_err().to_string();
         assert!(error.starts_with("no gateway runs at /nowhere/postern.sock"), "{error}");
         assert!(error.contains("`postern gateway`"), "{error}");
+    }
+
+    #[test]
+    fn a_gateway_that_sends_a_byte_now_and_then_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("slow.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let slow = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (_pace, waiting) = std::sync::mpsc::channel::<()>();
+            // It ends by itself, so that whoever waits for it has an answer.
+            (0..2_000).take_while(|_| stream.write_all(b"x").is_ok()).for_each(|_| {
+                let _ = waiting.recv_timeout(Duration::from_millis(5));
+            });
+        });
+        let error = fetch(&path, Duration::from_millis(100)).unwrap_err().to_string();
+        assert!(error.ends_with("slow.sock does not answer"), "{error}");
+        slow.join().unwrap();
+    }
+
+    #[test]
+    fn what_is_no_socket_is_told_from_one_that_was_left_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let said = |name: &str| {
+            let error = run(Some(&directory.path().join(name)), Output::Text).unwrap_err();
+            error.to_string()
+        };
+        fs::write(directory.path().join("file"), "x").unwrap();
+        drop(std::os::unix::net::UnixListener::bind(directory.path().join("left.sock")).unwrap());
+        assert!(said("file").ends_with(": that is no socket"), "{}", said("file"));
+        assert!(said("left.sock").ends_with("left its socket behind"), "{}", said("left.sock"));
     }
 
     #[test]

@@ -111,7 +111,6 @@ pub struct ToolCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_sha256: Option<String>,
     /// What came of the input.
-    /// What came of the input.
     pub input_bytes: u64,
     /// As the model wrote it, or what `audit.toolInputs: Redacted` leaves of it: its SHA-256 is another then.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,6 +28,7 @@ pub struct Read {
 pub struct ReadDestination {
     pub host: String,
     pub port: u16,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

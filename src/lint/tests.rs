@@ -200,21 +200,39 @@ fn a_parameter_that_a_kind_does_not_have_is_told() {
 }
 
 #[test]
+fn the_name_of_a_known_tool_with_the_wildcard_of_another_language_is_told() {
+    let rule = |name: &str| format!("{{tools: [{{name: a, tools: ['{name}'], action: Deny}}]}}");
+    for name in ["Bash.*", "bash:*", "Read.*", "read_file:*"] {
+        let found = said(&[&rule(name)]);
+        let tool = &name[..name.len() - 2];
+        assert!(found.len() == 1 && found[0].contains(&format!("is not about {tool}, only")), "{found:?}");
+    }
+    for name in ["Bash*", "Bash", "github.*", "server:*", "functions.*", "ns.Bash"] {
+        assert_eq!(said(&[&rule(name)]), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
 fn a_hosted_type_that_nobody_has_is_told() {
     assert_twins(&[
         (
             "{hostedTools: {allow: [web_search, web_serch_20250305]}}",
-            "spec.hostedTools.allow[1]: \"web_serch_20250305\": no hosted tool of this type is known",
+            "spec.hostedTools.allow[1]: \"web_serch_20250305\" is not among the types that this version knows; it stays where a request has exactly it",
             "{hostedTools: {allow: ['web_search_*', googleSearch, mcp_toolset, '*', 'openrouter:plugin:web', connectors]}}",
         ),
         (
             "{hostedTools: {allow: [bash_20250124]}}",
-            "spec.hostedTools.allow[0]: \"bash_20250124\": no hosted tool of this type is known",
+            "spec.hostedTools.allow[0]: \"bash_20250124\" is not among the types that this version knows; it stays where a request has exactly it",
             "{hostedTools: {allow: [web_search_options, search_model, nova_grounding]}}",
         ),
     ]);
     let found = said(&["{hostedTools: {allow: [web_search_20990101]}}"]);
     assert!(found[0].contains("known are web_search_20250305, "), "{found:?}");
+    let found = said(&["{hostedTools: {allow: ['zzz_*']}}"]);
+    assert!(
+        found[0].contains("where a request has what it covers; a type is what providers have"),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -4,12 +4,13 @@
 use serde_json::Value;
 
 use super::quoted;
-use crate::call::Kind;
+use crate::call::{Kind, KindsBy};
 use crate::policy::document::Document;
 use crate::policy::document::tool::{Rule, When};
 use crate::policy::is_quoted;
 use crate::policy::tool::covers;
 use crate::problem::Problem;
+use crate::provider::kind::Offered;
 use crate::provider::{hosted, kind};
 
 /// How many known types a warning suggests.
@@ -55,9 +56,20 @@ fn name_of_another_language(name: &str) -> Option<String> {
             "{text}: no tool is called so; a name is no regular expression, and `*` alone stands for any run of characters"
         ));
     }
+    if let Some(tool) = name.strip_suffix(".*").or(name.strip_suffix(":*")).filter(|tool| is_known(tool)) {
+        return Some(format!(
+            "{text} is not about {tool}, only about names that begin with {:?}; write {tool}, which is every call of it",
+            name.trim_end_matches('*')
+        ));
+    }
     let server = name.strip_prefix("mcp__")?;
     (!server.is_empty() && !server.contains("__") && !server.contains(['*', '%']))
         .then(|| format!("{text} is a server, and no tool of it is called so; {name}__* is all of its tools"))
+}
+
+/// Whether a tool of a known agent is called so.
+fn is_known(name: &str) -> bool {
+    kind::tool(name, None, false, &Offered::default()).by == KindsBy::Catalogue
 }
 
 /// Tells of parameters that mean something else, or nothing, in a rule with a kind. Calls that such a rule meets by name
@@ -101,7 +113,7 @@ fn parameter(kind: Kind, param: &str) -> Option<String> {
     }
 }
 
-/// What to say of a type that is no hosted tool's.
+/// What to say of a type that is no known hosted tool's.
 fn unknown_type(written: &str) -> Option<String> {
     if hosted::types().any(|known| covers(written, known)) {
         return None;
@@ -110,11 +122,15 @@ fn unknown_type(written: &str) -> Option<String> {
     let alike = hosted::types().filter(|known| stem.len() > 2 && known.starts_with(&stem));
     let alike: Vec<_> = alike.take(SUGGESTED).collect();
     let remedy = if alike.is_empty() {
-        "docs/policy.md says what a type is".to_owned()
+        "a type is what providers have as `type` of a tool, such as web_search_20250305".to_owned()
     } else {
         format!("known are {}, and others", alike.join(", "))
     };
-    Some(format!("{}: no hosted tool of this type is known, so none stays by it; {remedy}", quoted(written)))
+    let stays = if written.contains('*') { "what it covers" } else { "exactly it" };
+    Some(format!(
+        "{} is not among the types that this version knows; it stays where a request has {stays}; {remedy}",
+        quoted(written)
+    ))
 }
 
 /// Tells of every text that begins or ends with a typographic quote. A reason is prose.

@@ -43,6 +43,9 @@ pub(super) fn of_host(text: &str, error: &NameError, beside: Beside) -> String {
         };
         return format!("is a range of addresses; {remedy}");
     }
+    if text.trim() != text {
+        return format!("has white space before or behind it; write {}", text.trim());
+    }
     if text.contains([',', ' ']) {
         return "is no host; each host is an item of the list".to_owned();
     }
@@ -121,6 +124,8 @@ mod tests {
             ),
             ("10.0.0.0/8", "is a range of addresses; it belongs to `cidrs`"),
             (".example.com", "begins with a dot; write *.example.com for one label"),
+            ("api.example.com ", "has white space before or behind it; write api.example.com"),
+            ("\t*.example.com", "has white space before or behind it; write *.example.com"),
             ("a.example, b.example", "is no host; each host is an item of the list"),
             ("“api.example.com”", "has typographic quotes in it"),
             ("*.example.com’", "has typographic quotes in it"),

@@ -134,6 +134,22 @@ fn an_id_that_was_counted_with_others_is_found() {
 }
 
 #[test]
+fn an_event_is_found_in_an_older_run_before_one_that_only_counted_others_meanwhile() {
+    let place = place();
+    // A newer run counted refusals from before the older event until after it.
+    let counted = json!({
+        "apiVersion": "postern.dev/event/v1", "id": id(50), "time": "2020-01-01T00:00:00.000Z",
+        "last": "2030-01-01T00:00:00.000Z", "sequence": 50, "count": 40,
+        "kind": "Connection", "direction": "Outbound", "decision": {"verdict": "Deny"},
+    });
+    place.write(&format!("{RUNS}/20261123T000000Z-1.jsonl"), &lines(&[counted]));
+    let shown =
+        |id: &str| place.run(&["ledger", "show", "-o", "json", id]).json()["event"]["sequence"].clone();
+    assert_eq!(shown(&id(9)), 9);
+    assert_eq!(shown(&id(77)), 50, "what no event has alone was counted");
+}
+
+#[test]
 fn standard_input_is_a_ledger() {
     let place = place();
     let file = || std::fs::File::open(place.path().join(format!("{RUNS}/20261122T000000Z-1.jsonl"))).unwrap();
@@ -256,12 +272,15 @@ fn a_run_is_followed_while_it_is_written() {
         .env_clear()
         .env("HOME", place.path())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut said = BufReader::new(tail.stderr.take().unwrap()).lines();
     let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
     let mut next =
         || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()["sequence"].clone();
     assert_eq!(next(), 2);
+    assert_eq!(said.next().unwrap().unwrap(), format!("postern: following {}", file.display()));
     let mut writer = OpenOptions::new().append(true).open(file).unwrap();
     let (line, allowed) = (call(5, "Bash", "Deny").to_string(), call(4, "Bash", "Allow"));
     let (begun, rest) = line.split_at(40);

@@ -188,6 +188,11 @@ fn a_connection_that_was_denied_is_a_denial_and_no_call() {
         assert!(run.agent().connect("other.example:443").is_err());
         assert_eq!(run.end().code, Some(code), "{option}");
     }
+    let said = user.run(&["run", "--fail-on-deny", "ToolCalls", "--", "true"]);
+    assert_eq!(said.code, Some(127), "{said:?}");
+    assert!(said.stderr.contains("; write --fail-on-deny=ToolCalls, with `=`"), "{said:?}");
+    let said = user.run(&["run", "ToolCalls"]);
+    assert!(said.code == Some(127) && !said.stderr.contains("--fail-on-deny"), "{said:?}");
     let said = user.run(&["run", "--fail-on-deny", "--", "sh", "-c", "exit 7"]);
     assert_eq!(said.code, Some(7), "{said:?}");
 }

@@ -49,17 +49,29 @@ pub(in crate::command) fn find(id: &str, ledger: Option<&Path>) -> anyhow::Resul
         Some(path) => vec![source::listed(path)?],
         None => source::runs()?.into_iter().map(|file| vec![file]).collect(),
     };
-    for files in places {
-        let mut reading = Reading::of(files.clone(), false)?;
-        let found = look(&mut reading, id)?;
-        if let Some((entry, is_counted)) = found {
-            return Ok(Found { entry, is_counted, files, passed: reading.passed, _spool: spool });
+    match (look_in(places, id)?, ledger) {
+        (Some(found), _) => Ok(Found { _spool: spool, ..found }),
+        (None, Some(path)) => bail!("no event {id} in {}", path.display()),
+        (None, None) => {
+            bail!("no event {id} in any run of yours; --ledger names another file, directory, or `-`")
         }
     }
-    match ledger {
-        Some(path) => bail!("no event {id} in {}", path.display()),
-        None => bail!("no event {id} in any run of yours; --ledger names another file, directory, or `-`"),
+}
+
+/// The event with this id from whichever place; only where none has it, the first one among which it was counted.
+fn look_in(places: Vec<Vec<PathBuf>>, id: uuid::Uuid) -> anyhow::Result<Option<Found>> {
+    let mut counted = None;
+    for files in places {
+        let mut reading = Reading::of(files.clone(), false)?;
+        if let Some((entry, is_counted)) = look(&mut reading, id)? {
+            let found = Found { entry, is_counted, files, passed: reading.passed, _spool: None };
+            if !is_counted {
+                return Ok(Some(found));
+            }
+            counted.get_or_insert(found);
+        }
     }
+    Ok(counted)
 }
 
 /// The event with this id, else one that counts refusals among which it was.

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::cli::{LedgerCommand, Output};
+use crate::command::output;
 use crate::event::Read;
 use crate::terminal;
 
@@ -36,13 +37,13 @@ pub(super) struct Entry {
 
 impl Entry {
     /// One line for people, the event itself for programs; a document each in YAML.
-    fn print(&self, output: Output) -> anyhow::Result<String> {
-        Ok(match output {
+    fn print(&self, form: Output) -> anyhow::Result<String> {
+        Ok(match form {
             Output::Text => row::row(&self.event) + "\n",
             Output::Json => format!("{}\n", terminal::json(&self.line)),
             Output::Yaml => {
                 let event: serde_json::Value = serde_json::from_str(&self.line)?;
-                terminal::plain_lines(&format!("---\n{}", serde_yaml::to_string(&event)?))
+                format!("---\n{}", output::yaml(&event)?)
             }
         })
     }

@@ -9,7 +9,9 @@ const SHOWN: usize = 120;
 /// Time, verdict, what it was about, the rule with its reason, and the id.
 pub(super) fn row(event: &Read) -> String {
     let count = event.count.filter(|count| *count > 1).map(|count| format!("  ×{count}")).unwrap_or_default();
-    let rule = match (&event.decision.rule, &event.decision.reason) {
+    // Where nothing was decided by a reason, the connection may have one: the upstream could not be used.
+    let failure = event.destination.as_ref().and_then(|to| to.reason.as_ref());
+    let rule = match (&event.decision.rule, event.decision.reason.as_ref().or(failure)) {
         (Some(rule), Some(reason)) => format!("  {}: {}", short(rule), short(reason)),
         (Some(text), None) | (None, Some(text)) => format!("  {}", short(text)),
         (None, None) => String::new(),
@@ -70,6 +72,13 @@ mod tests {
             "decision": {"verdict": "Deny", "rule": "agents/coders/no-rm", "reason": "Not here"},
         });
         insta::assert_snapshot!(shown(&event), @"2026-11-22T00:00:00.123Z Deny      ToolCall   Bash at api.anthropic.com:443  agents/coders/no-rm: Not here  01a2008d-747b-7101-8101-010101010101");
+        let mut failed = event.clone();
+        failed["kind"] = json!("Response");
+        failed["toolCall"] = json!(null);
+        failed["http"] = json!({"method": "POST", "path": "/v1/messages", "status": 502});
+        failed["destination"]["reason"] = json!("the host was not found");
+        failed["decision"] = json!({"verdict": "Allow", "rule": "agents/coders/api"});
+        insta::assert_snapshot!(shown(&failed), @"2026-11-22T00:00:00.123Z Allow     Response   POST /v1/messages 502 at api.anthropic.com:443  agents/coders/api: the host was not found  01a2008d-747b-7101-8101-010101010101");
         event["toolCall"] = json!({"name": "\u{1b}[2JBash\nx"});
         event["count"] = json!(3);
         event["decision"] = json!({"verdict": "Allow"});

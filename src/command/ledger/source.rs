@@ -21,7 +21,7 @@ pub(in crate::command) const RUNS: &str = "runs";
 /// What was passed over in one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Passed {
-    name: String,
+    pub(super) name: String,
     /// Lines that are no events.
     lines: u64,
     /// The bytes of a last line that does not end.

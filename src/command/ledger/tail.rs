@@ -9,6 +9,7 @@ use super::filter::Filter;
 use super::say_passed;
 use super::source::{Reading, Step};
 use crate::cli::{LedgerTailArgs, Output};
+use crate::terminal;
 
 /// How often a file that is followed is looked at.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -36,6 +37,9 @@ pub(super) fn run(args: &LedgerTailArgs, output: Output) -> anyhow::Result<ExitC
                 if !args.follow {
                     break;
                 }
+                if !is_current {
+                    say_followed(&reading);
+                }
                 is_current = true;
                 std::thread::sleep(PAUSE);
             }
@@ -43,6 +47,14 @@ pub(super) fn run(args: &LedgerTailArgs, output: Output) -> anyhow::Result<ExitC
     }
     say_passed(&reading.passed);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which file is read on: a run that begins later has another.
+fn say_followed(reading: &Reading) {
+    if let Some(current) = reading.passed.last() {
+        // Nobody may be reading it.
+        let _ = writeln!(io::stderr(), "postern: following {}", terminal::plain(&current.name));
+    }
 }
 
 /// The last events, as they are printed.

@@ -154,6 +154,9 @@ impl Question {
                 "it has neither `toolCall: {{name, input}}` nor `destination: {{host, port}}`; write one of them"
             );
         }
+        if question.tool_call.as_ref().is_some_and(|call| call.kind.is_none() && call.has_facts()) {
+            bail!("`commands`, `paths` and `urls` say what a call of a `kind` is about; write its kind, too");
+        }
         Ok(question)
     }
 
@@ -234,10 +237,13 @@ impl AskedCall {
         let (form, input) = self.input(false);
         let known = kind::tool(&self.name, self.namespace.as_deref(), form == Form::Text, offered);
         let tool = Tool { kinds: self.kind.as_slice(), by: KindsBy::Catalogue, ..known };
-        let Some(text) = input else { return policy.explain_start(&tool) };
+        let facts = self.facts();
+        // What is written of the call beside an input says what it does without one.
+        let Some(text) = input.or_else(|| facts.as_ref().map(|_| Cow::Borrowed("{}"))) else {
+            return policy.explain_start(&tool);
+        };
         let json = serde_json::from_str::<Value>(&text).ok().filter(|_| form == Form::Json);
         let input = json.as_ref().map_or(Input::Text(&text), Input::Json);
-        let facts = self.facts();
         policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() })
     }
 
@@ -253,11 +259,13 @@ impl AskedCall {
         Offered::new(&[ToolDefinition { name, sha256: String::new(), shape }])
     }
 
+    fn has_facts(&self) -> bool {
+        !self.commands.is_empty() || !self.paths.is_empty() || !self.urls.is_empty()
+    }
+
     /// What is written of it besides the input; none where nothing is.
     fn facts(&self) -> Option<Facts<'_>> {
-        let kind = self
-            .kind
-            .filter(|_| !self.commands.is_empty() || !self.paths.is_empty() || !self.urls.is_empty())?;
+        let kind = self.kind.filter(|_| self.has_facts())?;
         let texts = |all: &'_ [String]| all.iter().map(|text| Cow::Owned(text.clone())).collect();
         Some(Facts {
             commands: texts(&self.commands),

@@ -109,7 +109,9 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
         Ok(child) => child::wait(child, signals).await?,
         Err(error) => {
             let program = args.command.first().map(|program| program.display().to_string());
-            say(&format!("{} cannot be started: {error}", program.unwrap_or_default()));
+            let program = program.unwrap_or_default();
+            let remedy = args.fail_on_deny.map_or("", |_| Denials::remedy(&program));
+            say(&format!("{program} cannot be started: {error}{remedy}"));
             child::NOT_STARTED
         }
     };

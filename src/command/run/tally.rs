@@ -53,6 +53,8 @@ pub(super) struct Counts {
     /// Requests, and connections that came to no request.
     pub(super) denied: u64,
     pub(super) would_deny: u64,
+    /// Requests that the upstream could not be used for.
+    pub(super) failed: u64,
     /// Tool calls that a text was put in the place of.
     pub(super) tool_calls_denied: u64,
     /// Tokens as providers count them.
@@ -128,11 +130,12 @@ impl Summary {
 
     /// For people, each line after `postern: `.
     pub(super) fn text(&self) -> String {
+        let failed = self.total.failures();
         let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes, .. } =
             &self.total;
         // Writing to a String cannot fail.
         let mut text = format!(
-            "postern: {}, {}, {denied} denied, {would_deny} would be denied by a policy\n\
+            "postern: {}, {}, {denied} denied{failed}, {would_deny} would be denied by a policy\n\
              postern: {} denied, {} read and {} written by models\n\
              postern: {} received, {} sent through tunnels, {}\n",
             counted(*requests, "request"),
@@ -175,6 +178,7 @@ impl Counts {
             tunnels: one(event.kind == Kind::Connection && tunnelled),
             denied: one(counts_alone(event) && verdict == Verdict::Deny),
             would_deny: one(verdict == Verdict::WouldDeny),
+            failed: one(response && is_failure(event)),
             tool_calls_denied: one(event.kind == Kind::ToolCall && verdict == Verdict::Deny),
             input_tokens: tokens(|usage| usage.input_tokens),
             output_tokens: tokens(|usage| usage.output_tokens),
@@ -188,11 +192,17 @@ impl Counts {
         self.tunnels += other.tunnels * times;
         self.denied += other.denied * times;
         self.would_deny += other.would_deny * times;
+        self.failed += other.failed * times;
         self.tool_calls_denied += other.tool_calls_denied * times;
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         self.received_bytes += other.received_bytes;
         self.tunnelled_out_bytes += other.tunnelled_out_bytes;
+    }
+
+    /// `, 1 failed`, where some did.
+    fn failures(&self) -> String {
+        if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
     }
 
     fn phrase(&self) -> String {
@@ -206,6 +216,9 @@ impl Counts {
         if self.denied > 0 {
             parts.push(format!("{} denied", self.denied));
         }
+        if self.failed > 0 {
+            parts.push(format!("{} failed", self.failed));
+        }
         if self.would_deny > 0 {
             parts.push(format!("{} would be denied", self.would_deny));
         }
@@ -215,6 +228,13 @@ impl Counts {
         parts.push(format!("{} received", size(self.received_bytes)));
         parts.join(", ")
     }
+}
+
+/// Whether an answer is the gateway's own, since the upstream could not be used: one that came has no reason.
+fn is_failure(event: &Event) -> bool {
+    let status = event.http.as_ref().and_then(|http| http.status);
+    let is_reasoned = event.destination.as_deref().is_some_and(|to| to.reason.is_some());
+    matches!(status, Some(502..=504)) && is_reasoned && event.decision.verdict != Verdict::Deny
 }
 
 /// Whether an event counts as a request or a connection by itself: behind an intercepted connection that is refused,
@@ -247,7 +267,7 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Decision, Destination, Payload, Transform};
+    use crate::event::{Decision, Destination, Http, Payload, Transform};
     use crate::ledger::fresh_id;
 
     fn event(kind: Kind, verdict: Verdict, host: &str, action: Action) -> Event {
@@ -306,6 +326,24 @@ mod tests {
                 "postern:   denied 1 × evil.example:443  by no rule",
             ]
         );
+    }
+
+    #[test]
+    fn what_failed_at_the_upstream_is_counted_and_what_it_answered_is_not() {
+        let mut summary = Summary::default();
+        let mut answered = |status: u16, reason: Option<&'static str>| {
+            let mut event = answer("api.example.com", Action::Inspect, Direction::Inbound, 9);
+            Arc::make_mut(event.destination.as_mut().unwrap()).reason = reason.map(Into::into);
+            let http = Http::request(&http::Method::GET, "/", http::Version::HTTP_2);
+            summary.count(&Event { http: Some(Http { status: Some(status), ..http }), ..event });
+        };
+        answered(502, None);
+        answered(200, Some("the agent left"));
+        answered(502, Some("the host was not found"));
+        let text = summary.text();
+        assert!(text.starts_with("postern: 0 requests, 0 tunnels, 0 denied, 1 failed, 0 would"), "{text}");
+        assert!(text.contains("  api.example.com:443  1 failed, 27 B received\n"), "{text}");
+        assert!(!Summary::default().text().contains("failed"));
     }
 
     #[test]

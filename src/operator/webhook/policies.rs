@@ -104,6 +104,21 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_is_written_as_a_glob_is_refused() {
+        let within = |path: &str| {
+            json!({"tools": [{"name": "etc", "kind": "Read", "action": "Deny",
+                "when": {"param": "paths", "operator": "Within", "values": [path]}}]})
+        };
+        let answer = asked(&policy(within("/etc/**"), "CREATE"));
+        let said = answer.result.message;
+        assert!(
+            !answer.allowed && said.contains("spec.tools[0].when.values[0]: \"/etc/**\": is no pattern"),
+            "{said}"
+        );
+        assert!(asked(&policy(within("/etc"), "CREATE")).allowed);
+    }
+
+    #[test]
     fn a_policy_with_problems_is_refused_with_every_path() {
         let answer = asked(&policy(bad(), "CREATE"));
         assert!(!answer.allowed);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::policy::document::tool::Scalar;
+use crate::policy::field;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};
 
@@ -14,6 +15,7 @@ impl Within {
     pub(super) fn new(values: &[Scalar]) -> Result<Self, Wrong> {
         read(values, |value| match value {
             Scalar::Text(text) => {
+                not_a_pattern(text)?;
                 let directory =
                     components(text, Reading::Strict).map(|all| all.into_iter().map(str::to_owned).collect());
                 directory.ok_or_else(|| "expected an absolute path, as in /workspace".to_owned())
@@ -22,6 +24,24 @@ impl Within {
         })
         .map(Self)
     }
+}
+
+/// # Errors
+/// The text is what other languages call a glob: hardly any directory is called so, and a rule about one would never hold.
+fn not_a_pattern(text: &str) -> Result<(), String> {
+    let is_glob = |part: &str| part.contains(['*', '?']);
+    if !text.starts_with('/') || !is_glob(text) {
+        return Ok(());
+    }
+    let above: Vec<&str> = text.split('/').take_while(|part| !is_glob(part)).collect();
+    let rest = text.split('/').skip(above.len());
+    let above = Some(above.join("/")).filter(|above| !above.is_empty()).unwrap_or_else(|| "/".to_owned());
+    let remedy = if rest.into_iter().all(|part| part.chars().all(|c| c == '*')) {
+        format!("write {}", field::plainly(&above))
+    } else {
+        format!("write {}, or a regular expression with `Matches`", field::plainly(&above))
+    };
+    Err(format!("is no pattern; a directory covers all that is below it: {remedy}"))
 }
 
 impl Operator for Within {
@@ -95,6 +115,31 @@ fn is_below(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_glob_is_a_mistake_with_its_remedy() {
+        let said = |text: &str| {
+            Within::new(&[Scalar::Text(text.to_owned())]).map(|_| ()).map_err(|wrong| {
+                assert_eq!((wrong.len(), wrong[0].0), (1, 0));
+                wrong[0].1.clone()
+            })
+        };
+        for (text, remedy) in [
+            ("/etc/**", "write \"/etc\""),
+            ("/etc/*", "write \"/etc\""),
+            ("/etc/**/*", "write \"/etc\""),
+            ("/*", "write \"/\""),
+            ("/home/*/.ssh", "write \"/home\", or a regular expression with `Matches`"),
+            ("/var/log/app?.log", "write \"/var/log\", or a regular expression with `Matches`"),
+        ] {
+            let message = said(text).unwrap_err();
+            assert!(message.starts_with("is no pattern; a directory covers"), "{text}: {message}");
+            assert!(message.ends_with(remedy), "{message}");
+        }
+        for text in ["/etc", "/", "/app/[id]/{{name}}", "/a b/(c)"] {
+            assert_eq!(said(text), Ok(()), "{text}");
+        }
+    }
 
     #[test]
     fn a_path_is_resolved_by_its_text() {

@@ -109,6 +109,11 @@ fn a_tool_that_the_catalogue_does_not_know_has_the_kind_that_is_said() {
     );
     let by_kind = "toolCall: {name: ours, kind: Shell, commands: [sudo ls], input: {x: sudo ls}}";
     assert_eq!(decided(by_kind), "Deny by agents/coding-agents/no-force-remove: Dangerous shell command");
+    for twin in ["ls", "sudo ls"] {
+        let without_input = format!("toolCall: {{name: ours, kind: Shell, commands: [{twin}]}}");
+        let expected = if twin == "ls" { "Allow by" } else { "Deny by agents/coding-agents/no-force-remove" };
+        assert!(decided(&without_input).starts_with(expected), "{twin}: {}", decided(&without_input));
+    }
 }
 
 #[test]
@@ -202,6 +207,10 @@ fn what_is_no_question_is_said_with_its_remedy() {
     for (question, expected) in [
         ("{}", "it has neither `toolCall: {name, input}` nor `destination: {host, port}`; write one of them"),
         ("{toolCall: {input: {}}}", "missing field `name`"),
+        (
+            "{toolCall: {name: ours, commands: [ls]}}",
+            "say what a call of a `kind` is about; write its kind, too",
+        ),
         ("{destination: {host: 'a b'}}", "destination.host: \"a b\": a name is made of letters"),
         (
             "{destination: {host: a.example}, http: {method: 'G T', path: /}}",

@@ -38,6 +38,10 @@ const WRONG_CONDITIONS: &[(&str, &str)] = &[
         "when.values[1]: \"w\": expected an absolute path, as in /workspace",
     ),
     (
+        "{param: a, operator: NotWithin, values: [/w, /etc/**]}",
+        "when.values[1]: \"/etc/**\": is no pattern; a directory covers all that is below it: write \"/etc\"",
+    ),
+    (
         "{param: a, operator: HostIn, values: [a.example, 'https://a.example/']}",
         "when.values[1]: \"https://a.example/\": has a scheme and a path beside the host; write a.example alone",
     ),
