@@ -40,14 +40,28 @@ impl Word {
         self.is_plain() && self.text == text
     }
 
-    /// Whether it sets a variable for the command behind it.
+    /// Whether it sets a variable for the command behind it: `NAME=`, `NAME+=`, `NAME[…]=`.
     pub(super) fn is_assignment(&self) -> bool {
-        let name = self.text.get(..self.plain).and_then(|plain| plain.split_once('='));
-        name.is_some_and(|(name, _)| {
-            !name.is_empty()
-                && !name.starts_with(|c: char| c.is_ascii_digit())
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        })
+        let Some((target, _)) = self.text.get(..self.plain).and_then(|plain| plain.split_once('=')) else {
+            return false;
+        };
+        let target = target.strip_suffix('+').unwrap_or(target);
+        let element = target.strip_suffix(']').and_then(|element| element.split_once('['));
+        let name = element.map_or(target, |(name, _)| name);
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    }
+
+    /// Whether a shell takes it for a file or an operand, and what follows for operands too.
+    pub(super) fn is_shells_operand(&self) -> bool {
+        self.expands || !self.text.starts_with('-') || self.text == "-"
+    }
+
+    /// Whether it is a path and nothing else, so that its last part is the name of a program.
+    pub(super) fn is_path(&self) -> bool {
+        let of_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-@~".contains(&byte);
+        self.is_plain() && self.text.bytes().all(of_path)
     }
 }
 
