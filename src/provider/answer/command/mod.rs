@@ -190,14 +190,15 @@ impl Line {
     }
 }
 
-/// `--name`, and that it has a value.
+/// `--name`, and that it has a value. A name with capitals or digits could be a key.
 fn long_option(plain: &str, is_whole: bool) -> Option<String> {
     let (name, valued) = match plain.split_once('=') {
         Some((name, _)) => (name, true),
         None if is_whole => (plain, false),
         None => return None,
     };
-    is_name(name, "-_.").then(|| format!("--{name}{}", if valued { "=…" } else { "" }))
+    let is_words = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    (is_words && is_name(name, "-")).then(|| format!("--{name}{}", if valued { "=…" } else { "" }))
 }
 
 /// Whether a text is what programs and options are called, and no key.
@@ -249,13 +250,11 @@ mod tests {
         for (command, told) in [
             ("mysql -phunter2 -uroot", "mysql -p… -u…"),
             ("mysql -pab", "mysql -p…"),
-            (
-                "curl -Hhunter2 --header='x: hunter2' --oauth2-bearer=hunter2",
-                "curl -H… --header=… --oauth2-bearer=…",
-            ),
+            ("curl -Hhunter2 --header='x: hunter2' --oauth2-bearer=hunter2", "curl -H… --header=… …"),
             ("head -n5 -20 x", "head -n… …"),
             ("tool --key=\"hunter2\" \"--hunter2\" -k'hunter2' --k'hunter2'", "tool --key=… … -k… …"),
             ("tool --0123456789abcdef0123 -", "tool …"),
+            ("tool --hunterSecretKey --hunter2 --HUNTER=x --hun_ter --dry-run", "tool … --dry-run"),
         ] {
             assert_eq!(outline(command), told, "{command}");
         }
@@ -281,6 +280,12 @@ mod tests {
             "echo ${x:-hunter2}",
             "echo $'hunter2'",
             "# don't\nhunter2",
+            // Another shell's quotes are not where these are.
+            r#"echo "C:\" ; hunter2 ; "x\"""#,
+            r"echo a\'; hunter2 b\'",
+            r#"echo a\"; hunter2 b\""#,
+            "echo \u{201c}; hunter2 b\u{201d}",
+            "echo @\"\n\" ; hunter2 b \"\n\"@",
             "case x in hunter2) y;; esac",
             "ghp_0123456789abcdefghij",
             "echo \u{1b}[31m hunter2",
@@ -307,7 +312,7 @@ mod tests {
         assert_eq!(outline_arguments(&["TOKEN+=abc/hunter2"]), ["…"]);
         assert_eq!(outline_arguments(&["bash", "deploy.sh", "-c", "hunter2"]), ["bash", "…", "…", "…"]);
         assert_eq!(
-            outline_arguments(&["bash", "-c", "bash -c 'bash -c \"bash -c \\\"x y\\\"\"'"])[2],
+            outline_arguments(&["bash", "-c", r#"bash -c 'bash -c "bash -c x\\ y"'"#])[2],
             "'bash -c 'bash -c 'bash -c …'''"
         );
     }

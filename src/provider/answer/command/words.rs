@@ -66,8 +66,12 @@ impl Word {
 }
 
 /// The parts of a command; none where it has anything that this reader does not follow: substitutions, groups,
-/// documents behind `<<`, quotes that do not end, comments that a shell without comments could read in another way.
+/// documents behind `<<`, quotes that do not end, comments that a shell without comments could read in another way, and
+/// quotes that PowerShell reads in another way, which agents on Windows may run.
 pub(super) fn tokens(command: &str) -> Option<Vec<Token>> {
+    if command.contains(|c: char| ('\u{2018}'..='\u{201f}').contains(&c)) {
+        return None;
+    }
     let mut reader = Reader { rest: command.chars().peekable(), word: None, tokens: Vec::new() };
     while let Some(c) = reader.rest.next() {
         reader.take(c)?;
@@ -87,6 +91,7 @@ impl Reader<'_> {
         match c {
             ' ' | '\t' => self.end_word(),
             '\n' => self.operator(";"),
+            '\'' | '"' if self.word.as_ref().is_some_and(|word| word.text == "@") => return None,
             '\'' => self.single_quotes()?,
             '"' => self.double_quotes()?,
             '\\' => self.escape()?,
@@ -157,7 +162,8 @@ impl Reader<'_> {
                 '`' => return None,
                 '$' => self.variable(true)?,
                 '\\' => match self.rest.next()? {
-                    c @ ('"' | '\\' | '$' | '`') => self.push(c),
+                    '"' => return None,
+                    c @ ('\\' | '$' | '`') => self.push(c),
                     '\n' => {}
                     c => {
                         self.push('\\');
@@ -172,6 +178,7 @@ impl Reader<'_> {
     fn escape(&mut self) -> Option<()> {
         match self.rest.next()? {
             '\n' => {}
+            '\'' | '"' => return None,
             c => {
                 self.quote();
                 self.push(c);
