@@ -123,7 +123,8 @@ fn read_anywhere(
     let mut watched = Watched::new([config.to_owned()]);
     // Digests are taken before files are read, so that a change in between is a difference the next time.
     let own = source::digest(&[config.to_owned()]).map_err(|problem| vec![problem]);
-    let checked = Settings::read(config, &surroundings::variable).and_then(|settings| {
+    let checked = Settings::read(config, &surroundings::variable).and_then(|mut settings| {
+        surroundings::keep_first_roots(&mut settings.upstream.tls.of_environment);
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)

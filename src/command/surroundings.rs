@@ -1,5 +1,9 @@
 //! What the environment says about interception.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
 use crate::tls::gate::Surroundings;
 
 /// A variable of the environment, for credentials that come from it.
@@ -13,4 +17,12 @@ pub(crate) fn read() -> Surroundings {
         intercept: std::env::var_os("POSTERN_INTERCEPT").is_some_and(|value| value == "1"),
         kubernetes: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|value| !value.is_empty()),
     }
+}
+
+/// Keeps those files of roots that were there when this process first looked: one that appears later may be somebody
+/// else's.
+pub(crate) fn keep_first_roots(files: &mut Vec<PathBuf>) {
+    static FIRST: OnceLock<BTreeSet<PathBuf>> = OnceLock::new();
+    let first = FIRST.get_or_init(|| files.iter().filter(|file| file.exists()).cloned().collect());
+    files.retain(|file| first.contains(file));
 }

@@ -145,10 +145,11 @@ impl Settings {
     }
 }
 
-/// The files of roots that the environment names, but for the system's own bundle, which is trusted anyway.
+/// The files of roots that the environment names, but for the system's own bundle, which is trusted anyway, and for
+/// relative paths: whoever may write where the gateway was started would be trusted.
 fn roots_of(environment: Environment<'_>) -> Vec<PathBuf> {
     let named = clients::named_roots(environment).into_iter();
-    named.filter(|file| Some(file.as_path()) != system_bundle()).collect()
+    named.filter(|file| file.is_absolute() && Some(file.as_path()) != system_bundle()).collect()
 }
 
 /// Reads the one document of a settings file; an empty file is one with nothing in it.

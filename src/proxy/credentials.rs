@@ -1,11 +1,14 @@
 //! Puts the real key into a request, or signs it: the last change before it leaves.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
 use time::OffsetDateTime;
+use tokio::time::Instant;
 
+use super::Gateway;
 use super::error::Stop;
 use super::record::Record;
 use super::snapshot::Snapshot;
@@ -43,13 +46,24 @@ pub(crate) fn plan(
 }
 
 /// Waits a moment for the value of a credential that a new policy names: its Secret is mounted apart from the policy.
-pub(crate) async fn arrived(snapshot: &Snapshot, plan: Option<&Plan>) {
-    let Some(credential) = plan.map(Plan::credential) else { return };
+/// Answers the snapshot that was put in force meanwhile, under which the request is to be decided anew.
+pub(crate) async fn replaced(
+    gateway: &Gateway,
+    snapshot: &Arc<Snapshot>,
+    plan: Option<&Plan>,
+    until: Instant,
+) -> Option<Arc<Snapshot>> {
+    let credential = plan.map(Plan::credential)?;
     let store = &snapshot.credentials;
     let is_there = || store.secret(credential).is_some() || store.access_key(credential).is_some();
-    while !is_there() && snapshot.is_settling() {
+    while !is_there() && Instant::now() < until {
         tokio::time::sleep(LOOK).await;
+        let newest = gateway.snapshot();
+        if !Arc::ptr_eq(&newest, snapshot) {
+            return Some(newest);
+        }
     }
+    None
 }
 
 /// What the event of a request says beside its decision, where nothing was denied.

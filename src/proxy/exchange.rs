@@ -42,7 +42,7 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     let (parts, incoming) = request.into_parts();
     let mut record = Box::new(Record::begin(&session, &parts));
     let is_head = parts.method == Method::HEAD;
-    let mut exchange = Exchange { session: &session, snapshot: &snapshot, incoming: Some(incoming) };
+    let mut exchange = Exchange { session: &session, snapshot, incoming: Some(incoming) };
     match exchange.run(parts, &mut record).await {
         Ok(Answered::Http(response)) => response.map(|body| body.recorded(record)),
         Ok(Answered::Socket(response, socket)) => {
@@ -67,7 +67,7 @@ enum Answered {
 
 struct Exchange<'a> {
     session: &'a Arc<Session>,
-    snapshot: &'a Arc<Snapshot>,
+    snapshot: Arc<Snapshot>,
     /// The request's body, until it is sent.
     incoming: Option<Incoming>,
 }
@@ -79,7 +79,7 @@ struct Decided {
     /// What the request is, where it goes to an LLM provider.
     service: Option<Service>,
     plan: Option<Plan>,
-    upgrade: Option<Upgrade>,
+    is_upgrade: bool,
 }
 
 impl Decided {
@@ -91,20 +91,20 @@ impl Decided {
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
         record.holds(self.room(&parts)?);
-        let decided = self.decide(&mut parts, record)?;
-        credentials::arrived(self.snapshot, decided.plan.as_ref()).await;
+        let decided = self.decided(&parts, record).await?;
+        let upgrade = if decided.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
         let (question, body) = self.read(&mut parts, &decided, record).await?;
         self.edit(&mut parts.headers, &decided);
         let is_edited = question.as_ref().is_some_and(|question| question.is_edited);
         let leaving =
             Leaving { origin: &decided.origin, body: body.as_ref().and_then(RequestBody::bytes), is_edited };
-        credentials::attach(self.snapshot, &mut parts, decided.plan.as_ref(), &leaving, record)?;
+        credentials::attach(&self.snapshot, &mut parts, decided.plan.as_ref(), &leaving, record)?;
         record.allowed(&decided.ruling);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let needles = self.snapshot.needles(&decided.origin);
         let request = self.outgoing(parts, body)?;
         let method = request.method().clone();
-        let answer = match (self.send(request, &decided).await?, decided.upgrade) {
+        let answer = match (self.send(request, &decided).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
                 let credential = decided.plan.as_ref().map(|plan| plan.credential().name.clone());
                 let carries = self.carries(question, credential, needles);
@@ -120,14 +120,28 @@ impl Exchange<'_> {
             rewriting::check_charset(response.headers())?;
         }
         if let Some(question) = &question {
-            let hearing = Hearing { session: self.session, snapshot: self.snapshot, question };
+            let hearing = Hearing { session: self.session, snapshot: &self.snapshot, question };
             response = hearing.of(response, record).await?;
         }
         Ok(Answered::Http(self.scrub(response, &method, needles)?))
     }
 
+    /// What is decided once the values that it needs are there, or do not come: under what is in force by then.
+    async fn decided(&mut self, parts: &Parts, record: &mut Record) -> Result<Decided, Stop> {
+        let settles = self.snapshot.settles();
+        loop {
+            let decided = self.decide(parts, record)?;
+            let gateway = &self.session.gateway;
+            let plan = decided.plan.as_ref();
+            match credentials::replaced(gateway, &self.snapshot, plan, settles).await {
+                Some(snapshot) => self.snapshot = snapshot,
+                None => return Ok(decided),
+            }
+        }
+    }
+
     /// Everything that can deny a request, in the order of the contract (design 5.10).
-    fn decide(&self, parts: &mut Parts, record: &mut Record) -> Result<Decided, Stop> {
+    fn decide(&self, parts: &Parts, record: &mut Record) -> Result<Decided, Stop> {
         if let Some(doomed) = &self.session.doomed {
             // A provider that is denied by its name is so in its own words, which its clients show once.
             if let Naming::Fixed(origin) = &self.session.naming {
@@ -142,15 +156,15 @@ impl Exchange<'_> {
         let has_body = self.incoming.as_ref().is_some_and(|body| !body.is_end_stream());
         let (said, service) = endpoint((parts, has_body), &origin, &inspection, record)?;
         let mut ruling = worst(ruling, said)?;
-        let (plan, said) = credentials::plan(self.snapshot, parts, &origin)?;
+        let (plan, said) = credentials::plan(&self.snapshot, parts, &origin)?;
         if let Some(said) = said {
             ruling = worst(ruling, said)?;
         }
         if ruling.reason.is_empty() {
-            ruling.reason = credentials::remark(self.snapshot, parts, &origin).unwrap_or_default();
+            ruling.reason = credentials::remark(&self.snapshot, parts, &origin).unwrap_or_default();
         }
-        let mut upgrade = None;
-        if upgrade::is_asked(parts)? {
+        let is_upgrade = upgrade::is_asked(parts)?;
+        if is_upgrade {
             let said = match service {
                 Some(service) if service.dialect.is_some() => {
                     self.snapshot.policy().provider_state().decision.into()
@@ -158,9 +172,8 @@ impl Exchange<'_> {
                 Some(_) | None => inspection.upgrade(service.is_some()),
             };
             ruling = worst(ruling, said).map_err(upgrade::not_served)?;
-            upgrade = Some(Upgrade::of(parts)?);
         }
-        Ok(Decided { origin, ruling, service, plan, upgrade })
+        Ok(Decided { origin, ruling, service, plan, is_upgrade })
     }
 
     /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
@@ -183,11 +196,11 @@ impl Exchange<'_> {
         let service = decided.service.and_then(|service| Some((service, service.dialect?)));
         let Some((service, dialect)) = service else {
             let Some(incoming) = self.incoming.take_if(|_| decided.signs()) else { return Ok((None, None)) };
-            let (body, reserved) = question::take_whole(self.session, self.snapshot, incoming).await?;
+            let (body, reserved) = question::take_whole(self.session, &self.snapshot, incoming).await?;
             return Ok((None, Some(RequestBody::whole(body, Some(reserved)))));
         };
-        let reader = Reader { session: self.session, snapshot: self.snapshot, service, dialect };
-        if decided.upgrade.is_some() {
+        let reader = Reader { session: self.session, snapshot: &self.snapshot, service, dialect };
+        if decided.is_upgrade {
             // What is asked comes later, in messages.
             return Ok((Some(reader.question(parts)), None));
         }
@@ -204,7 +217,7 @@ impl Exchange<'_> {
     fn edit(&self, head: &mut HeaderMap, decided: &Decided) {
         head::strip(head);
         let is_read = decided.service.is_some_and(|service| service.dialect.is_some());
-        if decided.upgrade.is_some() {
+        if decided.is_upgrade {
             upgrade::ask(head, is_read);
         }
         if is_read || self.snapshot.needles(&decided.origin).is_some() {
@@ -214,7 +227,7 @@ impl Exchange<'_> {
 
     async fn send(&self, request: Request<RequestBody>, decided: &Decided) -> Result<Answer, Stop> {
         let (policy, upstreams) = (self.snapshot.policy(), &self.snapshot.upstreams);
-        if decided.upgrade.is_some() {
+        if decided.is_upgrade {
             return upstreams.send_upgrade(policy, &decided.origin, request).await;
         }
         let user = user_of(decided.plan.as_ref().map(Plan::credential));
@@ -260,7 +273,7 @@ impl Exchange<'_> {
         needles: Option<Arc<Needles>>,
     ) -> Carries {
         let Some(question) = question else { return Carries::Bytes(needles) };
-        let (session, snapshot) = (Arc::clone(self.session), Arc::clone(self.snapshot));
+        let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
         Carries::Conversation(Box::new(Conversation { session, snapshot, question, credential, needles }))
     }
 

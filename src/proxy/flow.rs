@@ -134,8 +134,8 @@ impl Flow {
         }
         self.go_by_alias();
         let mut decided = self.decide(&self.snapshot, Protocol::Tls);
-        if self.needs_ca(&decided.action) && self.ca_arrived().await {
-            decided = self.decide(&self.snapshot, Protocol::Tls);
+        if self.needs_ca(&decided.action) {
+            decided = self.ca_arrived().await;
         }
         self.report_audited(&decided);
         match &decided.action {
@@ -165,9 +165,14 @@ impl Flow {
         if !self.needs_ca(&self.decide(&self.snapshot, Protocol::Tls).action) {
             return None;
         }
-        self.ca_arrived().await;
-        let is_inspected = matches!(self.decide(&self.snapshot, Protocol::Tls).action, Action::Inspect(_));
-        intercept::lacks_ca(&self.snapshot, &host).filter(|_| is_inspected)
+        let decided = self.ca_arrived().await;
+        let lacking = intercept::lacks_ca(&self.snapshot, &host);
+        match decided.action {
+            Action::Inspect(_) => lacking,
+            // Denied meanwhile: where that cannot be shown inside TLS, it is said here.
+            Action::Deny { named } => (!named || lacking.is_some()).then_some(decided.decision),
+            Action::Tunnel { .. } => None,
+        }
     }
 
     /// Whether the host is inspected, and the CA in place does not vouch for it.
@@ -176,18 +181,19 @@ impl Flow {
         matches!(action, Action::Inspect(_)) && self.host().is_some_and(|host| is_unvouched(&host))
     }
 
-    /// Waits a moment for the CA that a new policy needs for this host: it is mounted apart from the policy. Answers
-    /// whether another snapshot decides from here on.
-    async fn ca_arrived(&mut self) -> bool {
+    /// Waits a moment for the CA that a new policy needs for this host: it is mounted apart from the policy. Whatever is
+    /// in force meanwhile decides anew, and one that needs no CA ends the wait. Answers what was decided last.
+    async fn ca_arrived(&mut self) -> Destination {
         let (mut replaced, settles) = (self.gateway.replaced(), self.snapshot.settles());
-        let began = Arc::clone(&self.snapshot);
-        self.snapshot = self.gateway.snapshot();
-        while self.host().is_some_and(|host| intercept::lacks_ca(&self.snapshot, &host).is_some())
-            && timeout_at(settles, replaced.changed()).await.is_ok_and(|changed| changed.is_ok())
-        {
+        loop {
             self.snapshot = self.gateway.snapshot();
+            let decided = self.decide(&self.snapshot, Protocol::Tls);
+            if !self.needs_ca(&decided.action)
+                || !timeout_at(settles, replaced.changed()).await.is_ok_and(|changed| changed.is_ok())
+            {
+                return decided;
+            }
         }
-        !Arc::ptr_eq(&began, &self.snapshot)
     }
 
     /// Takes the name that the ClientHello gives, if it agrees with what is known.

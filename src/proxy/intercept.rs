@@ -27,7 +27,7 @@ use crate::policy::destination::{Protocol, Ruling};
 use crate::policy::name::Host;
 use crate::telemetry::label::{Closed, Limit};
 use crate::tls::authority::MintError;
-use crate::tls::leaf::Leaves;
+use crate::tls::leaf::{Leaves, Unserved};
 use crate::wire::client_hello::ClientHello;
 
 /// Serves a connection that a rule inspects.
@@ -67,7 +67,8 @@ pub(crate) async fn inspect(
         }
         None => flow.report(ruling, event::Action::Inspect, true, None),
     };
-    let ending = Ending { flow, origin, leaves, h2, destination, doomed };
+    let unserved = doomed.is_some().then_some(Unserved::Failed);
+    let ending = Ending { flow, origin, leaves, h2, destination, doomed, unserved };
     ending.run(stream).await
 }
 
@@ -108,7 +109,8 @@ pub(crate) async fn refuse(flow: Flow, ruling: &Ruling, stream: Rewind<TcpStream
     let destination = flow.report(ruling, event::Action::Deny, true, None);
     let origin = Origin { tls: true, host, port: flow.port };
     let doomed = Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, ruling.clone())));
-    let ending = Ending { flow, origin, leaves, h2: false, destination, doomed };
+    let unserved = Some(Unserved::Denied);
+    let ending = Ending { flow, origin, leaves, h2: false, destination, doomed, unserved };
     ending.run(stream).await;
     Closed::Denied
 }
@@ -121,14 +123,15 @@ struct Ending {
     h2: bool,
     destination: Arc<event::Destination>,
     doomed: Option<Stop>,
+    /// Why the leaf carries no answer of an upstream: it is for a refusal, or for a 502.
+    unserved: Option<Unserved>,
 }
 
 impl Ending {
     async fn run(self, stream: Rewind<TcpStream>) -> Closed {
         let host = &self.origin.host;
-        let config = match &self.doomed {
-            // No upstream was verified: the leaf is for a refusal, or for a 502.
-            Some(_) => self.leaves.refusing_config(host),
+        let config = match self.unserved {
+            Some(why) => self.leaves.refusing_config(host, why),
             None => self.leaves.server_config(host, self.h2),
         };
         let config = match config {

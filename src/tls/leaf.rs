@@ -21,8 +21,18 @@ pub struct Leaves {
     capacity: usize,
     cache: Cache<Host, Arc<Entry>>,
     minted: Arc<AtomicU64>,
-    /// Of leaves that carry a refusal alone.
-    refusals: Arc<Mutex<Rate>>,
+    /// Of leaves that carry no answer of an upstream, by why.
+    unserved: Arc<[Mutex<Rate>; 2]>,
+}
+
+/// Why a leaf carries no answer of an upstream. Each has a bound of its own, so that an agent in a flood of refusals is
+/// still told why an allowed host fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unserved {
+    /// The host is denied.
+    Denied,
+    /// A rule inspects the host, and its upstream is not reached or not verified.
+    Failed,
 }
 
 /// How many leaves are minted a second for hosts of which nothing but a refusal is shown. The names of the provider
@@ -44,16 +54,16 @@ struct Entry {
 impl Leaves {
     /// A cache of at most about `capacity` hosts.
     pub fn new(authority: Arc<Authority>, capacity: usize) -> Self {
-        let refusals = Rate::new(Duration::from_secs(1) / REFUSALS_A_SECOND, REFUSALS_AT_ONCE);
-        let refusals = Arc::new(Mutex::new(refusals));
-        Self { authority, capacity, cache: Cache::new(capacity), minted: Arc::default(), refusals }
+        let rate = || Mutex::new(Rate::new(Duration::from_secs(1) / REFUSALS_A_SECOND, REFUSALS_AT_ONCE));
+        let unserved = Arc::new([rate(), rate()]);
+        Self { authority, capacity, cache: Cache::new(capacity), minted: Arc::default(), unserved }
     }
 
     /// An empty cache for another CA, which goes on counting where this one is.
     #[must_use]
     pub fn succeeded_by(&self, authority: Arc<Authority>) -> Self {
-        let (minted, refusals) = (Arc::clone(&self.minted), Arc::clone(&self.refusals));
-        Self { minted, refusals, ..Self::new(authority, self.capacity) }
+        let (minted, unserved) = (Arc::clone(&self.minted), Arc::clone(&self.unserved));
+        Self { minted, unserved, ..Self::new(authority, self.capacity) }
     }
 
     /// The CA behind the leaves.
@@ -69,22 +79,28 @@ impl Leaves {
         self.server_config_at(host, h2, SystemTime::now())
     }
 
-    /// The same where nothing but a refusal is to be shown: `http/1.1` alone, and no more new hosts a second than a bound.
+    /// The same where nothing but a refusal is to be shown: `http/1.1` alone, and of each kind no more new hosts a second
+    /// than a bound.
     ///
     /// # Errors
     /// [`MintError::TooMany`] beyond the bound.
-    pub fn refusing_config(&self, host: &Host) -> Result<Arc<ServerConfig>, MintError> {
+    pub fn refusing_config(&self, host: &Host, why: Unserved) -> Result<Arc<ServerConfig>, MintError> {
         let now = SystemTime::now();
         let is_there = self.cache.get(host).is_some_and(|entry| entry.is_fresh(now));
-        if !is_there && !self.may_refuse_another() {
+        if !is_there && !self.may_refuse_another(why) {
             return Err(MintError::TooMany(REFUSALS_A_SECOND));
         }
         self.server_config_at(host, false, now)
     }
 
-    fn may_refuse_another(&self) -> bool {
+    fn may_refuse_another(&self, why: Unserved) -> bool {
+        let [denied, failed] = &*self.unserved;
+        let rate = match why {
+            Unserved::Denied => denied,
+            Unserved::Failed => failed,
+        };
         // After a panic elsewhere the rate still stands for what was taken.
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
+        rate.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
     }
 
     /// How many leaves were minted so far, predecessors' included.
@@ -311,21 +327,24 @@ mod tests {
     #[test]
     fn leaves_for_refusals_are_bounded_per_second_and_others_are_not() {
         let leaves = leaves(&TestCa::root("Root"));
+        let denied = |leaves: &Leaves, host: &Host| leaves.refusing_config(host, Unserved::Denied);
         let names = || (0..3 * REFUSALS_AT_ONCE).map(|index| host(&format!("h{index}.test")));
-        let minted = names().filter(|host| leaves.refusing_config(host).is_ok()).count();
+        let minted = names().filter(|host| denied(&leaves, host).is_ok()).count();
         assert!(
             (REFUSALS_AT_ONCE..3 * REFUSALS_AT_ONCE).contains(&u32::try_from(minted).unwrap()),
             "{minted}"
         );
-        let refused = leaves.refusing_config(&host("one.more.test"));
+        let refused = denied(&leaves, &host("one.more.test"));
         assert!(matches!(refused, Err(MintError::TooMany(_))));
         assert!(
             leaves.server_config(&host("one.more.test"), false).is_ok(),
             "what was verified is not held up"
         );
-        assert!(leaves.refusing_config(&host("one.more.test")).is_ok(), "and what is there is shown");
+        assert!(denied(&leaves, &host("one.more.test")).is_ok(), "and what is there is shown");
+        let failed = leaves.refusing_config(&host("allowed.test"), Unserved::Failed);
+        assert!(failed.is_ok(), "nor is what an allowed host fails of");
         let next = leaves.succeeded_by(Arc::clone(leaves.authority()));
-        assert!(next.refusing_config(&host("another.test")).is_err(), "another CA is no way around it");
+        assert!(denied(&next, &host("another.test")).is_err(), "another CA is no way around it");
     }
 
     #[test]

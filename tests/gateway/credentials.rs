@@ -193,6 +193,24 @@ fn a_request_waits_for_the_key_that_a_new_policy_needs() {
 }
 
 #[test]
+fn a_request_that_waits_for_a_key_is_refused_by_a_stricter_policy_under_its_rule() {
+    let test = inspected_with(|setup| setup.policy(&policy("")));
+    let headers = [("X-Api-Key", "sk-placeholder-api")];
+    let agent = test.gateway.agent();
+    let stricter = crate::support::setup::policy(&["{name: no-api, hosts: [api.example.com], action: Deny}"]);
+
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| agent.request("GET", "https://api.example.com/status/200", &headers, b""));
+        test.gateway.wait_for("Connection", "Allow");
+        test.gateway.write("policy.yaml", &stricter);
+        waiting.join().unwrap().assert_refused(403, "agents/test/no-api");
+    });
+
+    assert!(test.upstream.requests().is_empty());
+}
+
+#[test]
 fn a_key_that_is_missing_is_said_and_the_placeholder_stays_here() {
     let test = inspected_with(|setup| setup.policy(&policy("")));
     let headers = [("X-Api-Key", "sk-placeholder-api")];

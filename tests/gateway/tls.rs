@@ -5,6 +5,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::X509Certificate;
 
 use super::{INSPECT_API, inspected, inspected_with};
+use crate::support::setup::policy;
 use crate::support::{Connection, Pki, Setup, Upstream};
 
 fn presented(connection: &Connection, look: impl FnOnce(&X509Certificate<'_>)) {
@@ -145,6 +146,38 @@ fn roots_of_the_environment_are_trusted_upstream_as_in_a_run_and_posterns_own_ar
         gateway.wait_for_metric("postern_policy_reloads_total", &[("result", "success")], before + 1.0);
         assert_eq!(gateway.agent().get("https://api.example.com/echo").status, 502, "{variable}");
         assert!(impostor.requests().is_empty());
+    }
+}
+
+#[test]
+fn roots_of_the_environment_are_those_of_the_start_and_of_absolute_paths() {
+    let corporate = Pki::new("Corporate CA");
+    let upstream = Upstream::build().identity(corporate.leaf(&["api.example.com"])).start();
+    for (is_there, is_relative, status) in [(true, false, 200), (false, false, 502), (true, true, 502)] {
+        let setup = Setup::new(&Pki::new("Upstream Test CA"))
+            .host("api.example.com", upstream.address())
+            .destinations(&[INSPECT_API]);
+        let bundle = setup.path().join("bundle.pem");
+        let content = std::fs::read_to_string(corporate.certificate_path()).unwrap();
+        if is_there {
+            std::fs::write(&bundle, &content).unwrap();
+        }
+        let named = if is_relative { "bundle.pem" } else { bundle.to_str().unwrap() };
+        let gateway = setup.variable("NODE_EXTRA_CA_CERTS", named).start();
+
+        gateway.write("bundle.pem", &format!("# another\n{content}"));
+        gateway.reload_policy(
+            &policy(&[INSPECT_API, "{name: b, hosts: [b.example.com], action: Deny}"]),
+            "success",
+        );
+
+        assert_eq!(
+            gateway.agent().get("https://api.example.com/echo").status,
+            status,
+            "{is_there} {is_relative}"
+        );
+        let roots = gateway.status()["settings"]["upstream"]["roots"].to_string();
+        assert_eq!(roots.contains("bundle.pem"), status == 200, "{roots}");
     }
 }
 

@@ -8,6 +8,9 @@ use crate::support::journal::poll;
 
 const URL: &str = "https://api.example.com/echo";
 
+/// A rule of another host.
+const TUNNEL_OTHER: &str = r#"{"name":"other","hosts":["other.example.com"],"action":"Tunnel"}"#;
+
 /// A CA that may vouch for this name alone.
 fn permitting(name: &str) -> Pki {
     Pki::permitting(&format!("CA for {name}"), &[name])
@@ -109,6 +112,27 @@ fn a_connection_waits_for_the_ca_that_a_new_policy_needs_and_for_nothing_else() 
         .into_iter()
         .filter(|event| event["decision"]["rule"] == "postern/builtin/ca-missing");
     assert_eq!(denied.count(), 0);
+}
+
+#[test]
+fn a_connection_that_waits_for_a_ca_is_refused_by_a_stricter_policy_in_words() {
+    for (stricter, rule) in [(DENY, "agents/coder/no-api"), (TUNNEL_OTHER, "postern/builtin/default-deny")] {
+        let mut pod =
+            Volumes { policy: Published::of(TUNNEL), ca: permitting("old.example.com"), ..Volumes::new() }
+                .start();
+        let (policy, stricter) = (Published::of(INSPECT), Published::of(stricter));
+        let agent = pod.gateway.agent();
+        pod.policy.publish(&policy.keys());
+        pod.gateway.wait_for_metric("postern_policy_info", &[("revision", &policy.revision)], 1.0);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| agent.connect("api.example.com:443").err().unwrap());
+            poll("the connection", || (pod.gateway.status()["connections"]["open"] == 1).then_some(()));
+
+            pod.policy.publish(&stricter.keys());
+
+            waiting.join().unwrap().assert_refused(403, rule);
+        });
+    }
 }
 
 #[test]

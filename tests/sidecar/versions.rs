@@ -120,3 +120,22 @@ fn a_new_policy_is_in_force_though_the_settings_are_not_known() {
     assert_eq!(pod.gateway.admin("/readyz").status, 200, "no pod is taken away for it");
     assert_eq!(policy(&pod.gateway)["state"], "Fresh");
 }
+
+#[test]
+fn what_is_wrong_with_the_policy_is_said_though_the_settings_are_broken() {
+    let old = Published::new(&[("coder", INSPECT)], Duration::ZERO);
+    let mut pod = Volumes::publishing(old.clone()).start();
+    pod.gateway.write("settings.yaml", "nonsense: [");
+    poll("the failure", || reasons(&pod.gateway).contains("settings.yaml").then_some(()));
+    assert_eq!(policy(&pod.gateway)["state"], "Fresh");
+
+    pod.policy.publish(&later(&old).keys());
+
+    pod.gateway.wait_for_metric("postern_policy_unknown", &[], 1.0);
+    assert_eq!(policy(&pod.gateway)["state"], "Unknown");
+    let said = reasons(&pod.gateway);
+    assert!(said.contains("settings.yaml") && said.contains("spec.later"), "{said}");
+
+    let settings = pod.gateway.status()["policy"]["lastError"].to_string();
+    assert_eq!(settings.matches("spec.later").count(), 1, "{settings}");
+}

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::condition::{Condition, Facts, ReloadError, Unreadable, Why};
-use super::running::{build, credentials, problems, show};
+use super::running::{aged, build, credentials, problems, show};
 use super::trusting::Trusting;
 use super::unread::{News, Unread};
 use crate::command::check::{self, Checked, Sources};
@@ -103,9 +103,12 @@ impl Look {
             Ok(checked) => self.take_over(gateway, checked),
             Err(problems) => Err(problems),
         };
-        if let Err(problems) = outcome {
+        if let Err(mut problems) = outcome {
             self.watched.keep(before);
-            self.take_over_policy(gateway);
+            // Where the settings are broken nobody has looked at the policy yet.
+            let of_policy = self.take_over_policy(gateway).err().unwrap_or_default();
+            let new = of_policy.into_iter().filter(|problem| !problems.contains(problem)).collect::<Vec<_>>();
+            problems.extend(new);
             let is_unread = problems.iter().any(|problem| problem.unread.is_some());
             self.owed = is_unread.then_some(asked);
             self.failed(gateway, &problems, is_unread);
@@ -161,15 +164,18 @@ impl Look {
 
     /// A new policy waits for no other file: where the CA or the settings are wrong or out of reach, it is in force under
     /// the last good ones, so that what it denies is denied.
-    fn take_over_policy(&mut self, gateway: &Gateway) {
+    ///
+    /// # Errors
+    /// Everything that is wrong with the policy itself.
+    fn take_over_policy(&mut self, gateway: &Gateway) -> Result<(), Vec<Problem>> {
         let before = gateway.snapshot();
-        let Ok((policy, labels, expected)) = check::policy(&before.settings.policy) else { return };
+        let (policy, labels, expected) = check::policy(&before.settings.policy)?;
         let sources = self.sources.under(&policy, labels);
         let synced_at = policy.synced_at();
         if sources != self.sources {
             let revision = policy.revision().to_owned();
             let credentials = credentials(&policy, &before.settings, Some(&before.credentials));
-            gateway.replace(before.with_policy(policy, credentials));
+            gateway.replace(aged(before.with_policy(policy, credentials)));
             said(gateway, Verdict::Allow, format!("policy {revision} is in force"));
         }
         self.sources = sources;
@@ -178,6 +184,7 @@ impl Look {
             (facts.loaded_at, facts.synced_at, facts.expected) = (SystemTime::now(), synced_at, expected);
         }
         show(&self.condition);
+        Ok(())
     }
 
     /// What keeps files with these problems from being in force.

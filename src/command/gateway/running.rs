@@ -304,10 +304,15 @@ pub(super) fn build(
         Some(before) => snapshot.after(before),
         None => snapshot,
     };
+    Ok(aged(snapshot))
+}
+
+/// A snapshot that is about to be in force, and denies everything from its first moment where its policy has expired.
+pub(super) fn aged(snapshot: Snapshot) -> Snapshot {
     let now = SystemTime::now();
     let age = Age::at(now, now, snapshot.policy().synced_at());
     snapshot.set_expired(age.freshness == Freshness::Expired);
-    Ok(snapshot)
+    snapshot
 }
 
 /// The values of a policy's credentials; those that cannot be read keep the value that they had `before`.
@@ -364,6 +369,21 @@ mod tests {
         let surroundings = Surroundings { intercept: false, kubernetes: false };
         let (watched, checked) = check::read(&config, surroundings, SystemTime::now());
         Running::start(&config, checked.unwrap(), watched, Outlets::of_environment(Vec::new())).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_policy_that_has_expired_denies_from_its_first_moment() {
+        let place = tempfile::tempdir().unwrap();
+        let running = started(place.path()).await;
+        let before = running.gateway.snapshot();
+        for (hours, is_expired) in [(25, true), (1, false)] {
+            let (policy, ..) = check::policy(&before.settings.policy).unwrap();
+            let values = credentials(&policy, &before.settings, None);
+            let synced_at = SystemTime::now() - Duration::from_secs(hours * 60 * 60);
+            let snapshot = aged(before.with_policy(policy.with_synced_at(Some(synced_at)), values));
+            assert_eq!(snapshot.set_expired(true), !is_expired, "{hours} h");
+        }
+        running.stop().await;
     }
 
     #[tokio::test(start_paused = true)]

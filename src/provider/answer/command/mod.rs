@@ -79,7 +79,9 @@ struct Line {
     redirects: bool,
     /// The next word is the script of a shell.
     runs: bool,
-    /// `--` has come: options do not any more.
+    /// The next word is the value of a shell's option `-o`.
+    is_valued: bool,
+    /// `--` has come, or an operand of a shell: options do not any more.
     operands_only: bool,
     /// What is told of the last word.
     last: Option<String>,
@@ -93,6 +95,7 @@ impl Line {
             is_prefix: false,
             redirects: false,
             runs: false,
+            is_valued: false,
             operands_only: false,
             last: None,
         }
@@ -105,8 +108,13 @@ impl Line {
         } else if self.program.is_none() || (self.is_prefix && !word.text.starts_with('-')) {
             self.program(word)?
         } else if std::mem::take(&mut self.runs) {
+            // What follows are operands of the script.
+            self.operands_only = true;
             self.script(word)
-        } else if self.operands_only {
+        } else if std::mem::take(&mut self.is_valued) || self.operands_only {
+            WITHHELD.to_owned()
+        } else if self.is_shell() && word.is_shells_operand() {
+            self.operands_only = true;
             WITHHELD.to_owned()
         } else if word.is("--") {
             self.operands_only = true;
@@ -122,13 +130,15 @@ impl Line {
         if word.is_assignment() {
             return Some(WITHHELD.to_owned());
         }
-        if !word.is_plain() || KEYWORDS.contains(&word.text.as_str()) {
+        if word.is("[") {
+            self.is_prefix = false;
+            self.program = Some(word.text.clone());
+            return self.program.clone();
+        }
+        if !word.is_path() || KEYWORDS.contains(&word.text.as_str()) {
             return None;
         }
-        let name = word.text.rsplit('/').next().unwrap_or_default();
-        if name != "[" && !is_name(name, "_.+-@") {
-            return None;
-        }
+        let name = word.text.rsplit('/').next().filter(|name| is_name(name, "_.+-@"))?;
         self.is_prefix = PREFIXES.contains(&name);
         self.program = Some(name.to_owned());
         Some(name.to_owned())
@@ -142,6 +152,10 @@ impl Line {
         script.map_or_else(|| WITHHELD.to_owned(), |script| format!("'{script}'"))
     }
 
+    fn is_shell(&self) -> bool {
+        self.program.as_deref().is_some_and(|program| SHELLS.contains(&program))
+    }
+
     /// The name of an option, without a value that is attached to it.
     fn option(&mut self, word: &Word) -> String {
         // The program of a prefix could be an operand of this option.
@@ -151,8 +165,8 @@ impl Line {
             Some(long) => long_option(long, word.is_plain()),
             None => plain.strip_prefix('-').and_then(|letters| {
                 let told = self.letters(letters, word.is_plain())?;
-                let shell = self.program.as_deref().is_some_and(|program| SHELLS.contains(&program));
-                self.runs = shell && told.ends_with('c');
+                self.runs = self.is_shell() && told.ends_with('c');
+                self.is_valued = self.is_shell() && told.ends_with('o');
                 Some(told)
             }),
         };
@@ -176,14 +190,15 @@ impl Line {
     }
 }
 
-/// `--name`, and that it has a value.
+/// `--name`, and that it has a value. A name with capitals or digits could be a key.
 fn long_option(plain: &str, is_whole: bool) -> Option<String> {
     let (name, valued) = match plain.split_once('=') {
         Some((name, _)) => (name, true),
         None if is_whole => (plain, false),
         None => return None,
     };
-    is_name(name, "-_.").then(|| format!("--{name}{}", if valued { "=…" } else { "" }))
+    let is_words = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    (is_words && is_name(name, "-")).then(|| format!("--{name}{}", if valued { "=…" } else { "" }))
 }
 
 /// Whether a text is what programs and options are called, and no key.
@@ -194,7 +209,7 @@ fn is_name(text: &str, signs: &str) -> bool {
     letters
         && text.len() <= MOST_NAME
         && text.chars().all(of_name)
-        && !text.starts_with('-')
+        && !text.starts_with(['-', '+'])
         && !(digits && text.len() >= KEY_LENGTH)
 }
 
@@ -218,8 +233,13 @@ mod tests {
             ("grep -rn hunter2 . 2>&1 >/dev/null", "grep -rn … >& … > …"),
             ("# build it\nmake -j4 all; echo $HOME ${USER}", "make -j… … ; echo …"),
             ("rm -- -hunter2 --hunter2", "rm -- …"),
+            ("bash deploy.sh -c hunter2; zsh x.zsh -xc hunterKey a -c b", "bash … ; zsh …"),
+            ("sh -e $X -c hunter2; sh - x -c hunter2; sh -$X -c hunter2", "sh -e … ; sh … ; sh …"),
+            ("bash -eo pipefail -c 'ls x' -c hunter2", "bash -eo … -c 'ls …' …"),
+            ("bash --rcfile x -c hunter2; env sh x -c hunter2", "bash --rcfile … ; env sh …"),
             ("find . -name '*.rs' -exec rm {} +", "find … -n… … -e… …"),
             ("[ -f x ] || exit 3", "[ -f … || exit …"),
+            ("PATH+=:/opt/hunter ls; x=1 y+=z/hunter a[0]=b/hunter make -s", "… ls ; … make -s"),
         ] {
             assert_eq!(outline(command), told, "{command}");
         }
@@ -230,13 +250,11 @@ mod tests {
         for (command, told) in [
             ("mysql -phunter2 -uroot", "mysql -p… -u…"),
             ("mysql -pab", "mysql -p…"),
-            (
-                "curl -Hhunter2 --header='x: hunter2' --oauth2-bearer=hunter2",
-                "curl -H… --header=… --oauth2-bearer=…",
-            ),
+            ("curl -Hhunter2 --header='x: hunter2' --oauth2-bearer=hunter2", "curl -H… --header=… …"),
             ("head -n5 -20 x", "head -n… …"),
             ("tool --key=\"hunter2\" \"--hunter2\" -k'hunter2' --k'hunter2'", "tool --key=… … -k… …"),
             ("tool --0123456789abcdef0123 -", "tool …"),
+            ("tool --hunterSecretKey --hunter2 --HUNTER=x --hun_ter --dry-run", "tool … --dry-run"),
         ] {
             assert_eq!(outline(command), told, "{command}");
         }
@@ -262,10 +280,22 @@ mod tests {
             "echo ${x:-hunter2}",
             "echo $'hunter2'",
             "# don't\nhunter2",
+            // Another shell's quotes are not where these are.
+            r#"echo "C:\" ; hunter2 ; "x\"""#,
+            r"echo a\'; hunter2 b\'",
+            r#"echo a\"; hunter2 b\""#,
+            "echo \u{201c}; hunter2 b\u{201d}",
+            "echo @\"\n\" ; hunter2 b \"\n\"@",
             "case x in hunter2) y;; esac",
             "ghp_0123456789abcdefghij",
             "echo \u{1b}[31m hunter2",
             "x; 'hunter2'",
+            "https://user:pass@host/hunterKey",
+            "env FOO-BAR=x/hunterKey cmd",
+            "a:b/hunterKey",
+            "x*/hunterKey",
+            "sudo {a,b}/hunterKey",
+            "+hunterKey",
         ] {
             let told = outline(command);
             assert!(told == WITHHELD || (command.is_empty() && told.is_empty()), "{command}: {told}");
@@ -278,25 +308,42 @@ mod tests {
         assert_eq!(outline_arguments(&["bash", "-lc", "git push -f x"]), ["bash", "-lc", "'git … -f …'"]);
         assert_eq!(outline_arguments(&["rm", "-rf", "a; hunter2", "--x=1"]), ["rm", "-rf", "…", "--x=…"]);
         assert_eq!(outline_arguments(&["git push", "hunter2"]), ["…", "…"]);
+        assert_eq!(outline_arguments(&["FOO+=a/hunterKey", "x"]), ["…", "x"]);
+        assert_eq!(outline_arguments(&["TOKEN+=abc/hunter2"]), ["…"]);
+        assert_eq!(outline_arguments(&["bash", "deploy.sh", "-c", "hunter2"]), ["bash", "…", "…", "…"]);
         assert_eq!(
-            outline_arguments(&["bash", "-c", "bash -c 'bash -c \"bash -c \\\"x y\\\"\"'"])[2],
+            outline_arguments(&["bash", "-c", r#"bash -c 'bash -c "bash -c x\\ y"'"#])[2],
             "'bash -c 'bash -c 'bash -c …'''"
         );
     }
 
     proptest::proptest! {
-        /// Of a text in quotes, or behind an option, nothing is ever told.
+        /// Of a text in quotes, behind an option or an assignment, or behind a shell's file, nothing is ever told.
         #[test]
-        fn no_operand_is_told(operand in "[a-z]{6,10}", before in "[a-z '\"-]{0,12}", after in ".{0,12}") {
+        fn no_operand_is_told(
+            operand in "[a-z]{6,10}",
+            before in "[a-z '\"-]{0,12}",
+            after in ".{0,12}",
+            first in "(bash |sudo sh |env )?[a-z_]{1,3}(\\+|\\[[a-z0-9]\\]|\\[[a-z0-9]\\]\\+|[:@,!%^{}-]{0,2})",
+            shell in "(env |sudo |/bin/)?(sh|bash|zsh|dash|ash|ksh) (-[eux]+ |-o x |--x )?[a-z./$+]{1,5}",
+        ) {
             for command in [
                 format!("prog '{operand}' {after}"),
                 format!("prog {before} \"{operand}\" {after}"),
                 format!("prog -x {operand} {after}"),
                 format!("prog {before} arg={operand}"),
+                format!("{first}={operand} {after}"),
+                format!("{first}=/{operand} {after}"),
+                format!("{first}:/{operand} {after}"),
+                format!("{shell} -c {operand}"),
+                format!("{shell} -xc '{operand}' -c {operand}"),
             ] {
                 // What stands outside of its own quotes is a program by right.
                 if !before.contains(['\'', '"']) && !after.contains(operand.as_str()) {
                     proptest::prop_assert!(!outline(&command).contains(&operand), "{}", command);
+                    let words: Vec<&str> = command.split(' ').collect();
+                    let told = outline_arguments(&words).join(" ");
+                    proptest::prop_assert!(!told.contains(&operand), "{} as a list: {}", command, told);
                 }
             }
         }

@@ -40,20 +40,38 @@ impl Word {
         self.is_plain() && self.text == text
     }
 
-    /// Whether it sets a variable for the command behind it.
+    /// Whether it sets a variable for the command behind it: `NAME=`, `NAME+=`, `NAME[…]=`.
     pub(super) fn is_assignment(&self) -> bool {
-        let name = self.text.get(..self.plain).and_then(|plain| plain.split_once('='));
-        name.is_some_and(|(name, _)| {
-            !name.is_empty()
-                && !name.starts_with(|c: char| c.is_ascii_digit())
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        })
+        let Some((target, _)) = self.text.get(..self.plain).and_then(|plain| plain.split_once('=')) else {
+            return false;
+        };
+        let target = target.strip_suffix('+').unwrap_or(target);
+        let element = target.strip_suffix(']').and_then(|element| element.split_once('['));
+        let name = element.map_or(target, |(name, _)| name);
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    }
+
+    /// Whether a shell takes it for a file or an operand, and what follows for operands too.
+    pub(super) fn is_shells_operand(&self) -> bool {
+        self.expands || !self.text.starts_with('-') || self.text == "-"
+    }
+
+    /// Whether it is a path and nothing else, so that its last part is the name of a program.
+    pub(super) fn is_path(&self) -> bool {
+        let of_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-@~".contains(&byte);
+        self.is_plain() && self.text.bytes().all(of_path)
     }
 }
 
 /// The parts of a command; none where it has anything that this reader does not follow: substitutions, groups,
-/// documents behind `<<`, quotes that do not end, comments that a shell without comments could read in another way.
+/// documents behind `<<`, quotes that do not end, comments that a shell without comments could read in another way, and
+/// quotes that PowerShell reads in another way, which agents on Windows may run.
 pub(super) fn tokens(command: &str) -> Option<Vec<Token>> {
+    if command.contains(|c: char| ('\u{2018}'..='\u{201f}').contains(&c)) {
+        return None;
+    }
     let mut reader = Reader { rest: command.chars().peekable(), word: None, tokens: Vec::new() };
     while let Some(c) = reader.rest.next() {
         reader.take(c)?;
@@ -73,6 +91,7 @@ impl Reader<'_> {
         match c {
             ' ' | '\t' => self.end_word(),
             '\n' => self.operator(";"),
+            '\'' | '"' if self.word.as_ref().is_some_and(|word| word.text == "@") => return None,
             '\'' => self.single_quotes()?,
             '"' => self.double_quotes()?,
             '\\' => self.escape()?,
@@ -143,7 +162,8 @@ impl Reader<'_> {
                 '`' => return None,
                 '$' => self.variable(true)?,
                 '\\' => match self.rest.next()? {
-                    c @ ('"' | '\\' | '$' | '`') => self.push(c),
+                    '"' => return None,
+                    c @ ('\\' | '$' | '`') => self.push(c),
                     '\n' => {}
                     c => {
                         self.push('\\');
@@ -158,6 +178,7 @@ impl Reader<'_> {
     fn escape(&mut self) -> Option<()> {
         match self.rest.next()? {
             '\n' => {}
+            '\'' | '"' => return None,
             c => {
                 self.quote();
                 self.push(c);
