@@ -683,14 +683,15 @@ def running(checks):
     named_user = changed(guarded(image(), "of-a-user"), "spec/containers/0/securityContext/runAsUser", 1000)
     checks.admitted("an injected pod whose agent has a user", "POST", at(LABELLED, "pods"), named_user)
     checks.admitted("another image for it", "PATCH", at(LABELLED, "pods", "of-a-user"), body, STRATEGIC)
-    checks.refused(
-        "postern-images",
-        "the operator's label taken away",
-        "PATCH",
-        pod,
-        {"metadata": {"labels": {"postern.dev/injected": None}}},
-        MERGE,
-    )
+    for what, more in (("the operator's label taken away", ""), ("the same through its status", "/status")):
+        checks.refused(
+            "postern-images",
+            what,
+            "PATCH",
+            at(LABELLED, "pods", "running", more),
+            {"metadata": {"labels": {"postern.dev/injected": None}}},
+            MERGE,
+        )
     checks.admitted("another label", "PATCH", pod, {"metadata": {"labels": {"team": "a"}}}, MERGE)
     checks.admitted("a pod without a gateway elsewhere", "POST", at(OTHER, "pods"), plain("bare"))
     bare, pretends = at(OTHER, "pods", "bare"), {"metadata": {"labels": {"postern.dev/injected": "true"}}}

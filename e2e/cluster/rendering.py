@@ -286,9 +286,9 @@ def follow(checks, name, values, everything, settings):
         gateway,
     )
     policies = {each["metadata"]["name"]: json.dumps(each) for each in kinds.get("ValidatingAdmissionPolicy", [])}
-    images = settings["gateway"]["furtherImages"]
+    images = settings["gateway"]["canaryImages"] + settings["gateway"]["formerImages"]
     admitted = not policies or all(any(image in policy for policy in policies.values()) for image in images)
-    checks.expect(admitted, f"{name}: admission takes the images that annotations may name", images)
+    checks.expect(admitted, f"{name}: admission takes the images that annotations may name, and the former ones", images)
     bindings = {each["spec"]["policyName"] for each in kinds.get("ValidatingAdmissionPolicyBinding", [])}
     checks.expect(bindings == policies.keys(), f"{name}: every admission policy is bound", (bindings, list(policies)))
     if policies:

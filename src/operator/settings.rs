@@ -121,9 +121,12 @@ pub struct Gateway {
     pub resources: ResourceRequirements,
     #[serde(default)]
     pub resource_bounds: Bounds,
-    /// Images that pods may have besides `image`: canaries, and those of before.
+    /// Images that annotations may name besides `image`.
     #[serde(default)]
-    pub further_images: Vec<String>,
+    pub canary_images: Vec<String>,
+    /// Images of before, which other replicas still inject; no annotation names them.
+    #[serde(default)]
+    pub former_images: Vec<String>,
     /// Further variables of the gateway's container, those of OpenTelemetry among them.
     #[serde(default)]
     pub env: Vec<EnvVar>,

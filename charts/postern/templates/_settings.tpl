@@ -93,7 +93,7 @@
 {{- $bounds := list "least" "most" -}}
 {{- $gateway := dict
     "image" (include "postern.gatewayImage" .) "imagePullPolicy" .Values.gateway.image.pullPolicy
-    "furtherImages" (concat .Values.gateway.canaryImages .Values.gateway.formerImages | default list)
+    "canaryImages" .Values.gateway.canaryImages "formerImages" .Values.gateway.formerImages
     "resources" (include "postern.texts" (list .Values.gateway.resources $parts) | fromJson)
     "resourceBounds" (include "postern.texts" (list .Values.gateway.resourceBounds $bounds) | fromJson)
     "env" .Values.gateway.env "settings" (include "postern.gatewaySettings" .) -}}

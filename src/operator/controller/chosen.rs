@@ -59,12 +59,13 @@ pub(super) fn choose(
     known: &Known,
 ) -> Chosen {
     let last = LazyCell::new(|| current.map(unpack).unwrap_or_default());
-    let last_good = || {
+    let with_floors = |had: BTreeMap<String, Document>| {
         let mut all = floors;
-        all.extend(last.clone());
+        all.extend(had);
         all.retain(|_, document| selects_namespace(document, &scene.labels));
         all
     };
+    let last_good = || with_floors.clone()(last.clone());
     let published = publish(&scene.candidates, last_good, &scene.pods);
     let (documents, mut packed, trouble) = match pack(&published.documents, others) {
         Ok(packed) => (published.documents, packed, None),
@@ -74,8 +75,8 @@ pub(super) fn choose(
             (documents, packed, Some(Trouble { reason: "TooLarge", message }))
         }
     };
-    let given_last = || current.map(unpack_older).unwrap_or_default();
-    let Older { documents: older, beyond } = older(known, &documents, given_last, &scene.pods);
+    let given_last = || with_floors(current.map(unpack_older).unwrap_or_default());
+    let Older { documents: older, beyond } = older(known, &documents, given_last);
     let mut all: Vec<Document> = documents.values().cloned().collect();
     let newest_revision = revision(&all);
     let mut older_revision = None;
@@ -161,5 +162,32 @@ mod tests {
             choose(&scene, None, floors.clone(), 0, Known::by_last_release()).documents.len()
         };
         assert_eq!((chosen("a"), chosen("b")), (1, 0));
+    }
+
+    #[test]
+    fn older_gateways_of_a_namespace_that_comes_later_have_the_cluster_s_floor() {
+        let lines =
+            include_str!("last-release.txt").lines().filter(|line| !line.starts_with("spec.toolDefault"));
+        let known = Known::of(&lines.collect::<Vec<_>>().join("\n"));
+        let both =
+            "[{name: d, hosts: [b.example], action: Deny}, {name: e, hosts: [a.example], action: Inspect}]";
+        let newest = format!("destinations: {both}\n  toolDefault: Deny");
+        let newest = candidate(&cluster_policy("floor", &newest));
+        let chosen = |floors: &[String]| {
+            let scene = Scene {
+                labels: labels(&[]),
+                leaving: false,
+                candidates: vec![newest.clone()],
+                pods: Vec::new(),
+            };
+            let packed = choose(&scene, None, documents(floors), 0, &known).packed;
+            let floor: serde_json::Value = serde_json::from_str(&packed.data["cluster-floor.json"]).unwrap();
+            floor["spec"]["destinations"].clone()
+        };
+        let alone = chosen(&[]);
+        assert_eq!((&alone[0]["action"], &alone[1]), (&"Deny".into(), &serde_json::Value::Null));
+        let inspects = "destinations: [{name: d, hosts: [a.example], action: Inspect}]";
+        let with_last = chosen(&[cluster_policy("floor", inspects)]);
+        assert_eq!((&with_last[0]["action"], &with_last[1]["action"]), (&"Deny".into(), &"Inspect".into()));
     }
 }

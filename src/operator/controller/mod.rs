@@ -17,6 +17,7 @@ mod fleet;
 mod guarded;
 mod heartbeat;
 pub mod metrics;
+mod narrowed;
 mod objects;
 mod packing;
 mod policies;

@@ -4,14 +4,13 @@
 //! such a gateway does not know stops all reloads of it, and a day later it denies everything.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
+use serde::Serialize;
 use serde_json::Value;
 
-use super::publish::{Candidate, publish};
-use crate::policy::compile::Labels;
+use super::narrowed::{changed_hands, strengthened, stub};
 use crate::policy::document::Document;
-use crate::problem::Problem;
 
 /// The fields of policies in the last minor release, and the words of those that take one of several, a line each:
 /// `spec.tools[].action`, `spec.tools[].action=Deny`. What is kept unread below a field is `.**`, a key of the author's
@@ -47,6 +46,17 @@ impl Known {
             self.compare(&spec, "spec", &mut unknown);
         }
         unknown.into_iter().collect()
+    }
+
+    /// Whether all of a part of a policy is known, the part being at `path`.
+    pub(super) fn knows(&self, part: &impl Serialize, path: &str) -> bool {
+        let mut unknown = BTreeSet::new();
+        match serde_json::to_value(part) {
+            Ok(Value::Null) => return true,
+            Ok(value) if self.has(path) => self.compare(&value, path, &mut unknown),
+            Ok(_) | Err(_) => return false,
+        }
+        unknown.is_empty()
     }
 
     fn compare(&self, value: &Value, path: &str, unknown: &mut BTreeSet<String>) {
@@ -91,15 +101,16 @@ impl Known {
     }
 }
 
-/// Chooses what gateways that know this much are given of `documents`: a policy that says more is as if it could not be
-/// read, so that the version of it which they were given last stays. `pods` are as in [`publish`].
+/// Chooses what gateways that know this much are given of `documents`. Of a policy that says more they get what it
+/// denies, and of what it opens the rules that the version had which they were given last; where there is no such
+/// version, or where it was for other pods, the policy opens nothing. So they never allow what the newest policies do
+/// not, as far as those say it in words that they know, and a credential is the same one in both forms.
 pub(super) fn older(
     known: &Known,
     documents: &BTreeMap<String, Document>,
     last_given: impl FnOnce() -> BTreeMap<String, Document>,
-    pods: &[Labels],
 ) -> Older {
-    let beyond: BTreeMap<String, Vec<String>> = documents
+    let mut beyond: BTreeMap<String, Vec<String>> = documents
         .iter()
         .map(|(key, document)| (key.clone(), known.beyond(document)))
         .filter(|(_, unknown)| !unknown.is_empty())
@@ -107,28 +118,33 @@ pub(super) fn older(
     if beyond.is_empty() {
         return Older::default();
     }
-    let candidate = |(key, document): (&String, &Document)| {
-        let unknown = beyond.get(key).map(|unknown| vec![Problem::at("", unknown.join(", "))]);
-        Candidate {
-            key: key.clone(),
-            read: unknown.map_or_else(|| Ok(document.clone()), Err),
-            gist: Arc::default(),
+    let mut formers = last_given();
+    formers.retain(|_, former| known.beyond(former).is_empty());
+    let mut given = BTreeMap::new();
+    for (key, document) in documents {
+        let Some(unknown) = beyond.get_mut(key) else {
+            given.insert(key.clone(), document.clone());
+            continue;
+        };
+        let Some(stub) = stub(known, document) else { continue };
+        let former = formers.get(key);
+        if let Some(name) = former.and_then(|former| changed_hands(former, document)) {
+            unknown.push(format!("the change of the credential `{name}`"));
         }
-    };
-    let candidates: Vec<Candidate> = documents.iter().map(candidate).collect();
-    let readable = || {
-        let mut last = last_given();
-        last.retain(|_, document| known.beyond(document).is_empty());
-        last
-    };
-    Older { documents: publish(&candidates, readable, pods).documents, beyond }
+        let kept = former.and_then(|former| strengthened(&stub, former, document));
+        given.insert(key.clone(), kept.unwrap_or(stub));
+    }
+    Older { documents: given, beyond }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{candidate, labels, policy};
+    use super::super::testing::{candidate, policy};
     use super::*;
     use crate::api::crd;
+    use crate::policy::compile::{Labels, Policy};
+    use crate::policy::destination::{Action, Flow, Protocol};
+    use crate::policy::name::DnsName;
 
     /// The lines of the definitions as they are.
     fn lines() -> BTreeSet<String> {
@@ -186,8 +202,22 @@ mod tests {
         let gone: Vec<String> = Known::by_last_release().0.difference(&lines()).cloned().collect();
         assert_eq!(gone, [""; 0], "older gateways are given what nobody reads any more");
         let changes = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/CHANGELOG.md"));
-        let is_released = changes.lines().any(|line| line.starts_with("## ") && line != "## Unreleased");
-        assert!(is_released || include_str!("last-release.txt") == text, "see CONTRIBUTING.md, \"Versions\"");
+        let is_current = include_str!("last-release.txt") == text;
+        assert!(is_released(changes) || is_current, "see CONTRIBUTING.md, \"Versions\"");
+    }
+
+    /// Whether a changelog has a heading of a version that is out.
+    fn is_released(changes: &str) -> bool {
+        let headings = changes.lines().filter(|line| line.starts_with("## "));
+        headings.map(str::to_lowercase).any(|heading| !heading.contains("unreleased"))
+    }
+
+    #[test]
+    fn a_version_that_is_said_to_be_unreleased_is_no_release() {
+        assert!(!is_released(
+            "# Changelog\n\n## Unreleased\n\n## 0.1.0 – Unreleased\n\n## 0.1.0 (unreleased)\n"
+        ));
+        assert!(is_released("## 0.2.0 – unreleased\n\n## 0.1.0 – 2026-12-01\n"));
     }
 
     #[test]
@@ -202,24 +232,155 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_says_more_than_is_known_keeps_the_version_that_was_given_last() {
+    fn a_policy_that_says_more_than_is_known_keeps_what_it_opened_before_and_opens_still() {
         let known = without(&["spec.toolDefault"]);
         let rule = |host: &str| format!("destinations: [{{name: d, hosts: [{host}], action: Tunnel}}]");
         let last = documents(&[("a", &rule("old.example")), ("b", &rule("old.example"))]);
-        let later = format!("{}\n  toolDefault: Deny", rule("new.example"));
-        let wanted = documents(&[("a", &later), ("b", &rule("new.example")), ("c", &later)]);
-        let given = older(&known, &wanted, || last, &[labels(&[])]);
+        let later = "destinations: [{name: e, hosts: [old.example], action: Tunnel}, {name: d, hosts: [new.example], action: Tunnel}]\n  \
+             toolDefault: Deny";
+        let wanted = documents(&[("a", later), ("b", &rule("new.example")), ("c", later)]);
+        let given = older(&known, &wanted, || last);
         let host = |key: &str| given.documents[key].spec.destinations[0].hosts.clone().unwrap();
         assert_eq!(host("namespace-a.json"), ["old.example"]);
+        assert_eq!(given.documents["namespace-a.json"].spec.destinations.len(), 1);
         assert_eq!(host("namespace-b.json"), ["new.example"], "the others go on");
-        assert!(!given.documents.contains_key("namespace-c.json"), "it never said anything else");
+        let stub = &given.documents["namespace-c.json"].spec;
+        assert!(stub.destinations.is_empty(), "it never said anything else, and opens nothing");
         assert_eq!(given.beyond["namespace-a.json"], ["spec.toolDefault"]);
         assert_eq!(given.beyond.len(), 2);
     }
 
     #[test]
     fn where_all_is_known_there_is_one_form() {
-        let given = older(Known::by_last_release(), &documents(&[("a", RULES)]), BTreeMap::new, &[]);
+        let given = older(Known::by_last_release(), &documents(&[("a", RULES)]), BTreeMap::new);
         assert!(given.documents.is_empty() && given.beyond.is_empty());
+    }
+
+    /// What it is about a name, and how it is enforced; beyond what is known where it sets `toolDefault`.
+    fn about(name: &str, (action, enforcement): (&str, &str), extra: &str) -> (String, String) {
+        let rule = match action {
+            "" => String::new(),
+            action => format!("destinations: [{{name: d, hosts: [a.example], action: {action}}}]\n  "),
+        };
+        (name.to_owned(), format!("{rule}enforcement: {enforcement}{extra}"))
+    }
+
+    fn allows(documents: &BTreeMap<String, Document>) -> bool {
+        let all: Vec<Document> = documents.values().cloned().collect();
+        let policy = Policy::compile(&all, &Labels::new()).unwrap();
+        let name = DnsName::parse_written("a.example").unwrap();
+        let flow = Flow { name: Some(&name), address: None, port: 443, protocol: Protocol::Tls };
+        !matches!(policy.destination(&flow).action, Action::Deny { .. })
+    }
+
+    /// Every pair of versions of two policies, the second of which always is beyond what is known.
+    #[test]
+    fn older_gateways_allow_nothing_that_the_newest_policies_do_not() {
+        let known = without(&["spec.toolDefault"]);
+        let mut ways = vec![None];
+        for enforcement in ["Enforce", "Audit"] {
+            ways.extend(["", "Tunnel", "Deny"].map(|action| Some((action, enforcement))));
+        }
+        let read = |a: Option<(&str, &str)>, b: Option<(&str, &str)>, extra: &str| {
+            let a = a.map(|way| about("a", way, ""));
+            let specs: Vec<_> = a.into_iter().chain(b.map(|way| about("b", way, extra))).collect();
+            documents(&specs.iter().map(|(name, spec)| (name.as_str(), spec.as_str())).collect::<Vec<_>>())
+        };
+        let pairs = || ways.iter().flat_map(|a| ways.iter().map(move |b| (*a, *b)));
+        let befores: Vec<_> = pairs().map(|(a, b)| read(a, b, "")).collect();
+        let (mut allowed, mut denied) = (0, 0);
+        for (a, b) in pairs().filter(|(_, b)| b.is_some()) {
+            let newest = read(a, b, "\n  toolDefault: Deny");
+            for before in &befores {
+                let given = older(&known, &newest, || before.clone()).documents;
+                let does = allows(&given);
+                assert!(allows(&newest) || !does, "{before:?} then {newest:?}");
+                if does { allowed += 1 } else { denied += 1 }
+            }
+        }
+        assert!(allowed > 100 && denied > 100, "{allowed} allowed, {denied} denied");
+    }
+
+    #[test]
+    fn a_new_policy_beside_an_audit_policy_keeps_older_gateways_enforcing() {
+        let known = without(&["spec.toolDefault"]);
+        let watch = ("watch", "enforcement: Audit\n  destinations: []");
+        let before =
+            documents(&[watch, ("a", "destinations: [{name: d, hosts: [b.example], action: Tunnel}]")]);
+        let later = "destinations: [{name: d, hosts: [b.example], action: Tunnel}]\n  toolDefault: Deny";
+        let given = older(&known, &documents(&[watch, ("renamed", later)]), || before);
+        assert!(!allows(&given.documents), "what nobody opens is denied, not recorded");
+    }
+
+    #[test]
+    fn a_deny_that_moves_into_a_policy_with_a_new_field_goes_on_denying() {
+        let opens = "{name: o, hosts: [a.example], action: Tunnel}";
+        let denies = "{name: d, hosts: [a.example], action: Deny}";
+        let moved = |extra: &str, rule: &str| {
+            let known = without(&["spec.toolDefault", "spec.destinations[].ports"]);
+            let newest = documents(&[
+                ("a", &format!("destinations: [{opens}]")),
+                ("b", &format!("destinations: [{rule}]{extra}")),
+            ]);
+            let before = documents(&[("a", &format!("destinations: [{opens}, {denies}]"))]);
+            older(&known, &newest, || before).documents
+        };
+        assert!(!allows(&moved("\n  toolDefault: Deny", denies)));
+        let narrow = denies.replace("action", "ports: [443], action");
+        let given = moved("", &narrow);
+        assert!(!allows(&given), "a Deny rule that cannot be told denies everything");
+        assert!(allows(&moved("\n  toolDefault: Deny", "{name: e, hosts: [b.example], action: Deny}")));
+    }
+
+    #[test]
+    fn what_the_newest_deny_is_added_to_the_former_version_and_nothing_of_that_is_left_out() {
+        let known = without(&["spec.podSelector", "spec.tools[].when.any"]);
+        let before = documents(&[(
+            "a",
+            "destinations: [{name: d, hosts: [a.example], action: Inspect}, {name: e, hosts: [b.example], action: Deny}]\n  \
+             hostedTools: {allow: [one, two]}\n  limits: {tokensPerDay: 9, requestsPerMinute: 5}",
+        )]);
+        let newest = "destinations: [{name: d, hosts: [c.example], action: Deny}, {name: o, hosts: [a.example], action: Inspect}]\n  toolDefault: Deny\n  \
+            hostedTools: {action: Deny, allow: [two, three]}\n  limits: {tokensPerDay: 7, requestsPerMinute: 8}\n  \
+            tools: [{name: t, kind: Shell, action: Deny, when: {any: [{param: command, operator: Contains, values: [rm]}]}}]";
+        let given = older(&known, &documents(&[("a", newest)]), || before.clone());
+        let spec = serde_json::to_value(&given.documents["namespace-a.json"].spec).unwrap();
+        let hosts = |at: usize| spec["destinations"][at]["hosts"][0].as_str().unwrap();
+        assert_eq!([hosts(0), hosts(1), hosts(2)], ["c.example", "a.example", "b.example"]);
+        assert_eq!(spec["tools"], serde_json::json!([{"name": "t", "kind": "Shell", "action": "Deny"}]));
+        assert_eq!(spec["toolDefault"], "Deny");
+        assert_eq!(spec["hostedTools"], serde_json::json!({"action": "Deny", "allow": ["two"]}));
+        assert_eq!(spec["limits"], serde_json::json!({"tokensPerDay": 7, "requestsPerMinute": 5}));
+        let others = format!("{newest}\n  podSelector: {{matchLabels: {{app: one}}}}");
+        let given = older(&known, &documents(&[("a", &others)]), || before);
+        let spec = &given.documents["namespace-a.json"].spec;
+        assert_eq!(spec.destinations.len(), 1, "what was opened for some is not opened for others");
+        assert!(spec.pod_selector.is_none(), "where nobody knows whom it denies, it denies all");
+    }
+
+    #[test]
+    fn a_credential_is_the_same_one_in_both_forms() {
+        let known = without(&["spec.toolDefault"]);
+        let spec = |host: &str, secret: &str, extra: &str| {
+            format!(
+                "destinations: [{{name: d, hosts: [{host}], action: Inspect}}]\n  \
+                 credentials: [{{name: key, hosts: [{host}], require: true, secretKeyRef: {{name: {secret}, key: k}}}}]{extra}"
+            )
+        };
+        let before = documents(&[("a", &spec("a.example", "one", ""))]);
+        let newest = |host: &str, secret: &str| {
+            let newest = documents(&[("a", &spec(host, secret, "\n  toolDefault: Deny"))]);
+            let given = older(&known, &newest, || before.clone());
+            (given.documents["namespace-a.json"].spec.clone(), given.beyond["namespace-a.json"].clone())
+        };
+        let (kept, said) = newest("a.example", "one");
+        assert_eq!((kept.destinations.len(), said.len()), (1, 1));
+        for (host, secret) in [("b.example", "two"), ("a.example", "two"), ("b.example", "one")] {
+            let (stub, said) = newest(host, secret);
+            assert_eq!(stub.credentials.len(), 1);
+            assert_eq!(stub.credentials[0].hosts, [host], "its key goes where the newest policy sends it");
+            assert_eq!(stub.destinations.is_empty(), host == "b.example");
+            assert_eq!(said[1], "the change of the credential `key`");
+        }
     }
 }

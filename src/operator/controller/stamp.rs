@@ -170,8 +170,12 @@ impl Controller {
             let is_due = if stamp.is_on(&pod) {
                 before.is_some_and(|given| given.is_due_again(&stamp, lagging.contains(&pod.uid), now))
             } else {
-                behind.insert(pod.namespace.clone());
-                before.is_none_or(|given| given.stamp != stamp || now >= given.at + ECHO)
+                let is_untried = before.is_none_or(|given| given.stamp != stamp);
+                // One that cannot be stamped does not keep its namespace before the others.
+                if is_untried {
+                    behind.insert(pod.namespace.clone());
+                }
+                is_untried || before.is_some_and(|given| now >= given.at + ECHO)
             };
             if is_due {
                 let round = if of_namespace.hurried { &mut hurried } else { &mut paced };
@@ -269,6 +273,7 @@ fn round(mut waiting: BTreeMap<String, Vec<Waiting>>, last: &str, most: usize) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Cluster, policy};
     use super::*;
 
     fn stamp(policy: u64) -> Stamp {
@@ -314,5 +319,24 @@ mod tests {
         admitted.hurried = true;
         admitted.admit(&stamp(30), start);
         assert_eq!(admitted.stamp, Some(stamp(30)));
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_cannot_be_stamped_hurries_its_namespace_until_it_was_tried_once() {
+        let mut cluster = Cluster::new().await;
+        cluster.pod("one", &[]);
+        for action in ["Tunnel", "Deny"] {
+            let spec = format!("destinations: [{{name: d, hosts: [a.example], action: {action}}}]");
+            cluster.policy(&policy("a", &spec));
+            cluster.turn().await;
+        }
+        let is_hurried = |cluster: &Cluster| cluster.controller.stamps.lock().admitted["agents"].hurried;
+        cluster.controller.unstamped(&Last::default(), Instant::now());
+        assert!(is_hurried(&cluster), "nothing was tried");
+        // The stamp never comes back through the watch.
+        cluster.controller.stamp_all().await;
+        let again = cluster.controller.unstamped(&Last::default(), Instant::now());
+        assert!(again.hurried.is_empty() && again.paced.is_empty());
+        assert!(!is_hurried(&cluster));
     }
 }

@@ -264,8 +264,8 @@ fn too_old_words(tally: &Tally) -> String {
     let beyond: Vec<String> = tally.beyond.iter().cloned().collect();
     let what = if beyond.is_empty() { "all that the policies say".to_owned() } else { some(&beyond) };
     format!(
-        "The gateways of these pods are older than the operator and do not know {what}; they keep the last version that \
-         they know: {}. Start them anew.",
+        "The gateways of these pods are older than the operator and do not know {what}; they have what \
+         they know of it, and of what it opens no more than before: {}. Start them anew.",
         some(&tally.too_old)
     )
 }

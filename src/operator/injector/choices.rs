@@ -79,7 +79,8 @@ impl Choices {
     /// The level of the log is none that the settings have.
     pub(super) fn stored(pod: &Value, settings: &Settings) -> Result<Self, Vec<String>> {
         let image = ours(pod, pod::GATEWAY_CONTAINER).map_or("", |gateway| text(gateway, "image"));
-        let image = if is_listed(image, settings) { image } else { &settings.gateway.image };
+        let is_former = settings.gateway.former_images.iter().any(|former| former == image);
+        let image = if is_former || may_be_chosen(image, settings) { image } else { &settings.gateway.image };
         let problems = refuse_log_level(pod, settings);
         if !problems.is_empty() {
             return Err(problems);
@@ -126,19 +127,20 @@ fn written<'a>(pod: &'a Value, namespace: Option<&'a Annotations>, key: &str) ->
 fn image(pod: &Value, namespace: &Annotations, settings: &Settings) -> Result<String, String> {
     let written = written(pod, Some(namespace), pod::GATEWAY_IMAGE);
     let Some(asked) = written.last() else { return Ok(settings.gateway.image.clone()) };
-    if is_listed(asked.text, settings) {
+    if may_be_chosen(asked.text, settings) {
         return Ok(asked.text.to_owned());
     }
     let image = shortened(asked.text);
     Err(format!(
-        "{}: {image:?} is no image that the chart lists: have it listed in gateway.canaryImages, or leave it out",
+        "{}: {image:?} is no image that the chart lists for this: have it listed in gateway.canaryImages, or leave it out",
         asked.place
     ))
 }
 
-fn is_listed(image: &str, settings: &Settings) -> bool {
+/// A former image is nobody's choice: what was mended since would be a pod's author's to undo.
+fn may_be_chosen(image: &str, settings: &Settings) -> bool {
     let gateway = &settings.gateway;
-    image == gateway.image || gateway.further_images.iter().any(|listed| listed == image)
+    image == gateway.image || gateway.canary_images.iter().any(|listed| listed == image)
 }
 
 fn containers(settings: &Settings) -> [Container<'_>; 2] {

@@ -8,6 +8,7 @@ use super::testing::{UID, inject_in, injected, judged, judged_change, patched, p
 use super::ways_around_tests::ways_around;
 
 const CANARY: &str = "ghcr.io/postern-dev/postern-gateway:1.1.0-rc1";
+const FORMER: &str = "ghcr.io/postern-dev/postern-gateway:0.9.0";
 
 fn annotated(annotations: &[(&str, &str)]) -> Value {
     let mut pod = pod("bare");
@@ -110,6 +111,19 @@ fn a_pod_or_a_namespace_runs_a_canary_that_the_chart_lists() {
     assert_eq!(images(&made(&[("gateway-image", CANARY)], &[])), [CANARY, CANARY]);
     let usual = "ghcr.io/postern-dev/postern-gateway:1.0.0";
     assert_eq!(images(&made(&[("gateway-image", CANARY)], &[("gateway-image", usual)])), [usual, usual]);
+}
+
+#[test]
+fn nobody_chooses_a_former_image_and_what_another_replica_made_with_it_is_stored() {
+    for (namespace, own) in [(&[("gateway-image", FORMER)][..], &[][..]), (&[], &[("gateway-image", FORMER)])]
+    {
+        let told = refused(namespace, own);
+        assert!(told.contains("is no image that the chart lists") && told.contains("canaryImages"), "{told}");
+    }
+    let mut pod = injected(&pod("bare"), UID);
+    pod["spec"]["initContainers"][0]["image"] = FORMER.into();
+    pod["spec"]["initContainers"][1]["image"] = FORMER.into();
+    assert_eq!(judged(&pod), Vec::<String>::new());
 }
 
 #[test]

@@ -17,7 +17,8 @@ namespace: postern-system
 serviceAccount: postern-operator
 gateway:
   image: ghcr.io/postern-dev/postern-gateway:1.0.0
-  furtherImages: [ghcr.io/postern-dev/postern-gateway:1.1.0-rc1]
+  canaryImages: [ghcr.io/postern-dev/postern-gateway:1.1.0-rc1]
+  formerImages: [ghcr.io/postern-dev/postern-gateway:0.9.0]
   resourceBounds: {least: {memory: 32Mi}, most: {cpu: "2", memory: 1Gi}}
   resources: {requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 256Mi}}
   settings: |

@@ -19,7 +19,7 @@ use kube::Client as ApiClient;
 use kube::core::DynamicObject;
 use kube::core::admission::AdmissionRequest;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::task::JoinError;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -229,26 +229,38 @@ impl Server {
 }
 
 impl Webhook {
+    /// A turn of the client's own, and one of all; neither is ever closed.
+    async fn turn<'a>(
+        &self,
+        client: &'a Client,
+    ) -> (Option<SemaphorePermit<'a>>, Option<OwnedSemaphorePermit>) {
+        let own = client.turns.acquire().await.ok();
+        (own, Arc::clone(&self.judging).acquire_owned().await.ok())
+    }
+
     async fn answer(&self, question: Question, body: Incoming, client: &Client) -> (Verdict, Answer) {
         let read = match self.intake.read(body, client.peer).await {
             Ok(read) => read,
             Err(refused) => return (Verdict::Failed, not_read(question, refused)),
         };
-        // Neither is ever closed.
-        let _own = client.turns.acquire().await;
-        let turn = Arc::clone(&self.judging).acquire_owned().await;
+        let (own, turn) = self.turn(client).await;
         let bytes = read.bytes.clone();
         // A policy of megabytes takes a while, in which probes and other questions are answered. The turn is kept to the
-        // end, whether or not anybody still waits for the answer.
-        let read = tokio::task::spawn_blocking(move || (review::read(&bytes), turn)).await;
-        let (request, turn) = match read {
-            Ok((Ok(request), turn)) => (request, turn),
-            Ok((Err(malformed), _)) => {
+        // end of the work, whether or not anybody still waits for the answer.
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            review::read(&bytes)
+        });
+        let request = match read.await {
+            Ok(Ok(request)) => request,
+            Ok(Err(malformed)) => {
                 tracing::warn!(path = question.path(), %malformed, "a question could not be read");
                 return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
             }
             Err(error) => return not_judged(question, &error),
         };
+        // While the API server is asked, others have the turn.
+        drop(own);
         let annotations = match namespaces::annotations(&self.api, question, &request).await {
             Ok(annotations) => annotations,
             Err(why) => {
@@ -256,6 +268,7 @@ impl Webhook {
                 return failed(format!("Postern: {why}"));
             }
         };
+        let (_own, turn) = self.turn(client).await;
         let settings = Arc::clone(&self.settings);
         let judged = tokio::task::spawn_blocking(move || {
             let _turn = turn;

@@ -361,3 +361,25 @@ async fn a_new_pod_has_what_its_namespace_chose_and_is_not_made_where_that_is_no
     let (head, _) = stage.made("../secrets").await;
     assert!(head.starts_with("HTTP/1.1 200"), "what is no name is not asked for: {head}");
 }
+
+#[tokio::test]
+async fn questions_that_wait_for_the_api_server_keep_no_turn_from_others() {
+    let stage = Stage::new().await;
+    let slow = async {
+        let asked = || stage.made("slow");
+        tokio::join!(asked(), asked(), asked(), asked());
+    };
+    let others = async {
+        // Of a turn that is taken, all of these would wait.
+        for _ in 0..6 {
+            let (head, body) = stage.post("/pods/mutate", &asked()).await;
+            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+            admitted(body.as_bytes());
+        }
+    };
+    tokio::select! {
+        biased;
+        () = slow => panic!("the others waited for those that wait"),
+        () = others => {}
+    }
+}

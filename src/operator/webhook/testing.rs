@@ -1,9 +1,10 @@
 //! Reviews and settings for the tests of this module.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::{Pending, Ready, pending, ready};
 use std::task::{Context, Poll};
 
+use futures_util::future::Either;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
@@ -45,7 +46,7 @@ pub(super) fn judged(question: Question, made: &Value) -> AdmissionResponse {
 }
 
 /// An API server with the namespace `agents`, which chooses a level of the log, and with none that is called otherwise;
-/// of `unreadable` it says nothing.
+/// of `unreadable` it says nothing, and of `slow` it never answers.
 pub(super) fn api() -> Client {
     Client::new(Api, "default")
 }
@@ -56,7 +57,8 @@ struct Api;
 impl Service<Request<Body>> for Api {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Ready<Result<Response<Body>, Infallible>>;
+    type Future =
+        Either<Ready<Result<Response<Body>, Infallible>>, Pending<Result<Response<Body>, Infallible>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -69,11 +71,12 @@ impl Service<Request<Body>> for Api {
                 let types = ["PartialObjectMetadata", "meta.k8s.io/v1"];
                 (200, json!({"kind": types[0], "apiVersion": types[1], "metadata": metadata}))
             }
+            "/api/v1/namespaces/slow" => return Either::Right(pending()),
             "/api/v1/namespaces/unreadable" => (500, failure(500, "InternalError")),
             _ => (404, failure(404, "NotFound")),
         };
         let body = Body::from(answer.to_string().into_bytes());
-        ready(Ok(Response::builder().status(status).body(body).unwrap()))
+        Either::Left(ready(Ok(Response::builder().status(status).body(body).unwrap())))
     }
 }
 
