@@ -81,12 +81,13 @@ def searching(stage, command, client):
     agent = stage.way.agent(stage, ANTHROPIC)
     mark = stage.mark()
     code, printed, errors = agent(*command("postern-search"))
-    sent = stage.seen_since(mark)
-    client.check("stripped: the session goes on", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
-    searched = [request for request in sent if "Perform a web search" in (request["text"] or "")]
-    client.check("stripped: the search was asked for", searched, [request["path"] for request in sent])
-    offered = [request["text"] for request in searched if '"web_search_' in request["text"]]
-    client.check("stripped: without the tool", not offered, offered)
+    sent = [request["text"] or "" for request in stage.seen_since(mark)]
+    client.check("alone: the session goes on", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
+    # Without the tool nothing would be left of the request but a question whose answer the model would invent.
+    searched = [text for text in sent if "Perform a web search" in text and '"tool_result"' not in text]
+    client.check("alone: the search does not leave", not searched, [text[-300:] for text in searched])
+    told = [text for text in sent if "would invent" in text]
+    client.check("alone: the model is told why", told, [text[-300:] for text in sent])
     mark = stage.mark()
     with agent.with_policy(HOSTED) as ruled:
         code, printed, errors = ruled(*command("postern-search"))
