@@ -55,7 +55,6 @@ const PURE: &[&str] = &[
     "redirect/netlink/foreign",
     "api",
     "operator/injector",
-    "operator/controller/burst",
     "operator/controller/chosen",
     "operator/controller/edit",
     "operator/controller/publish",

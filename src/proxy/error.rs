@@ -93,11 +93,10 @@ impl Failure {
     /// A TLS handshake that ended badly.
     pub(crate) fn handshake(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(rustls::Error::InvalidCertificate(why)) => {
-                let remedy = if is_unknown_issuer(why) { UNKNOWN_ISSUER } else { "" };
-                let message = format!("the upstream's certificate is not trusted: {why}{remedy}");
-                Self::new(Class::Untrusted, message)
-            }
+            Some(rustls::Error::InvalidCertificate(why)) => Self::new(
+                Class::Untrusted,
+                format!("the upstream's certificate is not trusted: {}", untrusted(why)),
+            ),
             Some(rustls::Error::NoCertificatesPresented) => {
                 Self::new(Class::Untrusted, "the upstream presented no certificate")
             }
@@ -132,9 +131,18 @@ const UNKNOWN_ISSUER: &str = "; if a private CA has issued it, name that CA's ce
     gateway's settings (`gateway.upstream.roots` of the chart), or in SSL_CERT_FILE where the gateway or `postern run` is \
     started";
 
-fn is_unknown_issuer(why: &CertificateError) -> bool {
-    // A certificate that signs itself, as development servers have, is a leaf in the place of a CA or the reverse.
-    matches!(why, CertificateError::UnknownIssuer)
+/// What `openssl req -x509` makes by default, so that development servers have it.
+const SELF_SIGNED: &str = "the server shows a CA's certificate as its own, which no strict client takes; give it one that \
+    this CA has issued";
+
+/// Why a certificate is not trusted, and what to do.
+fn untrusted(why: &CertificateError) -> String {
+    if *why == CertificateError::UnknownIssuer {
+        return format!("{why}{UNKNOWN_ISSUER}");
+    }
+    // rustls has no variant for this error of webpki, and no words: its text is the name of a variant.
+    let text = why.to_string();
+    if text.contains("CaUsedAsEndEntity") { SELF_SIGNED.to_owned() } else { text }
 }
 
 /// The failure of the request's own body, where that is what ended the exchange.

@@ -120,6 +120,22 @@ fn what_a_private_ca_has_signed_is_refused_with_where_to_name_it() {
 }
 
 #[test]
+fn a_certificate_of_a_ca_that_a_server_shows_as_its_own_is_refused_with_what_to_do() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let authority = |leaf: &mut rcgen::CertificateParams| {
+        leaf.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained)
+    };
+    let identity = upstreams.leaf_with(&["api.example.com"], authority);
+    let upstream = Upstream::build().identity(identity).start();
+    let gateway = Setup::new(&upstreams)
+        .host("api.example.com", upstream.address())
+        .destinations(&[INSPECT_API])
+        .start();
+    let text = gateway.agent().get("https://api.example.com/echo").text();
+    assert!(text.contains("give it one that this CA has issued"), "{text}");
+}
+
+#[test]
 fn roots_of_the_environment_are_trusted_upstream_as_in_a_run_and_posterns_own_are_not() {
     let corporate = Pki::new("Corporate CA");
     let upstream = Upstream::build().identity(corporate.leaf(&["api.example.com"])).start();

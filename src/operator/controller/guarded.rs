@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::Lookup;
 use kube::runtime::watcher::Event;
 
+use super::objects::pod_reference;
 use crate::pod;
 use crate::policy::compile::Labels;
 
@@ -75,14 +76,7 @@ impl Guarded {
 
     /// As events refer to it.
     pub(super) fn reference(&self) -> ObjectReference {
-        ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(self.name.clone()),
-            namespace: Some(self.namespace.clone()),
-            uid: Some(self.uid.clone()),
-            ..ObjectReference::default()
-        }
+        pod_reference(&self.namespace, &self.name, &self.uid)
     }
 }
 

@@ -1,13 +1,12 @@
 //! Keeps each namespace's objects as policies, pods and secrets ask for, and says in their status how far that is true.
 //!
-//! `watch` hears what changes, `queue` says whose turn it is (`burst`: how many in a row; `edit`: what may not wait),
-//! `reconcile` takes it: `chosen` computes what the
-//! namespace is to have (`publish` chooses documents, `previous` those for older gateways, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
+//! `watch` hears what changes, `queue` says whose turn it is (`edit`: what may not wait), `reconcile` takes it:
+//! `chosen` computes what the namespace is to have (`publish` chooses documents, `previous` and `narrowed` those for older
+//! gateways, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
 //! `root` keeps the root CA, `stamp` makes kubelets refresh (`rota`: whose pods are next), `probe` asks gateways, `fleet` judges what they say,
 //! `announce` writes the statuses, `heartbeat` vouches. `unguarded` tells of pods without a gateway, `crashes` of gateways that end.
 
 mod announce;
-mod burst;
 mod certificate;
 mod chosen;
 mod crashes;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::burst::Burst;
+use crate::rate::Rate;
 
 /// How long changes of one namespace are gathered.
 const DEBOUNCE: Duration = Duration::from_millis(200);
@@ -12,6 +12,8 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 /// stricter does not wait for this.
 const APART: Duration = Duration::from_secs(1);
 const TIMES: u32 = 4;
+/// How many turns, or revisions, a namespace has in a row: nobody who edits by hand gets there.
+pub(super) const IN_A_ROW: u32 = 20;
 /// After how long a namespace is looked at though nothing was heard.
 const RESYNC: Duration = Duration::from_mins(10);
 /// For how long one of which nothing was heard lets others go first.
@@ -26,16 +28,15 @@ pub(super) struct Queue {
     entries: BTreeMap<String, Entry>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Entry {
     due: Option<Instant>,
     /// Something has changed since the last turn began.
     heard: bool,
     /// When the last turn began.
     began: Option<Instant>,
-    burst: Burst,
-    /// What one turn more costs: as the last one took.
-    step: Duration,
+    /// Of its turns: as far apart as the last one took.
+    rate: Rate,
     /// Since when something has changed that has to wait, and that nobody has judged yet.
     unjudged: Option<Instant>,
     /// It waits for nothing but the end of its turn.
@@ -62,7 +63,7 @@ impl Queue {
         if entry.failures > 0 && entry.due.is_some() {
             return;
         }
-        let due = entry.burst.next(now, entry.step).max(now + DEBOUNCE);
+        let due = entry.rate.next(now).max(now + DEBOUNCE);
         entry.due = Some(entry.due.map_or(due, |sooner| sooner.min(due)));
         entry.wait(now);
     }
@@ -107,9 +108,9 @@ impl Queue {
         let Some(entry) = self.entries.get_mut(namespace) else { return };
         entry.running = false;
         let began = entry.began.unwrap_or(now);
-        entry.step = APART.max(TIMES * (now - began));
-        entry.burst.take(began, entry.step);
-        let rests = entry.burst.next(now, entry.step);
+        entry.rate.set_interval(APART.max(TIMES * (now - began)));
+        entry.rate.spend(began);
+        let rests = entry.rate.next(now);
         entry.due = entry.due.map(|due| due.max(rests));
         entry.wait(now);
         match turn {
@@ -136,6 +137,21 @@ impl Queue {
             entry.due.into_iter().chain(judged).min()
         };
         self.entries.values().filter(|entry| !entry.running).filter_map(next).min()
+    }
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self {
+            due: None,
+            heard: false,
+            began: None,
+            rate: Rate::new(APART, IN_A_ROW),
+            unjudged: None,
+            hurried: false,
+            failures: 0,
+            running: false,
+        }
     }
 }
 

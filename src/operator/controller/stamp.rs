@@ -10,15 +10,16 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::burst::Burst;
 use super::edit::Edit;
 use super::fleet::State as Stands;
 use super::guarded::Guarded;
 use super::objects::{MANAGER, said};
+use super::queue::IN_A_ROW;
 use super::report::Report;
 use super::rota::in_turn;
 use super::{AT_ONCE, Controller};
 use crate::pod;
+use crate::rate::Rate;
 
 /// How many pods are stamped in a second: kubelets and the API server have other work too. What could make a policy
 /// stricter does not wait for this.
@@ -61,10 +62,10 @@ struct Given {
 }
 
 /// What the pods of a namespace are stamped with.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Admitted {
     stamp: Option<Stamp>,
-    burst: Burst,
+    rate: Rate,
     /// What is in it could be stricter than what pods have.
     hurried: bool,
 }
@@ -105,6 +106,12 @@ impl Stamps {
     }
 }
 
+impl Default for Admitted {
+    fn default() -> Self {
+        Self { stamp: None, rate: Rate::new(APART, IN_A_ROW), hurried: false }
+    }
+}
+
 impl Admitted {
     /// Admits what is published now, where it may not wait, or the namespace has not had too much.
     fn admit(&mut self, published: &Stamp, now: Instant) {
@@ -112,11 +119,8 @@ impl Admitted {
             return;
         }
         let now = now.into_std();
-        if !self.hurried && self.stamp.is_some() {
-            if self.burst.next(now, APART) > now {
-                return;
-            }
-            self.burst.take(now, APART);
+        if !self.hurried && self.stamp.is_some() && !self.rate.take(now) {
+            return;
         }
         self.stamp = Some(published.clone());
     }

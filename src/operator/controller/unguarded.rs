@@ -11,7 +11,7 @@ use kube::api::{Api, DeleteParams, Preconditions};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::guarded::Guarded;
-use super::objects::said;
+use super::objects::{pod_reference, said};
 use super::rota::in_turn;
 use super::{AT_ONCE, Controller};
 use crate::pod;
@@ -87,14 +87,7 @@ impl Unguarded {
     }
 
     fn reference(&self) -> ObjectReference {
-        ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(self.name.clone()),
-            namespace: Some(self.namespace.clone()),
-            uid: Some(self.uid.clone()),
-            ..ObjectReference::default()
-        }
+        pod_reference(&self.namespace, &self.name, &self.uid)
     }
 }
 

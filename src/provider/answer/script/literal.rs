@@ -137,17 +137,23 @@ impl<'a, 't> Reader<'a, 't> {
         self.is_at(behind, ")").then(|| (Value::String(texts.join(&separator)), behind + 1))
     }
 
+    /// The key of an object's entry, and whether it is written as a name: `{name}` is short for `{name: name}`.
+    pub(super) fn key(&mut self, at: usize) -> Option<(String, bool)> {
+        let token = self.token(at)?;
+        let is_name = token.kind == Kind::Name;
+        let key = if is_name { token.text.to_owned() } else { cooked(token)? };
+        if !is_name && token.kind != Kind::Text {
+            return None;
+        }
+        self.spend(key.len())?;
+        Some((key, is_name))
+    }
+
     fn object(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<Read> {
         let mut entries = Map::new();
         let mut at = at + 1;
         while !self.is_at(at, "}") {
-            let token = self.token(at)?;
-            let is_name = token.kind == Kind::Name;
-            let key = if is_name { token.text.to_owned() } else { cooked(token)? };
-            if !is_name && token.kind != Kind::Text {
-                return None;
-            }
-            self.spend(key.len())?;
+            let (key, is_name) = self.key(at)?;
             let (value, behind) = if self.is_at(at + 1, ":") {
                 self.sum(at + 2, constants, depth + 1)?
             } else if is_name {

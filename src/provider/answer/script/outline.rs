@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::constants::Constants;
-use super::literal::{Read, Reader, cooked};
+use super::literal::{Read, Reader};
 use super::tokens::{Kind, Token};
 
 /// How deep objects are looked into.
@@ -22,13 +22,7 @@ impl<'a> Reader<'a, '_> {
         let mut entries = Map::new();
         let mut at = open + 1;
         while at < close {
-            let token = self.token(at)?;
-            let is_name = token.kind == Kind::Name;
-            let key = if is_name { token.text.to_owned() } else { cooked(token)? };
-            if !is_name && token.kind != Kind::Text {
-                return None;
-            }
-            self.spend(key.len())?;
+            let (key, is_name) = self.key(at)?;
             let end = self.end(at, open, close);
             let value = if self.is_at(at + 1, ":") {
                 self.part(at + 2, end, constants, depth + 1)?
