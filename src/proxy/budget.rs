@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::window::Windows;
 use crate::config::limits::Limits;
 use crate::policy::destination::Ruling;
+use crate::proxy::window::Windows;
 use crate::telemetry::Metrics;
 
 /// What a connection costs before it asks for anything: its task, two TLS states, the buffers of HTTP.

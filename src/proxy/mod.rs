@@ -1,39 +1,13 @@
 //! Moves bytes: from an agent's connection to its upstream and back, as policy decides.
 
-mod answer;
 mod body;
 mod budget;
 pub(crate) mod canary;
-mod connect;
-mod conversation;
-mod credentials;
 mod error;
-mod exchange;
-mod flow;
-mod framed;
-mod head;
-mod intake;
-mod intercept;
-pub(crate) mod listener;
-mod names;
-mod overrides;
-mod pace;
-mod question;
+pub(crate) mod exchange;
+pub(crate) mod inbound;
 mod readahead;
-mod record;
-mod reply;
-mod request_body;
-mod rewind;
-mod rewriting;
-mod session;
-mod silence;
 pub mod snapshot;
-mod sniff;
-mod source;
-mod transit;
-mod transparent;
-mod tunnel;
-mod upgrade;
 pub(crate) mod upstream;
 mod window;
 

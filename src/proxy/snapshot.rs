@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
 use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
 use crate::config::Settings;
 use crate::credential::Store;
@@ -20,6 +19,7 @@ use crate::policy::limits::Limit;
 use crate::policy::name::{DnsName, Host};
 use crate::policy::outlook::Outlook;
 use crate::provider::surface;
+use crate::proxy::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::budget::{Exhausted, Reserved};
+use crate::proxy::budget::{Exhausted, Reserved};
 
 /// What all windows of one side may come to beyond their least.
 const TOTAL: usize = 64 << 20;
@@ -104,8 +104,8 @@ impl Drop for Upload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::budget::Budget;
     use super::*;
+    use crate::proxy::budget::Budget;
     use crate::telemetry::Metrics;
 
     #[test]

@@ -34,7 +34,7 @@ use crate::policy::age::{Age, Freshness};
 use crate::policy::name::DnsName;
 use crate::problem::Problem;
 use crate::proxy::Gateway;
-use crate::proxy::listener;
+use crate::proxy::inbound::listener;
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::proxy::upstream::Places;
 use crate::telemetry::metrics::Metrics;

@@ -12,7 +12,7 @@ use crate::config::dns::Dns;
 use crate::config::listeners::Listeners;
 use crate::dns::{self, Names, Sockets};
 use crate::problem::Problem;
-use crate::proxy::listener::{Password, Way};
+use crate::proxy::inbound::listener::{Password, Way};
 
 /// Sockets that are bound, and not served yet.
 pub(super) struct Bound {

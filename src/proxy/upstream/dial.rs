@@ -236,7 +236,7 @@ pub(super) async fn connect_any(
 async fn single(address: SocketAddr, deadline: Instant, place: Place) -> Result<Dialled, Failure> {
     match timeout_at(deadline, TcpStream::connect(address)).await {
         Ok(Ok(tcp)) => {
-            crate::proxy::listener::tune(&tcp);
+            crate::proxy::inbound::listener::tune(&tcp);
             Ok(Dialled { tcp, place })
         }
         Ok(Err(error)) => Err(Failure::connect(&error)),

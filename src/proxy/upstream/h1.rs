@@ -16,7 +16,7 @@ use std::future::{Future, poll_fn};
 
 use super::Stream;
 use super::pool::{Key, Pool};
-use crate::proxy::request_body::RequestBody;
+use crate::proxy::body::request::RequestBody;
 
 /// What hyper reads at most into one buffer; it bounds the head of a response too.
 const BUFFER: usize = 128 << 10;

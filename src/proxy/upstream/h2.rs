@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Stream;
 use super::h1::Unsent;
 use crate::drain::Drain;
-use crate::proxy::request_body::RequestBody;
+use crate::proxy::body::request::RequestBody;
 use crate::proxy::window::Window;
 
 /// How often a connection in use is asked whether it still lives: a dead path must not swallow requests.

@@ -31,14 +31,14 @@ pub(crate) use through_proxy::CorporateProxy;
 
 use h1::Unsent;
 
-use super::error::{Class, Failure, Stop};
-use super::head;
-use super::readahead::ReadAhead;
-use super::request_body::RequestBody;
-use super::window::{self, Windows};
 use crate::drain::Drain;
 use crate::policy::Policy;
 use crate::policy::name::Host;
+use crate::proxy::body::request::RequestBody;
+use crate::proxy::error::{Class, Failure, Stop};
+use crate::proxy::exchange::head;
+use crate::proxy::readahead::ReadAhead;
+use crate::proxy::window::{self, Windows};
 use crate::tls::roots::Alpn;
 
 /// Where requests go: what a pooled connection is for.

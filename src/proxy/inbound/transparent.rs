@@ -8,10 +8,10 @@ use bytes::Bytes;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use super::Gateway;
 use super::flow::Flow;
 use crate::policy::destination::Ruling;
 use crate::policy::name::Host;
+use crate::proxy::Gateway;
 use crate::telemetry::label::{Closed, Mode};
 
 /// Serves a redirected connection to its end.

@@ -3,11 +3,11 @@
 use http::request::Parts;
 use http::{StatusCode, header};
 
-use super::error::{Refusal, Stop};
 use super::session::{Naming, Session};
-use super::upstream::Origin;
 use crate::policy::destination::Ruling;
 use crate::policy::name::{Authority, Host};
+use crate::proxy::error::{Refusal, Stop};
+use crate::proxy::upstream::Origin;
 
 /// Where the request goes, if all that names a destination agrees.
 pub(crate) fn target(session: &Session, parts: &Parts) -> Result<Origin, Stop> {

@@ -10,18 +10,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-use super::budget::Exhausted;
 use super::flow::Flow;
 use super::framed::FREE;
 use super::listener::Password;
 use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
-use super::{Gateway, reply};
 use crate::event::{self, Destination, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::destination::Ruling;
 use crate::policy::name::{Authority, Host};
+use crate::proxy::Gateway;
+use crate::proxy::budget::Exhausted;
+use crate::proxy::exchange::reply;
 use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::http1::{self, Violation};
 

@@ -14,13 +14,13 @@ use tokio::time::{Instant, Sleep};
 
 use http::StatusCode;
 
-use super::budget::{Budget, Exhausted, Reserved};
 use super::names::framing;
-use super::reply;
 use super::session::Activity;
 use crate::config::Settings;
 use crate::event::Id;
 use crate::ledger::fresh_id;
+use crate::proxy::budget::{Budget, Exhausted, Reserved};
+use crate::proxy::exchange::reply;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
 /// Bytes that are read at once while a head is awaited: as many as have come, within these.

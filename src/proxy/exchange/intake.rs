@@ -4,9 +4,9 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body as HttpBody;
 use http_body_util::BodyExt;
 
-use super::budget::{Exhausted, Reserved};
-use super::error::Failure;
-use super::transit::Chunk;
+use crate::proxy::body::transit::Chunk;
+use crate::proxy::budget::{Exhausted, Reserved};
+use crate::proxy::error::Failure;
 use crate::wire::coding::{self, CodingError, Decoder, Wrote};
 
 /// Why a body was not taken in.

@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::budget::Reserved;
 use super::flow::Flow;
 use super::listener;
 use super::rewind::Rewind;
-use super::upstream::Dialled;
 use crate::event::{self, Decision, Direction, Event, Kind, Payload, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::destination::Protocol;
+use crate::proxy::budget::Reserved;
+use crate::proxy::upstream::Dialled;
 use crate::telemetry::label::Closed;
 
 /// A buffer for each direction: below it copying costs more, above it memory does.

@@ -16,7 +16,7 @@ const PARAMETERS: &[&str] = &[
 
 /// Whether a header, in lower case, names another method, path or host. No such header goes on. What proxies tell of the
 /// client (`x-forwarded-for`, `x-forwarded-proto`) is none.
-pub(super) fn is_override(header: &str) -> bool {
+pub(in crate::proxy) fn is_override(header: &str) -> bool {
     match header {
         // IIS; Symfony and Zend read them too.
         "x-original-url" | "x-rewrite-url" => true,
@@ -39,7 +39,7 @@ pub(super) fn is_override(header: &str) -> bool {
 }
 
 /// The parameter of the query that names another method or path.
-pub(super) fn in_query(uri: &Uri) -> Option<&'static str> {
+pub(in crate::proxy) fn in_query(uri: &Uri) -> Option<&'static str> {
     let names = uri.query()?.split(['&', ';']).map(|pair| pair.split('=').next().unwrap_or_default());
     // Each parameter has a `_`, in one of its spellings; most names have none.
     let mut suspects = names.filter(|name| name.bytes().any(|byte| b"_-.+ %".contains(&byte)));

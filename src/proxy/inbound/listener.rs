@@ -7,12 +7,14 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use super::connect;
 use super::session::{Naming, Session, serve};
-use super::upstream::Origin;
-use super::{Gateway, connect, transparent};
+use super::transparent;
 use crate::config::listeners::Origin as ReverseOrigin;
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
+use crate::proxy::Gateway;
+use crate::proxy::upstream::Origin;
 use crate::telemetry::label::{Closed, Limit, Mode};
 
 /// The proxy's password, wiped from memory with the gateway.

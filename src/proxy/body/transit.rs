@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf, Bytes};
 
-use super::budget::{Budget, Reserved};
+use crate::proxy::budget::{Budget, Reserved};
 
 /// A piece of a body as hyper is given it. Hyper drops it once its last byte was written.
 pub(crate) struct Chunk {

@@ -7,19 +7,19 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Body as _;
 
-use super::body::Body;
-use super::error::{Class, Failure, Refusal, Stop};
 use super::intake::{self, Unfit};
 use super::question::{Question, exhausted};
 use super::record::Record;
-use super::rewriting::Guarding;
-use super::session::Session;
-use super::snapshot::Snapshot;
 use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::provider::kind::Offered;
+use crate::proxy::body::Body;
+use crate::proxy::body::rewriting::Guarding;
+use crate::proxy::error::{Class, Failure, Refusal, Stop};
+use crate::proxy::inbound::session::Session;
+use crate::proxy::snapshot::Snapshot;
 use crate::wire::coding::{self, Decoder};
 
 /// Fields that say something of a body's bytes, which an edit makes untrue.

@@ -12,19 +12,19 @@ use tokio_rustls::server::TlsStream;
 
 use http::StatusCode;
 
-use super::error::{Refusal, Stop};
 use super::flow::Flow;
 use super::listener;
-use super::readahead::ReadAhead;
 use super::rewind::Rewind;
 use super::session::{Naming, serve};
-use super::snapshot::{Interception, Snapshot};
-use super::upstream::{Origin, Speaks};
 use crate::event::{self, Event, Kind, Verdict};
 use crate::ledger::fresh_id;
 use crate::policy::RuleId;
 use crate::policy::destination::{Protocol, Ruling};
 use crate::policy::name::Host;
+use crate::proxy::error::{Refusal, Stop};
+use crate::proxy::readahead::ReadAhead;
+use crate::proxy::snapshot::{Interception, Snapshot};
+use crate::proxy::upstream::{Origin, Speaks};
 use crate::telemetry::label::{Closed, Limit};
 use crate::tls::authority::MintError;
 use crate::tls::leaf::{Leaves, Unserved};
@@ -74,7 +74,7 @@ pub(crate) async fn inspect(
 
 /// The denial of a host that rules inspect, where the CA that would vouch for it is not in place: a new one is mounted
 /// soon, and taken over without a restart.
-pub(super) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Ruling> {
+pub(in crate::proxy) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Ruling> {
     let Interception::On(leaves) = &snapshot.interception else { return None };
     let error = leaves.authority().vouches(host, SystemTime::now()).err()?;
     let reason = format!(

@@ -2,13 +2,13 @@
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
-use super::body::Body;
-use super::error::{Failure, Refusal};
 use crate::call::{Answer, Service};
 use crate::event::Id;
 use crate::policy::destination::Ruling;
 use crate::provider;
 use crate::provider::adapter::{self, ErrorAnswer};
+use crate::proxy::body::Body;
+use crate::proxy::error::{Failure, Refusal};
 
 /// A denial, in four lines (design: blocked, destination, rule, reason), with the id of the event that denied. An LLM
 /// provider's client reads it in the shape of the provider's own errors.

@@ -13,22 +13,22 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::body::Body;
-use super::budget::Reserved;
 use super::conversation::Conversation;
-use super::error::{Class, Failure, Refusal, Stop};
 use super::head;
-use super::names::framing;
 use super::record::Record;
-use super::session::Session;
-use super::snapshot::Snapshot;
-use super::tunnel::{Counted, Counts, read_some};
-use super::upstream::Origin;
 use crate::call::Terms;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::provider;
+use crate::proxy::body::Body;
+use crate::proxy::budget::Reserved;
+use crate::proxy::error::{Class, Failure, Refusal, Stop};
+use crate::proxy::inbound::names::framing;
+use crate::proxy::inbound::session::Session;
+use crate::proxy::inbound::tunnel::{Counted, Counts, read_some};
+use crate::proxy::snapshot::Snapshot;
+use crate::proxy::upstream::Origin;
 use crate::telemetry::label::Closed;
 
 /// A WebSocket that was asked for and may be had.

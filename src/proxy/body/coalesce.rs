@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::upstream::H1Body;
+use crate::proxy::upstream::H1Body;
 
 /// Pieces below this size are joined: for larger ones a copy costs more than another turn.
 const SMALL: usize = 4 << 10;

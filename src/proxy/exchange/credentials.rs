@@ -8,14 +8,14 @@ use http::request::Parts;
 use time::OffsetDateTime;
 use tokio::time::Instant;
 
-use super::Gateway;
-use super::error::Stop;
 use super::record::Record;
-use super::snapshot::Snapshot;
-use super::upstream::Origin;
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
 use crate::credential::sigv4::{self, Subject};
 use crate::policy::destination::Ruling;
+use crate::proxy::Gateway;
+use crate::proxy::error::Stop;
+use crate::proxy::snapshot::Snapshot;
+use crate::proxy::upstream::Origin;
 
 /// How often it is looked whether a value has arrived.
 const LOOK: Duration = Duration::from_millis(50);

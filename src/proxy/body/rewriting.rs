@@ -7,12 +7,12 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, header};
 use http_body::Frame;
 
-use super::budget::Reserved;
-use super::error::{Class, Failure};
-use super::record::Record;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{self, Needles, Scrubber};
 use crate::provider::answer::{Broken, Guard};
+use crate::proxy::budget::Reserved;
+use crate::proxy::error::{Class, Failure};
+use crate::proxy::exchange::record::Record;
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
 /// One answer's way. A stage that is not needed is not there.

@@ -4,9 +4,9 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
-use super::budget::Reserved;
 use super::framed::FREE;
 use crate::policy::name::{Authority, DnsName, Host};
+use crate::proxy::budget::Reserved;
 use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};
 use crate::wire::http1::{self, RequestHead, Violation};

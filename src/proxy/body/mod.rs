@@ -1,5 +1,11 @@
 //! The answer's body: streams to the agent, counted, bounded in silence, rewritten if need be.
 
+mod coalesce;
+pub(crate) mod request;
+pub(crate) mod rewriting;
+pub(crate) mod silence;
+pub(crate) mod transit;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,15 +17,15 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
-use super::budget::Reserved;
-use super::error::{Class, Failure};
-use super::head::without_forbidden_trailers;
-use super::record::Record;
-use super::rewriting::Rewriting;
-use super::silence::{HUNGRY, Silence, Watchdog};
-use super::source::Source;
-use super::transit::{Chunk, Transit};
-use super::upstream::H1Body;
+use crate::proxy::budget::Reserved;
+use crate::proxy::error::{Class, Failure};
+use crate::proxy::exchange::head::without_forbidden_trailers;
+use crate::proxy::exchange::record::Record;
+use crate::proxy::upstream::H1Body;
+use coalesce::Source;
+use rewriting::Rewriting;
+use silence::{HUNGRY, Silence, Watchdog};
+use transit::{Chunk, Transit};
 
 /// What the agent is given back.
 pub(crate) struct Body {
@@ -302,14 +308,14 @@ mod tests {
     use hyper_util::rt::TokioIo;
     use tokio::io::AsyncWriteExt;
 
-    use super::super::budget::Budget;
-    use super::super::rewriting::Guarding;
+    use super::rewriting::Guarding;
     use super::*;
     use crate::call::{Api, Dialect, RequestFacts, Service, Vendor};
     use crate::provider;
     use crate::provider::adapter::Asked;
     use crate::provider::answer::Guard;
     use crate::provider::answer::testing::{Names, settings};
+    use crate::proxy::budget::Budget;
     use crate::telemetry::Metrics;
 
     /// A body that comes and does not end, under the guard of this dialect.

@@ -15,17 +15,17 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use super::Gateway;
-use super::budget::Exhausted;
-use super::error::Stop;
-use super::exchange::exchange;
 use super::framed::{End, Framed};
 use super::pace::Pace;
-use super::upstream::{Origin, Speaks};
-use super::window::{self, Uploads};
 use crate::config::Settings;
 use crate::event::{self, Event, Id, Kind, Verdict};
 use crate::policy::destination::Ruling;
+use crate::proxy::Gateway;
+use crate::proxy::budget::Exhausted;
+use crate::proxy::error::Stop;
+use crate::proxy::exchange::exchange;
+use crate::proxy::upstream::{Origin, Speaks};
+use crate::proxy::window::{self, Uploads};
 use crate::telemetry::label::{Closed, Limit};
 use crate::wire::http1::Violation;
 

@@ -1,5 +1,16 @@
 //! One request: named, decided, edited, given its credential, sent, answered, recorded. Each step is a file.
 
+mod answer;
+mod conversation;
+mod credentials;
+pub(crate) mod head;
+pub(crate) mod intake;
+mod overrides;
+pub(crate) mod question;
+pub(crate) mod record;
+pub(crate) mod reply;
+mod upgrade;
+
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -8,22 +19,6 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-use super::answer::Hearing;
-use super::body::Body;
-use super::budget::Reserved;
-use super::conversation::Conversation;
-use super::credentials::Leaving;
-use super::error::{Class, Failure, Refusal, Stop};
-use super::names;
-use super::question::{Question, Reader, exhausted};
-use super::record::Record;
-use super::request_body::RequestBody;
-use super::session::{Naming, Session};
-use super::snapshot::Snapshot;
-use super::transit::Transit;
-use super::upgrade::{self, Carries, Socket, Upgrade};
-use super::upstream::{Answer, Key, Origin, Speaks, user_of};
-use super::{credentials, head, overrides, question, reply, rewriting};
 use crate::call::{Api, Dialect, Service, Terms};
 use crate::credential::placement::Plan;
 use crate::event::Verdict;
@@ -33,7 +28,23 @@ use crate::policy::inspection::{Asked, Inspection};
 use crate::policy::path::NormalPath;
 use crate::provider;
 use crate::provider::surface::looks_like_inference;
+use crate::proxy::body::Body;
+use crate::proxy::body::request::RequestBody;
+use crate::proxy::body::rewriting;
+use crate::proxy::body::transit::Transit;
+use crate::proxy::budget::Reserved;
+use crate::proxy::error::{Class, Failure, Refusal, Stop};
+use crate::proxy::inbound::names;
+use crate::proxy::inbound::session::{Naming, Session};
+use crate::proxy::snapshot::Snapshot;
+use crate::proxy::upstream::{Answer, Key, Origin, Speaks, user_of};
 use crate::wire::http1::check_response;
+use answer::Hearing;
+use conversation::Conversation;
+use credentials::Leaving;
+use question::{Question, Reader, exhausted};
+use record::Record;
+use upgrade::{Carries, Socket, Upgrade};
 
 /// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
 pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) -> Response<Body> {

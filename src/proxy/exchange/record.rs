@@ -7,11 +7,7 @@ use std::time::{Instant, SystemTime};
 use http::request::Parts;
 use http::{HeaderMap, header};
 
-use super::budget::Reserved;
-use super::error::{Failure, Refusal};
 use super::reply;
-use super::session::{Busy, Session};
-use super::upstream::Origin;
 use crate::call::{
     self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service,
 };
@@ -21,6 +17,10 @@ use crate::policy::Policy;
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::provider::answer::Broken;
+use crate::proxy::budget::Reserved;
+use crate::proxy::error::{Failure, Refusal};
+use crate::proxy::inbound::session::{Busy, Session};
+use crate::proxy::upstream::Origin;
 use crate::telemetry::metrics::Timings;
 
 /// Where providers say what they call an answer.

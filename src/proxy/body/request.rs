@@ -10,13 +10,13 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use super::budget::Reserved;
-use super::error::{Class, Failure};
-use super::head::without_forbidden_trailers;
-use super::session::Activity;
 use super::silence::Silence;
 use super::transit::{Chunk, Transit};
-use super::window::Upload;
+use crate::proxy::budget::Reserved;
+use crate::proxy::error::{Class, Failure};
+use crate::proxy::exchange::head::without_forbidden_trailers;
+use crate::proxy::inbound::session::Activity;
+use crate::proxy::window::Upload;
 
 /// The agent's body on its way upstream.
 pub(crate) struct RequestBody {

@@ -8,18 +8,18 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::answer::Hearing;
-use super::budget::Reserved;
 use super::question::{Question, Reader};
 use super::record::Record;
-use super::rewriting::Guarding;
-use super::session::Session;
-use super::silence::HUNGRY;
-use super::snapshot::Snapshot;
-use super::tunnel::read_some;
 use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::provider::adapter::Refusal;
+use crate::proxy::body::rewriting::Guarding;
+use crate::proxy::body::silence::HUNGRY;
+use crate::proxy::budget::Reserved;
+use crate::proxy::inbound::session::Session;
+use crate::proxy::inbound::tunnel::read_some;
+use crate::proxy::snapshot::Snapshot;
 use crate::wire::json::Document;
 use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 
@@ -288,8 +288,8 @@ fn mask() -> io::Result<[u8; 4]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::budget::Budget;
     use super::*;
+    use crate::proxy::budget::Budget;
     use crate::telemetry::Metrics;
 
     #[tokio::test]

@@ -7,8 +7,8 @@ use http::{Request, Version};
 use http_body::Frame;
 
 use super::overrides::is_override;
-use super::request_body::RequestBody;
-use super::upstream::{Origin, Speaks};
+use crate::proxy::body::request::RequestBody;
+use crate::proxy::upstream::{Origin, Speaks};
 use crate::wire::http1::fit_for_trailers;
 
 /// Fields of one hop (RFC 9110, section 7.6.1), in either direction.

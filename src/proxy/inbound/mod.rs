@@ -1,0 +1,14 @@
+//! The ways in: from a connection of an agent to HTTP that is read, or to bytes that only pass.
+
+mod connect;
+mod flow;
+pub(crate) mod framed;
+mod intercept;
+pub(crate) mod listener;
+pub(crate) mod names;
+mod pace;
+mod rewind;
+pub(crate) mod session;
+mod sniff;
+mod transparent;
+pub(crate) mod tunnel;
