@@ -1,8 +1,8 @@
 //! Canonical forms of hosts and paths, beside a plain copy of the same text: compare the rows of one run.
 
 use divan::{Bencher, black_box};
-use postern::policy::name::{Authority, Host};
-use postern::policy::path::NormalPath;
+use postern::name::host::{Authority, Host};
+use postern::name::path::NormalPath;
 
 const HOSTS: [&str; 5] = [
     "api.anthropic.com",

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use divan::{Bencher, black_box};
+use postern::name::host::DnsName;
+use postern::name::path::NormalPath;
 use postern::policy::destination::{Flow, Protocol};
 use postern::policy::inspection::Asked;
-use postern::policy::name::DnsName;
-use postern::policy::path::NormalPath;
 use postern::policy::{Labels, Policy, document};
 
 const SIZES: [usize; 3] = [10, 1_000, 10_000];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use divan::Bencher;
-use postern::policy::name::Host;
+use postern::name::host::Host;
 use postern::tls::authority::Authority;
 use postern::tls::init;
 use postern::tls::leaf::Leaves;

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use postern::dns::answer::{MOST, Outcome, Source, answer};
 use postern::dns::table::Synthetic;
 use postern::policy::destination::Ruling;
-use postern::policy::name::DnsName;
+use postern::name::host::DnsName;
 
 /// Answers names by their length and their last letter, so that each outcome is near.
 struct Letters;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use postern::policy::name::{Authority, DnsName, Host};
+use postern::name::host::{Authority, DnsName, Host};
 use postern::policy::pattern::Pattern;
 
 fuzz_target!(|text: &str| {

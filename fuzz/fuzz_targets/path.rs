@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use postern::policy::path::{NormalPath, PathPattern};
+use postern::name::path::{NormalPath, PathPattern};
 
 fuzz_target!(|input: (&str, &str)| {
     let (raw, pattern) = input;

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use postern::policy::destination::{Flow, Protocol};
-use postern::policy::name::DnsName;
+use postern::name::host::DnsName;
 use postern::policy::{Labels, Policy, document};
 
 fuzz_target!(|text: &str| {

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 
 use super::dns::Dns;
 use super::section::Field;
+use crate::name::host::{Authority, Host};
 use crate::policy::address::{POOL, POOL_V6};
-use crate::policy::name::{Authority, Host};
 
 /// The port that the kernel redirects TCP to where none is configured.
 pub const TRANSPARENT_PORT: u16 = 15_001;

@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::config::pod::PodMap;
-    use crate::policy::name::Host;
+    use crate::name::host::Host;
     use crate::tls::gate::{Mode, OnError};
 
     const DIR: &str = "/etc/postern";

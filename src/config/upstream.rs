@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use super::listeners::Origin;
 use super::section::Field;
-use crate::policy::name::{DnsName, Host};
+use crate::name::host::{DnsName, Host};
 use crate::policy::pattern::Pattern;
 use crate::tls::roots::{HostTls, TlsSettings};
 

@@ -10,8 +10,9 @@ use super::carriers::{
     HARMLESS_COOKIES, HARMLESS_HEADERS, HARMLESS_PARAMETERS, HEADER_WORDS, HEADERS, PARAMETER_BEGINNINGS,
     PARAMETER_ENDINGS, PARAMETERS, SUBPROTOCOL_WORDS,
 };
+use super::shape;
 use super::sigv4::SECURITY_TOKEN;
-use super::{percent, shape};
+use crate::wire::percent;
 
 /// The headers, beside `authorization`, in which a placeholder is replaced.
 pub(super) const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];

@@ -7,7 +7,6 @@ mod carriers;
 mod env;
 mod file;
 pub mod minting;
-pub(crate) mod percent;
 pub mod placement;
 mod secret;
 mod shape;

@@ -11,10 +11,11 @@ use super::authorization::Authorization;
 use super::carrier::{self, Breadth, KEY_HEADERS, Parameter};
 use super::sighting::{self, Sightings};
 use super::sigv4::{self, Subject};
-use super::{AccessKey, Secret, minting, percent};
+use super::{AccessKey, Secret, minting};
+use crate::name::host::DnsName;
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
-use crate::policy::name::DnsName;
+use crate::wire::percent;
 
 /// Where a request goes.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 use memchr::memmem;
 use regex::bytes::Regex;
 
-use super::percent;
+use crate::wire::percent;
 
 /// The keys of one vendor, or of one kind.
 struct Shape {

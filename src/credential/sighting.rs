@@ -10,10 +10,10 @@ use memchr::memmem;
 
 use super::authorization::Authorization;
 use super::carrier::{KEY_HEADERS, Parameter, in_words};
-use super::percent;
 use super::placement::is_exactly;
 use super::sigv4::SECURITY_TOKEN;
 use crate::policy::credential::Credential;
+use crate::wire::percent;
 
 /// The placeholders of a request, with the place of each in words.
 #[derive(Default)]

@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 
 use super::access_key::AccessKey;
 use super::carrier::Parameter;
-use super::percent;
 use super::placement::Unattachable;
 use crate::digest::hex;
 use crate::policy::credential::SigV4;
+use crate::wire::percent;
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 

@@ -7,8 +7,8 @@ use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 
 use super::table::Synthetic;
+use crate::name::host::DnsName;
 use crate::policy::destination::Ruling;
-use crate::policy::name::DnsName;
 
 /// The most bytes that an answer can have: what every client takes over UDP (RFC 1035 section 4.2.1), so that none is
 /// ever cut short.

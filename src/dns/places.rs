@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::policy::name::DnsName;
+use crate::name::host::DnsName;
 
 /// A bounded set of names. Every operation takes constant time, but for letting go of what has run out, which
 /// happens once for each time a name was kept.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use ipnet::{IpNet, Ipv4Net};
 
 use super::places::Places;
+use crate::name::host::DnsName;
 use crate::policy::address::POOL_V6;
-use crate::policy::name::DnsName;
 
 /// How long an address keeps its name after its last answer or flow (design section 3).
 const KEPT: Duration = Duration::from_secs(60 * 60);

@@ -2,8 +2,8 @@
 
 use super::hosts::misspelt;
 use super::quoted;
+use crate::name::host::{DnsName, Host};
 use crate::policy::document::{Action, Destination, Document};
-use crate::policy::name::{DnsName, Host};
 use crate::policy::pattern::Pattern;
 use crate::problem::Problem;
 

@@ -2,8 +2,8 @@
 
 use super::near::is_near;
 use super::quoted;
+use crate::name::host::{DnsName, Host};
 use crate::policy::document::{Action, Destination, Document, Enforcement, Kind, Selector};
-use crate::policy::name::{DnsName, Host};
 use crate::policy::pattern::Pattern;
 use crate::problem::Problem;
 use crate::provider::surface;

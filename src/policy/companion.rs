@@ -11,9 +11,9 @@ use super::compile::{Mode, Policy};
 use super::destination::Sight;
 use super::document::{Action, Destination, Document, Enforcement, Provider};
 use super::index::Cover;
-use super::name::{DnsName, Host};
 use super::pattern::Pattern;
 use super::rule::{Rule, Subject};
+use crate::name::host::{DnsName, Host};
 
 impl Policy {
     /// The same policy, with those hosts of the table for which it opens a provider and that none of its rules names.

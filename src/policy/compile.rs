@@ -14,12 +14,12 @@ use super::field;
 use super::index::Index;
 use super::inspection::Inspection;
 use super::lower::{Lowered, lower};
-use super::name::DnsName;
 use super::ports::Ports;
 use super::rule::Rule;
 use super::selector::selects;
 use super::settings::Settings;
 use super::tool::Rules;
+use crate::name::host::DnsName;
 
 /// A pod's labels.
 pub type Labels = BTreeMap<String, String>;

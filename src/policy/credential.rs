@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::RuleId;
-use super::name::DnsName;
+use crate::name::host::DnsName;
 
 /// The port a credential serves where its rule names none.
 const HTTPS: u16 = 443;

@@ -11,9 +11,9 @@ use super::compile::{Mode, Policy};
 use super::document;
 use super::index::Cover;
 use super::inspection::Grant;
-use super::name::DnsName;
 use super::rule::{Rule, TIERS, Tier};
 use super::ruling::AUDIT;
+use crate::name::host::DnsName;
 
 pub use super::inspection::Inspection;
 pub use super::outlook::Outlook;

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::name::DnsName;
 use super::pattern::Pattern;
 use super::rule::{Rule, Subject};
+use crate::name::host::DnsName;
 
 /// Numbers of rules that are equally specific, in the order of the rules.
 type Group = Vec<usize>;

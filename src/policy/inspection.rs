@@ -8,8 +8,8 @@ use crate::event::Verdict;
 
 use super::RuleId;
 use super::document::Provider;
-use super::path::{NormalPath, PathPattern};
 use super::ruling::{AUDIT, Ruling};
+use crate::name::path::{NormalPath, PathPattern};
 
 /// What one Inspect rule grants.
 #[derive(Debug, Clone, PartialEq, Eq)]

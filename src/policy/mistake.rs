@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use super::name::NameError;
+use crate::name::host::{NameError, QUOTED, TYPOGRAPHIC};
 
 /// Which fields stand beside the host, for what belongs to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,13 +14,6 @@ pub(super) enum Beside {
     /// Nothing: the values of `HostIn`.
     Nothing,
 }
-
-/// Opening and closing quotes of typesetters and word processors.
-pub(super) const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚', '‛', '«', '»', '‹', '›'];
-
-/// What is wrong with a host that has one of them.
-pub(super) const QUOTED: &str =
-    "has typographic quotes in it, which are letters of the text; write plain ones (\") around it, or none";
 
 /// Whether a text begins or ends with a quote that YAML takes for a letter of it.
 pub fn is_quoted(text: &str) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! [`document`] is what users write, [`compile`] makes a [`Policy`] of it, [`destination`] asks it about flows,
 //! [`tool`] about tool calls, [`hosted`] about what runs at a provider.
-//! [`name`], [`pattern`] and [`path`] hold the canonical forms that both sides are compared in.
+//! [`crate::name`] holds the canonical forms that both sides are compared in.
 
 pub mod document;
 mod field;
@@ -23,7 +23,6 @@ pub mod tool;
 
 pub mod allowance;
 pub mod hosted;
-pub mod lenient;
 pub mod limits;
 pub mod outcome;
 mod permission;
@@ -43,8 +42,6 @@ pub mod address;
 pub mod age;
 pub mod credential;
 
-pub mod name;
-pub mod path;
 pub mod pattern;
 
 use std::fmt;

@@ -2,8 +2,8 @@
 
 use super::compile::{Mode, Policy};
 use super::destination::{Flow, Protocol};
-use super::name::DnsName;
 use super::ruling::Ruling;
+use crate::name::host::DnsName;
 
 /// Where questions about names go. No rule's ports are compared with it: which port a name is wanted for is known
 /// only once a connection comes.

@@ -6,8 +6,8 @@ use super::compile::{Mode, Policy};
 use super::destination::{Flow, Protocol};
 use super::document::Action;
 use super::index::Cover;
-use super::name::{DnsName, Host};
 use super::ruling::Ruling;
+use crate::name::host::{DnsName, Host};
 
 /// What is known from CONNECT's authority, a synthetic address or the dialled one alone.
 #[derive(Debug, Clone, PartialEq, Eq)]

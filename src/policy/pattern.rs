@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::name::{DnsName, Host, NameError};
+use crate::name::host::{DnsName, Host, NameError};
 
 /// What an entry of `hosts` stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ mod openai_responses;
 pub mod surface;
 
 use crate::call::{Dialect, Service, Vendor};
-use crate::policy::name::DnsName;
+use crate::name::host::DnsName;
 use adapter::Adapter;
 use surface::Surface;
 

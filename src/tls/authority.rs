@@ -20,7 +20,7 @@ use super::chain::Chain;
 pub use super::defect::{AuthorityError, MintError};
 use super::sign::Signer;
 use super::{PROVIDER, certificate_pem, fingerprint, key};
-use crate::policy::name::Host;
+use crate::name::host::Host;
 
 /// Clients' clocks may be this much behind.
 const BACKDATED: Duration = Duration::from_secs(5 * 60);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use x509_parser::extensions::{GeneralName, GeneralSubtree, NameConstraints};
 
-use crate::policy::name::Host;
+use crate::name::host::Host;
 
 /// The constraints of one certificate that touch host names and addresses.
 #[derive(Debug, Default)]

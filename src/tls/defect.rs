@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::policy::name::Host;
+use crate::name::host::Host;
 
 /// Why a CA cannot be used. Every message is whole, with its cause, and says what to do.
 #[derive(Debug, thiserror::Error)]

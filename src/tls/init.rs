@@ -215,7 +215,7 @@ mod tests {
     use x509_parser::prelude::*;
 
     use super::*;
-    use crate::policy::name::Host;
+    use crate::name::host::Host;
 
     fn mode(path: &Path) -> u32 {
         path.metadata().unwrap().permissions().mode() & 0o777

@@ -11,7 +11,7 @@ use rustls::sign::SingleCertAndKey;
 
 use super::authority::{Authority, Leaf, MintError};
 use super::{PROVIDER, VERSIONS};
-use crate::policy::name::Host;
+use crate::name::host::Host;
 use crate::rate::Rate;
 
 /// A bounded cache of leaves. It mints for whatever host it is asked: callers ask only for hosts that a rule names.

@@ -14,7 +14,7 @@ use super::file::{self, Flaw};
 pub use super::trust::{BaseRoots, system_bundle};
 use super::trust::{NO_CERTIFICATE, Trust};
 use super::{PROVIDER, VERSIONS};
-use crate::policy::name::Host;
+use crate::name::host::Host;
 use crate::problem::Problem;
 
 /// How many upstream names a configuration keeps sessions of, to resume them.

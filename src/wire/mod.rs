@@ -9,6 +9,7 @@ pub mod http1;
 mod inflow;
 pub mod json;
 pub mod json_array;
+pub(crate) mod percent;
 mod signature;
 pub mod sse;
 pub mod websocket;

@@ -1,8 +1,8 @@
 //! Audit and Enforce (design section 5.5).
 
+use postern::name::path::NormalPath;
 use postern::policy::destination::{Destination, Ruling};
 use postern::policy::inspection::Asked;
-use postern::policy::path::NormalPath;
 
 use super::{audit, decide, expect, expect_requests, inspection, namespaced, policy, ruled};
 

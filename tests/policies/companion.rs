@@ -1,8 +1,8 @@
 //! Which hosts that no rule names are refused in words, and for which of them a CA may vouch.
 
 use postern::call::{Companion, Dialect, ProviderHosts};
+use postern::name::host::DnsName;
 use postern::policy::companion::companions;
-use postern::policy::name::DnsName;
 use postern::policy::{Policy, document};
 
 use super::{audit, cluster, decide, namespaced, policy, said};
@@ -109,5 +109,5 @@ fn a_companion_is_denied_by_default_with_a_reason_of_its_own() {
     let other = decide(&policy, "tls other.example:443");
     assert_eq!(other.decision.reason, "No rule names this host");
     assert!(policy.accompanies(&DnsName::parse("hello.example").unwrap()));
-    assert!(!policy.mints(&postern::policy::name::Host::parse("hello.example").unwrap()));
+    assert!(!policy.mints(&postern::name::host::Host::parse("hello.example").unwrap()));
 }

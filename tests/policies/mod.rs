@@ -19,10 +19,10 @@ mod tools;
 
 use std::net::IpAddr;
 
+use postern::name::host::{DnsName, Host};
+use postern::name::path::NormalPath;
 use postern::policy::destination::{Action, Destination, Flow, Inspection, Protocol, Ruling};
 use postern::policy::inspection::Asked;
-use postern::policy::name::{DnsName, Host};
-use postern::policy::path::NormalPath;
 use postern::policy::{Labels, Policy, document};
 
 /// An EgressPolicy `agents/NAME` of these destinations.

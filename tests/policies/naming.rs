@@ -1,7 +1,7 @@
 //! Which names the resolver answers.
 
+use postern::name::host::DnsName;
 use postern::policy::Policy;
-use postern::policy::name::DnsName;
 
 use super::{audit, namespaced, policy, ruled};
 

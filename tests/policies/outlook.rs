@@ -1,7 +1,7 @@
 //! What is known before the first byte, and for whom a leaf may be minted.
 
+use postern::name::host::Host;
 use postern::policy::Policy;
-use postern::policy::name::Host;
 
 use super::{audit, cluster, namespaced, policy, ruled, split};
 

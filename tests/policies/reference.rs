@@ -1,9 +1,9 @@
 //! The indexed decision against a slow one that reads like the design: every rule is looked at, one by one.
 
+use postern::name::host::Host;
 use postern::policy::Policy;
 use postern::policy::destination::{Destination, Flow, Protocol};
 use postern::policy::explain::Applies;
-use postern::policy::name::Host;
 use postern::policy::pattern::Pattern;
 use proptest::prelude::*;
 

@@ -22,7 +22,7 @@ use tokio_rustls::LazyConfigAcceptor;
 
 use super::provider;
 use crate::drain::Drain;
-use crate::policy::name::Host;
+use crate::name::host::Host;
 use crate::tls::authority::Authority;
 use crate::tls::leaf::Leaves;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::policy::name::DnsName;
+use crate::name::host::DnsName;
 
 /// Those of /etc/resolv.conf, which all containers of a pod begin with; none where it cannot be read.
 pub(super) fn domains() -> Vec<DnsName> {

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::compile;
 use crate::cli::{Output, PolicyListArgs};
 use crate::command::output;
+use crate::name::host::DnsName;
 use crate::policy::document::Provider;
 use crate::policy::listing::{DestinationListed, Listing, Setting, ToolListed, is_mcp};
-use crate::policy::name::DnsName;
 use crate::provider::kind;
 use crate::provider::surface::surface;
 

@@ -6,9 +6,9 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::command::private_directory::PrivateDirectory;
-use crate::credential::percent;
-use crate::policy::name::Authority;
+use crate::name::host::Authority;
 use crate::policy::pattern::Pattern;
+use crate::wire::percent;
 
 /// Where the proxy for HTTPS is named, the first that is set decides.
 const NAMES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];

@@ -59,9 +59,9 @@ impl Chosen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::name::host::DnsName;
     use crate::policy::compile::Labels;
     use crate::policy::destination::{Action, Flow, Protocol};
-    use crate::policy::name::DnsName;
     use crate::policy::{Policy, document};
 
     #[test]

@@ -5,8 +5,8 @@ mod catalogue;
 
 use http::Method;
 
-use crate::policy::lenient;
-use crate::policy::name::DnsName;
+use crate::name::host::DnsName;
+use crate::name::lenient;
 use catalogue::{CATALOGUE, Calls};
 
 /// What the endpoint hands out, in words, if it is in the catalogue. `path` is as it stands on the wire: whatever

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 
-use crate::policy::name::Host;
+use crate::name::host::Host;
 use crate::tls::roots::{Alpn, UpstreamTls};
 
 /// The method of the collector's service (opentelemetry-proto, `collector/trace/v1/trace_service.proto`).

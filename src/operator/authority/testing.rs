@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use super::{Data, Root};
+use crate::name::host::Host;
 use crate::policy::document::{Document, parse};
-use crate::policy::name::Host;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

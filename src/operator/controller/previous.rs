@@ -142,9 +142,9 @@ mod tests {
     use super::super::testing::{candidate, policy};
     use super::*;
     use crate::api::crd;
+    use crate::name::host::DnsName;
     use crate::policy::compile::{Labels, Policy};
     use crate::policy::destination::{Action, Flow, Protocol};
-    use crate::policy::name::DnsName;
 
     /// The lines of the definitions as they are.
     fn lines() -> BTreeSet<String> {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::name::host::{Authority, DnsName, Host};
 use crate::policy::document::tool::Scalar;
 use crate::policy::mistake::{self, Beside};
-use crate::policy::name::{Authority, DnsName, Host};
 use crate::policy::pattern::Pattern;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};

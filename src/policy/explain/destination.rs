@@ -4,11 +4,11 @@ use std::ptr;
 
 use crate::call::Dialect;
 use crate::event::Decision;
+use crate::name::host::Host;
 use crate::policy::compile::{Mode, Policy};
 use crate::policy::destination::{Action, Flow, Met, Protocol, Sight};
 use crate::policy::document;
 use crate::policy::inspection::Asked;
-use crate::policy::name::Host;
 use crate::policy::rule::{Rule, Subject};
 use crate::policy::ruling::Ruling;
 

@@ -1,6 +1,6 @@
 //! Paths in which a model is named by an ARN.
 
-use crate::policy::path::NormalPath;
+use crate::name::path::NormalPath;
 
 /// What a model's ARN may name. A prompt is not among them: it is stored at the provider and brings tools with it.
 const MODELS: [&str; 8] = [

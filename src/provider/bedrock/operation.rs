@@ -1,8 +1,8 @@
 //! What a request's path asks of Bedrock's runtime: which operation, and of which model.
 
 use crate::call::Api;
-use crate::credential::percent;
 use crate::provider::adapter::Asked;
+use crate::wire::percent;
 
 /// An operation of the runtime that reads what an agent says to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What path and query of a request ask for: which model, whether as a stream, in which wrapping.
 
 use crate::call::Denial;
-use crate::policy::path::NormalPath;
+use crate::name::path::NormalPath;
 
 /// What a path asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! a name that does not resolve or a refused CONNECT is tried again for seconds.
 
 use crate::call::{Companion, Dialect, ProviderHosts};
-use crate::policy::name::DnsName;
+use crate::name::host::DnsName;
 
 /// The most rows: a namespace's CA may vouch for each of them.
 #[cfg(test)]

@@ -25,9 +25,9 @@ use http::Method;
 use super::endpoint::{Call, Mount};
 use super::{adapter, bedrock};
 use crate::call::{Api, Dialect, Service, Vendor};
-use crate::policy::lenient;
-use crate::policy::name::DnsName;
-use crate::policy::path::{NormalPath, PathPattern};
+use crate::name::host::DnsName;
+use crate::name::lenient;
+use crate::name::path::{NormalPath, PathPattern};
 
 /// What one vendor serves at some hosts.
 struct Family {

@@ -2,8 +2,8 @@
 
 use http::Method;
 
-use crate::policy::lenient;
-use crate::policy::path::NormalPath;
+use crate::name::lenient;
+use crate::name::path::NormalPath;
 
 /// Endings that are those of an inference endpoint and hardly anything else's, in lower case. Their first sign is `/`.
 const ENDINGS: &[&str] = &[

@@ -3,7 +3,7 @@
 
 use http::Uri;
 
-use crate::credential::percent;
+use crate::wire::percent;
 
 /// Query parameters that name another method or path, in lower case with `_` for what PHP reads as one.
 const PARAMETERS: &[&str] = &[

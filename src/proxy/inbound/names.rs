@@ -4,8 +4,8 @@ use http::request::Parts;
 use http::{StatusCode, header};
 
 use super::session::{Naming, Session};
+use crate::name::host::{Authority, Host};
 use crate::policy::destination::Ruling;
-use crate::policy::name::{Authority, Host};
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::upstream::Origin;
 

@@ -5,7 +5,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
 use super::framed::FREE;
-use crate::policy::name::{Authority, DnsName, Host};
+use crate::name::host::{Authority, DnsName, Host};
 use crate::proxy::budget::Reserved;
 use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};

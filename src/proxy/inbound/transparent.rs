@@ -9,8 +9,8 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 
 use super::flow::Flow;
+use crate::name::host::Host;
 use crate::policy::destination::Ruling;
-use crate::policy::name::Host;
 use crate::proxy::Gateway;
 use crate::telemetry::label::{Closed, Mode};
 

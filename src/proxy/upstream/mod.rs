@@ -32,8 +32,8 @@ pub(crate) use through_proxy::CorporateProxy;
 use h1::Unsent;
 
 use crate::drain::Drain;
+use crate::name::host::Host;
 use crate::policy::Policy;
-use crate::policy::name::Host;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::exchange::head;

@@ -13,7 +13,7 @@ use super::Route;
 use super::dial::{Dialled, connect_any, resolve};
 use super::places::{Place, Places};
 use crate::config::upstream::UpstreamProxy;
-use crate::policy::name::Host;
+use crate::name::host::Host;
 use crate::proxy::error::{Class, Failure, Stop};
 
 /// What an answer to CONNECT may be long at most.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::name::NameError;
+use super::host::NameError;
 
 /// A request's path, without query. Percent-escapes of characters that need none are decoded, all others
 /// are upper-case (RFC 3986 section 6.2.2); one trailing slash is kept and never decides.

@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use super::mistake::{QUOTED, TYPOGRAPHIC};
-
 /// The longest name, without a trailing dot (RFC 1035 section 2.3.4).
 const MAX_NAME: usize = 253;
 /// The longest label.
@@ -32,6 +30,13 @@ pub struct Authority {
     pub host: Host,
     pub port: Option<u16>,
 }
+
+/// Opening and closing quotes of typesetters and word processors.
+pub(crate) const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚', '‛', '«', '»', '‹', '›'];
+
+/// What is wrong with a host that has one of them.
+pub(crate) const QUOTED: &str =
+    "has typographic quotes in it, which are letters of the text; write plain ones (\") around it, or none";
 
 /// Why a text is no host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
