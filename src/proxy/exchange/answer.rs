@@ -7,6 +7,7 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Body as _;
 
+use super::enforce::{Allowance, EnforcedGuard};
 use super::intake::{self, Unfit};
 use super::question::{Question, exhausted};
 use super::record::Record;
@@ -16,7 +17,7 @@ use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
-use crate::proxy::body::rewriting::Guarding;
+use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
@@ -30,6 +31,7 @@ pub(crate) struct Hearing<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) question: &'a Question,
+    pub(crate) allowance: &'a Allowance,
 }
 
 impl Hearing<'_> {
@@ -75,7 +77,7 @@ impl Hearing<'_> {
     }
 
     /// What looks at the messages of a WebSocket.
-    pub(crate) fn conversation(&self) -> Option<Guarding> {
+    pub(crate) fn conversation(&self) -> Option<EnforcedGuard> {
         let transcript = self.question.adapter.transcript(&self.question.asked(), &self.question.facts)?;
         let judge = Arc::new(InForce(Arc::clone(self.session)));
         // What tools there are is said later, message by message.
@@ -101,7 +103,7 @@ impl Hearing<'_> {
         transcript: Box<dyn Transcript>,
         framing: Framing,
         (judge, facts, writes): (Arc<dyn Judge>, &RequestFacts, bool),
-    ) -> Guarding {
+    ) -> EnforcedGuard {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
         let offered = if judge.denies(writes) { Offered::new(&facts.tools) } else { Offered::default() };
@@ -119,14 +121,14 @@ impl Hearing<'_> {
             offered,
         };
         let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
-        Guarding { guard: Guard::new(transcript, framing, settings), reserved }
+        EnforcedGuard::new(Guard::new(transcript, framing, settings), reserved, self.allowance.clone())
     }
 
     /// An answer in a content coding that nobody here knows.
     fn uncoded(
         &self,
-        (head, came): (Parts, Bytes),
-        guarding: Guarding,
+        (head, came, reserved): (Parts, Bytes, Reserved),
+        guarding: &EnforcedGuard,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
         let denial =
@@ -136,7 +138,7 @@ impl Hearing<'_> {
         }
         record.read(guarding.guard.facts(), Normalization::Failed);
         record.warned(&denial.decision);
-        Ok(Response::from_parts(head, Body::whole(came, guarding.reserved)))
+        Ok(Response::from_parts(head, Body::whole(came, reserved)))
     }
 
     /// Takes the answer in, and lets it go on as far as it may.
@@ -149,14 +151,14 @@ impl Hearing<'_> {
         let Framed { mut guarding, framing, events } = framed;
         let (mut head, body) = response.into_parts();
         let most = self.snapshot.settings.limits.decoded_body_bytes;
-        let mut came =
-            intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
+        let mut reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
+        let mut came = intake::take(body, most, &mut reserved).await.map_err(|unfit| self.unfit(unfit))?;
         let decoder = coding::decoder_of(&head.headers, &came, self.snapshot.whole_coding_limits());
         let Ok(decoder) = decoder else {
-            return self.uncoded((head, came), guarding, record);
+            return self.uncoded((head, came, reserved), &guarding, record);
         };
         if let Some(decoder) = decoder {
-            let decoded = intake::decode(&came, decoder, most, &mut guarding.reserved);
+            let decoded = intake::decode(&came, decoder, most, &mut reserved);
             came = decoded.map_err(|unfit| self.unfit(unfit))?;
         }
         head.headers.remove(header::CONTENT_ENCODING);
@@ -174,8 +176,8 @@ impl Hearing<'_> {
         }
         head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(goes_on.len()));
         drop(came);
-        guarding.reserved.set(goes_on.len()).map_err(|_| exhausted(self.session))?;
-        Ok(Response::from_parts(head, Body::whole(goes_on, guarding.reserved)))
+        reserved.set(goes_on.len()).map_err(|_| exhausted(self.session))?;
+        Ok(Response::from_parts(head, Body::whole(goes_on, reserved)))
     }
 
     fn unfit(&self, unfit: Unfit) -> Stop {
@@ -213,7 +215,7 @@ impl Judge for InForce {
 }
 
 struct Framed {
-    guarding: Guarding,
+    guarding: EnforcedGuard,
     /// As its content type says.
     framing: Framing,
     /// How the dialect frames a stream of events.

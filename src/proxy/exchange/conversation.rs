@@ -2,19 +2,19 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::answer::Hearing;
+use super::enforce::{Allowance, EnforcedGuard};
 use super::question::{Question, Reader};
 use super::record::Record;
 use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::provider::adapter::Refusal;
-use crate::proxy::body::rewriting::Guarding;
 use crate::proxy::body::silence::HUNGRY;
 use crate::proxy::budget::Reserved;
 use crate::proxy::inbound::session::Session;
@@ -30,14 +30,13 @@ pub(crate) struct Conversation {
     pub(crate) snapshot: Arc<Snapshot>,
     /// The request that asked for the WebSocket.
     pub(crate) question: Question,
-    /// The name of the credential that is attached.
-    pub(crate) credential: Option<String>,
+    pub(crate) allowance: Allowance,
     pub(crate) needles: Option<Arc<Needles>>,
 }
 
 /// What both directions use.
 struct Shared<'a, W> {
-    guarding: Mutex<Guarding>,
+    guarding: Mutex<EnforcedGuard>,
     record: Mutex<&'a mut Record>,
     to_agent: tokio::sync::Mutex<W>,
 }
@@ -58,7 +57,8 @@ impl Conversation {
         A: AsyncRead + AsyncWrite,
         U: AsyncRead + AsyncWrite,
     {
-        let hearing = Hearing { session: &self.session, snapshot: &self.snapshot, question: &self.question };
+        let (session, snapshot) = (&self.session, &self.snapshot);
+        let hearing = Hearing { session, snapshot, question: &self.question, allowance: &self.allowance };
         let guarding = hearing.conversation().ok_or_else(|| io::Error::other("nothing is said there"))?;
         let (from_agent, to_agent) = tokio::io::split(agent);
         let (from_upstream, to_upstream) = tokio::io::split(upstream);
@@ -129,9 +129,7 @@ impl Conversation {
             dialect: self.question.dialect,
         };
         let read = reader.message(&self.question.asked(), &text, &mut record).and_then(|text| {
-            let allowances = &self.session.gateway.allowances;
-            let credential = self.credential.as_deref();
-            let recorded = allowances.admit(snapshot.policy(), credential, SystemTime::now())?;
+            let recorded = self.allowance.admit(snapshot.policy())?;
             record.weighed(recorded.into_iter().collect());
             Ok(text)
         });

@@ -3,6 +3,7 @@
 mod answer;
 mod conversation;
 mod credentials;
+pub(crate) mod enforce;
 pub(crate) mod head;
 pub(crate) mod intake;
 mod overrides;
@@ -12,7 +13,6 @@ pub(crate) mod reply;
 mod upgrade;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
@@ -42,6 +42,7 @@ use crate::wire::http1::check_response;
 use answer::Hearing;
 use conversation::Conversation;
 use credentials::Leaving;
+use enforce::Allowance;
 use question::{Question, Reader, exhausted};
 use record::Record;
 use upgrade::{Carries, Socket, Upgrade};
@@ -104,7 +105,9 @@ impl Exchange<'_> {
         record.holds(self.room(&parts)?);
         let decided = self.decided(&parts, record).await?;
         let upgrade = if decided.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
-        let (question, body) = self.read(&mut parts, &decided, record).await?;
+        let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
+        let allowance = Allowance::new(&self.session.gateway, credential);
+        let (question, body) = self.read(&mut parts, &decided, (&allowance, record)).await?;
         self.edit(&mut parts.headers, &decided);
         let is_edited = question.as_ref().is_some_and(|question| question.is_edited);
         let leaving =
@@ -117,8 +120,7 @@ impl Exchange<'_> {
         let method = request.method().clone();
         let answer = match (self.send(request, &decided).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
-                let credential = decided.plan.as_ref().map(|plan| plan.credential().name.clone());
-                let carries = self.carries(question, credential, needles);
+                let carries = self.carries(question, allowance, needles);
                 let (response, socket) = upgrade.join(self.session, decided.origin, response, carries)?;
                 record.answered(response.status().as_u16(), response.headers());
                 return Ok(Answered::Socket(response, socket));
@@ -131,7 +133,8 @@ impl Exchange<'_> {
             rewriting::check_charset(response.headers())?;
         }
         if let Some(question) = &question {
-            let hearing = Hearing { session: self.session, snapshot: &self.snapshot, question };
+            let hearing =
+                Hearing { session: self.session, snapshot: &self.snapshot, question, allowance: &allowance };
             response = hearing.of(response, record).await?;
         }
         Ok(Answered::Http(self.scrub(response, &method, needles)?))
@@ -202,7 +205,7 @@ impl Exchange<'_> {
         &mut self,
         parts: &mut Parts,
         decided: &Decided,
-        record: &mut Record,
+        (allowance, record): (&Allowance, &mut Record),
     ) -> Result<(Option<Question>, Option<RequestBody>), Stop> {
         let service = decided.service.and_then(|service| Some((service, service.dialect?)));
         let Some((service, dialect)) = service else {
@@ -217,9 +220,7 @@ impl Exchange<'_> {
         }
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
         let (question, body) = reader.read(parts, incoming, record).await?;
-        let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
-        let allowances = &self.session.gateway.allowances;
-        let recorded = allowances.admit(self.snapshot.policy(), credential, SystemTime::now())?;
+        let recorded = allowance.admit(self.snapshot.policy())?;
         record.weighed(recorded.into_iter().collect());
         Ok((Some(question), Some(body)))
     }
@@ -280,12 +281,12 @@ impl Exchange<'_> {
     fn carries(
         &self,
         question: Option<Question>,
-        credential: Option<String>,
+        allowance: Allowance,
         needles: Option<Arc<Needles>>,
     ) -> Carries {
         let Some(question) = question else { return Carries::Bytes(needles) };
         let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
-        Carries::Conversation(Box::new(Conversation { session, snapshot, question, credential, needles }))
+        Carries::Conversation(Box::new(Conversation { session, snapshot, question, allowance, needles }))
     }
 
     /// The request as it goes upstream, its body streaming where it was not read.

@@ -2,18 +2,15 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use http::request::Parts;
 use http::{HeaderMap, header};
 
 use super::reply;
-use crate::call::{
-    self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service,
-};
+use crate::call::{self, AnswerFacts, CallNote, Decision, Denial, Normalization, RequestFacts, Service};
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform, Verdict};
 use crate::ledger::fresh_id;
-use crate::policy::Policy;
 use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::provider::answer::Broken;
@@ -53,8 +50,6 @@ pub(crate) struct Record {
     /// What the request and its answer say of themselves, where it goes to an LLM provider.
     provider: Option<event::Provider>,
     usage: call::Usage,
-    /// The name of the credential that is attached.
-    credential: Option<String>,
     /// What was decided of the answer, where it was not let through.
     verdict: Decision,
     decided: bool,
@@ -87,7 +82,6 @@ impl Record {
             service: None,
             provider: None,
             usage: call::Usage::default(),
-            credential: None,
             verdict: Decision::of(Verdict::Allow),
             decided: false,
             ended: false,
@@ -178,14 +172,9 @@ impl Record {
         if notes.is_empty() {
             return;
         }
-        let policy = self.session.gateway.snapshot();
         for mut note in notes {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
-            // What was allowed inside a call that is denied as a whole did not reach the agent.
-            if !note.inside {
-                self.count_call(policy.policy(), decision.denies());
-            }
             self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
             let call = event::ToolCall::from(note);
             for (kind, decision) in std::iter::once((Kind::ToolCall, decision))
@@ -196,22 +185,6 @@ impl Record {
                 event.tool_call = Some(call.clone());
                 self.session.gateway.ledger.emit(event);
             }
-        }
-    }
-
-    fn count_call(&self, policy: &Policy, denied: bool) {
-        let allowances = &self.session.gateway.allowances;
-        if denied {
-            allowances.denied(policy, self.credential.as_deref());
-        } else {
-            allowances.allowed(self.credential.as_deref());
-        }
-    }
-
-    /// Calls were blocked in answers or conversations that the provider keeps: it waits for their outputs.
-    pub(crate) fn blocked(&self, calls: Vec<(String, BlockedCall)>) {
-        for (scope, call) in calls {
-            self.session.gateway.blocked.remember(&scope, call);
         }
     }
 
@@ -287,7 +260,6 @@ impl Record {
     /// The request carries a real key from here on.
     pub(crate) fn credential_attached(&mut self, credential: &Credential) {
         self.session.gateway.metrics.credential_attached(&credential.name);
-        self.credential = Some(credential.name.clone());
         self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
     }
 
@@ -397,10 +369,6 @@ impl Record {
         let (Some(service), Some(provider)) = (self.service, &self.provider) else { return };
         let model = provider.response_model.as_deref().or(provider.model.as_deref()).unwrap_or("unknown");
         self.session.gateway.metrics.tokens(service.vendor, model, &self.usage);
-        let spent = self.usage.input.unwrap_or(0).saturating_add(self.usage.output.unwrap_or(0));
-        if spent > 0 {
-            self.session.gateway.allowances.spent(self.credential.as_deref(), spent, SystemTime::now());
-        }
     }
 
     fn timings(&self) -> Timings {

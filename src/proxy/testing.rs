@@ -1,0 +1,43 @@
+//! A gateway for unit tests: nothing listens, and nothing is intercepted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Gateway;
+use super::snapshot::{Interception, Parts, Snapshot};
+use super::upstream::Places;
+use crate::config::Settings;
+use crate::credential::Store;
+use crate::drain::Drain;
+use crate::ledger::Ledger;
+use crate::policy::{Labels, Policy, document};
+use crate::telemetry::Metrics;
+use crate::tls::roots::{TlsSettings, UpstreamTls};
+
+/// The policy `agents/p` with this spec.
+pub(crate) fn policy(spec: &str) -> Policy {
+    let text = format!(
+        "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: p, namespace: agents}}\n\
+         spec:\n  {spec}\n"
+    );
+    Policy::compile(&document::parse("policy.yaml", &text).unwrap(), &Labels::new()).unwrap()
+}
+
+/// A gateway under [`policy`], whose events go nowhere.
+pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
+    let settings = Settings::parse("policy: {path: policy.yaml}", Path::new("/"), "settings.yaml").unwrap();
+    let parts = Parts {
+        settings: Arc::new(settings),
+        policy: policy(spec),
+        interception: Interception::Off,
+        credentials: Arc::new(Store::load(&[], None, &|_| None)),
+        tls: Arc::new(UpstreamTls::load(&TlsSettings::default(), &[]).unwrap()),
+        proxy_credentials: None,
+        own: Vec::new(),
+        places: Places::new(1),
+        cluster: Vec::new(),
+    };
+    let (drain, metrics) = (Drain::default(), Arc::new(Metrics::new().unwrap()));
+    let ledger = Ledger::start(Vec::new(), None, Arc::clone(&metrics)).unwrap();
+    Gateway::new(Snapshot::new(parts, drain.clone()), ledger, metrics, drain, None)
+}
