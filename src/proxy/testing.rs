@@ -14,21 +14,29 @@ use crate::policy::{Labels, Policy, document};
 use crate::telemetry::Metrics;
 use crate::tls::roots::{TlsSettings, UpstreamTls};
 
-/// The policy `agents/p` with this spec.
-pub(crate) fn policy(spec: &str) -> Policy {
-    let text = format!(
-        "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: p, namespace: agents}}\n\
-         spec:\n  {spec}\n"
-    );
-    Policy::compile(&document::parse("policy.yaml", &text).unwrap(), &Labels::new()).unwrap()
+/// The policies `agents/p`, `agents/q` and so on with these specs.
+pub(crate) fn policy(specs: &[&str]) -> Policy {
+    let documents = specs.iter().zip('p'..).map(|(spec, name)| {
+        let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+        format!(
+            "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: {name}, namespace: agents}}\n\
+             spec:\n{spec}"
+        )
+    });
+    compiled(&documents.collect::<Vec<_>>().join("---\n"))
 }
 
-/// A gateway under [`policy`], whose events go nowhere.
+/// The policy of these documents.
+pub(crate) fn compiled(text: &str) -> Policy {
+    Policy::compile(&document::parse("policy.yaml", text).unwrap(), &Labels::new()).unwrap()
+}
+
+/// A gateway under the policy `agents/p` with this spec, whose events go nowhere.
 pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
     let settings = Settings::parse("policy: {path: policy.yaml}", Path::new("/"), "settings.yaml").unwrap();
     let parts = Parts {
         settings: Arc::new(settings),
-        policy: policy(spec),
+        policy: policy(&[spec]),
         interception: Interception::Off,
         credentials: Arc::new(Store::load(&[], None, &|_| None)),
         tls: Arc::new(UpstreamTls::load(&TlsSettings::default(), &[]).unwrap()),

@@ -325,7 +325,7 @@ mod tests {
         let framing = adapter.framing(&asked, &facts, "text/event-stream");
         let guard =
             Guard::new(adapter.transcript(&asked, &facts).unwrap(), framing, settings(Names::default()));
-        let gateway = gateway("");
+        let gateway = gateway("{}");
         let reserved = gateway.budget.open(1 << 20);
         let allowance = Allowance::new(&gateway, None);
         let mut body = Body::h2(incoming, Duration::MAX);

@@ -7,6 +7,7 @@ use super::record::Record;
 use crate::call::{CallNote, Denial};
 use crate::event::Decision;
 use crate::policy::Policy;
+use crate::policy::credential::Credential;
 use crate::provider::answer::Guard;
 use crate::proxy::Gateway;
 use crate::proxy::budget::Reserved;
@@ -15,13 +16,17 @@ use crate::proxy::budget::Reserved;
 #[derive(Clone)]
 pub(crate) struct Allowance {
     gateway: Arc<Gateway>,
-    /// The credential's name.
-    credential: Option<Arc<str>>,
+    credential: Option<Arc<Credential>>,
 }
 
 impl Allowance {
-    pub(crate) fn new(gateway: &Arc<Gateway>, credential: Option<&str>) -> Self {
-        Self { gateway: Arc::clone(gateway), credential: credential.map(Arc::from) }
+    pub(crate) fn new(gateway: &Arc<Gateway>, credential: Option<&Arc<Credential>>) -> Self {
+        Self { gateway: Arc::clone(gateway), credential: credential.map(Arc::clone) }
+    }
+
+    /// The name under which limits count.
+    fn name(&self) -> Option<&str> {
+        self.credential.as_ref().map(|credential| credential.name.as_str())
     }
 
     /// Counts a request that goes on. Returns the limit of an Audit policy that it exceeds, to be recorded.
@@ -29,7 +34,7 @@ impl Allowance {
     /// # Errors
     /// The denial by a limit that is reached.
     pub(crate) fn admit(&self, policy: &Policy) -> Result<Option<Decision>, Denial> {
-        self.gateway.allowances.admit(policy, self.credential.as_deref(), SystemTime::now())
+        self.gateway.allowances.admit(policy, self.name(), SystemTime::now())
     }
 
     /// Counts the calls of an answer: each denial, until one is allowed.
@@ -37,21 +42,21 @@ impl Allowance {
         if notes.is_empty() {
             return;
         }
-        let (allowances, credential) = (&self.gateway.allowances, self.credential.as_deref());
+        let (allowances, name) = (&self.gateway.allowances, self.name());
         let snapshot = self.gateway.snapshot();
         // A call inside another one reaches the agent, or does not, with that one.
         for note in notes.iter().filter(|note| !note.inside) {
             if note.verdict.decision.denies() {
-                allowances.denied(snapshot.policy(), credential);
+                allowances.denied(snapshot.policy(), name);
             } else {
-                allowances.allowed(credential);
+                allowances.allowed(name);
             }
         }
     }
 
     fn spend(&self, tokens: u64) {
         if tokens > 0 {
-            self.gateway.allowances.spent(self.credential.as_deref(), tokens, SystemTime::now());
+            self.gateway.allowances.spent(self.name(), tokens, SystemTime::now());
         }
     }
 }
@@ -129,7 +134,7 @@ mod tests {
         let framing = adapter.framing(&asked, &facts, content_type);
         let transcript = adapter.transcript(&asked, &facts).unwrap();
         let guard = Guard::new(transcript, framing, settings(Names::default()));
-        EnforcedGuard::new(guard, gateway.budget.open(1 << 20), Allowance::new(gateway, Some("key")))
+        EnforcedGuard::new(guard, gateway.budget.open(1 << 20), Allowance::new(gateway, None))
     }
 
     /// The guard of a whole answer that has come, and that calls this tool.
@@ -145,7 +150,7 @@ mod tests {
 
     /// The reason why another request is refused; empty where it is admitted.
     fn refusal(gateway: &Arc<Gateway>) -> String {
-        let admitted = Allowance::new(gateway, Some("key")).admit(gateway.snapshot().policy());
+        let admitted = Allowance::new(gateway, None).admit(gateway.snapshot().policy());
         admitted.err().map(|denial| denial.decision.reason.unwrap().into_owned()).unwrap_or_default()
     }
 
@@ -191,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_blocked_call_of_a_stored_answer_is_remembered_though_nobody_records_it() {
-        let gateway = gateway("");
+        let gateway = gateway("{}");
         let mut guard = guard(&gateway, Dialect::OpenAIResponses, Api::Responses, "application/json");
         let item = r#"{"type":"function_call","id":"f","call_id":"c1","name":"Denied","arguments":"{}"}"#;
         let body = format!(r#"{{"id":"resp_1","status":"completed","output":[{item}]}}"#);

@@ -7,11 +7,12 @@ use std::time::Instant;
 use http::request::Parts;
 use http::{HeaderMap, header};
 
+use super::decide::HeadFacts;
 use super::reply;
+use super::target::UpstreamTarget;
 use crate::call::{self, AnswerFacts, CallNote, Decision, Denial, Normalization, RequestFacts, Service};
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform, Verdict};
 use crate::ledger::fresh_id;
-use crate::policy::credential::Credential;
 use crate::policy::destination::Ruling;
 use crate::provider::answer::Broken;
 use crate::proxy::budget::Reserved;
@@ -52,7 +53,7 @@ pub(crate) struct Record {
     usage: call::Usage,
     /// What was decided of the answer, where it was not let through.
     verdict: Decision,
-    decided: bool,
+    is_decided: bool,
     ended: bool,
     begun: Instant,
     asked: Option<Instant>,
@@ -83,7 +84,7 @@ impl Record {
             provider: None,
             usage: call::Usage::default(),
             verdict: Decision::of(Verdict::Allow),
-            decided: false,
+            is_decided: false,
             ended: false,
             begun: Instant::now(),
             asked: None,
@@ -105,8 +106,23 @@ impl Record {
         self.room = Some(room);
     }
 
+    /// The head was decided: takes its facts, and emits the events of its audits.
+    pub(super) fn decided(&mut self, facts: &HeadFacts) {
+        if let Some(origin) = &facts.origin {
+            self.to(origin);
+        }
+        facts.destination_audits.iter().for_each(|ruling| self.audited(ruling));
+        if facts.is_destination_denied {
+            let destination = event::Destination { action: Action::Deny, ..(*self.destination).clone() };
+            self.destination = Arc::new(destination);
+        }
+        self.service = facts.service;
+        self.provider = facts.service.map(event::Provider::from);
+        facts.endpoint_audit.iter().for_each(|ruling| self.audited(ruling));
+    }
+
     /// Where the exchange goes, where its connection did not say so yet.
-    pub(crate) fn to(&mut self, origin: &Origin) {
+    fn to(&mut self, origin: &Origin) {
         if self.destination.port == 0 {
             self.destination = Arc::new(event::Destination {
                 host: origin.host.to_string(),
@@ -116,18 +132,6 @@ impl Record {
                 reason: None,
             });
         }
-    }
-
-    /// The destination itself is denied, whatever the connection was made for.
-    pub(crate) fn barred(&mut self) {
-        let destination = event::Destination { action: Action::Deny, ..(*self.destination).clone() };
-        self.destination = Arc::new(destination);
-    }
-
-    /// What the request is, where it goes to an LLM provider.
-    pub(crate) fn asks(&mut self, service: Option<Service>) {
-        self.service = service;
-        self.provider = service.map(event::Provider::from);
     }
 
     pub(crate) fn service(&self) -> Option<Service> {
@@ -244,9 +248,14 @@ impl Record {
         format!("{}:{}", self.destination.host, self.destination.port)
     }
 
-    /// The request goes on: its event.
-    pub(crate) fn allowed(&mut self, ruling: &Ruling) {
-        self.decided = true;
+    /// The request goes on to this target: its event.
+    pub(super) fn allowed(&mut self, ruling: &Ruling, target: &UpstreamTarget) {
+        if let Some(plan) = &target.credential {
+            let credential = plan.credential();
+            self.session.gateway.metrics.credential_attached(&credential.name);
+            self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
+        }
+        self.is_decided = true;
         self.asked = Some(Instant::now());
         self.emit_decision(self.id, Kind::Request, ruling);
         self.session.gateway.metrics.request(self.service, ruling.verdict);
@@ -255,12 +264,6 @@ impl Record {
     /// What an Audit policy beside the enforced ones would have said.
     pub(crate) fn audited(&self, ruling: &Ruling) {
         self.emit_decision(fresh_id(), Kind::Policy, ruling);
-    }
-
-    /// The request carries a real key from here on.
-    pub(crate) fn credential_attached(&mut self, credential: &Credential) {
-        self.session.gateway.metrics.credential_attached(&credential.name);
-        self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
     }
 
     /// The request, or its answer, goes no further. Answers the id of the event that says so.
@@ -273,12 +276,12 @@ impl Record {
             return self.end();
         }
         // What was allowed can still be denied where its address is known only at connect.
-        let id = if self.decided { fresh_id() } else { self.id };
+        let id = if self.is_decided { fresh_id() } else { self.id };
         let mut ruling = ruling.clone();
         ruling.verdict = Verdict::Deny;
         self.emit_decision(id, Kind::Request, &ruling);
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
-        self.decided = true;
+        self.is_decided = true;
         self.ended = true;
         id
     }
@@ -299,7 +302,7 @@ impl Record {
         tracing::warn!(destination = %self.destination(), class = ?failure.class, "{failure}");
         self.http.status = Some(status.as_u16());
         self.failure = Some(failure.message.clone().into());
-        self.decided = true;
+        self.is_decided = true;
         self.end()
     }
 
@@ -407,7 +410,7 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        if self.decided && !self.ended {
+        if self.is_decided && !self.ended {
             self.failure = Some("the agent hung up".into());
             self.end();
         }

@@ -23,7 +23,7 @@ use crate::policy::destination::{Action, Flow, Protocol, Ruling};
 use crate::provider;
 use crate::proxy::body::Body;
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::{Class, Failure, Refusal, Stop};
+use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::inbound::names::framing;
 use crate::proxy::inbound::session::Session;
 use crate::proxy::inbound::tunnel::{Counted, Counts, read_some};
@@ -36,41 +36,6 @@ pub(crate) struct Upgrade {
     agent: OnUpgrade,
     /// What the answer's `Sec-WebSocket-Accept` has to be.
     accept: String,
-}
-
-/// Whether the request asks for a WebSocket.
-///
-/// `Upgrade: h2c` is passed over, as RFC 9110 (section 7.8) lets a server do: the request goes on over HTTP/1.1.
-/// `CONNECT` inside a connection, and any other protocol, is refused.
-pub(crate) fn is_asked(parts: &Parts) -> Result<bool, Stop> {
-    if parts.method == http::Method::CONNECT {
-        return Err(refused("a connection inside a connection is not to be had"));
-    }
-    let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(false) };
-    if protocol.as_bytes().eq_ignore_ascii_case(b"h2c") {
-        return Ok(false);
-    }
-    if !protocol.as_bytes().eq_ignore_ascii_case(b"websocket") {
-        return Err(refused("of all protocols, only WebSocket can be upgraded to"));
-    }
-    Ok(true)
-}
-
-/// Whether the request would become a WebSocket, were it served.
-pub(crate) fn is_websocket(parts: &Parts) -> bool {
-    matches!(is_asked(parts), Ok(true))
-}
-
-fn refused(why: &str) -> Stop {
-    Ruling::builtin("upgrade", why).into()
-}
-
-/// A WebSocket that no rule allows: 426, at which clients fall back to plain requests at once (design 6.5).
-pub(crate) fn not_served(stop: Stop) -> Stop {
-    match stop {
-        Stop::Denied(refusal) => Stop::Denied(Refusal { status: StatusCode::UPGRADE_REQUIRED, ..refusal }),
-        Stop::Failed(failure) => Stop::Failed(failure),
-    }
 }
 
 /// Writes the wish into a head that was stripped of it. What is to be looked into is asked for without extensions.
@@ -88,7 +53,7 @@ impl Upgrade {
         let accept = accept_for(&parts.headers)?;
         match parts.extensions.remove::<OnUpgrade>() {
             Some(agent) => Ok(Self { agent, accept }),
-            None => Err(refused("this connection cannot be upgraded")),
+            None => Err(Ruling::builtin("upgrade", "this connection cannot be upgraded").into()),
         }
     }
 

@@ -3,15 +3,15 @@
 use http::request::Parts;
 use http::{StatusCode, header};
 
-use super::session::{Naming, Session};
+use super::session::Naming;
 use crate::name::host::{Authority, Host};
 use crate::policy::destination::Ruling;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::upstream::Origin;
 
 /// Where the request goes, if all that names a destination agrees.
-pub(crate) fn target(session: &Session, parts: &Parts) -> Result<Origin, Stop> {
-    match &session.naming {
+pub(crate) fn target(naming: &Naming, parts: &Parts) -> Result<Origin, Stop> {
+    match naming {
         Naming::Reverse(origin) => Ok(origin.clone()),
         Naming::Fixed(origin) => {
             for claim in claims(parts)? {
