@@ -216,7 +216,7 @@ fn a_request_that_waits_for_a_key_is_audited_once_by_the_policy_under_which_it_e
         format!(
             "{}---\napiVersion: postern.dev/v1alpha1\nkind: ClusterEgressPolicy\nmetadata: {{name: {name}}}\nspec:\n\
              \x20 enforcement: Audit\n  destinations:\n    - {{name: less, hosts: [api.example.com], action: Inspect, \
-             endpoints: []}}\n",
+             endpoints: [{{methods: [PUT]}}]}}\n",
             policy("")
         )
     };

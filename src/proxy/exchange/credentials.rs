@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::target::UpstreamTarget;
 use crate::credential::placement::Plan;
 use crate::credential::sigv4::{self, Subject};
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::proxy::Gateway;
 use crate::proxy::error::Stop;
 use crate::proxy::snapshot::Snapshot;
@@ -58,13 +58,13 @@ pub(super) fn attach(
     if sent.is_edited && !target.signs() && sigv4::is_signed_by_agent(parts) {
         let why = "the agent signed a request of which something had to be taken out, so that its signature is no \
                    longer true: let Postern sign (sigV4 in a credential), or use a Bedrock API key";
-        return Err(Ruling::builtin("credential", why).into());
+        return Err(Decision::builtin("credential", why).into());
     }
     let Some(plan) = &target.credential else { return Ok(()) };
     let credential = plan.credential();
     let missing = |why: &str| {
         let name = &credential.name;
-        Ruling::builtin("credential", format!("the credential {name} cannot be attached: {why}"))
+        Decision::builtin("credential", format!("the credential {name} cannot be attached: {why}"))
     };
     let attached = if plan.signs() {
         let key = snapshot.credentials.access_key(credential).ok_or_else(|| missing("it has no value"))?;

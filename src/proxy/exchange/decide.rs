@@ -10,10 +10,10 @@ use super::overrides;
 use super::target::UpstreamTarget;
 use crate::call::{Api, Dialect, Service, Terms as _};
 use crate::credential::placement::{self, Denial, Placement, Plan};
-use crate::event::Verdict;
+use crate::decision::{Decision, Verdict};
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
-use crate::policy::destination::{Action, Destination, Flow, Inspection, Protocol, Ruling};
+use crate::policy::destination::{Action, Destination, Flow, Inspection, Protocol};
 use crate::policy::inspection::Asked;
 use crate::provider;
 use crate::provider::surface::looks_like_inference;
@@ -57,9 +57,9 @@ pub(super) struct HeadFacts {
     /// The API that is called, where the destination is an LLM provider.
     pub(super) service: Option<Service>,
     /// What Audit policies beside enforced ones would have done with the destination.
-    pub(super) destination_audits: Vec<Ruling>,
+    pub(super) destination_audits: Vec<Decision>,
     /// What they would have done with the endpoint.
-    pub(super) endpoint_audit: Option<Ruling>,
+    pub(super) endpoint_audit: Option<Decision>,
 }
 
 /// What is to be done with a request that goes on.
@@ -67,7 +67,7 @@ pub(super) struct HeadFacts {
 pub(super) struct RequestPlan {
     /// Where the agent sent it.
     pub(super) target: UpstreamTarget,
-    pub(super) ruling: Ruling,
+    pub(super) decision: Decision,
     /// It asks for a WebSocket and may have one.
     pub(super) is_upgrade: bool,
 }
@@ -97,26 +97,26 @@ fn plan(
     facts.origin = Some(origin.clone());
     let (destination, inspection) = decide_destination(&origin, request, rules, facts)?;
     let endpoint = decide_endpoint(&origin, request, &inspection, facts)?;
-    let mut ruling = worst(destination, endpoint)?;
+    let mut decision = worst(destination, endpoint)?;
     let (credential, recorded) = decide_credential(parts, rules.policy, &origin)?;
     if let Some(recorded) = recorded {
-        ruling = worst(ruling, recorded)?;
+        decision = worst(decision, recorded)?;
     }
-    if ruling.reason.is_empty() {
+    if decision.reason.is_none() {
         let remark = placement::remark(parts, rules.policy.credentials(), &place(&origin));
-        ruling.reason = remark.unwrap_or_default();
+        decision.reason = remark.map(Into::into);
     }
     let service = facts.service;
     let is_upgrade = asks_for_websocket(parts)?;
     if is_upgrade {
         let upgrade = match service {
             // Its messages are read; the provider keeps the conversation.
-            Some(service) if service.dialect.is_some() => rules.policy.provider_state().decision.into(),
+            Some(service) if service.dialect.is_some() => rules.policy.provider_state().decision,
             Some(_) | None => inspection.upgrade(service.is_some()),
         };
-        ruling = worst(ruling, upgrade).map_err(not_served)?;
+        decision = worst(decision, upgrade).map_err(not_served)?;
     }
-    Ok(RequestPlan { target: UpstreamTarget { origin, service, credential }, ruling, is_upgrade })
+    Ok(RequestPlan { target: UpstreamTarget { origin, service, credential }, decision, is_upgrade })
 }
 
 /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
@@ -124,8 +124,8 @@ fn check_bound(parts: &Parts, rules: &RulesInForce<'_>) -> Result<(), Stop> {
     if parts.headers.len() <= rules.header_count {
         return Ok(());
     }
-    let ruling = Ruling::builtin("bound", "the request has more header fields than limits.headerCount");
-    Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling).into())
+    let decision = Decision::builtin("bound", "the request has more header fields than limits.headerCount");
+    Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, decision).into())
 }
 
 /// Decides about the destination anew: policy may have changed since the connection was made.
@@ -134,7 +134,7 @@ fn decide_destination(
     request: &InboundRequest<'_>,
     rules: &RulesInForce<'_>,
     facts: &mut HeadFacts,
-) -> Result<(Ruling, Arc<Inspection>), Stop> {
+) -> Result<(Decision, Arc<Inspection>), Stop> {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let decided = (rules.destination)(&Flow { name, address, port: origin.port, protocol });
@@ -156,8 +156,8 @@ fn decide_destination(
         }
         Action::Tunnel { .. } => {
             let reason = "policy has changed: this destination is no longer inspected";
-            let ruling = Ruling::builtin("name-mismatch", reason);
-            Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, ruling).into())
+            let decision = Decision::builtin("name-mismatch", reason);
+            Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, decision).into())
         }
     }
 }
@@ -168,34 +168,34 @@ fn decide_endpoint(
     request: &InboundRequest<'_>,
     inspection: &Inspection,
     facts: &mut HeadFacts,
-) -> Result<Ruling, Stop> {
+) -> Result<Decision, Stop> {
     let (parts, path) = (request.parts, NormalPath::parse(request.parts.uri.path()));
     let service = service(parts, &path, origin, inspection.provider());
     facts.service = service;
     let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
     let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
-    let mut ruling = inspection.request(&asked);
+    let mut decision = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())
         && surface.is_some_and(|surface| surface.is_disguised(&parts.method, &path, request.has_body))
     {
         let reason = "This request is not plainly one for an inference endpoint, and could be taken for it";
-        ruling = inspection.refused(reason);
+        decision = inspection.refused(reason);
     }
     if let Some(name) = overrides::in_query(&parts.uri).filter(|_| inspection.is_narrowed(service.is_some()))
     {
         let reason =
             format!("The query parameter {name} can name another method or path than the one that is judged");
-        ruling = inspection.refused(&reason);
+        decision = inspection.refused(&reason);
     }
-    if ruling.denies() {
+    if decision.denies() {
         let is_responses = service.is_some_and(|service| service.api == Api::Responses);
-        let stop = Stop::from(ruling);
+        let stop = Stop::from(decision);
         // Codex falls back to plain requests at a 426 alone; at anything else it tries again and again.
         return Err(if is_responses && is_websocket(parts) { not_served(stop) } else { stop });
     }
     facts.endpoint_audit = inspection.audited(&asked);
-    Ok(ruling)
+    Ok(decision)
 }
 
 /// The API of an LLM provider that a request calls; `dialect` is what a rule says is spoken there.
@@ -209,14 +209,14 @@ fn decide_credential(
     parts: &Parts,
     policy: &Policy,
     origin: &Origin,
-) -> Result<(Option<Plan>, Option<Ruling>), Stop> {
+) -> Result<(Option<Plan>, Option<Decision>), Stop> {
     match placement::plan(parts, policy.credentials(), &place(origin)) {
         Placement::Nothing => Ok((None, None)),
         Placement::Attach(plan) => Ok((Some(plan), None)),
-        Placement::Deny(Denial { floor: false, plan, ruling }) if policy.audit_only() => {
-            Ok((plan, Some(ruling.into_would_deny())))
+        Placement::Deny(Denial { floor: false, plan, decision }) if policy.audit_only() => {
+            Ok((plan, Some(decision.into_would_deny())))
         }
-        Placement::Deny(denial) => Err(denial.ruling.into()),
+        Placement::Deny(denial) => Err(denial.decision.into()),
     }
 }
 
@@ -229,7 +229,7 @@ fn place(origin: &Origin) -> placement::Target<'_> {
 /// `Upgrade: h2c` is passed over, as RFC 9110 (section 7.8) lets a server do: the request goes on over HTTP/1.1.
 /// `CONNECT` inside a connection, and any other protocol, is refused.
 fn asks_for_websocket(parts: &Parts) -> Result<bool, Stop> {
-    let refused = |reason: &str| Err(Ruling::builtin("upgrade", reason).into());
+    let refused = |reason: &'static str| Err(Decision::builtin("upgrade", reason).into());
     if parts.method == Method::CONNECT {
         return refused("a connection inside a connection is not to be had");
     }
@@ -256,8 +256,8 @@ fn not_served(stop: Stop) -> Stop {
     }
 }
 
-/// The ruling that counts of two: a denial ends the exchange, and WouldDeny is recorded rather than Allow.
-fn worst(first: Ruling, second: Ruling) -> Result<Ruling, Stop> {
+/// The decision that counts of two: a denial ends the exchange, and WouldDeny is recorded rather than Allow.
+fn worst(first: Decision, second: Decision) -> Result<Decision, Stop> {
     match (first.verdict, second.verdict) {
         (_, Verdict::Deny) => Err(second.into()),
         (Verdict::Allow, Verdict::WouldDeny) => Ok(second),

@@ -63,8 +63,8 @@ impl Sent {
     /// `VERDICT RULE`, with its status where it is refused.
     fn outcome(&self, policy: &Policy) -> String {
         match self.decided(policy).outcome {
-            Ok(plan) => format!("{} {}", plan.ruling.verdict.as_str(), plan.ruling.rule),
-            Err(Stop::Denied(refusal)) => format!("{} {}", refusal.status.as_u16(), refusal.ruling.rule),
+            Ok(plan) => format!("{} {}", plan.decision.verdict.as_str(), plan.decision.rule_id()),
+            Err(Stop::Denied(refusal)) => format!("{} {}", refusal.status.as_u16(), refusal.decision.rule_id()),
             Err(Stop::Failed(failure)) => panic!("{failure}"),
         }
     }
@@ -76,7 +76,7 @@ type Fault = fn(&mut Sent);
 /// The steps in the order of the contract (design 5.10), each with what makes it deny.
 const STEPS: [(&str, Fault); 7] = [
     ("403 postern/builtin/interception-off", |sent| {
-        sent.refuse_all = Some(Ruling::builtin("interception-off", "").into());
+        sent.refuse_all = Some(Decision::builtin("interception-off", "").into());
     }),
     ("431 postern/builtin/bound", |sent| sent.fields.extend([("a", "1"); 4])),
     ("421 postern/builtin/name-mismatch", |sent| sent.claimed = Some("other.example.com")),
@@ -138,7 +138,7 @@ fn a_request_to_a_provider_that_is_denied_still_has_its_service() {
     let websocket = Sent { fields: vec![WEBSOCKET], ..allowed() };
     assert_eq!(responses(websocket), ("426 postern/builtin/provider-state".to_owned(), Some(Api::Responses)));
     let refused =
-        Sent { method: "POST", refuse_all: Some(Ruling::builtin("endpoint", "").into()), ..allowed() };
+        Sent { method: "POST", refuse_all: Some(Decision::builtin("endpoint", "").into()), ..allowed() };
     assert_eq!(responses(refused), ("403 postern/builtin/endpoint".to_owned(), Some(Api::Responses)));
     let overridden = Sent { host: "api.openai.com", path: "/v1/models?_method=POST", ..allowed() };
     assert_eq!(overridden.outcome(&policy), "403 postern/builtin/endpoint");
@@ -148,7 +148,7 @@ fn a_request_to_a_provider_that_is_denied_still_has_its_service() {
 
 #[test]
 fn a_closed_websocket_of_responses_is_refused_with_426_which_codex_falls_back_from() {
-    let closed = "destinations: [{name: openai, hosts: [api.openai.com], action: Inspect, endpoints: []}]";
+    let closed = "destinations: [{name: openai, hosts: [api.openai.com], action: Inspect, endpoints: [{methods: [GET], path: /v1/models}]}]";
     let sent = |fields| Sent { host: "api.openai.com", path: "/v1/responses", fields, ..allowed() };
     assert_eq!(sent(vec![WEBSOCKET]).outcome(&policy(&[closed])), "426 postern/builtin/endpoint");
     assert_eq!(sent(Vec::new()).outcome(&policy(&[closed])), "403 postern/builtin/endpoint");
@@ -182,7 +182,7 @@ fn the_audit_of_a_destination_is_recorded_unless_its_connection_has_done_so() {
     };
     let recorded = audits(Naming::Reverse);
     assert_eq!((recorded.len(), recorded[0].verdict), (1, Verdict::WouldDeny));
-    assert_eq!(recorded[0].rule.as_str(), "agents/q/no");
+    assert_eq!(recorded[0].rule_id(), "agents/q/no");
     assert_eq!(audits(Naming::Fixed), []);
 }
 
@@ -206,7 +206,7 @@ spec:
     );
     let audit = |path| Sent { path, ..allowed() }.decided(&policy).facts.endpoint_audit;
     let recorded = audit("/open/door").unwrap();
-    assert_eq!((recorded.verdict, recorded.rule.as_str()), (Verdict::WouldDeny, "postern/builtin/endpoint"));
+    assert_eq!((recorded.verdict, recorded.rule_id()), (Verdict::WouldDeny, "postern/builtin/endpoint"));
     assert!(audit("/open/hall").is_none(), "both allow it");
     assert!(audit("/closed").is_none(), "it is denied anyway");
 }

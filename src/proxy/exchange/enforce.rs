@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::record::Record;
 use crate::call::{CallNote, Denial};
-use crate::event::Decision;
+use crate::decision::Decision;
 use crate::policy::Policy;
 use crate::policy::credential::Credential;
 use crate::provider::answer::Guard;
@@ -151,7 +151,7 @@ mod tests {
     /// The reason why another request is refused; empty where it is admitted.
     fn refusal(gateway: &Arc<Gateway>) -> String {
         let admitted = Allowance::new(gateway, None).admit(gateway.snapshot().policy());
-        admitted.err().map(|denial| denial.decision.reason.unwrap().into_owned()).unwrap_or_default()
+        admitted.err().map(|denial| denial.decision.why().to_owned()).unwrap_or_default()
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Exchange<'_> {
         let is_edited = question.as_ref().is_some_and(|question| question.is_edited);
         let sent = Sent { body: body.as_ref().and_then(RequestBody::bytes), is_edited };
         credentials::attach(&self.snapshot, &mut parts, &target, &sent)?;
-        record.allowed(&plan.ruling, &target);
+        record.allowed(&plan.decision, &target);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let secrets = target.secrets(&self.snapshot);
         let request = self.outgoing(parts, body)?;

@@ -17,9 +17,10 @@ use super::conversation::Conversation;
 use super::head;
 use super::record::Record;
 use crate::call::Terms;
+use crate::decision::Decision;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
-use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
 use crate::proxy::budget::Reserved;
@@ -53,7 +54,7 @@ impl Upgrade {
         let accept = accept_for(&parts.headers)?;
         match parts.extensions.remove::<OnUpgrade>() {
             Some(agent) => Ok(Self { agent, accept }),
-            None => Err(Ruling::builtin("upgrade", "this connection cannot be upgraded").into()),
+            None => Err(Decision::builtin("upgrade", "this connection cannot be upgraded").into()),
         }
     }
 
