@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Gateway;
-use super::snapshot::{Interception, Parts, Snapshot};
+use super::snapshot::{Interception, Snapshot, SnapshotParts};
 use super::upstream::Places;
 use crate::config::Settings;
 use crate::credential::Store;
@@ -34,7 +34,7 @@ pub(crate) fn compiled(text: &str) -> Policy {
 /// A gateway under the policy `agents/p` with this spec, whose events go nowhere.
 pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
     let settings = Settings::parse("policy: {path: policy.yaml}", Path::new("/"), "settings.yaml").unwrap();
-    let parts = Parts {
+    let parts = SnapshotParts {
         settings: Arc::new(settings),
         policy: policy(&[spec]),
         interception: Interception::Off,

@@ -289,7 +289,7 @@ pub(super) fn build(
             None => None,
         };
     let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials));
-    let parts = snapshot::Parts {
+    let parts = snapshot::SnapshotParts {
         settings: Arc::new(settings),
         policy,
         interception,

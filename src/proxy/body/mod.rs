@@ -143,7 +143,7 @@ impl Body {
         if let Some(record) = &mut self.record {
             rewriting.tell(record);
             if let Some(broken) = &broken {
-                record.broke(broken);
+                record.answer_terminated(broken);
                 rewriting.tell_all(record);
             }
         }

@@ -1,4 +1,4 @@
-//! Puts the real key into a request, or signs it: the last change before it leaves.
+//! Attaches the real key to a request, or signs it: the last change before it is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use crate::proxy::Gateway;
 use crate::proxy::error::Stop;
 use crate::proxy::snapshot::Snapshot;
 
-/// How often it is looked whether a value has arrived.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a missing value is looked for.
+const POLL: Duration = Duration::from_millis(50);
 
 /// The rest of the request that a credential is attached to.
-pub(super) struct Sent<'a> {
+pub(super) struct OutboundBody<'a> {
     /// The body, where it is sent whole.
     pub(super) body: Option<&'a Bytes>,
     /// Whether the body is not the one that the agent sent.
     pub(super) is_edited: bool,
 }
 
-/// Waits a moment for the value of a credential that a new policy names: its Secret is mounted apart from the policy.
-/// Answers the snapshot that was put in force meanwhile, under which the request is to be decided anew.
-pub(super) async fn replaced(
+/// Waits for the value of a credential that a new policy names: its Secret is mounted apart from the policy. Returns a
+/// snapshot that came into force meanwhile: the request must be decided again.
+pub(super) async fn wait_for_value(
     gateway: &Gateway,
     snapshot: &Arc<Snapshot>,
     plan: Option<&Plan>,
@@ -39,7 +39,7 @@ pub(super) async fn replaced(
     let store = &snapshot.credentials;
     let is_there = || store.secret(credential).is_some() || store.access_key(credential).is_some();
     while !is_there() && Instant::now() < until {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL).await;
         let newest = gateway.snapshot();
         if !Arc::ptr_eq(&newest, snapshot) {
             return Some(newest);
@@ -53,7 +53,7 @@ pub(super) fn attach(
     snapshot: &Snapshot,
     parts: &mut Parts,
     target: &UpstreamTarget,
-    sent: &Sent<'_>,
+    sent: &OutboundBody<'_>,
 ) -> Result<(), Stop> {
     if sent.is_edited && !target.signs() && sigv4::is_signed_by_agent(parts) {
         let why = "the agent signed a request of which something had to be taken out, so that its signature is no \

@@ -64,7 +64,9 @@ impl Sent {
     fn outcome(&self, policy: &Policy) -> String {
         match self.decided(policy).outcome {
             Ok(plan) => format!("{} {}", plan.decision.verdict.as_str(), plan.decision.rule_id()),
-            Err(Stop::Denied(refusal)) => format!("{} {}", refusal.status.as_u16(), refusal.decision.rule_id()),
+            Err(Stop::Denied(refusal)) => {
+                format!("{} {}", refusal.status.as_u16(), refusal.decision.rule_id())
+            }
             Err(Stop::Failed(failure)) => panic!("{failure}"),
         }
     }

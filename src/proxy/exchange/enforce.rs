@@ -87,22 +87,22 @@ impl EnforcedGuard {
 
     /// Tells the record the decisions since the last time.
     pub(crate) fn tell(&mut self, record: &mut Record) {
-        record.calls(self.settle());
+        record.calls_decided(self.settle());
     }
 
     /// Tells the record also what the answer has said of itself so far.
     pub(crate) fn tell_facts(&mut self, record: &mut Record) {
         self.tell(record);
-        record.read(self.guard.facts(), self.guard.normalization());
+        record.answer_read(self.guard.facts(), self.guard.normalization());
     }
 
     /// Tells the record everything, once the answer has ended or was given up.
     pub(crate) fn tell_all(&mut self, record: &mut Record) {
         self.tell_facts(record);
         if let Some(warning) = self.guard.warning() {
-            record.passed(warning);
+            record.unread_passed(warning);
         }
-        record.left_out(self.guard.left_out());
+        record.bytes_left_out(self.guard.left_out());
     }
 }
 

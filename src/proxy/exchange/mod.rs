@@ -1,14 +1,14 @@
 //! One request: named, decided, edited, given its credential, sent, answered, recorded. Each step is a file.
 
 mod answer;
+pub(crate) mod buffer;
 mod conversation;
 mod credentials;
 mod decide;
 pub(crate) mod enforce;
 pub(crate) mod head;
-pub(crate) mod intake;
+pub(crate) mod model_request;
 mod overrides;
-pub(crate) mod question;
 pub(crate) mod record;
 pub(crate) mod reply;
 mod response;
@@ -31,18 +31,18 @@ use crate::proxy::error::Stop;
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{Answer, Speaks};
-use answer::Hearing;
+use answer::ResponseGuard;
 use conversation::Conversation;
-use credentials::Sent;
+use credentials::OutboundBody;
 use decide::{HeadDecision, InboundRequest, RequestPlan, RulesInForce};
 use enforce::Allowance;
-use question::{Question, Reader, exhausted};
+use model_request::{ModelRequest, RequestReader, exhausted};
 use record::Record;
 use response::switches_protocols;
 use target::UpstreamTarget;
-use upgrade::{Carries, Socket, Upgrade};
+use upgrade::{Socket, SocketTraffic, Upgrade};
 
-/// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
+/// Answers one request of an agent, with a refusal or a failure in words if need be.
 pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) -> Response<Body> {
     session.gateway.ledger.ready().await;
     let snapshot = session.gateway.snapshot();
@@ -53,22 +53,22 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     match exchange.run(parts, &mut record).await {
         Ok(Answered::Http(response)) => response.map(|body| body.recorded(record)),
         Ok(Answered::Socket(response, socket)) => {
-            socket.go_on(record);
+            socket.start(record);
             response
         }
         Err(stop) => {
-            let response = exchange.stopped(&stop, &mut record);
-            exchange.rest(&stop, &mut record).await;
+            let response = exchange.explain(&stop, &mut record);
+            exchange.pace(&stop, &mut record).await;
             // Over HTTP/2 hyper would send the text, and the agent reset the stream.
             if is_head { response.map(|_| Body::own("")) } else { response }
         }
     }
 }
 
-/// What an agent is answered.
+/// The answer to an agent.
 enum Answered {
     Http(Response<Body>),
-    /// A 101, and what the connection becomes.
+    /// A 101, and the WebSocket that the connection becomes.
     Socket(Response<Body>, Socket),
 }
 
@@ -81,40 +81,41 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
-        record.holds(self.room(&parts)?);
+        record.hold_room(self.room(&parts)?);
         let plan = self.plan(&parts, record).await?;
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
         let allowance = plan.target.allowance(&self.session.gateway);
-        let (question, body) = self.read(&mut parts, &plan, &allowance, record).await?;
+        let (model_request, body) = self.read(&mut parts, &plan, &allowance, record).await?;
+        // Where the agent sent it. All that follows hangs on the target alone.
         let target = plan.target;
         self.edit(&mut parts.headers, &target, upgrade.is_some());
-        let is_edited = question.as_ref().is_some_and(|question| question.is_edited);
-        let sent = Sent { body: body.as_ref().and_then(RequestBody::bytes), is_edited };
+        let is_edited = model_request.as_ref().is_some_and(|model_request| model_request.is_edited);
+        let sent = OutboundBody { body: body.as_ref().and_then(RequestBody::bytes), is_edited };
         credentials::attach(&self.snapshot, &mut parts, &target, &sent)?;
-        record.allowed(&plan.decision, &target);
+        record.request_allowed(&plan.decision, &target);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let secrets = target.secrets(&self.snapshot);
         let request = self.outgoing(parts, body)?;
         let method = request.method().clone();
         let answer = match (self.send(request, &target, upgrade.is_some()).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches_protocols(&response) => {
-                let carries = self.carries(question, allowance, secrets);
-                let (response, socket) = upgrade.join(self.session, target.origin, response, carries)?;
-                record.answered(response.status().as_u16(), response.headers());
+                let traffic = self.traffic(model_request, allowance, secrets);
+                let (response, socket) = upgrade.join(self.session, target.origin, response, traffic)?;
+                record.answer_begun(response.status().as_u16(), response.headers());
                 return Ok(Answered::Socket(response, socket));
             }
             (answer, _) => answer,
         };
         let mut response = response::receive(answer, self.session, &self.snapshot)?;
-        record.answered(response.status().as_u16(), response.headers());
+        record.answer_begun(response.status().as_u16(), response.headers());
         if secrets.is_some() {
             // Before the guard reads the answer, which makes the head say UTF-8.
             response::check_charset(&response, &method)?;
         }
-        if let Some(question) = &question {
+        if let Some(model_request) = &model_request {
             let (session, snapshot) = (self.session, &self.snapshot);
-            let hearing = Hearing { session, snapshot, question, allowance: &allowance };
-            response = hearing.of(response, record).await?;
+            let guard = ResponseGuard { session, snapshot, model_request, allowance: &allowance };
+            response = guard.guard_response(response, record).await?;
         }
         if let Some(secrets) = secrets {
             response = response::scrub(response, &method, secrets, &self.snapshot)?;
@@ -130,13 +131,13 @@ impl Exchange<'_> {
             let decision = self.decide(parts);
             if let Ok(plan) = &decision.outcome {
                 let (gateway, credential) = (&self.session.gateway, plan.target.credential.as_ref());
-                let newest = credentials::replaced(gateway, &self.snapshot, credential, settles).await;
+                let newest = credentials::wait_for_value(gateway, &self.snapshot, credential, settles).await;
                 if let Some(newest) = newest {
                     self.snapshot = newest;
                     continue;
                 }
             }
-            record.decided(&decision.facts);
+            record.head_decided(&decision.facts);
             return decision.outcome;
         }
     }
@@ -157,36 +158,37 @@ impl Exchange<'_> {
         decide::decide(&request, &rules)
     }
 
-    /// Reads a request to a model, and answers what it asks with the body that goes on. One that is to be signed is
-    /// taken in; any other streams unread.
+    /// Reads a request to a model, and returns it with the body to send. The body of any other request is buffered if
+    /// the request is signed, and streams unread else.
     async fn read(
         &mut self,
         parts: &mut Parts,
         plan: &RequestPlan,
         allowance: &Allowance,
         record: &mut Record,
-    ) -> Result<(Option<Question>, Option<RequestBody>), Stop> {
+    ) -> Result<(Option<ModelRequest>, Option<RequestBody>), Stop> {
         let service = plan.target.service.and_then(|service| Some((service, service.dialect?)));
         let Some((service, dialect)) = service else {
             let Some(incoming) = self.incoming.take_if(|_| plan.target.signs()) else {
                 return Ok((None, None));
             };
-            let (body, reserved) = question::take_whole(self.session, &self.snapshot, incoming).await?;
+            let (body, reserved) =
+                model_request::buffer_request(self.session, &self.snapshot, incoming).await?;
             return Ok((None, Some(RequestBody::whole(body, Some(reserved)))));
         };
-        let reader = Reader { session: self.session, snapshot: &self.snapshot, service, dialect };
+        let reader = RequestReader { session: self.session, snapshot: &self.snapshot, service, dialect };
         if plan.is_upgrade {
-            // What is asked comes later, in messages.
-            return Ok((Some(reader.question(parts)), None));
+            // The requests come later, in messages.
+            return Ok((Some(reader.model_request(parts)), None));
         }
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
-        let (question, body) = reader.read(parts, incoming, record).await?;
+        let (model_request, body) = reader.read(parts, incoming, record).await?;
         let recorded = allowance.admit(self.snapshot.policy())?;
-        record.weighed(recorded.into_iter().collect());
-        Ok((Some(question), Some(body)))
+        record.emit_audits(recorded.into_iter().collect());
+        Ok((Some(model_request), Some(body)))
     }
 
-    /// Makes the head fit to go on.
+    /// Removes and adds the fields of the hop to the upstream.
     fn edit(&self, head: &mut HeaderMap, target: &UpstreamTarget, is_upgrade: bool) {
         head::strip(head);
         if is_upgrade {
@@ -210,19 +212,25 @@ impl Exchange<'_> {
         upstreams.send(policy, target.pool_key(), self.session.speaks, request).await
     }
 
-    /// What is done with what a WebSocket carries: one to a model is looked into.
-    fn carries(
+    /// Returns how the traffic of a WebSocket is treated: to a model its messages are read.
+    fn traffic(
         &self,
-        question: Option<Question>,
+        model_request: Option<ModelRequest>,
         allowance: Allowance,
-        needles: Option<Arc<Needles>>,
-    ) -> Carries {
-        let Some(question) = question else { return Carries::Bytes(needles) };
+        secrets: Option<Arc<Needles>>,
+    ) -> SocketTraffic {
+        let Some(model_request) = model_request else { return SocketTraffic::Bytes(secrets) };
         let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
-        Carries::Conversation(Box::new(Conversation { session, snapshot, question, allowance, needles }))
+        SocketTraffic::Conversation(Box::new(Conversation {
+            session,
+            snapshot,
+            model_request,
+            allowance,
+            secrets,
+        }))
     }
 
-    /// The request as it goes upstream, its body streaming where it was not read.
+    /// Returns the request as it goes upstream. A body that was not read streams.
     fn outgoing(&mut self, parts: Parts, read: Option<RequestBody>) -> Result<Request<RequestBody>, Stop> {
         if let Some(body) = read {
             return Ok(Request::from_parts(parts, body));
@@ -242,7 +250,7 @@ impl Exchange<'_> {
         Ok(Request::from_parts(parts, body))
     }
 
-    /// Room for the exchange itself, or a refusal.
+    /// Reserves memory for the exchange itself.
     fn room(&self, parts: &Parts) -> Result<Reserved, Stop> {
         let lengths = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         let head = parts.uri.path().len() + lengths.sum::<usize>();
@@ -250,9 +258,8 @@ impl Exchange<'_> {
         room.map_err(|_| exhausted(self.session))
     }
 
-    /// Waits before a refusal is said, where there were many on this connection. Nothing of the request is held
-    /// meanwhile.
-    async fn rest(&mut self, stop: &Stop, record: &mut Record) {
+    /// Delays a refusal on a connection with many of them, and holds nothing of the request meanwhile.
+    async fn pace(&mut self, stop: &Stop, record: &mut Record) {
         match stop {
             Stop::Denied(refusal) if !refusal.close => {}
             Stop::Denied(_) | Stop::Failed(_) => return,
@@ -261,15 +268,15 @@ impl Exchange<'_> {
             // Over HTTP/1 its end tells hyper what to do with the rest of the connection.
             self.incoming = None;
         }
-        record.forget();
+        record.release();
         self.session.pace.refused(&self.session.gateway.drain).await;
     }
 
-    /// Says why the request goes no further. What of its body still comes is read when the connection closes.
-    fn stopped(&self, stop: &Stop, record: &mut Record) -> Response<Body> {
+    /// Returns the refusal or the failure in words. The rest of the request's body is read when the connection closes.
+    fn explain(&self, stop: &Stop, record: &mut Record) -> Response<Body> {
         match stop {
             Stop::Denied(refusal) => {
-                let event = record.denied(refusal);
+                let event = record.request_denied(refusal);
                 reply::denied(refusal, &record.destination(), record.service(), event)
             }
             Stop::Failed(failure) => {
