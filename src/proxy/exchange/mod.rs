@@ -148,7 +148,7 @@ impl Exchange<'_> {
             parts,
             has_body: self.incoming.as_ref().is_some_and(|body| !body.is_end_stream()),
             naming: &self.session.naming,
-            refuse_all: self.session.doomed.as_ref(),
+            refuse_all: self.session.refuse_all.as_ref(),
         };
         let rules = RulesInForce {
             policy: snapshot.policy(),
@@ -281,7 +281,7 @@ impl Exchange<'_> {
             }
             Stop::Failed(failure) => {
                 let event = record.failed(failure);
-                reply::failed(failure, &record.destination(), event, self.session.doomed.is_some())
+                reply::failed(failure, &record.destination(), event, self.session.refuse_all.is_some())
             }
         }
     }

@@ -242,3 +242,7 @@ fn describe(head: &mut HeaderMap, length: usize) {
 fn extent(body: &Bytes) -> Extent {
     Extent { sha256: sha256_hex(body), bytes: body.len() as u64 }
 }
+
+#[cfg(test)]
+#[path = "model_request_tests.rs"]
+mod tests;

@@ -242,7 +242,7 @@ impl Flow {
             decided = self.decide(&self.snapshot, protocol);
         }
         self.report_audited(&decided);
-        let doomed = match &decided.action {
+        let refuse_all = match &decided.action {
             Action::Tunnel { .. } => {
                 return self.tunnel(&decided.decision, protocol, stream, None).await;
             }
@@ -254,12 +254,12 @@ impl Flow {
                 Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decided.decision.clone())))
             }
         };
-        let action = if doomed.is_some() { event::Action::Deny } else { event::Action::Inspect };
+        let action = if refuse_all.is_some() { event::Action::Deny } else { event::Action::Inspect };
         let destination = self.report(&decided.decision, action, true, None);
         let Some(host) = self.host() else { return Closed::Internal };
         let origin = Origin { tls: false, host, port: self.port };
-        let closed = if doomed.is_some() { Closed::Denied } else { Closed::Finished };
-        let ended = serve(self.session(Naming::Fixed(origin), destination, speaks, doomed), stream).await;
+        let closed = if refuse_all.is_some() { Closed::Denied } else { Closed::Finished };
+        let ended = serve(self.session(Naming::Fixed(origin), destination, speaks, refuse_all), stream).await;
         if closed == Closed::Denied { closed } else { ended }
     }
 
@@ -359,9 +359,9 @@ impl Flow {
         naming: Naming,
         destination: Arc<event::Destination>,
         speaks: Speaks,
-        doomed: Option<Stop>,
+        refuse_all: Option<Stop>,
     ) -> Session {
-        Session::new(self.gateway, self.id, naming, destination).speaking(speaks).doomed(doomed)
+        Session::new(self.gateway, self.id, naming, destination).speaking(speaks).refuse_all(refuse_all)
     }
 
     /// Says what became of the connection. Answers the destination as events show it.

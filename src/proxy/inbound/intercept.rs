@@ -56,19 +56,19 @@ pub(crate) async fn inspect(
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
     let prepared = snapshot.upstreams.prepare(snapshot.policy(), &origin, offers(hello, b"h2")).await;
-    let (h2, doomed) = match prepared {
+    let (h2, refuse_all) = match prepared {
         Ok(h2) => (h2, None),
         Err(stop) => (false, Some(stop)),
     };
-    let destination = match &doomed {
+    let destination = match &refuse_all {
         Some(Stop::Denied(refusal)) => flow.report(&refusal.decision, event::Action::Deny, true, None),
         Some(Stop::Failed(failure)) => {
             flow.report(decision, event::Action::Inspect, true, Some(failure.message.clone()))
         }
         None => flow.report(decision, event::Action::Inspect, true, None),
     };
-    let unserved = doomed.is_some().then_some(Unserved::Failed);
-    let ending = Ending { flow, origin, leaves, h2, destination, doomed, unserved };
+    let unserved = refuse_all.is_some().then_some(Unserved::Failed);
+    let ending = Ending { flow, origin, leaves, h2, destination, refuse_all, unserved };
     ending.run(stream).await
 }
 
@@ -108,9 +108,9 @@ pub(crate) async fn refuse(flow: Flow, decision: &Decision, stream: Rewind<TcpSt
     }
     let destination = flow.report(decision, event::Action::Deny, true, None);
     let origin = Origin { tls: true, host, port: flow.port };
-    let doomed = Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decision.clone())));
+    let refuse_all = Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decision.clone())));
     let unserved = Some(Unserved::Denied);
-    let ending = Ending { flow, origin, leaves, h2: false, destination, doomed, unserved };
+    let ending = Ending { flow, origin, leaves, h2: false, destination, refuse_all, unserved };
     ending.run(stream).await;
     Closed::Denied
 }
@@ -122,7 +122,7 @@ struct Ending {
     leaves: Arc<Leaves>,
     h2: bool,
     destination: Arc<event::Destination>,
-    doomed: Option<Stop>,
+    refuse_all: Option<Stop>,
     /// Why the leaf carries no answer of an upstream: it is for a refusal, or for a 502.
     unserved: Option<Unserved>,
 }
@@ -156,8 +156,8 @@ impl Ending {
             Err(_) => return Closed::AgentTls,
         };
         let speaks = speaks(&tls);
-        let Self { flow, origin, destination, doomed, .. } = self;
-        serve(flow.session(Naming::Fixed(origin), destination, speaks, doomed), tls).await
+        let Self { flow, origin, destination, refuse_all, .. } = self;
+        serve(flow.session(Naming::Fixed(origin), destination, speaks, refuse_all), tls).await
     }
 
     /// A client that rejects our leaf is told of, and never let through unseen.
