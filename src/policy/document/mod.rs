@@ -10,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub mod limits;
 pub mod tool;
 
-pub use super::source::{Origin, parse};
+pub use super::source::parse;
 use crate::call::Dialect;
+pub use crate::yaml::origin::Origin;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";

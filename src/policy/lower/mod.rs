@@ -17,12 +17,12 @@ use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
 use super::document::tool::Permission;
 use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
-use super::field;
 use super::hosted::Section;
 use super::limits::Written as Limits;
 use super::rule::{Rule, Tier};
 use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
+use crate::yaml::field;
 
 /// A document, compiled.
 pub(super) struct Lowered {

@@ -8,32 +8,31 @@ use serde::de::{
 };
 use serde::{Deserializer, forward_to_deserialize_any};
 
-use super::field;
-use crate::yaml::{Key, Node, Position, Value};
+use super::{Key, Node, Position, Value, field};
 
 /// How many mistakes of one document are told.
 const MAX_FAULTS: usize = 50;
 
 /// A mistake that was found while reading, and the place it stands in.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// From the outermost field inwards.
-    pub(super) steps: Vec<Step>,
-    pub(super) position: Position,
-    pub(super) message: String,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) position: Position,
+    pub(crate) message: String,
     /// Whether the field itself is unknown, rather than its value wrong.
-    pub(super) unknown: bool,
+    pub(crate) unknown: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Key(String),
     Item(usize),
 }
 
 /// Reads `T`. What could not be read is taken out of the tree, and the rest is read again without it:
 /// serde alone stops at the first mistake.
-pub(super) fn read<T: DeserializeOwned>(root: &mut Node) -> (Option<T>, Vec<Fault>) {
+pub(crate) fn read<T: DeserializeOwned>(root: &mut Node) -> (Option<T>, Vec<Fault>) {
     let mut faults = Vec::new();
     take_repeated(root, &mut Vec::new(), &mut faults);
     while faults.len() < MAX_FAULTS {
