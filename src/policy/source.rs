@@ -4,10 +4,11 @@ use super::document::Document;
 use super::lower;
 use crate::problem::Problem;
 use crate::yaml::origin::Origin;
-use crate::yaml::{self, Node, field, read};
+use crate::yaml::read::{self, Context, Fault, FaultKind};
+use crate::yaml::{self, Node};
 
-/// Fields of the language that this version does not implement, under the mapping that holds them.
-const NOT_YET: &[(&str, &[&str])] = &[("spec", &["rules", "dataLoss", "models", "routes", "toolOutputs"])];
+/// Fields of the language that this version does not implement.
+const NOT_YET: &[&str] = &["spec.rules", "spec.dataLoss", "spec.models", "spec.routes", "spec.toolOutputs"];
 
 const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 
@@ -33,47 +34,18 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
 
 /// Reads one document. What it says is judged too, as far as it could be read.
 fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
-    let (document, faults) = read::read::<Document>(&mut root);
-    let mut problems: Vec<Problem> = faults.iter().map(|fault| say(file, fault)).collect();
+    let (document, faults) = read::read::<Document>(&mut root, &Context::default());
+    let mut problems: Vec<Problem> = faults.into_iter().map(|fault| problem(fault).in_file(file)).collect();
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
-    if let Err(found) = lower::lower(&document) {
-        // What follows from a mistake already told (a field taken out is missing) says nothing new.
-        let follows = |path: &str| {
-            problems
-                .iter()
-                .any(|told| field::is_within(path, &told.path) || field::is_within(&told.path, path))
-        };
-        let placed = found.into_iter().map(|problem| document.origin.locate(problem));
-        let fresh: Vec<Problem> = placed.filter(|problem| !follows(&problem.path)).collect();
-        problems.extend(fresh);
-    }
-    problems.sort_by_key(|problem| problem.position);
+    let found = lower::lower(&document).err().unwrap_or_default();
+    document.origin.add(&mut problems, found);
     if problems.is_empty() { Ok(document) } else { Err(problems) }
 }
 
-fn say(file: &str, fault: &read::Fault) -> Problem {
-    let mut path = String::new();
-    let mut shape = String::new();
-    let mut holder = String::new();
-    for step in &fault.steps {
-        holder.clone_from(&shape);
-        match step {
-            read::Step::Key(name) => {
-                path = field::key(&path, name);
-                shape = field::key(&shape, name);
-            }
-            read::Step::Item(number) => {
-                path = field::item(&path, *number);
-                shape.push_str("[]");
-            }
-        }
+fn problem(mut fault: Fault) -> Problem {
+    if matches!(fault.kind, FaultKind::UnknownField(_)) && NOT_YET.contains(&fault.shape.as_str()) {
+        NOT_SUPPORTED.clone_into(&mut fault.message);
     }
-    let name = match fault.steps.last() {
-        Some(read::Step::Key(name)) if fault.unknown => name.as_str(),
-        Some(read::Step::Key(_) | read::Step::Item(_)) | None => "",
-    };
-    let later = NOT_YET.iter().any(|(above, names)| *above == holder && names.contains(&name));
-    let message = if later { NOT_SUPPORTED } else { &fault.message };
-    Problem { position: Some(fault.position), ..Problem::at(path, message).in_file(file) }
+    fault.into()
 }

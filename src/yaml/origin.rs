@@ -53,6 +53,19 @@ impl Origin {
         }
     }
 
+    /// Adds to the problems told already those that a look at the whole document found, each with its place; not
+    /// those that follow from a mistake told already, as when a field that was taken out is missing.
+    pub(crate) fn add(&self, problems: &mut Vec<Problem>, found: Vec<Problem>) {
+        let placed = found.into_iter().map(|problem| self.locate(problem));
+        let follows = |path: &str| {
+            let mut told = problems.iter().map(|problem| problem.path.as_str());
+            told.any(|told| field::is_within(path, told) || field::is_within(told, path))
+        };
+        let fresh: Vec<Problem> = placed.filter(|problem| !follows(&problem.path)).collect();
+        problems.extend(fresh);
+        problems.sort_by_key(|problem| problem.position);
+    }
+
     /// `file:line` of a field, for a problem elsewhere that speaks of it.
     pub(crate) fn place(&self, path: &str) -> String {
         let line = self.places.get(path).map(|place| place.position.0);
