@@ -17,6 +17,7 @@ mod clients;
 pub mod decision;
 mod digest;
 pub mod event;
+pub mod file_path;
 mod fold;
 pub mod name;
 pub mod pod;

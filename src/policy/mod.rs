@@ -5,10 +5,8 @@
 //! [`crate::name`] holds the canonical forms that both sides are compared in.
 
 pub mod document;
-mod field;
 mod lower;
 mod mistake;
-mod read;
 mod source;
 
 pub mod compile;

@@ -149,7 +149,7 @@ impl Look {
         let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = problems(&snapshot.credentials.problems());
-        log::write_as(snapshot.settings.log_format);
+        log::write_as(snapshot.settings.log.format);
         gateway.replace(snapshot);
         self.sources = sources;
         {

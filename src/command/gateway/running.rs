@@ -138,7 +138,7 @@ impl Running {
 
     /// Stops accepting, lets what is under way end within the grace, flushes events. Answers whether all ended.
     pub(crate) async fn stop(&self) -> bool {
-        let grace = self.gateway.snapshot().settings.grace;
+        let grace = self.gateway.snapshot().settings.shutdown.grace;
         let drained = self.gateway.drain.shut_down(grace).await;
         if !drained {
             tracing::warn!(?grace, "exchanges were cut at the end of the grace");
@@ -318,7 +318,7 @@ pub(super) fn aged(snapshot: Snapshot) -> Snapshot {
 
 /// The values of a policy's credentials; those that cannot be read keep the value that they had `before`.
 pub(super) fn credentials(policy: &Policy, settings: &Settings, before: Option<&Store>) -> Arc<Store> {
-    let directory = settings.credentials.as_deref();
+    let directory = settings.credentials.directory.as_deref();
     let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
     Arc::new(match before {
         Some(before) => credentials.after(before),

@@ -10,9 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub mod limits;
 pub mod tool;
 
-pub use super::source::{Origin, parse};
+pub use super::source::parse;
 use crate::call::Dialect;
 pub use crate::decision::Enforcement;
+pub use crate::yaml::origin::Origin;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";

@@ -18,12 +18,12 @@ use super::credential::Credential;
 
 use super::document::tool::Permission;
 use super::document::{API_VERSION, Document, FailurePolicy, Kind, Operator, Selector};
-use super::field;
 use super::hosted::Section;
 use super::limits::Written as Limits;
 use super::rule::{Rule, Tier};
 use super::tool::Rule as ToolRule;
 use crate::decision::Enforcement;
+use crate::yaml::field;
 
 /// A document, compiled.
 pub(super) struct Lowered {

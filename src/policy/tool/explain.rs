@@ -10,7 +10,7 @@ use crate::policy::compile::Policy;
 use crate::policy::destination::Sight;
 use crate::policy::document::tool::Action;
 use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
-use crate::policy::field;
+use crate::yaml::field;
 
 use super::names::Name;
 use super::rule::{Met, Rule, visible};
