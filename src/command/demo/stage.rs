@@ -11,12 +11,12 @@ use serde_json::json;
 use super::agent::{Agent, Ask, Shown};
 use super::upstream::Upstream;
 use crate::command::check;
-use crate::command::gateway::outlets::Outlets;
 use crate::command::gateway::running::Running;
+use crate::command::gateway::sinks::EventSinks;
 use crate::command::private_directory::{PrivateDirectory, random_hex};
 use crate::drain::Drain;
 use crate::event::Event;
-use crate::ledger::Sink;
+use crate::ledger::{NamedSink, Sink};
 use crate::problem::Problem;
 use crate::tls::gate::Surroundings;
 use crate::tls::init;
@@ -81,9 +81,9 @@ impl Stage {
         let surroundings = Surroundings { intercept: true, kubernetes: false };
         let (watched, checked) = check::read(&settings, surroundings, SystemTime::now());
         let events = Recorder::default();
-        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(events.clone())];
+        let sinks = EventSinks { named: vec![NamedSink::blocking("demo", events.clone())], traces: None };
         let checked = checked.map_err(|problems| as_error(&problems))?;
-        let running = Running::start(&settings, checked, watched, Outlets { sinks, traces: None })
+        let running = Running::start(&settings, checked, watched, sinks)
             .await
             .map_err(|problems| as_error(&problems))?;
         let own = std::fs::read_to_string(ca.join(init::CERTIFICATE))?;
@@ -171,8 +171,8 @@ impl Recorder {
 }
 
 impl Sink for Recorder {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
-        let line = serde_json::to_string(event)?;
+    fn write(&mut self, _event: &Event, line: &[u8]) -> io::Result<()> {
+        let line = String::from_utf8_lossy(line).into_owned();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         Ok(())
     }

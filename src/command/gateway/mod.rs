@@ -5,10 +5,10 @@ mod condition;
 pub(crate) mod descriptors;
 mod look;
 mod mark;
-pub(crate) mod outlets;
 mod proving;
 pub(crate) mod running;
 mod search;
+pub(crate) mod sinks;
 mod sockets;
 mod trusting;
 mod unread;
@@ -24,11 +24,11 @@ use super::check::Checked;
 use super::private_directory::PrivateDirectory;
 use super::{check, gateways, output, surroundings};
 use crate::cli::{GatewayArgs, Output};
-use crate::ledger::Sink;
+use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
 use crate::telemetry::log;
-use outlets::Outlets;
 use running::Running;
+use sinks::EventSinks;
 
 /// Runs until SIGTERM or SIGINT; what is under way then has `shutdown.grace` to end.
 pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
@@ -56,9 +56,10 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     // Before anybody can see that it runs: a signal that nobody listens for ends the process.
     let mut signals = Signals::new()?;
     let _findable = findable(config, &mut checked);
-    let sinks: Vec<Box<dyn Sink>> =
-        if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
-    let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {
+    let stdout = checked.settings.events_to_stdout.then(JsonLines::stdout).transpose()?;
+    let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
+    let sinks = EventSinks::with_traces_of_environment(sinks);
+    let running = match Running::start(config, checked, watched, sinks).await {
         Ok(running) => running,
         Err(problems) => {
             output::print_problems(output, &problems)?;

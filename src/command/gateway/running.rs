@@ -12,7 +12,7 @@ use super::condition::{Condition, Facts};
 use super::descriptors::{self, Shares};
 use super::look::Look;
 use super::mark::Mark;
-use super::outlets::Outlets;
+use super::sinks::EventSinks;
 use super::sockets::{Bound, BoundDns, bind};
 use super::trusting::Trusting;
 use super::unread::Unread;
@@ -67,14 +67,14 @@ impl Running {
         config: &Path,
         checked: Checked,
         watched: Watched,
-        outlets: Outlets,
+        sinks: EventSinks,
     ) -> Result<Self, Vec<Problem>> {
         hide_memory();
         let wanted = checked.settings.limits.connections;
         let shares = descriptors::share(descriptors::raise(), wanted).map_err(|problem| vec![problem])?;
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
-        let sinks = outlets.start(workload, &metrics);
+        let sinks = sinks.start(workload, &metrics);
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
@@ -368,7 +368,7 @@ mod tests {
         fs::write(place.join("policy.yaml"), POLICY).unwrap();
         let surroundings = Surroundings { intercept: false, kubernetes: false };
         let (watched, checked) = check::read(&config, surroundings, SystemTime::now());
-        Running::start(&config, checked.unwrap(), watched, Outlets::of_environment(Vec::new())).await.unwrap()
+        Running::start(&config, checked.unwrap(), watched, EventSinks::with_traces_of_environment(Vec::new())).await.unwrap()
     }
 
     #[tokio::test]

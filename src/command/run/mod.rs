@@ -22,13 +22,13 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use tracing::Level;
 
-use super::gateway::outlets::Outlets;
 use super::gateway::running::Running;
+use super::gateway::sinks::EventSinks;
 use super::gateways::Origin;
 use super::private_directory::{PrivateDirectory, random_hex};
 use super::{check, directories, output, surroundings};
 use crate::cli::{Denials, Output, RunArgs};
-use crate::ledger::Sink;
+use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
 use crate::policy::Policy;
 use crate::problem::Problem;
@@ -79,11 +79,14 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     let surroundings = Surroundings { intercept: true, ..surroundings::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
     let tally = Tally::default();
-    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines::new(events)), Box::new(tally.clone())];
+    let sinks = vec![
+        NamedSink::blocking("file", JsonLines::new(events)),
+        NamedSink::blocking("summary", tally.clone()),
+    ];
     let started = match checked {
         Ok(checked) => {
-            let outlets = Outlets::of_environment(sinks);
-            Running::start(&prepared.settings, checked, watched, outlets).await
+            let sinks = EventSinks::with_traces_of_environment(sinks);
+            Running::start(&prepared.settings, checked, watched, sinks).await
         }
         Err(problems) => Err(problems),
     };

@@ -73,7 +73,7 @@ impl Tally {
 }
 
 impl Sink for Tally {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
+    fn write(&mut self, event: &Event, _line: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).count(event);
         Ok(())
     }
@@ -305,7 +305,7 @@ mod tests {
             answer("other.example", Action::Tunnel, Direction::Outbound, 5),
             answer("other.example", Action::Tunnel, Direction::Inbound, 7 << 20),
         ] {
-            sink.write(&event).unwrap();
+            sink.write(&event, b"").unwrap();
         }
         let text = tally.summary().text();
         let counted: String = text.split_inclusive('\n').take(6).collect();

@@ -21,7 +21,7 @@ use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
 use tokio::runtime::Handle;
 
-use super::Sink;
+use super::sink::Sink;
 use crate::event::{Event, Id, Kind, Verdict, Workload};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
@@ -147,7 +147,7 @@ impl Traces {
 }
 
 impl Sink for Traces {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
+    fn write(&mut self, event: &Event, _line: &[u8]) -> io::Result<()> {
         let Some(exchange) = event.exchange else { return Ok(()) };
         let refused = event.kind == Kind::Request
             && event.decision.verdict == Verdict::Deny
