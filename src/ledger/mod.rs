@@ -125,8 +125,8 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
-    use crate::event::{Decision, Kind, Verdict};
-    use crate::policy::RuleId;
+    use crate::decision::{Decision, RuleId, Verdict};
+    use crate::event::Kind;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -166,7 +166,8 @@ impl QueueState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Decision, Kind, Verdict};
+    use crate::decision::{Decision, Verdict};
+    use crate::event::Kind;
     use crate::ledger::fresh_id;
 
     fn batch(verdicts: impl IntoIterator<Item = Verdict>) -> Arc<Batch> {

@@ -100,7 +100,8 @@ mod tests {
     use std::sync::{Mutex, mpsc};
 
     use super::*;
-    use crate::event::{Decision, Kind, Verdict};
+    use crate::decision::{Decision, Verdict};
+    use crate::event::Kind;
     use crate::ledger::fresh_id;
     use crate::ledger::sink::OnPressure;
 

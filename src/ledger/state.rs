@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Decision, Event, Kind, Verdict};
-use crate::policy::RuleId;
+use crate::decision::{Decision, RuleId, Verdict};
+use crate::event::{Event, Kind};
 use crate::telemetry::Metrics;
 use crate::telemetry::label::{Denied, Dropped};
 

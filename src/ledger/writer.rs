@@ -12,7 +12,8 @@ use super::queue::{Lost, SinkQueue};
 use super::repeats::Repeats;
 use super::stamp::fresh_id;
 use super::state::{CAPACITY, HIGH_WATER, LedgerState};
-use crate::event::{Decision, Event, Kind, Verdict, Workload};
+use crate::decision::{Decision, Verdict};
+use crate::event::{Event, Kind, Workload};
 use crate::telemetry::label::Dropped;
 
 /// How many events are taken from the queue at once.
