@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{directories, output, surroundings};
+use super::{directories, environment, output};
 use crate::cli::{CaArgs, Output};
 use crate::tls::gate::{Evidence, Gate, GateSettings, Mode, OnError};
 use crate::tls::init::{self, CERTIFICATE, KEY, Metadata, Status};
@@ -62,7 +62,7 @@ fn gate(directory: &Path, now: SystemTime) -> Evidence {
         approval: None,
         on_error: OnError::FailClosed,
     };
-    match Gate::open(&settings, surroundings::read(), now) {
+    match Gate::open(&settings, environment::read(), now) {
         Ok(gate) => gate.evidence,
         Err(closed) => closed.evidence,
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tracing::Level;
 
-use super::{output, roots, surroundings};
+use super::{environment, output, roots};
 use crate::cli::Output;
 use crate::config::pod::PolicySettings;
 use crate::config::source::PolicySource;
@@ -74,7 +74,7 @@ impl Sources {
 /// `postern gateway --check`: exit status 1 where the gateway would not start, but for variables that are not set
 /// here: those are named.
 pub(crate) fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    match read_anywhere(config, surroundings::read(), SystemTime::now()).1 {
+    match read_anywhere(config, environment::read(), SystemTime::now()).1 {
         Ok(checked) => {
             for unset in &checked.settings.unset {
                 writeln!(io::stderr(), "postern: {unset} here: the gateway does not start without it")?;
@@ -123,8 +123,8 @@ fn read_anywhere(
     let mut watched = Watched::new([config.to_owned()]);
     // Digests are taken before files are read, so that a change in between is a difference the next time.
     let own = source::digest(&[config.to_owned()]).map_err(|problem| vec![problem]);
-    let checked = Settings::read(config, &surroundings::variable).and_then(|mut settings| {
-        surroundings::keep_first_roots(&mut settings.upstream.tls.of_environment);
+    let checked = Settings::read(config, &environment::variable).and_then(|mut settings| {
+        environment::keep_first_roots(&mut settings.upstream.tls.of_environment);
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)

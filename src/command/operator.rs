@@ -147,7 +147,7 @@ async fn everywhere(field: &str, port: u16) -> anyhow::Result<TcpListener> {
 }
 
 fn candidate(settings: &Settings) -> Candidate {
-    let of = |name: &str| super::surroundings::variable(name).filter(|value| !value.is_empty());
+    let of = |name: &str| super::environment::variable(name).filter(|value| !value.is_empty());
     let system = rustix::system::uname();
     let name = of("POD_NAME").unwrap_or_else(|| system.nodename().to_string_lossy().into_owned());
     Candidate {

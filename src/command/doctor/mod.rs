@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{output, surroundings};
+use super::{environment, output};
 use crate::cli::{DoctorArgs, Output};
 use crate::config::Settings;
 use crate::terminal;
@@ -45,9 +45,9 @@ enum State {
 
 /// Looks at this machine and user, and at what a settings file asks for. Exit status 1 where that is broken.
 pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode> {
-    let surroundings = surroundings::read();
+    let surroundings = environment::read();
     let settings =
-        args.config.as_deref().map(|config| (config, Settings::read(config, &surroundings::variable)));
+        args.config.as_deref().map(|config| (config, Settings::read(config, &environment::variable)));
     let mut findings = machine::look(surroundings);
     findings.extend(match &settings {
         Some((config, _)) => trust::of_settings(config, surroundings),

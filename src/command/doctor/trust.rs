@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use super::Finding;
 use crate::command::run::corporate::{self, Found};
-use crate::command::run::environment::{ADDED_ROOTS, BUNDLES, MARK};
-use crate::command::{check, directories, surroundings};
+use crate::command::run::variables::{ADDED_ROOTS, BUNDLES, MARK};
+use crate::command::{check, directories, environment};
 use crate::tls::gate::{State, Surroundings};
 use crate::tls::init;
 use crate::tls::roots::{BaseRoots, system_bundle};
@@ -89,7 +89,7 @@ fn roots(base: &BaseRoots) -> Finding {
 
 /// What the environment says, which `postern run` takes over or replaces.
 pub(super) fn environment() -> Vec<Finding> {
-    let variable = &surroundings::variable;
+    let variable = &environment::variable;
     let mut findings = Vec::new();
     if variable(MARK).is_some() {
         findings.push(Finding::ok("run", "this is inside a `postern run`"));

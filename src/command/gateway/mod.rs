@@ -1,17 +1,19 @@
 //! `postern gateway`: the sidecar's own command.
 
 mod addresses;
-mod condition;
 pub(crate) mod descriptors;
-mod look;
-mod mark;
-mod proving;
+mod health;
+mod password;
+mod redirect_proof;
+mod reload;
 pub(crate) mod running;
-mod search;
+mod running_mark;
+mod search_domains;
 pub(crate) mod sinks;
+mod snapshot;
 mod sockets;
-mod trusting;
-mod unread;
+mod trusted_roots;
+mod unreadable;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::check::Checked;
 use super::private_directory::PrivateDirectory;
-use super::{check, gateways, output, surroundings};
+use super::{check, environment, gateways, output};
 use crate::cli::{GatewayArgs, Output};
 use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode
 }
 
 async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    let (watched, checked) = check::read(config, surroundings::read(), SystemTime::now());
+    let (watched, checked) = check::read(config, environment::read(), SystemTime::now());
     let mut checked = match checked {
         Ok(checked) => checked,
         Err(problems) => {
@@ -53,9 +55,9 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
         }
     };
     log::write_as(checked.settings.log_format);
-    // Before anybody can see that it runs: a signal that nobody listens for ends the process.
+    // Before the gateway can be seen: a signal that nobody listens for ends the process.
     let mut signals = Signals::new()?;
-    let _findable = findable(config, &mut checked);
+    let _announced = announce(config, &mut checked);
     let stdout = checked.settings.events_to_stdout.then(JsonLines::stdout).transpose()?;
     let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
     let sinks = EventSinks::with_traces_of_environment(sinks);
@@ -66,11 +68,11 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let drained = until_told(&running, &mut signals).await;
+    let drained = serve_until_stopped(&running, &mut signals).await;
     Ok(if drained { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What tells a gateway to stop, or to read its files again.
+/// The signals that tell a gateway to stop, or to read its files again.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -87,8 +89,8 @@ impl Signals {
     }
 }
 
-/// Has `postern status` find this gateway; its pod's status socket has its place.
-fn findable(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
+/// Lets `postern status` find this gateway. In a pod the status socket has a fixed place.
+fn announce(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
     if checked.surroundings.kubernetes {
         return None;
     }
@@ -98,8 +100,8 @@ fn findable(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
     })
 }
 
-/// Answers whether everything ended in time.
-async fn until_told(running: &Running, signals: &mut Signals) -> bool {
+/// Serves until a signal tells the gateway to stop. Returns whether everything ended in time.
+async fn serve_until_stopped(running: &Running, signals: &mut Signals) -> bool {
     loop {
         tokio::select! {
             _ = signals.terminate.recv() => break,

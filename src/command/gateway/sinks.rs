@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::command::surroundings;
+use crate::command::environment;
 use crate::event::Workload;
 use crate::ledger::NamedSink;
 use crate::ledger::traces::{TraceSettings, Traces};
@@ -17,7 +17,7 @@ pub(crate) struct EventSinks {
 impl EventSinks {
     /// These sinks, and traces where the `OTEL_*` variables ask for them.
     pub(crate) fn with_traces_of_environment(named: Vec<NamedSink>) -> Self {
-        let traces = TraceSettings::read(&surroundings::variable).unwrap_or_else(|problem| {
+        let traces = TraceSettings::read(&environment::variable).unwrap_or_else(|problem| {
             tracing::warn!(%problem, "no traces are exported");
             None
         });

@@ -4,12 +4,12 @@ mod background;
 mod child;
 pub(super) mod corporate;
 mod denied;
-pub(super) mod environment;
 mod node;
 pub(super) mod policy;
 mod record;
 mod tally;
 mod trust;
+pub(super) mod variables;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,7 +26,7 @@ use super::gateway::running::Running;
 use super::gateway::sinks::EventSinks;
 use super::gateways::Origin;
 use super::private_directory::{PrivateDirectory, random_hex};
-use super::{check, directories, output, surroundings};
+use super::{check, directories, environment, output};
 use crate::cli::{Denials, Output, RunArgs};
 use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
@@ -38,11 +38,11 @@ use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
 use child::Signals;
 use corporate::Found;
-use environment::Way;
 use policy::Chosen;
 use record::Record;
 use tally::{Summary, Tally};
 use trust::Trusted;
+use variables::Way;
 
 /// How long the exchanges of processes that outlive the command may take to end.
 const GRACE: &str = "2s";
@@ -50,7 +50,7 @@ const GRACE: &str = "2s";
 /// Runs the command to its end. The exit status is the command's; 127 where it cannot be started, and 1 where it did
 /// not come to that.
 pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
-    if surroundings::variable(environment::MARK).is_some() {
+    if environment::variable(variables::MARK).is_some() {
         bail!(
             "this is already inside a `postern run`: its gateway would not be trusted by another; run the command as it is"
         );
@@ -76,7 +76,7 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     let program = args.command.first().and_then(|program| Path::new(program).file_name());
     let origin = Origin::of_run(&program.unwrap_or_default().to_string_lossy());
     let prepared = Prepared::write(&chosen, place, &origin)?;
-    let surroundings = Surroundings { intercept: true, ..surroundings::read() };
+    let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
     let tally = Tally::default();
     let sinks = vec![
@@ -181,13 +181,13 @@ impl Prepared {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
-        let trusted = Trusted::collect(&own, &surroundings::variable)
-            .map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let trusted =
+            Trusted::collect(&own, &environment::variable).map_err(|problem| anyhow::anyhow!("{problem}"))?;
         for file in &trusted.files {
             say(&format!("the roots of {} are trusted, as your environment says", file.display()));
         }
         let mut upstream = json!({});
-        match corporate::find(&surroundings::variable) {
+        match corporate::find(&environment::variable) {
             Found::Nothing => {}
             Found::Usable(corporate) => {
                 say(&format!("the gateway goes through {}, as {} says", corporate.url, corporate.variable));
@@ -237,7 +237,7 @@ impl Prepared {
                 "no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some",
             );
         }
-        Ok(environment::of(&way, &credentials, &users))
+        Ok(variables::of(&way, &credentials, &users))
     }
 }
 
