@@ -1,18 +1,17 @@
 //! Answers those who run Postern: health and metrics on a TCP address, a gateway's whole status on a Unix socket.
 
+mod answer;
 mod serve;
 mod socket;
 pub mod status;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode};
-use http_body_util::Full;
+use http::StatusCode;
 use tokio::net::TcpListener;
 
 use crate::drain::Drain;
+use answer::{AdminAnswer, text, typed};
 use serve::{BOUNDS, Server};
 
 pub use socket::{SocketError, serve_socket};
@@ -35,8 +34,6 @@ pub trait Health: Send + Sync {
     /// All metrics in Prometheus' text format.
     fn metrics(&self) -> String;
 }
-
-type Answer = Response<Full<Bytes>>;
 
 /// A gateway as probes see it.
 struct Gateway {
@@ -84,7 +81,7 @@ fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
     status
 }
 
-fn readiness(reasons: &[String]) -> Answer {
+fn readiness(reasons: &[String]) -> AdminAnswer {
     if reasons.is_empty() {
         return text(StatusCode::OK, "ready\n");
     }
@@ -94,31 +91,6 @@ fn readiness(reasons: &[String]) -> Answer {
 
 fn one_line(reason: &str) -> String {
     reason.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ") + "\n"
-}
-
-fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    let mut answer = typed("text/plain; charset=utf-8", body);
-    *answer.status_mut() = status;
-    answer
-}
-
-fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    answer
-}
-
-/// What a request gets: the path's answer to GET and HEAD, 405 to other methods, 404 where there is nothing.
-fn respond(method: &Method, answer: Option<Answer>) -> Answer {
-    match answer {
-        None => text(StatusCode::NOT_FOUND, "not found\n"),
-        Some(answer) if *method == Method::GET || *method == Method::HEAD => answer,
-        Some(_) => {
-            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            refusal
-        }
-    }
 }
 
 #[cfg(test)]

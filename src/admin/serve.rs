@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::{Answer, respond};
+use super::answer::{AdminAnswer, respond};
 use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 
@@ -69,7 +69,7 @@ pub(super) struct Server<A> {
 
 impl<A> Server<A>
 where
-    A: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
+    A: Fn(&str) -> Option<AdminAnswer> + Send + Sync + 'static,
 {
     pub(super) fn new(answer: A, bounds: Bounds, drain: Drain) -> Self {
         Self { answer, bounds, capacity: Capacity::new(bounds.connections), drain }
@@ -128,7 +128,7 @@ mod tests {
     use http::StatusCode;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    use super::super::text;
+    use super::super::answer::text;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::UnixListener;
 
+use super::answer::typed;
 use super::serve::{BOUNDS, Server};
-use super::{Inspect, status_now, typed};
+use super::{Inspect, status_now};
 use crate::drain::Drain;
 
 /// How many connections may wait to be accepted.
