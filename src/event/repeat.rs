@@ -1,5 +1,7 @@
 //! Repeats: which events may be counted together, and what is then said of all of them.
 
+use std::borrow::Cow;
+
 use super::{Event, Kind, Verdict};
 use crate::decision::RuleId;
 
@@ -9,7 +11,7 @@ pub struct Equal {
     kind: Kind,
     rule: Option<RuleId>,
     destination: Option<(String, u16)>,
-    http: Option<(String, &'static str)>,
+    http: Option<(String, Cow<'static, str>)>,
 }
 
 /// What all refusals by one rule have in common.
@@ -32,7 +34,7 @@ impl Event {
     /// What makes another refusal equal to this one.
     pub fn equal(&self) -> Equal {
         let destination = self.destination.as_ref().map(|to| (to.host.clone(), to.port));
-        let http = self.http.as_ref().map(|http| (http.method.to_string(), http.version));
+        let http = self.http.as_ref().map(|http| (http.method.to_string(), http.version.clone()));
         Equal { kind: self.kind, rule: self.decision.rule.clone(), destination, http }
     }
 

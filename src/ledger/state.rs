@@ -46,7 +46,7 @@ impl LedgerState {
             Kind::Request => Denied::Request,
             Kind::Response => Denied::Response,
             Kind::ToolCall => Denied::ToolCall,
-            Kind::Transform | Kind::Policy | Kind::Lifecycle => return,
+            Kind::Transform | Kind::Policy | Kind::Lifecycle | Kind::Unknown => return,
         };
         self.metrics.denied(kind, rule.as_ref().map_or("none", RuleId::as_str), *verdict);
     }

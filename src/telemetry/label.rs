@@ -195,6 +195,7 @@ impl Label for Action {
             Self::Inspect => "Inspect",
             Self::Tunnel => "Tunnel",
             Self::Deny => "Deny",
+            Self::Unknown => "Unknown",
         }
     }
 }

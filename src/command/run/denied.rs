@@ -64,9 +64,8 @@ impl Denied {
             (Kind::ToolCall | Kind::Policy, Some(call), _) => About::Tool(call.name.clone()),
             (Kind::Connection | Kind::Request, _, to) if counts_alone => host(to.as_deref()),
             (Kind::Response | Kind::Policy, _, to) => host(to.as_deref()),
-            (Kind::Connection | Kind::Request | Kind::ToolCall | Kind::Transform | Kind::Lifecycle, _, _) => {
-                return;
-            }
+            (Kind::Connection | Kind::Request | Kind::ToolCall, _, _)
+            | (Kind::Transform | Kind::Lifecycle | Kind::Unknown, _, _) => return,
         };
         if !matches!(verdict, Verdict::Deny | Verdict::WouldDeny) {
             return;

@@ -244,7 +244,12 @@ fn counts_alone(event: &Event) -> bool {
     match event.kind {
         Kind::Connection => event.destination.as_deref().is_none_or(|to| !to.intercepted),
         Kind::Request => true,
-        Kind::ToolCall | Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
+        Kind::ToolCall
+        | Kind::Response
+        | Kind::Transform
+        | Kind::Policy
+        | Kind::Lifecycle
+        | Kind::Unknown => false,
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
         KeyValue::new(names::EXCHANGE, exchange.to_string()),
         KeyValue::new(names::METHOD, http.method.clone().into_owned()),
         KeyValue::new(names::PATH, http.path.clone()),
-        KeyValue::new(names::VERSION, http.version.trim_start_matches("HTTP/")),
+        KeyValue::new(names::VERSION, http.version.trim_start_matches("HTTP/").to_owned()),
         KeyValue::new(names::HOST, destination.host.clone()),
         KeyValue::new(names::PORT, i64::from(destination.port)),
         KeyValue::new(names::VERDICT, last.decision.verdict.as_str()),
@@ -61,7 +61,7 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
 /// `chat claude-sonnet-4-5`, as the conventions have it; elsewhere the method.
 fn name(event: &Event) -> Cow<'static, str> {
     if let Some(provider) = &event.provider {
-        let operation = names::operation(provider.api);
+        let operation = names::operation(&provider.api);
         return match &provider.model {
             Some(model) => format!("{operation} {model}").into(),
             None => operation.into(),
@@ -72,9 +72,9 @@ fn name(event: &Event) -> Cow<'static, str> {
 
 /// What OpenTelemetry's conventions say of a call to a model.
 fn generative(provider: &Provider, event: &Event, attributes: &mut Vec<KeyValue>) {
-    attributes.push(KeyValue::new(names::OPERATION, names::operation(provider.api)));
-    attributes.push(KeyValue::new(names::PROVIDER, provider.name));
-    attributes.push(KeyValue::new(names::API, provider.api));
+    attributes.push(KeyValue::new(names::OPERATION, names::operation(&provider.api)));
+    attributes.push(KeyValue::new(names::PROVIDER, provider.name.to_string()));
+    attributes.push(KeyValue::new(names::API, provider.api.to_string()));
     let texts = [
         (names::REQUEST_MODEL, provider.model.as_deref()),
         (names::RESPONSE_MODEL, provider.response_model.as_deref()),
@@ -103,7 +103,12 @@ fn decisions(event: &Event) -> Vec<SpanEvent> {
         .transforms
         .iter()
         .map(|transform| {
-            SpanEvent::new("postern.transform", at, vec![KeyValue::new(names::TRANSFORM, transform.name)], 0)
+            SpanEvent::new(
+                "postern.transform",
+                at,
+                vec![KeyValue::new(names::TRANSFORM, transform.name.to_string())],
+                0,
+            )
         })
         .collect();
     let plain = event.kind == Kind::Transform
@@ -112,7 +117,7 @@ fn decisions(event: &Event) -> Vec<SpanEvent> {
         return said;
     }
     let mut attributes = vec![
-        KeyValue::new(names::KIND, kind(event.kind)),
+        KeyValue::new(names::KIND, event.kind.as_str()),
         KeyValue::new(names::VERDICT, event.decision.verdict.as_str()),
     ];
     attributes.extend(event.decision.rule.as_ref().map(|rule| KeyValue::new(names::RULE, rule.to_string())));
@@ -144,16 +149,4 @@ fn context(parent: TraceParent) -> Context {
 
 fn time(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(at.unix_millis())
-}
-
-fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Connection => "Connection",
-        Kind::Request => "Request",
-        Kind::Response => "Response",
-        Kind::ToolCall => "ToolCall",
-        Kind::Transform => "Transform",
-        Kind::Policy => "Policy",
-        Kind::Lifecycle => "Lifecycle",
-    }
 }

@@ -456,7 +456,7 @@ fn worst(first: Decision, second: Decision) -> Result<Decision, Stop> {
     match (first.verdict, second.verdict) {
         (_, Verdict::Deny) => Err(second.into()),
         (Verdict::Allow, Verdict::WouldDeny) => Ok(second),
-        (_, Verdict::Allow | Verdict::Audit | Verdict::WouldDeny) => Ok(first),
+        (_, Verdict::Allow | Verdict::Audit | Verdict::WouldDeny | Verdict::Unknown) => Ok(first),
     }
 }
 

@@ -233,7 +233,7 @@ impl Record {
         if provider.request_id.is_none() {
             provider.request_id = facts.id.as_deref().map(short);
         }
-        provider.normalization = Some(normalization.as_str());
+        provider.normalization = Some(normalization.as_str().into());
     }
 
     /// What cannot be understood went on, since `failurePolicy: Open` says so: an event that warns of it.
