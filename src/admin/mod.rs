@@ -12,23 +12,23 @@ use tokio::net::TcpListener;
 
 use crate::drain::Drain;
 use answer::{AdminAnswer, text, typed};
-use serve::{BOUNDS, Server};
+use serve::{AdminServer, BOUNDS};
 
 pub use socket::{SocketError, serve_socket};
-pub use status::Status;
+pub use status::GatewayStatus;
 
-/// What can be asked about a running gateway. Every answer is what is true now.
+/// Describes a running gateway as it is now.
 pub trait Inspect: Send + Sync {
     /// The whole status, with nothing secret in it.
-    fn status(&self) -> Status;
+    fn status(&self) -> GatewayStatus;
 
     /// All metrics in Prometheus' text format.
     fn metrics(&self) -> String;
 }
 
-/// What probes and scrapes ask of any process of Postern's. Every answer is what is true now.
+/// Describes the health of any process of Postern's as it is now, for probes and scrapes.
 pub trait Health: Send + Sync {
-    /// Why it is not ready, each in one sentence; none where it is. Whoever reaches the port reads it.
+    /// Returns why the process is not ready, each reason in one sentence. Whoever reaches the port reads them.
     fn unready(&self) -> Vec<String>;
 
     /// All metrics in Prometheus' text format.
@@ -36,12 +36,12 @@ pub trait Health: Send + Sync {
 }
 
 /// A gateway as probes see it.
-struct Gateway {
+struct GatewayProbes {
     inspect: Arc<dyn Inspect>,
     drain: Drain,
 }
 
-impl Health for Gateway {
+impl Health for GatewayProbes {
     fn unready(&self) -> Vec<String> {
         // The reasons in full hold names, paths and what policies say: they are for the Unix socket.
         let words = status_now(&*self.inspect, &self.drain).unready;
@@ -55,7 +55,7 @@ impl Health for Gateway {
 
 /// Serves a gateway's `/healthz`, `/readyz` and `/metrics`; see [`serve_health`].
 pub fn serve(listener: TcpListener, inspect: Arc<dyn Inspect>, drain: &Drain) {
-    serve_health(listener, Arc::new(Gateway { inspect, drain: drain.clone() }), drain);
+    serve_health(listener, Arc::new(GatewayProbes { inspect, drain: drain.clone() }), drain);
 }
 
 /// Serves `/healthz`, `/readyz` and `/metrics`, and nothing else, until the drain begins.
@@ -68,12 +68,12 @@ pub fn serve_health(listener: TcpListener, health: Arc<dyn Health>, drain: &Drai
         "/metrics" => Some(typed("text/plain; version=0.0.4; charset=utf-8", health.metrics())),
         _ => None,
     };
-    let server = Arc::new(Server::new(answer, BOUNDS, drain.clone()));
+    let server = Arc::new(AdminServer::new(answer, BOUNDS, drain.clone()));
     drain.spawn(async move { server.run(&listener).await });
 }
 
-/// The status, which a gateway that stops does not call ready.
-fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
+/// Returns the status; a gateway that stops is not ready.
+fn status_now(inspect: &dyn Inspect, drain: &Drain) -> GatewayStatus {
     let mut status = inspect.status();
     if drain.is_stopping() {
         status.not_ready("the gateway is stopping", None);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     impl Inspect for Running {
-        fn status(&self) -> Status {
+        fn status(&self) -> GatewayStatus {
             let mut status = status::tests::healthy();
             if self.sick.load(Ordering::Relaxed) {
                 status.not_ready("the policy is wrong", Some("p.yaml: secret.example\nis no host"));

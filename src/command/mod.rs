@@ -28,7 +28,7 @@ mod roots;
 mod run;
 mod status;
 
-/// Does what the command line says. An error is said in words by the caller, who exits with 1.
+/// Runs the subcommand of the command line. The caller prints an error and exits with 1.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let output = cli.output;
     match cli.command {

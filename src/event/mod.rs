@@ -17,7 +17,7 @@ use crate::decision::{Decision, Verdict};
 
 pub use id::{Id, Timestamp};
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
-pub use repeat::{ByRule, Equal};
+pub use repeat::{RefusalKey, RuleKey};
 pub use trace::TraceParent;
 
 /// The version of the envelope's shape, its `apiVersion`.
@@ -310,7 +310,7 @@ pub struct Transform {
 pub const HOSTED_TOOL: &str = "hosted-tool";
 
 impl Transform {
-    /// One of which only this much is to be said.
+    /// A change without the body's extent.
     pub fn new(name: &'static str, detail: Option<String>) -> Self {
         Self { name: name.into(), before: None, after: None, detail }
     }

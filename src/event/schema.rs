@@ -97,11 +97,11 @@ mod tests {
     #[test]
     fn every_field_says_what_it_is() {
         let schema = json_schema();
-        let said = |about: &Value| about.get("description").is_some() || about.get("oneOf").is_some();
+        let is_described = |about: &Value| about.get("description").is_some() || about.get("oneOf").is_some();
         let described = |about: &Value| {
             let name = [about, &about["items"]].into_iter().find_map(|one| one["$ref"].as_str());
             let name = name.and_then(|name| name.strip_prefix("#/$defs/"));
-            said(about) || name.is_some_and(|name| said(&schema["$defs"][name]))
+            is_described(about) || name.is_some_and(|name| is_described(&schema["$defs"][name]))
         };
         let groups = schema["$defs"].as_object().unwrap().iter();
         let mut silent = Vec::new();

@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a `traceparent` says (W3C Trace Context, section 3.2). Events show the trace's id alone, as 32 hex digits.
+/// A `traceparent` header (W3C Trace Context, section 3.2). Events show the trace's id alone, as 32 hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
     pub trace: [u8; 16],

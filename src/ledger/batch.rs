@@ -5,18 +5,18 @@ use crate::event::Event;
 /// With so many bytes of lines, a batch is handed over before more events are added.
 const FULL_BYTES: usize = 64 << 10;
 
-/// What a usual line is shorter than.
+/// More than the length of a usual line.
 const LINE_BYTES: usize = 512;
 
 /// Events in the order of their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct EventBatch {
     /// Each event, and where its line ends in `lines`.
     events: Vec<(Event, usize)>,
     lines: Vec<u8>,
 }
 
-impl Batch {
+impl EventBatch {
     /// A batch that has room for so many usual events.
     pub(super) fn for_events(events: usize) -> Self {
         let bytes = events.saturating_mul(LINE_BYTES).min(FULL_BYTES);

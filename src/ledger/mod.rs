@@ -23,11 +23,11 @@ use crate::telemetry::Metrics;
 use crate::telemetry::label::Dropped;
 
 use queue::SinkQueue;
-pub use sink::{NamedSink, OnPressure, Sink};
+pub use sink::{NamedSink, Sink};
 use sink_thread::{IDLE, SinkThread};
 pub use stamp::{fresh_id, now, timestamp};
 use state::{CAPACITY, HIGH_WATER, LedgerState};
-use writer::{Inlet, Writer};
+use writer::{Inlet, LedgerWriter};
 
 /// The last places of the queue are for denials and tool calls.
 const RESERVED: usize = CAPACITY / 8;
@@ -53,16 +53,17 @@ impl Ledger {
         let ended = Arc::new(state.ended.clone().drop_guard());
         let mut inlets = Vec::with_capacity(sinks.len());
         for named in sinks {
+            let thread_name = format!("ledger-{}", named.name);
             let queue = Arc::new(SinkQueue::new(named.on_pressure));
             inlets.push(Inlet::new(named.name, Arc::clone(&queue)));
             let thread = SinkThread::new(named, queue, Arc::clone(&state.metrics));
             let ended = Arc::clone(&ended);
-            spawn("ledger-sink", move || {
+            spawn(&thread_name, move || {
                 thread.run(IDLE);
                 drop(ended);
             })?;
         }
-        let writer = Writer::new(events, inlets, workload, Arc::clone(&state));
+        let writer = LedgerWriter::new(events, inlets, workload, Arc::clone(&state));
         spawn("ledger", move || {
             writer.run();
             drop(ended);
@@ -70,8 +71,8 @@ impl Ledger {
         Ok(Self { queue, state })
     }
 
-    /// Queues an event. Never blocks: what finds no place is dropped and counted, and the writer says so in an event
-    /// of its own as soon as it can.
+    /// Queues an event. Never blocks: an event that finds no place is dropped and counted, and the writer reports the
+    /// number in an event of its own as soon as it can.
     pub fn emit(&self, event: Event) {
         self.state.count_denial(&event);
         if self.queue.capacity() <= RESERVED && !event.is_reserved() {
@@ -262,8 +263,9 @@ mod tests {
         assert!(ledger.close(PATIENCE).await);
         let written = written.rest();
         assert!(written.iter().any(|event| event.decision.verdict == Verdict::Deny));
-        let said: u64 = written.iter().filter(|e| e.kind == Kind::Lifecycle).map(|event| event.count).sum();
-        assert_eq!(said, dropped);
+        let reported: u64 =
+            written.iter().filter(|e| e.kind == Kind::Lifecycle).map(|event| event.count).sum();
+        assert_eq!(reported, dropped);
         assert!(written.iter().map(|event| event.sequence).eq(2..2 + written.len() as u64));
     }
 

@@ -25,7 +25,7 @@ pub trait Sink: Send {
 
 /// What happens to events while the queue of a sink is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnPressure {
+pub(super) enum OnPressure {
     /// They wait. When as many wait as the ledger holds, new work of the gateway waits too.
     Block,
     /// They are dropped and counted. The last eighth of the queue is for denials and tool calls.

@@ -31,7 +31,7 @@ impl SinkThread {
         Self { name: named.name, sink: named.sink, queue, metrics, held: 0, has_failed: false, lost: 0 }
     }
 
-    /// Gives the sink its events until the queue is closed and empty. The sink is told when none came for `idle`.
+    /// Gives the sink its events until the queue is closed and empty; its upkeep, each time that none came for `idle`.
     pub(super) fn run(mut self, idle: Duration) {
         loop {
             match self.queue.next(idle) {
@@ -75,7 +75,7 @@ impl SinkThread {
         }
     }
 
-    /// Counts events that are lost by a failure, and says so once until the sink works again.
+    /// Counts events that are lost by a failure, and logs so once until the sink works again.
     fn check(&mut self, outcome: io::Result<()>) {
         let Err(error) = outcome else { return };
         if !self.has_failed {
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn a_sink_is_told_again_and_again_while_nothing_comes() {
-        let (told, reader) = mpsc::channel();
-        let thread = thread(Idle(told));
+        let (idles, reader) = mpsc::channel();
+        let thread = thread(Idle(idles));
         let queue = Arc::clone(&thread.queue);
         let running = std::thread::spawn(move || thread.run(Duration::from_millis(1)));
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! What the ledger's handles and its writer tell each other beside the queue.
+//! The state that the ledger's handles and its threads share beside the queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

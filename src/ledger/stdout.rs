@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::sink::Sink;
 use crate::event::Event;
 
-/// With so many bytes held back, a write does not wait for the flush.
+/// With so many bytes held back, they are written before the flush.
 const FULL: usize = 64 * 1024;
 
-/// How long a descriptor that another process has set non-blocking is left alone when it is full.
+/// How long to wait for a full descriptor that another process has set non-blocking.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Writes whole lines. After a failure it begins a new line, so that a torn one spoils no other.

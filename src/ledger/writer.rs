@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::batch::Batch;
+use super::batch::EventBatch;
 use super::queue::{Lost, SinkQueue};
 use super::repeats::Repeats;
 use super::stamp::fresh_id;
@@ -23,7 +23,7 @@ pub(super) const BATCH: usize = 256;
 /// system call, for each event; a lone event does not wait.
 const GATHER: Duration = Duration::from_millis(5);
 
-pub(super) struct Writer {
+pub(super) struct LedgerWriter {
     queue: mpsc::Receiver<Option<Event>>,
     inlets: Vec<Inlet>,
     workload: Option<Arc<Workload>>,
@@ -33,17 +33,17 @@ pub(super) struct Writer {
     drops_reported: u64,
     repeats: Repeats,
     /// Events that are numbered, and not handed over yet.
-    batch: Batch,
+    batch: EventBatch,
 }
 
-impl Writer {
+impl LedgerWriter {
     pub(super) fn new(
         queue: mpsc::Receiver<Option<Event>>,
         inlets: Vec<Inlet>,
         workload: Option<Arc<Workload>>,
         state: Arc<LedgerState>,
     ) -> Self {
-        let (repeats, batch) = (Repeats::default(), Batch::default());
+        let (repeats, batch) = (Repeats::default(), EventBatch::default());
         Self { queue, inlets, workload, state, sequence: 0, drops_reported: 0, repeats, batch }
     }
 
@@ -52,7 +52,7 @@ impl Writer {
         let mut events = Vec::with_capacity(BATCH);
         while self.receive(&mut events) {
             let now = Instant::now();
-            self.batch = Batch::for_events(events.len());
+            self.batch = EventBatch::for_events(events.len());
             for event in events.drain(..) {
                 match event {
                     Some(event) => self.take(event, now),
@@ -169,8 +169,8 @@ impl Inlet {
         Self { name, queue, is_dropping: false }
     }
 
-    /// Queues a batch; counts the events that find no place, and says so once until the sink has caught up.
-    fn push(&mut self, batch: &Arc<Batch>, state: &LedgerState) {
+    /// Queues a batch; counts the events that find no place, and warns once until the sink has caught up.
+    fn push(&mut self, batch: &Arc<EventBatch>, state: &LedgerState) {
         let outcome = self.queue.push(batch);
         if let Err(Lost { reason, events }) = outcome {
             state.metrics.events_dropped(reason, events);

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use super::redirect_proof::RedirectProver;
-use crate::admin::status::{Connections, Events, Interception, Listener, Policy, PolicyState};
-use crate::admin::{Inspect, Status};
+use crate::admin::status::{
+    ConnectionCounts, EventCounts, InterceptionStatus, ListenerStatus, PolicyState, PolicyStatus,
+};
+use crate::admin::{GatewayStatus, Inspect};
 use crate::command::check::{Checked, Expected};
 use crate::ledger::timestamp;
 use crate::policy::age::{Age, Freshness};
@@ -18,9 +20,9 @@ use crate::tls::gate::{Evidence, State};
 pub(super) struct GatewayHealth {
     pub(super) gateway: Arc<Gateway>,
     pub(super) started_at: SystemTime,
-    pub(super) listeners: Vec<Listener>,
+    pub(super) listeners: Vec<ListenerStatus>,
     pub(super) facts: Mutex<GatewayFacts>,
-    /// `limits.connections`, or what file descriptors allow of it.
+    /// `limits.connections`, or as many as file descriptors allow.
     pub(super) connections: usize,
     /// Where the transparent listener is on.
     pub(super) prover: Option<Arc<RedirectProver>>,
@@ -55,7 +57,7 @@ pub(super) struct ReloadError {
 pub(super) enum ReloadFailure {
     /// Something is wrong with them.
     Wrong,
-    /// They could not be read, so nobody knows whether anything is wrong with them.
+    /// They could not be read, so their mistakes are not known.
     Unread,
     /// The operator wrote policies that this version does not know.
     UnknownPolicies,
@@ -123,7 +125,7 @@ impl GatewayHealth {
         });
     }
 
-    fn interception(&self) -> Interception {
+    fn interception(&self) -> InterceptionStatus {
         let facts = self.facts();
         let evidence = &facts.evidence;
         let mode = match evidence.state {
@@ -131,7 +133,7 @@ impl GatewayHealth {
             State::Passthrough => "Passthrough",
             State::Off | State::Refused => "Off",
         };
-        Interception {
+        InterceptionStatus {
             mode: mode.to_owned(),
             fingerprint: evidence.authority.as_ref().map(|authority| authority.fingerprint.clone()),
             not_after: evidence.authority.as_ref().map(|authority| authority.not_after.clone()),
@@ -140,12 +142,12 @@ impl GatewayHealth {
         }
     }
 
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> PolicyStatus {
         let age = self.age();
         let snapshot = self.gateway.snapshot();
         let policy = snapshot.policy();
         let facts = self.facts();
-        Policy {
+        PolicyStatus {
             revision: policy.revision().to_owned(),
             published: facts.expected.published.clone(),
             stamped: facts.expected.stamped.clone(),
@@ -163,7 +165,7 @@ impl GatewayHealth {
     }
 
     /// Adds why the gateway is not ready, and reasons for concern while it is.
-    fn add_reasons(&self, status: &mut Status) {
+    fn add_reasons(&self, status: &mut GatewayStatus) {
         match status.policy.state {
             // `add_file_reasons` names the policies that are not known.
             PolicyState::Fresh | PolicyState::Unknown => {}
@@ -196,7 +198,7 @@ impl GatewayHealth {
     }
 
     /// Adds why the newest files are not in force, or cannot be read.
-    fn add_file_reasons(&self, status: &mut Status) {
+    fn add_file_reasons(&self, status: &mut GatewayStatus) {
         let facts = self.facts();
         match &facts.reload_error {
             None => {}
@@ -240,8 +242,8 @@ impl GatewayHealth {
 const RENEW: &str = "start the pod anew, so that it has the gateway of the operator's version";
 
 /// Lists how the policy in force differs from the one that the operator names; traffic goes on under it.
-fn disagreements(policy: &Policy) -> Vec<String> {
-    let Policy { revision, published, stamped, .. } = policy;
+fn disagreements(policy: &PolicyStatus) -> Vec<String> {
+    let PolicyStatus { revision, published, stamped, .. } = policy;
     let is_other = |named: &&String| *named != revision;
     let published = published.as_ref().filter(is_other).map(|published| {
         format!(
@@ -258,11 +260,11 @@ fn disagreements(policy: &Policy) -> Vec<String> {
 }
 
 impl Inspect for GatewayHealth {
-    fn status(&self) -> Status {
+    fn status(&self) -> GatewayStatus {
         let uptime = self.started_at.elapsed().unwrap_or_default();
         let (written, dropped) = self.gateway.metrics.events_total();
         let snapshot = self.gateway.snapshot();
-        let mut status = Status {
+        let mut status = GatewayStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: timestamp(self.started_at).to_string(),
             uptime_seconds: uptime.as_secs(),
@@ -272,12 +274,12 @@ impl Inspect for GatewayHealth {
             interception: self.interception(),
             policy: self.policy(),
             listeners: self.listeners.clone(),
-            connections: Connections {
+            connections: ConnectionCounts {
                 open: self.gateway.metrics.connections_open(),
                 limit: self.connections as u64,
                 configured: snapshot.settings.limits.connections as u64,
             },
-            events: Events { written, dropped },
+            events: EventCounts { written, dropped },
             settings: snapshot.settings.redacted(),
         };
         self.add_reasons(&mut status);

@@ -56,7 +56,7 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     };
     log::write_as(checked.settings.log_format);
     // Before the gateway can be seen: a signal that nobody listens for ends the process.
-    let mut signals = Signals::new()?;
+    let mut signals = GatewaySignals::new()?;
     let _announced = announce(config, &mut checked);
     let stdout = checked.settings.events_to_stdout.then(JsonLines::stdout).transpose()?;
     let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
@@ -73,13 +73,13 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
 }
 
 /// The signals that tell a gateway to stop, or to read its files again.
-struct Signals {
+struct GatewaySignals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
 }
 
-impl Signals {
+impl GatewaySignals {
     fn new() -> anyhow::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
@@ -101,7 +101,7 @@ fn announce(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
 }
 
 /// Serves until a signal tells the gateway to stop. Returns whether everything ended in time.
-async fn serve_until_stopped(running: &Running, signals: &mut Signals) -> bool {
+async fn serve_until_stopped(running: &Running, signals: &mut GatewaySignals) -> bool {
     loop {
         tokio::select! {
             _ = signals.terminate.recv() => break,

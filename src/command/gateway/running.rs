@@ -18,7 +18,7 @@ use super::snapshot::build;
 use super::sockets::{BoundDns, BoundSockets, bind};
 use super::trusted_roots::TrustedRootsWriter;
 use super::unreadable::UnreadStreak;
-use crate::admin::status::Listener;
+use crate::admin::status::ListenerStatus;
 use crate::admin::{self, Inspect};
 use crate::command::check::Checked;
 use crate::config::Settings;
@@ -109,7 +109,7 @@ impl Running {
     }
 
     /// Where the listeners are, with the ports that were bound.
-    pub(crate) fn listeners(&self) -> &[Listener] {
+    pub(crate) fn listeners(&self) -> &[ListenerStatus] {
         &self.health.listeners
     }
 

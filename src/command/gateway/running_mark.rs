@@ -18,7 +18,7 @@ impl RunningMark {
         let Some(mark) = socket.and_then(Path::parent).map(|directory| directory.join(NAME)) else {
             return (Self(None), None);
         };
-        let before = fs::metadata(&mark).and_then(|found| found.modified()).ok();
+        let before = fs::metadata(&mark).and_then(|metadata| metadata.modified()).ok();
         // A mark that cannot be left is missed at the next start, and nowhere else.
         let left = fs::remove_file(&mark).is_ok() || before.is_none();
         if !left || fs::File::create_new(&mark).is_err() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 use super::password;
-use crate::admin::status::Listener;
+use crate::admin::status::ListenerStatus;
 use crate::config::Settings;
 use crate::config::dns::Dns;
 use crate::config::listeners::Listeners;
@@ -16,7 +16,7 @@ use crate::proxy::inbound::listener::{Password, Way};
 
 /// Sockets that are bound, and not served yet.
 pub(super) struct BoundSockets {
-    pub(super) ways: Vec<(TcpListener, Way, Listener)>,
+    pub(super) ways: Vec<(TcpListener, Way, ListenerStatus)>,
     pub(super) dns: Option<BoundDns>,
     pub(super) admin: TcpListener,
 }
@@ -29,7 +29,7 @@ pub(super) struct BoundDns {
 
 impl BoundSockets {
     /// Where everything listens, as status shows it.
-    pub(super) fn shown(&self) -> Vec<Listener> {
+    pub(super) fn shown(&self) -> Vec<ListenerStatus> {
         let ways = self.ways.iter().map(|(_, _, shown)| shown.clone());
         let resolver = self.dns.iter().flat_map(|dns| dns.sockets.addresses().iter().map(shown_dns));
         ways.chain(resolver).chain([shown("admin", &self.admin, None)]).collect()
@@ -101,11 +101,11 @@ async fn bind_dns(settings: &Dns) -> Result<BoundDns, Vec<Problem>> {
     Ok(BoundDns { sockets, names: Arc::new(Names::new(settings.pool)) })
 }
 
-fn shown_dns(address: &SocketAddr) -> Listener {
-    Listener { mode: "dns".to_owned(), address: address.to_string(), upstream: None }
+fn shown_dns(address: &SocketAddr) -> ListenerStatus {
+    ListenerStatus { mode: "dns".to_owned(), address: address.to_string(), upstream: None }
 }
 
-fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> Listener {
+fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> ListenerStatus {
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
-    Listener { mode: mode.to_owned(), address, upstream }
+    ListenerStatus { mode: mode.to_owned(), address, upstream }
 }

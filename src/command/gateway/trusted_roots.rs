@@ -80,7 +80,7 @@ fn files(settings: &TrustSettings, containers: &[OwnRoots]) -> Vec<PathBuf> {
 }
 
 /// # Errors
-/// What cannot be read of Postern's roots, or written.
+/// Files of Postern's roots that cannot be read or written.
 fn write(settings: &TrustSettings, containers: &[OwnRoots]) -> Result<(), String> {
     let posterns = source::read_text(&settings.roots, MAX_BYTES).map_err(|problem| problem.to_string())?;
     if certificates(&posterns).flatten().next().is_none() {

@@ -24,7 +24,7 @@ use tracing::Level;
 
 use super::gateway::running::Running;
 use super::gateway::sinks::EventSinks;
-use super::gateways::Origin;
+use super::gateways::GatewayOrigin;
 use super::private_directory::{PrivateDirectory, random_hex};
 use super::{check, directories, environment, output};
 use crate::cli::{Denials, Output, RunArgs};
@@ -36,13 +36,13 @@ use crate::telemetry::log;
 use crate::terminal;
 use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
-use child::Signals;
-use corporate::Found;
-use policy::Chosen;
-use record::Record;
-use tally::{Summary, Tally};
+use child::ChildSignals;
+use corporate::ProxySearch;
+use policy::ChosenPolicy;
+use record::RunRecord;
+use tally::{RunSummary, RunTally};
 use trust::Trusted;
-use variables::Way;
+use variables::ProxyWay;
 
 /// How long the exchanges of processes that outlive the command may take to end.
 const GRACE: &str = "2s";
@@ -55,7 +55,7 @@ pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
             "this is already inside a `postern run`: its gateway would not be trusted by another; run the command as it is"
         );
     }
-    let (record, events, log_file) = Record::create(&directories::state()?)?;
+    let (record, events, log_file) = RunRecord::create(&directories::state()?)?;
     log::start_in(Level::WARN, log_file);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(serve(args, output, &record, events));
@@ -67,18 +67,18 @@ pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
     code
 }
 
-async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) -> anyhow::Result<ExitCode> {
+async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File) -> anyhow::Result<ExitCode> {
     // First of all: a signal that comes before the command has started is for the command.
-    let signals = Signals::listen()?;
+    let signals = ChildSignals::listen()?;
     let place = PrivateDirectory::make()?;
-    let chosen = Chosen::choose(args.policy.as_deref(), &place)?;
+    let chosen = ChosenPolicy::choose(args.policy.as_deref(), &place)?;
     say(&chosen.announcement());
     let program = args.command.first().and_then(|program| Path::new(program).file_name());
-    let origin = Origin::of_run(&program.unwrap_or_default().to_string_lossy());
+    let origin = GatewayOrigin::of_run(&program.unwrap_or_default().to_string_lossy());
     let prepared = Prepared::write(&chosen, place, &origin)?;
     let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
-    let tally = Tally::default();
+    let tally = RunTally::default();
     let sinks = vec![
         NamedSink::blocking("file", JsonLines::new(events)),
         NamedSink::blocking("summary", tally.clone()),
@@ -124,12 +124,12 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
 }
 
-/// What ends a run whose command ended with 0 although something was denied, if that is asked for.
+/// The exit status of a run whose command ended with 0 although something was denied, where `--fail-on-deny` asks.
 const DENIED: u8 = 3;
 
 /// The command's exit status, unless it is 0 and `--fail-on-deny` says otherwise. Events that were dropped could have
 /// been denials.
-fn exit_status(code: u8, fail_on: Option<Denials>, summary: &Summary, dropped: u64) -> u8 {
+fn exit_status(code: u8, fail_on: Option<Denials>, summary: &RunSummary, dropped: u64) -> u8 {
     let (calls, any) = summary.denied_by.calls_and_any();
     let denied = match fail_on {
         None => return code,
@@ -157,10 +157,10 @@ fn say(text: &str) {
     let _ = writeln!(io::stderr(), "postern: {}", terminal::plain(text));
 }
 
-fn summarize(tally: &Tally, output: Output) -> anyhow::Result<()> {
+fn summarize(tally: &RunTally, output: Output) -> anyhow::Result<()> {
     let summary = tally.summary();
     let text = output::render(output, &summary.text(), &summary)?;
-    // As above.
+    // Nobody may be reading it.
     let _ = io::stderr().write_all(text.as_bytes());
     Ok(())
 }
@@ -177,7 +177,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn write(chosen: &Chosen, place: PrivateDirectory, origin: &Origin) -> anyhow::Result<Self> {
+    fn write(chosen: &ChosenPolicy, place: PrivateDirectory, origin: &GatewayOrigin) -> anyhow::Result<Self> {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
@@ -188,12 +188,12 @@ impl Prepared {
         }
         let mut upstream = json!({});
         match corporate::find(&environment::variable) {
-            Found::Nothing => {}
-            Found::Usable(corporate) => {
+            ProxySearch::Nothing => {}
+            ProxySearch::Usable(corporate) => {
                 say(&format!("the gateway goes through {}, as {} says", corporate.url, corporate.variable));
                 upstream["proxy"] = corporate.settings(&place)?;
             }
-            Found::Unusable(why) => say(&format!("{why}; the gateway does not go through it")),
+            ProxySearch::Unusable(why) => say(&format!("{why}; the gateway does not go through it")),
         }
         let password = random_hex()?;
         let socket = origin.write(&place)?;
@@ -224,12 +224,12 @@ impl Prepared {
         })
     }
 
-    /// What the command gets for its environment.
+    /// Returns the variables for the command's environment.
     fn variables(&self, running: &Running, policy: &Policy) -> anyhow::Result<Vec<(OsString, OsString)>> {
         let explicit = running.listeners().iter().find(|listener| listener.mode == "explicit");
         let address = &explicit.context("the gateway has no explicit listener")?.address;
         let proxy = format!("http://postern:{}@{address}", self.password);
-        let way = Way { proxy: &proxy, bundle: &self.bundle, added_roots: &self.added_roots };
+        let way = ProxyWay { proxy: &proxy, bundle: &self.bundle, added_roots: &self.added_roots };
         let credentials: Vec<_> = policy.credentials().iter().map(AsRef::as_ref).collect();
         let users: Vec<_> = std::env::vars_os().collect();
         if policy.count() == 0 {
