@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::quoted;
 use crate::call::{Kind, KindsBy};
 use crate::policy::document::Document;
-use crate::policy::document::tool::{Rule, When};
+use crate::policy::document::{ToolRule, When};
 use crate::policy::is_quoted;
 use crate::policy::tool::covers;
 use crate::problem::Problem;
@@ -74,7 +74,7 @@ fn is_known(name: &str) -> bool {
 
 /// Tells of parameters that mean something else, or nothing, in a rule with a kind. Calls that such a rule meets by name
 /// have parameters of their own.
-fn parameters(place: &str, when: &When, rule: &Rule, found: &mut Vec<Problem>) {
+fn parameters(place: &str, when: &When, rule: &ToolRule, found: &mut Vec<Problem>) {
     for (key, list) in [("any", &when.any), ("all", &when.all)] {
         for (item, inner) in list.iter().flatten().enumerate() {
             parameters(&format!("{place}.{key}[{item}]"), inner, rule, found);

@@ -3,9 +3,9 @@
 use crate::call::Judgement;
 use crate::event::{Decision, Verdict};
 
-use super::compile::{Mode, Policy};
-use super::destination::Sight;
+use super::Policy;
 use super::ruling::{AUDIT, Ruling};
+use super::scope::{Mode, PolicyScope};
 
 /// Allowed or denied by some policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,22 +16,22 @@ pub(super) enum Outcome {
 }
 
 impl Policy {
-    /// Weighs what the policies say that a sight shows.
-    pub(super) fn weigh(&self, outcome: impl Fn(Sight) -> Outcome) -> Judgement {
+    /// Weighs the outcome by Enforce policies against that by all policies.
+    pub(super) fn weigh(&self, outcome: impl Fn(PolicyScope) -> Outcome) -> Judgement {
         match self.mode {
             Mode::Missing | Mode::Unselected => {
                 Judgement { decision: self.unselected().to_decision(), audited: None }
             }
             Mode::AuditOnly => {
-                let decision = match outcome(Sight::All) {
+                let decision = match outcome(PolicyScope::All) {
                     Outcome::Denied(ruling) => ruling.into_would_deny().to_decision(),
                     allowed @ Outcome::Allowed(_) => allowed.into_decision(),
                 };
                 Judgement { decision, audited: None }
             }
             Mode::Enforced { audits } => {
-                let enforced = outcome(Sight::Enforced);
-                let audited = if audits { enforced.beside(outcome(Sight::All)) } else { None };
+                let enforced = outcome(PolicyScope::Enforced);
+                let audited = if audits { enforced.beside(outcome(PolicyScope::All)) } else { None };
                 Judgement { decision: enforced.into_decision(), audited }
             }
         }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::name::host::{Authority, DnsName, Host};
-use crate::policy::document::tool::Scalar;
 use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
+use crate::policy::section::tool::written::Scalar;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};
 

@@ -19,10 +19,11 @@ use serde_json::Value;
 
 use crate::call::{Facts, Input};
 
-use super::document::tool::{Comparison, Scalar};
-use super::explain::{Tested, shown};
+use super::explain::Tested;
 use super::field;
-use super::tool::is_place;
+use super::section::tool::is_place;
+use super::section::tool::written::{Comparison, Scalar};
+use super::shown::shown;
 
 pub(super) use param::Param;
 pub(super) use pattern::Room;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::policy::document::tool::Scalar;
 use crate::policy::field;
+use crate::policy::section::tool::written::Scalar;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};
 

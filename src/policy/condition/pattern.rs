@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::policy::document::tool::Scalar;
+use crate::policy::section::tool::written::Scalar;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};
 

@@ -1,6 +1,6 @@
 //! `Contains` and `StartsWith`: a text in a text, byte for byte.
 
-use crate::policy::document::tool::Scalar;
+use crate::policy::section::tool::written::Scalar;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};
 

@@ -1,0 +1,73 @@
+//! `destinations`: where pods may connect, and what is looked at on the way.
+
+mod clash;
+pub mod companion;
+mod decide;
+mod explain;
+mod index;
+pub mod inspection;
+mod listed;
+mod lower;
+mod naming;
+pub mod outlook;
+mod ports;
+mod rule;
+pub mod vouched;
+pub(in crate::policy) mod written;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::page::Page;
+use super::{Lowering, Owner, Section};
+use crate::name::host::DnsName;
+use crate::policy::scope::{Mode, PolicyScope};
+use index::Index;
+use ports::Ports;
+
+pub use crate::policy::ruling::Ruling;
+pub(in crate::policy) use clash::SpokenProviders;
+pub use decide::{Action, Destination, Flow, Protocol};
+pub use inspection::Inspection;
+pub(in crate::policy) use rule::Rule;
+
+/// The destination rules of all policies, and how to find those about one flow.
+#[derive(Debug)]
+pub(in crate::policy) struct Destinations {
+    /// The cluster's first, each tier in the order of its policies' ids.
+    rules: Vec<Rule>,
+    index: Index,
+    ports: Ports,
+    /// Hosts that no rule names and whose refusal is shown inside TLS all the same.
+    companions: BTreeSet<DnsName>,
+}
+
+impl Section for Destinations {
+    type Written = Vec<written::Destination>;
+    /// With the field each stands in.
+    type Lowered = Vec<(String, Rule)>;
+    type Listed = listed::DestinationsListed;
+
+    fn lower<'a>(written: &'a Self::Written, lowering: &mut Lowering<'a>) -> Self::Lowered {
+        lower::lower(written, lowering)
+    }
+
+    fn unite(policies: Vec<(&Owner, Self::Lowered)>, mode: Mode) -> Self {
+        let rules = policies.into_iter().flat_map(|(_, rules)| rules);
+        let mut rules: Vec<Rule> = rules.map(|(_, rule)| rule).collect();
+        for rule in &mut rules {
+            let inspection = |grant| Arc::new(Inspection::new(vec![vec![grant]], mode == Mode::AuditOnly));
+            rule.alone = rule.grant.clone().map(inspection);
+        }
+        let (index, ports) = (Index::new(&rules), Ports::new(&rules));
+        Self { rules, index, ports, companions: BTreeSet::new() }
+    }
+
+    fn list(&self, _: PolicyScope) -> Self::Listed {
+        listed::list(&self.rules, &self.companions)
+    }
+
+    fn rows(listed: &Self::Listed, page: &mut Page) {
+        listed::rows(listed, page);
+    }
+}

@@ -1,0 +1,255 @@
+//! Which rules a tool call meets, and what becomes of it (design sections 4, 5.2 and 6.4).
+//!
+//! An explicit Deny anywhere wins, then the built-in rule about control files, then an explicit Allow, then
+//! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
+
+use std::slice;
+
+use crate::call::{Advice, Input, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict};
+use crate::event;
+
+use super::control_files;
+use super::rule::{Met, is_exempt, visible};
+use super::written::ToolAction;
+use crate::policy::Policy;
+use crate::policy::condition::Subject;
+use crate::policy::outcome::Outcome;
+use crate::policy::ruling::Ruling;
+use crate::policy::scope::{Mode, PolicyScope, Tier};
+
+/// The longest name of a tool that is looked at, with its namespace, in bytes. Providers allow 64 to 128 characters.
+const MOST_NAME: usize = 1024;
+
+/// What names and kinds say of a call.
+enum Prospect {
+    Settled(Outcome),
+    /// The input decides.
+    Open,
+}
+
+impl Judge for Policy {
+    fn denies(&self, writes: bool) -> bool {
+        match self.mode {
+            Mode::Missing | Mode::Unselected => true,
+            Mode::AuditOnly => false,
+            Mode::Enforced { .. } => {
+                let by_default =
+                    matches!(self.sections.tool_default.0.at(PolicyScope::Enforced), Outcome::Denied(_));
+                writes || by_default || self.sections.tools.deny()
+            }
+        }
+    }
+
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        if let Some(refused) = self.refused(tool) {
+            return Start::Deny(refused);
+        }
+        let met = self.sections.tools.meet(tool);
+        let audit_only = self.mode == Mode::AuditOnly;
+        let decided = match self.prospect(tool, &met, self.scope()) {
+            Prospect::Settled(outcome) => outcome,
+            Prospect::Open if audit_only => return Start::Observe,
+            Prospect::Open => return Start::NeedsInput,
+        };
+        let denied = !audit_only && matches!(decided, Outcome::Denied(_));
+        let mut recording = visible(&met, PolicyScope::All, ToolAction::Audit);
+        let recorded = recording.any(|met| !met.is_unconditional());
+        let together = match self.prospect(tool, &met, PolicyScope::All) {
+            Prospect::Settled(outcome) if denied || !recorded => outcome,
+            Prospect::Open if denied => decided.clone(),
+            Prospect::Settled(_) | Prospect::Open => return Start::Observe,
+        };
+        let judgement = self.weigh(|scope| match scope {
+            PolicyScope::Enforced => decided.clone(),
+            PolicyScope::All => together.clone(),
+        });
+        let verdict = verdict(judgement, Advice::NotAvailable, || audits(&met, None));
+        if denied { Start::Deny(verdict) } else { Start::Allow(verdict) }
+    }
+
+    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+        if let Some(refused) = self.refused(&call.tool) {
+            return refused;
+        }
+        let kinds = call.facts.map_or(call.tool.kinds, |facts| slice::from_ref(&facts.kind));
+        let met = self.sections.tools.meet(&Tool { kinds, ..call.tool });
+        let judgement = self.weigh(|scope| self.outcome(call, kinds, &met, scope));
+        let advice = match self.prospect(&call.tool, &self.sections.tools.meet(&call.tool), self.scope()) {
+            Prospect::Settled(Outcome::Denied(_)) => Advice::NotAvailable,
+            Prospect::Settled(Outcome::Allowed(_)) | Prospect::Open => Advice::NotThisUse,
+        };
+        verdict(judgement, advice, || audits(&met, Some(call)))
+    }
+
+    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+        if let Some(refused) = self.refused(tool) {
+            return refused;
+        }
+        let met = self.sections.tools.meet(tool);
+        let judgement = self.weigh(|scope| self.unknown_outcome(tool, &met, scope));
+        let advice = match self.prospect(tool, &met, self.scope()) {
+            Prospect::Settled(Outcome::Denied(_)) => Advice::NotAvailable,
+            Prospect::Settled(Outcome::Allowed(_)) | Prospect::Open => Advice::NotThisUse,
+        };
+        verdict(judgement, advice, || audits(&met, None))
+    }
+}
+
+impl Policy {
+    /// The denial of any call, and of a name beyond the bound, whoever selects the pod.
+    fn refused(&self, tool: &Tool<'_>) -> Option<Verdict> {
+        let ruling = match self.mode {
+            Mode::Missing | Mode::Unselected => self.unselected(),
+            Mode::AuditOnly | Mode::Enforced { .. }
+                if tool.name.len() + tool.namespace.map_or(0, str::len) >= MOST_NAME =>
+            {
+                Ruling::builtin("bound", "The tool's name is too long")
+            }
+            Mode::AuditOnly | Mode::Enforced { .. } => return None,
+        };
+        Some(Verdict { decision: ruling.to_decision(), advice: Advice::NotAvailable, audited: Vec::new() })
+    }
+
+    /// What can be said without the input.
+    fn prospect(&self, tool: &Tool<'_>, met: &[Met<'_>], scope: PolicyScope) -> Prospect {
+        let mut denying = visible(met, scope, ToolAction::Deny);
+        if let Some(met) = denying.clone().find(|met| met.is_unconditional()) {
+            return Prospect::Settled(Outcome::Denied(met.rule.ruling()));
+        }
+        let allowing = visible(met, scope, ToolAction::Allow);
+        let default = self.sections.tool_default.0.at(scope);
+        if allowing.clone().next().is_none() && matches!(default, Outcome::Denied(_)) {
+            return Prospect::Settled(default.clone());
+        }
+        if denying.next().is_some() || writes(tool, met, scope) {
+            return Prospect::Open;
+        }
+        if let Some(met) = allowing.clone().find(|met| met.is_unconditional()) {
+            return Prospect::Settled(Outcome::Allowed(Some(met.rule.ruling())));
+        }
+        match default {
+            Outcome::Denied(_) => Prospect::Open,
+            Outcome::Allowed(_) => Prospect::Settled(default.clone()),
+        }
+    }
+
+    /// What the rules say of a call that a scope shows.
+    fn outcome(&self, call: &ToolCall<'_>, kinds: &[Kind], met: &[Met<'_>], scope: PolicyScope) -> Outcome {
+        if let Prospect::Settled(outcome) = self.prospect(&Tool { kinds, ..call.tool }, met, scope) {
+            return outcome;
+        }
+        if let Some(ruling) = ambiguous(call, met, scope) {
+            return Outcome::Denied(ruling);
+        }
+        if let Some(met) = visible(met, scope, ToolAction::Deny).find(|met| holds(met, call)) {
+            return Outcome::Denied(met.rule.ruling());
+        }
+        let mut allowing = visible(met, scope, ToolAction::Allow).filter(|met| holds(met, call));
+        let lifted = |path: &str| allowing.clone().any(|met| names_file(met, call, path));
+        if writes(&Tool { kinds, ..call.tool }, met, scope)
+            && let Some(finding) = control_files::finding(call, lifted)
+        {
+            return Outcome::Denied(control_files::ruling(finding));
+        }
+        match allowing.next() {
+            Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
+            None => self.sections.tool_default.0.at(scope).clone(),
+        }
+    }
+
+    /// What the rules say of a call whose input nobody knows: one that asks for it denies.
+    fn unknown_outcome(&self, tool: &Tool<'_>, met: &[Met<'_>], scope: PolicyScope) -> Outcome {
+        if let Prospect::Settled(outcome) = self.prospect(tool, met, scope) {
+            return outcome;
+        }
+        // What a shell writes is not seen in its input anyway.
+        let runs = tool.by != KindsBy::Possible && tool.kinds.contains(&Kind::Shell);
+        let is_unseen = |met: &Met<'_>| runs && !met.certain && met.rule.kind == Some(Kind::Write);
+        if let Some(met) = visible(met, scope, ToolAction::Deny).find(|met| !is_unseen(met)) {
+            return Outcome::Denied(unasked(met));
+        }
+        let call = ToolCall { tool: *tool, input: Input::Text(""), facts: None };
+        // Without a definition and an input nothing says that the tool writes.
+        if tool.by != KindsBy::Possible
+            && writes(tool, met, scope)
+            && let Some(finding) = control_files::finding(&call, |_| false)
+        {
+            return Outcome::Denied(control_files::ruling(finding));
+        }
+        match visible(met, scope, ToolAction::Allow).find(|met| met.is_unconditional()) {
+            Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
+            None => self.sections.tool_default.0.at(scope).clone(),
+        }
+    }
+}
+
+/// The denial of a call whose input a rule asks for, and nobody knows.
+fn unasked(met: &Met<'_>) -> Ruling {
+    let ruling = met.rule.ruling();
+    let reason = format!(
+        "Rule {} asks what the tool is called with, and only running the script would tell",
+        ruling.rule
+    );
+    Ruling { enforcement: ruling.enforcement, ..Ruling::builtin("unparseable", reason) }
+}
+
+/// Whether the call may write files, so that the built-in rule is about it: every Allow rule that takes the tool out of
+/// its inferred kinds takes it out of that one.
+fn writes(tool: &Tool<'_>, met: &[Met<'_>], scope: PolicyScope) -> bool {
+    let exempt = tool.is_inferred() && is_exempt(met, scope, Tier::Namespace);
+    tool.kinds.contains(&Kind::Write) && !exempt
+}
+
+fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<event::Decision>) -> Verdict {
+    let mut audited: Vec<event::Decision> = judgement.audited.into_iter().collect();
+    if judgement.decision.verdict != event::Verdict::Deny {
+        audited.extend(audits());
+    }
+    Verdict { decision: judgement.decision, advice, audited }
+}
+
+/// What the Audit rules record of a call; without one, those that hold for every call.
+fn audits(met: &[Met<'_>], call: Option<&ToolCall<'_>>) -> Vec<event::Decision> {
+    let recording = visible(met, PolicyScope::All, ToolAction::Audit);
+    let holding = recording.filter(|met| call.map_or(met.is_unconditional(), |call| holds(met, call)));
+    holding.map(|met| met.rule.ruling().to_decision()).collect()
+}
+
+/// Whether a rule that is about the tool holds for this call.
+pub(super) fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
+    let allows = met.rule.action == ToolAction::Allow;
+    // Which of its kinds the call is could not be told: that is enough to deny, and not to allow.
+    if allows && !met.certain {
+        return false;
+    }
+    met.rule.condition.as_ref().is_none_or(|condition| {
+        let subject = subject(met, call);
+        if allows { condition.holds_to_allow(&subject) } else { condition.holds_to_deny(&subject) }
+    })
+}
+
+/// The denial of a call in which two keys fold to one parameter that a rule, or the catalogue, reads: which of them its
+/// client takes is not known. What Audit rules alone read is no reason.
+fn ambiguous(call: &ToolCall<'_>, met: &[Met<'_>], scope: PolicyScope) -> Option<Ruling> {
+    let mut deciding = visible(met, scope, ToolAction::Deny).chain(visible(met, scope, ToolAction::Allow));
+    let mut of_rule = || deciding.find_map(|met| met.rule.condition.as_ref()?.ambiguous(&subject(met, call)));
+    let what = match call.facts {
+        Some(facts) if facts.spelling == Spelling::Ambiguous => "what the call does".to_owned(),
+        Some(_) | None => format!("the parameter {}", of_rule()?),
+    };
+    Some(Ruling::builtin(
+        "unparseable",
+        format!("The tool's input has two readings: keys that differ in their case alone stand for {what}"),
+    ))
+}
+
+/// Whether a rule that allows the call names this file of it.
+fn names_file(met: &Met<'_>, call: &ToolCall<'_>, path: &str) -> bool {
+    met.rule.condition.as_ref().is_some_and(|condition| condition.names_file(&subject(met, call), path))
+}
+
+/// A call as a rule's condition sees it.
+pub(super) fn subject<'a>(met: &Met<'_>, call: &ToolCall<'a>) -> Subject<'a> {
+    let facts = call.facts.filter(|facts| met.rule.kind == Some(facts.kind));
+    Subject { input: call.input, facts }
+}
