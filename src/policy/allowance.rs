@@ -5,12 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::call::{Answer, Denial};
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Verdict};
 
 use super::Policy;
 use super::limits::{Limit, PolicyLimits};
 use super::outcome::Outcome;
-use super::ruling::{ENFORCE, Ruling};
 use super::scope::PolicyScope;
 
 /// How many seconds of requests count.
@@ -212,13 +211,8 @@ impl Recent {
 }
 
 impl Reached<'_> {
-    fn ruling(self) -> Ruling {
-        Ruling {
-            verdict: Verdict::Deny,
-            rule: self.limit.rule.clone(),
-            reason: self.reason,
-            enforcement: ENFORCE,
-        }
+    fn ruling(self) -> Decision {
+        Decision::by(self.limit.rule.clone(), Verdict::Deny, self.reason)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Verdict};
 
 use super::Policy;
 use super::scope::Mode;

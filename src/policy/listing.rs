@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::Policy;
-use super::ruling::{AUDIT, ENFORCE};
-use super::scope::{Mode, enforcement};
+use super::scope::Mode;
 use super::section::ListedSections;
 use super::section::page::{Catalogue, Page};
+use crate::decision::Enforcement;
 
 /// What applies to a pod.
 #[derive(Serialize)]
@@ -33,14 +33,14 @@ impl Policy {
     pub fn listing(&self) -> Listing {
         let policies = self.selected().iter().map(|selected| PolicyListed {
             policy: selected.id.clone(),
-            enforcement: enforcement(selected.audit),
+            enforcement: Enforcement::of(selected.audit).as_str(),
         });
         Listing {
             revision: self.revision().to_owned(),
             enforcement: match self.mode {
                 Mode::Missing | Mode::Unselected => "None",
-                Mode::AuditOnly => AUDIT,
-                Mode::Enforced { .. } => ENFORCE,
+                Mode::AuditOnly => Enforcement::Audit.as_str(),
+                Mode::Enforced { .. } => Enforcement::Enforce.as_str(),
             },
             policies: policies.collect(),
             sections: self.sections.list(self.scope()),
@@ -51,7 +51,7 @@ impl Policy {
 impl Listing {
     /// The sections for people.
     pub fn page(&self, catalogue: Catalogue) -> Page {
-        let mut page = Page::new(self.enforcement, catalogue);
+        let mut page = Page::new(self.enforcement == "Audit", catalogue);
         self.sections.rows(&mut page);
         page
     }

@@ -1,8 +1,9 @@
 //! One document judged and compiled: every mistake that it holds by itself, with its field.
 
+use crate::decision::Enforcement;
 use crate::problem::Problem;
 
-use super::document::{API_VERSION, Document, Enforcement, Kind, Operator, Selector};
+use super::document::{API_VERSION, Document, Kind, Operator, Selector};
 use super::field;
 use super::scope::{Owner, Tier};
 use super::section::{LoweredSections, Lowering, Problems, namespace as namespace_name, policy_name};

@@ -1,7 +1,6 @@
 //! Whose rules they are, and which of them are looked at.
 
-use super::RuleId;
-use super::ruling::{AUDIT, ENFORCE};
+use crate::decision::{Enforcement, RuleId};
 
 /// Whose policies a rule belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,19 +34,14 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    pub(super) fn enforcement(&self) -> &'static str {
-        enforcement(self.audit)
+    pub(super) fn enforcement(&self) -> Enforcement {
+        Enforcement::of(self.audit)
     }
 
     /// The id of a rule of the policy, or of a section that is its own rule: `namespace/policy/NAME`.
     pub(super) fn rule(&self, name: &str) -> RuleId {
         RuleId::new(format!("{}/{name}", self.policy))
     }
-}
-
-/// The word for whether a policy only records.
-pub(super) fn enforcement(audit: bool) -> &'static str {
-    if audit { AUDIT } else { ENFORCE }
 }
 
 /// The policies whose rules are looked at.

@@ -15,6 +15,7 @@ pub use super::section::limits::WrittenLimits;
 pub use super::section::switch::Permission;
 pub use super::section::tool::written::{Comparison, Scalar, ToolAction, ToolRule, When};
 pub use super::source::{Origin, parse};
+pub use crate::decision::Enforcement;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";
@@ -176,15 +177,6 @@ pub enum Operator {
     Exists,
     /// It is missing.
     DoesNotExist,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Enforcement {
-    /// What no rule allows is denied.
-    Enforce,
-    /// Nothing is refused; events say what would have been.
-    Audit,
 }
 
 /// Something that may stand there and has no meaning here.

@@ -8,9 +8,8 @@ use super::page::{Heading, Page, row};
 use super::switch::{self, Permission, Setting, Switch};
 use super::tool::Pattern;
 use super::{Lowering, Owner, Section, text};
-use crate::event::Verdict;
+use crate::decision::{Decision, Verdict};
 use crate::policy::outcome::Outcome;
-use crate::policy::ruling::Ruling;
 use crate::policy::scope::{Mode, PolicyScope};
 
 const SECTION: &str = "hostedTools";
@@ -85,8 +84,8 @@ struct Part {
     action: HostedAction,
     allow: Vec<Pattern>,
     audit: bool,
-    allows: Ruling,
-    denies: Ruling,
+    allows: Decision,
+    denies: Decision,
 }
 
 #[derive(Serialize)]
@@ -116,15 +115,15 @@ impl Section for HostedTools {
 
     fn unite(policies: Vec<(&Owner, LoweredHostedTools)>, _: Mode) -> Self {
         let written: Vec<_> = policies.iter().map(|(owner, lowered)| (*owner, lowered.url_sources)).collect();
-        let default = Outcome::Denied(Ruling::builtin("url-sources", URL_SOURCES));
+        let default = Outcome::Denied(Decision::builtin("url-sources", URL_SOURCES));
         let parts = policies.into_iter().filter_map(|(owner, lowered)| {
             let Stance { action, allow } = lowered.stance?;
             Some(Part {
                 action,
                 allow,
                 audit: owner.audit,
-                allows: switch::ruling(owner, SECTION, Verdict::Allow, ""),
-                denies: switch::ruling(owner, SECTION, Verdict::Deny, REASON),
+                allows: switch::decision(owner, SECTION, Verdict::Allow, ""),
+                denies: switch::decision(owner, SECTION, Verdict::Deny, REASON),
             })
         });
         Self { parts: parts.collect(), url_sources: Switch::new(SECTION, URL_SOURCES, &default, &written) }
@@ -133,7 +132,7 @@ impl Section for HostedTools {
     fn list(&self, scope: PolicyScope) -> HostedToolsListed {
         let strictest = self.strictest(scope);
         let action = strictest.map_or(HostedAction::Strip, |part| part.action).as_str();
-        let rule = strictest.map(|part| part.denies.rule.to_string());
+        let rule = strictest.map(|part| part.denies.rule_id().to_owned());
         let lists = self.visible(scope).filter(|part| part.action != HostedAction::Allow);
         let words = |part: &Part| part.allow.iter().map(ToString::to_string).collect();
         HostedToolsListed {
@@ -192,7 +191,7 @@ impl HostedTools {
     /// A type is allowed where every policy that does not allow them all lists it.
     pub(in crate::policy) fn outcome(&self, tool_type: &str, scope: PolicyScope) -> Outcome {
         let Some(strictest) = self.strictest(scope) else {
-            return Outcome::Denied(Ruling::builtin("hosted-tools", REASON));
+            return Outcome::Denied(Decision::builtin("hosted-tools", REASON));
         };
         let lists = |part: &Part| {
             part.action == HostedAction::Allow || part.allow.iter().any(|pattern| pattern.covers(tool_type))

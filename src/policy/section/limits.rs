@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::page::{Heading, Page, row};
 use super::{Lowering, Owner, Section};
+use crate::decision::RuleId;
 use crate::policy::scope::{Mode, PolicyScope};
-use crate::policy::{Policy, RuleId, field};
+use crate::policy::{Policy, field};
 
 /// Bounds, each alone; what is absent is not bounded by this policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

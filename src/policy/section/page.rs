@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::call::Kind;
-use crate::policy::ruling::{AUDIT, ENFORCE};
 
 /// Two columns.
 pub type Row = [String; 2];
@@ -38,15 +37,15 @@ pub enum Heading {
 /// Rows under headings.
 #[derive(Debug)]
 pub struct Page {
-    /// `Enforce`, or `Audit` where only Audit policies select the pod.
-    pub(super) enforcement: &'static str,
+    /// Whether only Audit policies select the pod.
+    audit_only: bool,
     pub(super) catalogue: Catalogue,
     rows: BTreeMap<Heading, Vec<Row>>,
 }
 
 impl Page {
-    pub(in crate::policy) fn new(enforcement: &'static str, catalogue: Catalogue) -> Self {
-        Self { enforcement, catalogue, rows: BTreeMap::new() }
+    pub(in crate::policy) fn new(audit_only: bool, catalogue: Catalogue) -> Self {
+        Self { audit_only, catalogue, rows: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, heading: Heading, row: Row) {
@@ -55,13 +54,13 @@ impl Page {
 
     /// A rule's id, and that it only records where it does.
     pub(super) fn by(&self, rule: &str, enforcement: &str) -> String {
-        let aside = enforcement == AUDIT && self.enforcement == ENFORCE;
+        let aside = enforcement == "Audit" && !self.audit_only;
         if aside { format!("{rule} (Audit: recorded only)") } else { rule.to_owned() }
     }
 
     /// The rows under the text of each heading.
     pub fn sections(&self) -> impl Iterator<Item = (&'static str, &[Row])> {
-        let audit_only = self.enforcement == AUDIT;
+        let audit_only = self.audit_only;
         self.rows.iter().map(move |(heading, rows)| (heading.text(audit_only), rows.as_slice()))
     }
 }

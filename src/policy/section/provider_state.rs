@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::page::{Heading, Page, row};
 use super::switch::{Permission, Setting, Switch};
 use super::{Lowering, Owner, Section};
+use crate::decision::Decision;
 use crate::policy::outcome::Outcome;
-use crate::policy::ruling::Ruling;
 use crate::policy::scope::{Mode, PolicyScope};
 
 const REASON: &str = "The conversation would be kept at the provider, out of sight";
@@ -31,7 +31,7 @@ impl Section for ProviderState {
     }
 
     fn unite(policies: Vec<(&Owner, Option<Permission>)>, _: Mode) -> Self {
-        let default = Outcome::Denied(Ruling::builtin("provider-state", REASON));
+        let default = Outcome::Denied(Decision::builtin("provider-state", REASON));
         Self(Switch::new("providerState", REASON, &default, &policies))
     }
 

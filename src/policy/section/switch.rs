@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Owner;
-use crate::event::Verdict;
-use crate::policy::RuleId;
+use crate::decision::{Decision, Verdict};
 use crate::policy::outcome::Outcome;
-use crate::policy::ruling::Ruling;
 use crate::policy::scope::PolicyScope;
 
 /// A switch.
@@ -39,7 +37,7 @@ impl Switch {
     /// Where nothing is written, `default` holds; what is written is its own rule, `namespace/policy/SECTION`.
     pub(super) fn new(
         section: &str,
-        reason: &str,
+        reason: &'static str,
         default: &Outcome,
         written: &[(&Owner, Option<Permission>)],
     ) -> Self {
@@ -49,10 +47,10 @@ impl Switch {
                 visible.find(|(_, permission)| *permission == Some(wanted))
             };
             if let Some((owner, _)) = first(Permission::Deny) {
-                return Outcome::Denied(ruling(owner, section, Verdict::Deny, reason));
+                return Outcome::Denied(decision(owner, section, Verdict::Deny, reason));
             }
             match first(Permission::Allow) {
-                Some((owner, _)) => Outcome::Allowed(Some(ruling(owner, section, Verdict::Allow, ""))),
+                Some((owner, _)) => Outcome::Allowed(Some(decision(owner, section, Verdict::Allow, ""))),
                 None => default.clone(),
             }
         };
@@ -68,14 +66,13 @@ impl Switch {
     }
 
     pub(super) fn list(&self, scope: PolicyScope) -> Setting {
-        // What is built in is nobody's.
-        let written =
-            |rule: &RuleId| Some(rule.to_string()).filter(|rule| !rule.starts_with("postern/builtin/"));
+        // A built-in rule is nobody's setting.
+        let rule = |decision: &Decision| {
+            Some(decision.rule_id().to_owned()).filter(|rule| !rule.starts_with("postern/builtin/"))
+        };
         match self.at(scope) {
-            Outcome::Denied(ruling) => Setting { action: "Deny", rule: written(&ruling.rule) },
-            Outcome::Allowed(ruling) => {
-                Setting { action: "Allow", rule: ruling.as_ref().and_then(|ruling| written(&ruling.rule)) }
-            }
+            Outcome::Denied(decision) => Setting { action: "Deny", rule: rule(decision) },
+            Outcome::Allowed(decision) => Setting { action: "Allow", rule: decision.as_ref().and_then(rule) },
         }
     }
 }
@@ -91,7 +88,7 @@ impl Setting {
     }
 }
 
-/// The ruling of a section that is its own rule.
-pub(super) fn ruling(owner: &Owner, section: &str, verdict: Verdict, reason: &str) -> Ruling {
-    Ruling { verdict, rule: owner.rule(section), reason: reason.to_owned(), enforcement: owner.enforcement() }
+/// The decision of a section that is its own rule.
+pub(super) fn decision(owner: &Owner, section: &str, verdict: Verdict, reason: &'static str) -> Decision {
+    Decision::by(owner.rule(section), verdict, reason).under(owner.enforcement())
 }

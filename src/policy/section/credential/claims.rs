@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Credential;
-use crate::policy::RuleId;
+use crate::decision::RuleId;
 use crate::policy::scope::Tier;
 
 /// What credentials have claimed so far.

@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use super::page::{Heading, Page};
 use super::{Lowering, Owner, Section};
+use crate::decision::RuleId;
 use crate::name::host::DnsName;
+use crate::policy::Policy;
 use crate::policy::scope::{Mode, PolicyScope};
-use crate::policy::{Policy, RuleId};
 
 pub(in crate::policy) use claims::CredentialClaims;
 

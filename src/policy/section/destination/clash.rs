@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::rule::{Rule, Subject};
 use super::written::Provider;
-use crate::policy::RuleId;
+use crate::decision::RuleId;
 use crate::policy::pattern::Pattern;
 use crate::policy::scope::Tier;
 

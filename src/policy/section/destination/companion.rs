@@ -10,9 +10,10 @@ use crate::call::{Companion, Dialect, ProviderHosts};
 use super::index::Cover;
 use super::rule::{Rule, Subject};
 use super::written::{Action, Destination, Provider};
+use crate::decision::Enforcement;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
-use crate::policy::document::{Document, Enforcement};
+use crate::policy::document::Document;
 use crate::policy::pattern::Pattern;
 use crate::policy::scope::{Mode, PolicyScope};
 

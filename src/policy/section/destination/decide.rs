@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::event::Verdict;
-
 use super::index::Cover;
 use super::inspection::{Grant, Inspection};
 use super::rule::Rule;
 use super::written;
+use crate::decision::{Decision, Enforcement, Verdict};
 use crate::name::host::DnsName;
 use crate::policy::Policy;
-use crate::policy::ruling::{AUDIT, Ruling};
 use crate::policy::scope::{Mode, PolicyScope, TIERS, Tier};
 
 /// What the first bytes of a flow are.
@@ -51,9 +49,9 @@ pub struct Flow<'a> {
 #[derive(Debug, Clone)]
 pub struct Destination {
     pub action: Action,
-    pub decision: Ruling,
+    pub decision: Decision,
     /// What Audit policies beside enforced ones would have done, only where it differs.
-    pub audited: Vec<Ruling>,
+    pub audited: Vec<Decision>,
 }
 
 /// What is done with a flow.
@@ -90,14 +88,14 @@ pub(super) enum Withheld {
 }
 
 impl Withheld {
-    pub(super) fn ruling(self) -> Ruling {
+    pub(super) fn ruling(self) -> Decision {
         match self {
-            Self::Unclear => Ruling::builtin(
+            Self::Unclear => Decision::builtin(
                 "unparseable",
                 "The first bytes are neither TLS nor HTTP nor a protocol that is known, and a rule about names covers \
                  this port",
             ),
-            Self::Floor => Ruling::builtin(
+            Self::Floor => Decision::builtin(
                 "default-deny",
                 "A cluster policy inspects names on this port: what shows none needs a cluster rule with `cidrs` or \
                  `protocol: Opaque`",
@@ -196,10 +194,10 @@ impl Policy {
         if differs {
             let word = other.action.as_str();
             let reason = format!("With the Audit policies enforced, this rule would say {word}");
-            destination.audited.push(Ruling {
+            destination.audited.push(Decision {
                 verdict: Verdict::Audit,
-                reason,
-                enforcement: AUDIT,
+                reason: Some(reason.into()),
+                enforcement: Some(Enforcement::Audit),
                 ..other.decision
             });
         }
@@ -309,7 +307,7 @@ impl Policy {
     }
 
     /// The denial of what no rule allows, with what would help.
-    pub(super) fn refusal(&self, flow: &Flow<'_>) -> Ruling {
+    pub(super) fn refusal(&self, flow: &Flow<'_>) -> Decision {
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
             return self.unselected();
         }
@@ -327,23 +325,23 @@ impl Policy {
             (false, None, Some(_)) => "The connection names no host, and no rule names this address",
             (false, None, None) => "The connection names no host",
         };
-        Ruling::builtin("default-deny", reason)
+        Decision::builtin("default-deny", reason)
     }
 
     /// A CIDR (or IP literal) Deny rule about an address that was resolved or dialled.
-    pub fn denies_address(&self, ip: IpAddr, port: u16) -> Option<Ruling> {
+    pub fn denies_address(&self, ip: IpAddr, port: u16) -> Option<Decision> {
         if self.mode == Mode::AuditOnly { None } else { self.address_denial(ip, port, PolicyScope::Enforced) }
     }
 
     /// What Audit policies say of an address that nothing enforced denies: recorded, never in the way.
-    pub fn audits_address(&self, ip: IpAddr, port: u16) -> Option<Ruling> {
+    pub fn audits_address(&self, ip: IpAddr, port: u16) -> Option<Decision> {
         if self.denies_address(ip, port).is_some() {
             return None;
         }
-        self.address_denial(ip, port, PolicyScope::All).map(Ruling::into_would_deny)
+        self.address_denial(ip, port, PolicyScope::All).map(Decision::into_would_deny)
     }
 
-    fn address_denial(&self, ip: IpAddr, port: u16, scope: PolicyScope) -> Option<Ruling> {
+    fn address_denial(&self, ip: IpAddr, port: u16, scope: PolicyScope) -> Option<Decision> {
         let flow = Flow { name: None, address: Some(ip.to_canonical()), port, protocol: Protocol::Opaque };
         self.meet(&flow, scope).deny.map(|(rule, _)| rule.ruling())
     }

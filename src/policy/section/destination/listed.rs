@@ -61,7 +61,7 @@ fn list_rule(rule: &Rule) -> DestinationListed {
     ];
     DestinationListed {
         rule: rule.id.to_string(),
-        enforcement: rule.enforcement(),
+        enforcement: rule.enforcement().as_str(),
         action: rule.action.as_str(),
         hosts,
         cidrs,

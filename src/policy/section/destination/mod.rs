@@ -25,7 +25,6 @@ use crate::policy::scope::{Mode, PolicyScope};
 use index::Index;
 use ports::Ports;
 
-pub use crate::policy::ruling::Ruling;
 pub(in crate::policy) use clash::SpokenProviders;
 pub use decide::{Action, Destination, Flow, Protocol};
 pub use inspection::Inspection;

@@ -1,9 +1,9 @@
 //! Which names are answered by the gateway's resolver (design section 3, DNS).
 
 use super::decide::{Flow, Protocol};
+use crate::decision::Decision;
 use crate::name::host::DnsName;
 use crate::policy::Policy;
-use crate::policy::ruling::Ruling;
 use crate::policy::scope::Mode;
 
 /// Where questions about names go. No rule's ports are compared with it: which port a name is wanted for is known
@@ -16,7 +16,7 @@ impl Policy {
     ///
     /// # Errors
     /// The denial, where nothing names it.
-    pub fn answers(&self, name: &DnsName) -> Result<(), Ruling> {
+    pub fn answers(&self, name: &DnsName) -> Result<(), Decision> {
         let answered = match self.mode {
             Mode::Missing | Mode::Unselected => false,
             Mode::AuditOnly => true,

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::call::Dialect;
-use crate::event::Verdict;
+use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 
 use super::decide::Protocol;
 use super::inspection::{Grant, Inspection};
 use super::written::Action;
-use crate::policy::RuleId;
 use crate::policy::pattern::Pattern;
-use crate::policy::ruling::Ruling;
-use crate::policy::scope::{Tier, enforcement};
+use crate::policy::scope::Tier;
 
 /// A rule with everything a decision needs.
 #[derive(Debug, Clone)]
@@ -88,16 +86,16 @@ impl Rule {
         self.grant.as_deref().and_then(Grant::dialect)
     }
 
-    pub(super) fn enforcement(&self) -> &'static str {
-        enforcement(self.audit)
+    pub(super) fn enforcement(&self) -> Enforcement {
+        Enforcement::of(self.audit)
     }
 
     /// The rule's own verdict.
-    pub(super) fn ruling(&self) -> Ruling {
+    pub(super) fn ruling(&self) -> Decision {
         let (verdict, reason) = match self.action {
-            Action::Deny => (Verdict::Deny, "A rule denies this destination".to_owned()),
-            Action::Inspect | Action::Tunnel => (Verdict::Allow, String::new()),
+            Action::Deny => (Verdict::Deny, "A rule denies this destination"),
+            Action::Inspect | Action::Tunnel => (Verdict::Allow, ""),
         };
-        Ruling { verdict, rule: self.id.clone(), reason, enforcement: self.enforcement() }
+        Decision::by(self.id.clone(), verdict, reason).under(self.enforcement())
     }
 }

@@ -1,7 +1,8 @@
 //! Which hosts gateways show a certificate of their own for: what policies inspect, or deny by exact name.
 
 use super::written::{Action, Destination};
-use crate::policy::document::{Document, Enforcement};
+use crate::decision::Enforcement;
+use crate::policy::document::Document;
 use crate::policy::pattern::Pattern;
 
 /// The patterns of all hosts that a gateway under some of these policies may end TLS for, whatever pods they select, in

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::super::page::{Heading, Page, Row};
 use super::rule::Rule;
 use crate::call::Kind;
+use crate::decision::Enforcement;
 use crate::fold::fold;
-use crate::policy::scope::enforcement;
 
 #[derive(Serialize)]
 pub(in crate::policy) struct ToolsListed {
@@ -40,7 +40,7 @@ fn list_rule(rule: &Rule) -> ToolListed {
     let tools: Vec<String> = rule.names.iter().map(|name| name.written.to_string()).collect();
     ToolListed {
         rule: rule.id.to_string(),
-        enforcement: enforcement(rule.audit),
+        enforcement: Enforcement::of(rule.audit).as_str(),
         action: rule.action.as_str(),
         kind: rule.kind,
         mcp: tools.iter().any(|name| is_mcp(name)),

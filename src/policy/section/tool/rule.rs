@@ -2,11 +2,9 @@
 
 use crate::call::name::Called;
 use crate::call::{Kind, KindsBy, Tool};
-use crate::event::Verdict;
-use crate::policy::RuleId;
+use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 use crate::policy::condition::Condition;
-use crate::policy::ruling::Ruling;
-use crate::policy::scope::{PolicyScope, Tier, enforcement};
+use crate::policy::scope::{PolicyScope, Tier};
 
 use super::names::{Name, Names, Pattern};
 use super::written::ToolAction;
@@ -28,7 +26,7 @@ pub(in crate::policy) struct Rule {
 
 impl Rule {
     /// What the rule says where it holds.
-    pub(super) fn ruling(&self) -> Ruling {
+    pub(super) fn ruling(&self) -> Decision {
         let (verdict, default) = match self.action {
             ToolAction::Deny => (Verdict::Deny, "A rule denies this tool call"),
             ToolAction::Audit => (Verdict::Audit, "A rule records this tool call"),
@@ -36,8 +34,7 @@ impl Rule {
         };
         let own = self.action != ToolAction::Allow && !self.reason.is_empty();
         let reason = if own { self.reason.as_str() } else { default };
-        let enforcement = enforcement(self.audit);
-        Ruling { verdict, rule: self.id.clone(), reason: reason.to_owned(), enforcement }
+        Decision::by(self.id.clone(), verdict, reason.to_owned()).under(Enforcement::of(self.audit))
     }
 }
 
