@@ -17,14 +17,14 @@ const WINDOW: u64 = 60;
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// How many credentials are counted apart; those beyond share what is counted without a credential.
+/// How many credentials have counters of their own; further ones share the counters of requests without a credential.
 const MOST_CREDENTIALS: usize = 1_024;
 
 /// The counters of one pod. They outlive the policies that limit them: a reload gives nothing back.
 #[derive(Debug, Default)]
 pub struct Allowances(Mutex<HashMap<Box<str>, Used>>);
 
-/// What was used with one credential.
+/// The usage with one credential.
 #[derive(Debug)]
 struct Used {
     recent: Recent,
@@ -34,7 +34,7 @@ struct Used {
     tokens: u64,
     /// Since the last allowed call.
     denials: u64,
-    /// Of the policy that denied them.
+    /// The revision of the policy that denied those calls.
     revision: Box<str>,
 }
 
@@ -49,7 +49,7 @@ struct Recent {
 struct Reached<'a> {
     limit: &'a Limit,
     reason: String,
-    /// In seconds; none where time alone does not lift it.
+    /// Seconds until the limit is lifted; none where time alone does not lift it.
     wait: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Allowances {
     /// attached. What goes on may have something to record: the limits of Audit policies, never in the way.
     ///
     /// # Errors
-    /// The denial by a limit, and how it is answered.
+    /// Fails with the denial by a limit that is reached, and its answer.
     pub fn admit(
         &self,
         policy: &Policy,
@@ -104,12 +104,12 @@ impl Allowances {
         used.denials = used.denials.saturating_add(1);
     }
 
-    /// A tool call was allowed: denials are counted anew.
+    /// Resets the count of denials, since a tool call was allowed.
     pub fn allowed(&self, credential: Option<&str>) {
         of(&mut self.lock(), credential).denials = 0;
     }
 
-    /// Counters are whole after every step, so that a lock whose holder failed is as good as another.
+    /// A poisoned lock is ignored: the counters are consistent after each step.
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Used>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

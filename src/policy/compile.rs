@@ -8,7 +8,7 @@ use crate::problem::Problem;
 
 use super::document::Document;
 use super::field;
-use super::lower::{Lowered, lower};
+use super::lower::{LoweredPolicy, lower};
 use super::scope::{Mode, PolicyScope};
 use super::section::Sections;
 use super::section::credential::CredentialClaims;
@@ -38,10 +38,10 @@ pub struct Selected {
     pub audit: bool,
 }
 
-/// A document that was judged, with what it compiled to.
+/// A document with its compiled form.
 struct Judged<'a> {
     document: &'a Document,
-    lowered: Lowered,
+    lowered: LoweredPolicy,
     selected: bool,
 }
 
@@ -127,11 +127,12 @@ pub fn revision(documents: &[Document]) -> String {
     content_name(texts.join("\n").as_bytes())
 }
 
-/// What stands against documents in pods of these labels, each set of labels by itself: what [`Policy::compile`] says,
-/// without the policies.
+/// Finds the problems of documents in pods of these labels, each set of labels by itself, as [`Policy::compile`] does, but
+/// makes no policy.
 pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
     let (mut judged, mut problems) = judge(documents, |lowered| {
-        // All that two policies can contradict each other by, besides credentials: there may be very many others.
+        // Besides credentials, two policies contradict each other only by rules with a provider. The others are dropped,
+        // since there may be very many.
         let sections = &mut lowered.sections;
         sections.destinations.retain(|(_, rule)| rule.names_provider());
         sections.destinations.shrink_to_fit();
@@ -144,9 +145,8 @@ pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
     problems
 }
 
-/// Compiles each document by itself, the cluster's first, and tells of those that cannot be; `trim` takes away what is not
-/// wanted of each.
-fn judge(documents: &[Document], trim: impl Fn(&mut Lowered)) -> (Vec<Judged<'_>>, Vec<Problem>) {
+/// Compiles each document by itself, the cluster's first, and gathers the problems; `trim` removes unneeded parts of each.
+fn judge(documents: &[Document], trim: impl Fn(&mut LoweredPolicy)) -> (Vec<Judged<'_>>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut judged = Vec::with_capacity(documents.len());
     for document in documents {
@@ -155,7 +155,9 @@ fn judge(documents: &[Document], trim: impl Fn(&mut Lowered)) -> (Vec<Judged<'_>
                 trim(&mut lowered);
                 judged.push(Judged { document, lowered, selected: false });
             }
-            Err(found) => problems.extend(found.into_iter().map(|problem| document.origin.locate(problem))),
+            Err(mistakes) => {
+                problems.extend(mistakes.into_iter().map(|problem| document.origin.locate(problem)))
+            }
         }
     }
     judged.sort_by(|a, b| {
@@ -171,7 +173,7 @@ fn select(judged: &mut [Judged<'_>], labels: &Labels) {
     }
 }
 
-/// What documents must not share.
+/// Finds contradictions between documents.
 fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut policies: HashMap<&str, &Document> = HashMap::new();
@@ -179,11 +181,14 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
         (CredentialClaims::default(), CredentialClaims::default(), SpokenProviders::default());
     let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.owner.audit));
     for Judged { document, lowered, selected } in judged {
-        let Lowered { owner, sections } = lowered;
+        let LoweredPolicy { owner, sections } = lowered;
         let mut say = |path: &str, message: String| {
             let problem = document.origin.locate(Problem::at(path, message));
             // Two checks may say the same of one credential.
-            if !problems.iter().any(|told: &Problem| told.path == problem.path && told.file == problem.file) {
+            if !problems
+                .iter()
+                .any(|noted: &Problem| noted.path == problem.path && noted.file == problem.file)
+            {
                 problems.push(problem);
             }
         };

@@ -7,16 +7,16 @@ use crate::decision::{Decision, Verdict};
 use super::Policy;
 use super::scope::Mode;
 
-/// What is decided, and every rule's part in it.
+/// A decision, and every rule's part in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// What it is about, in words.
+    /// The call or request, in words.
     pub about: String,
-    pub decision: Said,
-    /// What is recorded beside: Audit rules, and Audit policies beside enforced ones.
-    pub recorded: Vec<Said>,
-    pub rules: Vec<RuleSaid>,
+    pub decision: ShownDecision,
+    /// Decisions that are recorded too: of Audit rules, and of Audit policies beside enforced ones.
+    pub recorded: Vec<ShownDecision>,
+    pub rules: Vec<RuleExplanation>,
     /// The calls inside the call: in a script, or in a list of calls. One that is denied denies the whole.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<Self>,
@@ -25,7 +25,7 @@ pub struct Explanation {
 /// A decision, in the words of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct ShownDecision {
     /// `Allow`, `Deny`, `Audit`, `WouldDeny`, or `NeedsInput` where the input would decide and is not known.
     pub verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,18 +37,18 @@ pub struct Said {
 /// A rule's part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RuleSaid {
+pub struct RuleExplanation {
     pub rule: String,
     /// As it is written: `Deny`, `Allow`, `Audit`, `Inspect` or `Tunnel`.
     pub action: &'static str,
     /// `Enforce` or `Audit`, of its policy.
     pub enforcement: &'static str,
     pub applies: Applies,
-    /// In the order in which it was found out.
+    /// The reasons, in the order of the checks.
     pub why: Vec<String>,
-    /// Each test of its condition by itself.
+    /// The tests of the rule's condition.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tests: Vec<Tested>,
+    pub tests: Vec<TestResult>,
 }
 
 /// Whether a rule applies.
@@ -63,22 +63,22 @@ pub enum Applies {
 /// One test of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tested {
+pub struct TestResult {
     /// Parameter, operator and values: `command Contains "sudo"`.
     pub test: String,
-    /// What stands at the parameter, shortened, without what looks like a secret.
+    /// The parameter's values, shortened, without anything that looks like a secret.
     pub found: Vec<String>,
     pub holds: bool,
 }
 
-impl Said {
+impl ShownDecision {
     pub(super) fn needs_input() -> Self {
         let reason = "A condition needs the input, which is not known here".to_owned();
         Self { verdict: "NeedsInput", rule: None, reason: Some(reason) }
     }
 }
 
-impl From<&Decision> for Said {
+impl From<&Decision> for ShownDecision {
     fn from(decision: &Decision) -> Self {
         Self {
             verdict: decision.verdict.as_str(),
@@ -89,16 +89,16 @@ impl From<&Decision> for Said {
 }
 
 impl Policy {
-    /// What a rule that applies has to do with what is decided; `allows` says whether it would allow.
+    /// Says how an applying rule relates to the decision; `allows` says whether the rule would allow.
     pub(super) fn part(&self, rule: &str, audit: bool, allows: bool, decision: &Decision) -> String {
-        let told = decision.rule.as_ref().map(ToString::to_string);
-        match told {
-            Some(told) if told == rule => "it decides".to_owned(),
+        let deciding = decision.rule.as_ref().map(ToString::to_string);
+        match deciding {
+            Some(deciding) if deciding == rule => "it decides".to_owned(),
             _ if audit && self.mode != Mode::AuditOnly => "its policy only records".to_owned(),
-            Some(told) if allows && matches!(decision.verdict, Verdict::Deny | Verdict::WouldDeny) => {
-                format!("{told} denies, and a denial wins")
+            Some(deciding) if allows && matches!(decision.verdict, Verdict::Deny | Verdict::WouldDeny) => {
+                format!("{deciding} denies, and a denial wins")
             }
-            Some(told) => format!("{told} says the same, and is told first"),
+            Some(deciding) => format!("{deciding} says the same, and is told first"),
             None => "it decides nothing".to_owned(),
         }
     }

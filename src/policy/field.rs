@@ -22,7 +22,7 @@ pub(super) fn is_within(path: &str, above: &str) -> bool {
         .is_some_and(|rest| above.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// What a user wrote, in quotes and at a length that a message can bear.
+/// Quotes a user's text, shortened for a message.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(64) {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
@@ -30,7 +30,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// The same, in single quotes where that spares the reader escapes, as YAML has it.
+/// Quotes a text in single quotes, as YAML has them, where that avoids escapes.
 pub(super) fn plainly(text: &str) -> String {
     let escapes = text.contains(['\\', '"']) && !text.contains('\'') && !text.contains(char::is_control);
     match text.char_indices().nth(64) {

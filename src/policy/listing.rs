@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Policy;
 use super::scope::Mode;
 use super::section::ListedSections;
-use super::section::page::{Catalogue, Page};
+use super::section::page::{Page, ProviderTables};
 use crate::decision::Enforcement;
 
 /// What applies to a pod.
@@ -50,7 +50,7 @@ impl Policy {
 
 impl Listing {
     /// The sections for people.
-    pub fn page(&self, catalogue: Catalogue) -> Page {
+    pub fn page(&self, catalogue: ProviderTables) -> Page {
         let mut page = Page::new(self.enforcement == "Audit", catalogue);
         self.sections.rows(&mut page);
         page

@@ -9,20 +9,20 @@ use super::scope::{Owner, Tier};
 use super::section::{LoweredSections, Lowering, Problems, namespace as namespace_name, policy_name};
 
 /// A document, compiled.
-pub(super) struct Lowered {
+pub(super) struct LoweredPolicy {
     pub(super) owner: Owner,
     pub(super) sections: LoweredSections,
 }
 
 /// Judges one document and compiles its rules.
-pub(super) fn lower(document: &Document) -> Result<Lowered, Vec<Problem>> {
+pub(super) fn lower(document: &Document) -> Result<LoweredPolicy, Vec<Problem>> {
     let mut problems = Problems::default();
     let owner = owner(document, &mut problems);
     selectors(document, &mut problems);
     let mut lowering = Lowering::new(&owner, document.kind, &document.origin, problems);
     let sections = LoweredSections::new(&document.spec, &mut lowering);
     lowering.problems.into_result(())?;
-    Ok(Lowered { owner, sections })
+    Ok(LoweredPolicy { owner, sections })
 }
 
 /// Judges what says which policy this is.

@@ -32,5 +32,5 @@ pub mod age;
 
 pub use compile::{Labels, Policy, Selected};
 pub use mistake::is_quoted;
-pub use section::destination::{companion, inspection, outlook, vouched};
+pub use section::destination::{companion, vouched};
 pub use section::{credential, destination, limits, tool};

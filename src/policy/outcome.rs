@@ -1,4 +1,4 @@
-//! What Enforce and Audit policies make together of something that is allowed or denied (design section 5.5).
+//! Combines what Enforce and Audit policies decide (design section 5.5).
 
 use crate::call::Judgement;
 use crate::decision::{Decision, Enforcement, Verdict};
@@ -6,7 +6,7 @@ use crate::decision::{Decision, Enforcement, Verdict};
 use super::Policy;
 use super::scope::{Mode, PolicyScope};
 
-/// Allowed or denied by some policies.
+/// What some policies decide together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// By that rule, or because nothing denies it.
@@ -53,7 +53,7 @@ impl Outcome {
         }
     }
 
-    /// What is recorded of what all policies together would have done.
+    /// The record of the decision by all policies together, where it differs.
     fn beside(&self, all: Self) -> Option<Decision> {
         match (self, all) {
             (Self::Allowed(_), Self::Denied(decision)) => Some(decision.into_would_deny()),

@@ -18,7 +18,7 @@ const MAX_FAULTS: usize = 50;
 #[derive(Debug)]
 pub(super) struct Fault {
     /// From the outermost field inwards.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PathStep>,
     pub(super) position: Position,
     pub(super) message: String,
     /// Whether the field itself is unknown, rather than its value wrong.
@@ -26,7 +26,7 @@ pub(super) struct Fault {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Key(String),
     Item(usize),
 }
@@ -43,7 +43,7 @@ pub(super) fn read<T: DeserializeOwned>(root: &mut Node) -> (Option<T>, Vec<Faul
                 stop.steps.reverse();
                 let position = stop.position.unwrap_or(root.position);
                 let removed = remove(root, &stop.steps);
-                let Stop { steps, message, unknown, .. } = stop;
+                let ReadError { steps, message, unknown, .. } = stop;
                 faults.push(Fault { steps, position, message, unknown });
                 if !removed {
                     break;
@@ -55,7 +55,7 @@ pub(super) fn read<T: DeserializeOwned>(root: &mut Node) -> (Option<T>, Vec<Faul
 }
 
 /// Takes out every key that its mapping already has.
-fn take_repeated(node: &mut Node, above: &mut Vec<Step>, faults: &mut Vec<Fault>) {
+fn take_repeated(node: &mut Node, above: &mut Vec<PathStep>, faults: &mut Vec<Fault>) {
     match &mut node.value {
         Value::Map(entries) => {
             let mut seen = std::collections::HashSet::new();
@@ -63,21 +63,21 @@ fn take_repeated(node: &mut Node, above: &mut Vec<Step>, faults: &mut Vec<Fault>
                 let fresh = seen.insert(key.text.clone());
                 if !fresh {
                     let mut steps = above.clone();
-                    steps.push(Step::Key(key.text.clone()));
+                    steps.push(PathStep::Key(key.text.clone()));
                     let message = "the field is written twice".to_owned();
                     faults.push(Fault { steps, position: key.position, message, unknown: false });
                 }
                 fresh
             });
             for (key, value) in entries {
-                above.push(Step::Key(key.text.clone()));
+                above.push(PathStep::Key(key.text.clone()));
                 take_repeated(value, above, faults);
                 above.pop();
             }
         }
         Value::List(items) => {
             for (number, item) in items.iter_mut().enumerate() {
-                above.push(Step::Item(number));
+                above.push(PathStep::Item(number));
                 if let Some(item) = item {
                     take_repeated(item, above, faults);
                 }
@@ -94,10 +94,10 @@ fn take_repeated(node: &mut Node, above: &mut Vec<Step>, faults: &mut Vec<Fault>
 }
 
 /// Takes a node out of the tree; false where that is the root or is not there.
-fn remove(node: &mut Node, steps: &[Step]) -> bool {
+fn remove(node: &mut Node, steps: &[PathStep]) -> bool {
     let Some((first, rest)) = steps.split_first() else { return false };
     match (&mut node.value, first) {
-        (Value::Map(entries), Step::Key(name)) => {
+        (Value::Map(entries), PathStep::Key(name)) => {
             let Some(at) = entries.iter().position(|(key, _)| key.text == *name) else { return false };
             if rest.is_empty() {
                 entries.remove(at);
@@ -105,47 +105,47 @@ fn remove(node: &mut Node, steps: &[Step]) -> bool {
             }
             entries.get_mut(at).is_some_and(|(_, value)| remove(value, rest))
         }
-        (Value::List(items), Step::Item(number)) => {
+        (Value::List(items), PathStep::Item(number)) => {
             let Some(item) = items.get_mut(*number) else { return false };
             if rest.is_empty() {
                 return item.take().is_some();
             }
             item.as_mut().is_some_and(|item| remove(item, rest))
         }
-        (_, Step::Key(_) | Step::Item(_)) => false,
+        (_, PathStep::Key(_) | PathStep::Item(_)) => false,
     }
 }
 
 /// The error on its way out: its steps are gathered from the inside.
 #[derive(Debug)]
-pub(crate) struct Stop {
-    steps: Vec<Step>,
+pub(crate) struct ReadError {
+    steps: Vec<PathStep>,
     position: Option<Position>,
     message: String,
     unknown: bool,
 }
 
-impl Stop {
+impl ReadError {
     fn says(message: String) -> Self {
         Self { steps: Vec::new(), position: None, message, unknown: false }
     }
 
-    fn through(mut self, step: Step, position: Position) -> Self {
+    fn through(mut self, step: PathStep, position: Position) -> Self {
         self.steps.push(step);
         self.position.get_or_insert(position);
         self
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for ReadError {}
 
-impl Error for Stop {
+impl Error for ReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::says(message.to_string())
     }
@@ -206,9 +206,9 @@ fn alternatives(words: &[&str]) -> String {
 }
 
 impl<'de> Deserializer<'de> for &'de Node {
-    type Error = Stop;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -216,12 +216,12 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Signed(value) => visitor.visit_i64(*value),
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(value) => visitor.visit_borrowed_str(value),
-            Value::List(items) => visitor.visit_seq(Items { rest: items, number: 0 }),
-            Value::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
+            Value::List(items) => visitor.visit_seq(ListItems { rest: items, number: 0 }),
+            Value::Map(entries) => visitor.visit_map(MapEntries { rest: entries.iter(), value: None }),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.value {
             Value::Null => visitor.visit_none(),
             Value::Bool(_)
@@ -239,14 +239,14 @@ impl<'de> Deserializer<'de> for &'de Node {
         _: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Stop> {
+    ) -> Result<V::Value, ReadError> {
         if let Value::Text(word) = &self.value {
             return visitor.visit_enum(word.as_str().into_deserializer());
         }
-        Err(Stop::says(format!("expected {}", alternatives(variants))))
+        Err(ReadError::says(format!("expected {}", alternatives(variants))))
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_unit()
     }
 
@@ -256,44 +256,45 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-struct Items<'de> {
+struct ListItems<'de> {
     rest: &'de [Option<Node>],
     number: usize,
 }
 
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = Stop;
+impl<'de> SeqAccess<'de> for ListItems<'de> {
+    type Error = ReadError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Stop> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         while let Some((item, rest)) = self.rest.split_first() {
             let number = self.number;
             (self.rest, self.number) = (rest, number + 1);
             if let Some(node) = item {
                 let value = seed.deserialize(node);
-                return value.map(Some).map_err(|stop| stop.through(Step::Item(number), node.position));
+                return value.map(Some).map_err(|stop| stop.through(PathStep::Item(number), node.position));
             }
         }
         Ok(None)
     }
 }
 
-struct Entries<'de> {
+struct MapEntries<'de> {
     rest: std::slice::Iter<'de, (Key, Node)>,
     value: Option<&'de (Key, Node)>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'de> {
-    type Error = Stop;
+impl<'de> MapAccess<'de> for MapEntries<'de> {
+    type Error = ReadError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Stop> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
         self.value = self.rest.next();
         let Some((key, _)) = self.value else { return Ok(None) };
         let name = seed.deserialize(key.text.as_str().into_deserializer());
-        name.map(Some).map_err(|stop: Stop| stop.through(Step::Key(key.text.clone()), key.position))
+        name.map(Some).map_err(|stop: ReadError| stop.through(PathStep::Key(key.text.clone()), key.position))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Stop> {
-        let (key, node) = self.value.take().ok_or_else(|| Stop::says("a value without a key".to_owned()))?;
-        seed.deserialize(node).map_err(|stop| stop.through(Step::Key(key.text.clone()), node.position))
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let (key, node) =
+            self.value.take().ok_or_else(|| ReadError::says("a value without a key".to_owned()))?;
+        seed.deserialize(node).map_err(|stop| stop.through(PathStep::Key(key.text.clone()), node.position))
     }
 }

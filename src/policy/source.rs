@@ -31,7 +31,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
     for node in nodes {
         match document(file, node) {
             Ok(document) => documents.push(document),
-            Err(found) => problems.extend(found),
+            Err(mistakes) => problems.extend(mistakes),
         }
     }
     if problems.is_empty() { Ok(documents) } else { Err(problems) }
@@ -43,14 +43,14 @@ fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
     let mut problems: Vec<Problem> = faults.iter().map(|fault| say(file, fault)).collect();
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
-    if let Err(found) = lower::lower(&document) {
-        // What follows from a mistake already told (a field taken out is missing) says nothing new.
+    if let Err(mistakes) = lower::lower(&document) {
+        // A mistake that follows from one already reported (a removed field is missing) is not reported.
         let follows = |path: &str| {
             problems
                 .iter()
-                .any(|told| field::is_within(path, &told.path) || field::is_within(&told.path, path))
+                .any(|noted| field::is_within(path, &noted.path) || field::is_within(&noted.path, path))
         };
-        let placed = found.into_iter().map(|problem| document.origin.locate(problem));
+        let placed = mistakes.into_iter().map(|problem| document.origin.locate(problem));
         let fresh: Vec<Problem> = placed.filter(|problem| !follows(&problem.path)).collect();
         problems.extend(fresh);
     }
@@ -65,19 +65,19 @@ fn say(file: &str, fault: &read::Fault) -> Problem {
     for step in &fault.steps {
         holder.clone_from(&shape);
         match step {
-            read::Step::Key(name) => {
+            read::PathStep::Key(name) => {
                 path = field::key(&path, name);
                 shape = field::key(&shape, name);
             }
-            read::Step::Item(number) => {
+            read::PathStep::Item(number) => {
                 path = field::item(&path, *number);
                 shape.push_str("[]");
             }
         }
     }
     let name = match fault.steps.last() {
-        Some(read::Step::Key(name)) if fault.unknown => name.as_str(),
-        Some(read::Step::Key(_) | read::Step::Item(_)) | None => "",
+        Some(read::PathStep::Key(name)) if fault.unknown => name.as_str(),
+        Some(read::PathStep::Key(_) | read::PathStep::Item(_)) | None => "",
     };
     let later = NOT_YET.iter().any(|(above, names)| *above == holder && names.contains(&name));
     let message = if later { NOT_SUPPORTED } else { &fault.message };
@@ -88,11 +88,11 @@ fn say(file: &str, fault: &read::Fault) -> Problem {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     file: String,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, FieldPlace>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct FieldPlace {
     /// The field as its author counts: items that could not be read are counted too.
     path: String,
     position: Position,
@@ -128,7 +128,7 @@ impl Origin {
         }
     }
 
-    /// `file:line` of a field, for a problem elsewhere that speaks of it.
+    /// `file:line` of a field, for a problem in another place that names the field.
     pub(super) fn place(&self, path: &str) -> String {
         let line = self.places.get(path).map(|place| place.position.0);
         line.map_or_else(|| self.file.clone(), |line| format!("{}:{line}", self.file))
@@ -141,7 +141,7 @@ impl Origin {
 }
 
 /// Notes the place of a node and of all below it, under the path that the typed document has.
-fn note(node: &Node, typed: String, written: String, places: &mut BTreeMap<String, Place>) {
+fn note(node: &Node, typed: String, written: String, places: &mut BTreeMap<String, FieldPlace>) {
     if written.len() > MAX_PATH {
         return;
     }
@@ -164,5 +164,5 @@ fn note(node: &Node, typed: String, written: String, places: &mut BTreeMap<Strin
         | Value::Float(_)
         | Value::Text(_) => {}
     }
-    places.insert(typed, Place { path: written, position: node.position });
+    places.insert(typed, FieldPlace { path: written, position: node.position });
 }

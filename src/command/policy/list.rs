@@ -11,14 +11,14 @@ use crate::command::output;
 use crate::name::host::DnsName;
 use crate::policy::document::Document;
 use crate::policy::listing::Listing;
-use crate::policy::section::page::{Catalogue, Row};
+use crate::policy::section::page::{ProviderTables, Row};
 use crate::provider::kind;
 use crate::provider::surface::surface;
 
 /// The listing, and the policies that do not select the pod.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct PolicyList {
     #[serde(flatten)]
     listing: Listing,
     not_selected: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) fn run(args: &PolicyListArgs, output: Output) -> anyhow::Result<ExitC
     };
     let mut not_selected: Vec<String> = documents.iter().map(Document::id).collect();
     not_selected.retain(|id| policy.selected().iter().all(|selected| selected.id != *id));
-    let listed = Listed { listing: policy.listing(), not_selected };
+    let listed = PolicyList { listing: policy.listing(), not_selected };
     output::print(output, &people(&listed), &listed)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -39,7 +39,7 @@ pub(super) fn run(args: &PolicyListArgs, output: Output) -> anyhow::Result<ExitC
 /// The widest first column that the second is set beside; else it stands on a line of its own.
 const MOST_WIDTH: usize = 48;
 
-fn people(listed: &Listed) -> String {
+fn people(listed: &PolicyList) -> String {
     let listing = &listed.listing;
     let mut text = format!("revision {}: {}\n", listing.revision, in_force(listing));
     let selected =
@@ -52,7 +52,7 @@ fn people(listed: &Listed) -> String {
     if listing.policies.is_empty() {
         return text;
     }
-    let page = listing.page(Catalogue { count_tools: kind::count, is_provider });
+    let page = listing.page(ProviderTables { count_tools: kind::count, is_provider });
     page.sections().for_each(|(heading, rows)| section(heading, rows, &mut text));
     text
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::page::{Heading, Page, row};
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::call::Inputs;
 use crate::policy::Policy;
 use crate::policy::scope::{Mode, PolicyScope};
@@ -33,7 +33,7 @@ struct KeptInputsListed {
     tool_inputs: Inputs,
 }
 
-impl Section for KeptInputs {
+impl PolicySection for KeptInputs {
     type Written = Option<Audit>;
     type Lowered = Option<Inputs>;
     type Listed = AuditListed;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::page::{Heading, Page, row};
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::policy::Policy;
 use crate::policy::scope::{Mode, PolicyScope};
 
@@ -27,7 +27,7 @@ pub(in crate::policy) struct FailurePolicyListed {
     failure_policy: &'static str,
 }
 
-impl Section for FailOpen {
+impl PolicySection for FailOpen {
     type Written = Option<FailurePolicy>;
     type Lowered = Option<FailurePolicy>;
     type Listed = FailurePolicyListed;

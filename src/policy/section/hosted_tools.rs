@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::lowering::each;
 use super::page::{Heading, Page, row};
 use super::switch::{self, Permission, Setting, Switch};
-use super::tool::Pattern;
-use super::{Lowering, Owner, Section, text};
+use super::tool::NamePattern;
+use super::{Lowering, Owner, PolicySection, text};
 use crate::decision::{Decision, Verdict};
 use crate::policy::outcome::Outcome;
 use crate::policy::scope::{Mode, PolicyScope};
@@ -68,21 +68,21 @@ pub(in crate::policy) struct LoweredHostedTools {
 /// What one policy says of hosted tools: what it does not write is as where nobody writes it.
 struct Stance {
     action: HostedAction,
-    allow: Vec<Pattern>,
+    allow: Vec<NamePattern>,
 }
 
 /// `hostedTools` of all policies.
 #[derive(Debug)]
 pub(in crate::policy) struct HostedTools {
     /// Of those that write the action or the list.
-    parts: Vec<Part>,
+    parts: Vec<PolicyStance>,
     pub(in crate::policy) url_sources: Switch,
 }
 
 #[derive(Debug)]
-struct Part {
+struct PolicyStance {
     action: HostedAction,
-    allow: Vec<Pattern>,
+    allow: Vec<NamePattern>,
     audit: bool,
     allows: Decision,
     denies: Decision,
@@ -103,7 +103,7 @@ struct StanceListed {
     allow: Vec<Vec<String>>,
 }
 
-impl Section for HostedTools {
+impl PolicySection for HostedTools {
     type Written = Option<WrittenHostedTools>;
     type Lowered = LoweredHostedTools;
     type Listed = HostedToolsListed;
@@ -118,7 +118,7 @@ impl Section for HostedTools {
         let default = Outcome::Denied(Decision::builtin("url-sources", URL_SOURCES));
         let parts = policies.into_iter().filter_map(|(owner, lowered)| {
             let Stance { action, allow } = lowered.stance?;
-            Some(Part {
+            Some(PolicyStance {
                 action,
                 allow,
                 audit: owner.audit,
@@ -134,7 +134,7 @@ impl Section for HostedTools {
         let action = strictest.map_or(HostedAction::Strip, |part| part.action).as_str();
         let rule = strictest.map(|part| part.denies.rule_id().to_owned());
         let lists = self.visible(scope).filter(|part| part.action != HostedAction::Allow);
-        let words = |part: &Part| part.allow.iter().map(ToString::to_string).collect();
+        let words = |part: &PolicyStance| part.allow.iter().map(ToString::to_string).collect();
         HostedToolsListed {
             hosted_tools: StanceListed {
                 setting: Setting { action, rule },
@@ -165,7 +165,7 @@ fn stance(written: &WrittenHostedTools, lowering: &mut Lowering<'_>) -> Option<S
     }
     let allow = each(list, allow, &mut lowering.problems, |name| {
         text::pattern(name)?;
-        Ok(Pattern::read(name, str::to_owned))
+        Ok(NamePattern::read(name, str::to_owned))
     })?;
     if written.action.is_none() && written.allow.is_none() {
         return None;
@@ -174,12 +174,12 @@ fn stance(written: &WrittenHostedTools, lowering: &mut Lowering<'_>) -> Option<S
 }
 
 impl HostedTools {
-    fn visible(&self, scope: PolicyScope) -> impl Iterator<Item = &Part> {
+    fn visible(&self, scope: PolicyScope) -> impl Iterator<Item = &PolicyStance> {
         self.parts.iter().filter(move |part| scope.shows(part.audit))
     }
 
     /// The first policy that says the strictest action.
-    fn strictest(&self, scope: PolicyScope) -> Option<&Part> {
+    fn strictest(&self, scope: PolicyScope) -> Option<&PolicyStance> {
         self.visible(scope).reduce(|one, other| if other.action > one.action { other } else { one })
     }
 
@@ -193,7 +193,7 @@ impl HostedTools {
         let Some(strictest) = self.strictest(scope) else {
             return Outcome::Denied(Decision::builtin("hosted-tools", REASON));
         };
-        let lists = |part: &Part| {
+        let lists = |part: &PolicyStance| {
             part.action == HostedAction::Allow || part.allow.iter().any(|pattern| pattern.covers(tool_type))
         };
         if self.visible(scope).all(lists) {

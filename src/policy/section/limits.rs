@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::page::{Heading, Page, row};
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::decision::RuleId;
 use crate::policy::scope::{Mode, PolicyScope};
 use crate::policy::{Policy, field};
@@ -89,7 +89,7 @@ struct LimitListed {
     rule: String,
 }
 
-impl Section for Limits {
+impl PolicySection for Limits {
     type Written = Option<WrittenLimits>;
     type Lowered = LoweredLimits;
     type Listed = LimitsListed;

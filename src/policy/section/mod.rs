@@ -1,8 +1,8 @@
-//! The sections of a policy: each is a file, or a directory, with what users write, how it is judged, what several
-//! policies make of it together, and how it is listed and explained.
+//! The sections of a policy. Each is a file, or a directory: the types that users write, how they are judged, how several
+//! policies unite, how the section is listed and explained.
 //!
-//! To add one: its file here with an implementation of [`Section`], its line in `sections!`, its field in
-//! [`super::document::Spec`]. Whoever decides by it reads [`Sections`].
+//! To add a section, add its file here with an implementation of [`PolicySection`], its line in `sections!`, and its field
+//! in [`super::document::Spec`]. Code that decides reads [`Sections`].
 
 pub mod audit;
 pub mod credential;
@@ -27,25 +27,25 @@ use page::Page;
 pub(super) use lowering::{Lowering, Problems};
 pub(super) use text::{namespace, policy_name};
 
-/// One section, as the policies that select a pod decide it together.
-pub(super) trait Section: Sized {
-    /// Its field of [`Spec`].
+/// A section of all policies that select a pod, united.
+pub(super) trait PolicySection: Sized {
+    /// The field of [`Spec`], as users write it.
     type Written;
-    /// What one policy writes, judged.
+    /// The section of one policy, judged and compiled.
     type Lowered;
-    /// Its keys in a listing.
+    /// The section's keys in a listing.
     type Listed: Serialize;
 
-    /// Judges what one policy writes, and compiles it; mistakes are gathered.
+    /// Judges and compiles the section of one policy; mistakes go to `lowering`.
     fn lower<'a>(written: &'a Self::Written, lowering: &mut Lowering<'a>) -> Self::Lowered;
 
-    /// Unites what the policies write that select a pod, the cluster's first.
+    /// Unites the section of all policies that select a pod, the cluster's first.
     fn unite(policies: Vec<(&Owner, Self::Lowered)>, mode: Mode) -> Self;
 
-    /// The section as the policies set it that decide.
+    /// Lists the section as the policies of a scope set it.
     fn list(&self, scope: PolicyScope) -> Self::Listed;
 
-    /// The same for people.
+    /// Adds the section's rows to the listing for people.
     fn rows(listed: &Self::Listed, page: &mut Page);
 }
 
@@ -54,10 +54,10 @@ macro_rules! sections {
     ($($field:ident: $section:ty,)*) => {
         /// All sections of one policy, judged.
         pub(super) struct LoweredSections {
-            $(pub(super) $field: <$section as Section>::Lowered,)*
+            $(pub(super) $field: <$section as PolicySection>::Lowered,)*
         }
 
-        /// All sections, as the policies that select a pod decide them together.
+        /// All sections of the policies that select a pod, united.
         #[derive(Debug)]
         pub(super) struct Sections {
             $(pub(super) $field: $section,)*
@@ -66,17 +66,18 @@ macro_rules! sections {
         /// All sections of a listing.
         #[derive(Serialize)]
         pub(super) struct ListedSections {
-            $(#[serde(flatten)] $field: <$section as Section>::Listed,)*
+            $(#[serde(flatten)] $field: <$section as PolicySection>::Listed,)*
         }
 
         impl LoweredSections {
             pub(super) fn new<'a>(spec: &'a Spec, lowering: &mut Lowering<'a>) -> Self {
-                Self { $($field: <$section>::lower(&spec.$field, lowering),)* }
+                // Named one by one, so that no field is forgotten: each is a section, or says whom the policy is for.
+                let Spec { namespace_selector: _, pod_selector: _, enforcement: _, $($field,)* } = spec;
+                Self { $($field: <$section>::lower($field, lowering),)* }
             }
         }
 
         impl Sections {
-            /// Unites the sections of all policies that select a pod, the cluster's first.
             pub(super) fn new(policies: Vec<(Owner, LoweredSections)>, mode: Mode) -> Self {
                 let mut owners = Vec::with_capacity(policies.len());
                 $(let mut $field = Vec::with_capacity(policies.len());)*

@@ -9,7 +9,7 @@ pub type Row = [String; 2];
 
 /// What a listing says beyond the policies, by the tables of providers and tools.
 #[derive(Debug, Clone, Copy)]
-pub struct Catalogue {
+pub struct ProviderTables {
     /// How many tools of a kind are known.
     pub count_tools: fn(Kind) -> usize,
     /// Whether a host is known to be an LLM provider's.
@@ -39,12 +39,12 @@ pub enum Heading {
 pub struct Page {
     /// Whether only Audit policies select the pod.
     audit_only: bool,
-    pub(super) catalogue: Catalogue,
+    pub(super) catalogue: ProviderTables,
     rows: BTreeMap<Heading, Vec<Row>>,
 }
 
 impl Page {
-    pub(in crate::policy) fn new(audit_only: bool, catalogue: Catalogue) -> Self {
+    pub(in crate::policy) fn new(audit_only: bool, catalogue: ProviderTables) -> Self {
         Self { audit_only, catalogue, rows: BTreeMap::new() }
     }
 

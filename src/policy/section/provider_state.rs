@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::page::{Heading, Page, row};
 use super::switch::{Permission, Setting, Switch};
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::decision::Decision;
 use crate::policy::outcome::Outcome;
 use crate::policy::scope::{Mode, PolicyScope};
@@ -21,7 +21,7 @@ pub(in crate::policy) struct ProviderStateListed {
     provider_state: Setting,
 }
 
-impl Section for ProviderState {
+impl PolicySection for ProviderState {
     type Written = Option<Permission>;
     type Lowered = Option<Permission>;
     type Listed = ProviderStateListed;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::page::{Heading, Page, row};
 use super::switch::{Permission, Setting, Switch};
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::policy::outcome::Outcome;
 use crate::policy::scope::{Mode, PolicyScope};
 
@@ -18,7 +18,7 @@ pub(in crate::policy) struct ToolDefaultListed {
     tool_default: Setting,
 }
 
-impl Section for ToolDefault {
+impl PolicySection for ToolDefault {
     type Written = Option<Permission>;
     type Lowered = Option<Permission>;
     type Listed = ToolDefaultListed;

@@ -24,8 +24,7 @@ use crate::credential::placement::Plan;
 use crate::decision::{Decision, Verdict};
 use crate::filter::scrub::{self, Needles};
 use crate::name::path::NormalPath;
-use crate::policy::destination::{Action, Flow, Protocol};
-use crate::policy::inspection::{Asked, Inspection};
+use crate::policy::destination::{Action, EndpointQuery, EndpointRules, Flow, Protocol};
 use crate::provider;
 use crate::provider::surface::looks_like_inference;
 use crate::proxy::body::Body;
@@ -248,7 +247,11 @@ impl Exchange<'_> {
     }
 
     /// What policy says of the destination now, which may differ from when the connection was made.
-    fn destination(&self, origin: &Origin, record: &mut Record) -> Result<(Decision, Arc<Inspection>), Stop> {
+    fn destination(
+        &self,
+        origin: &Origin,
+        record: &mut Record,
+    ) -> Result<(Decision, Arc<EndpointRules>), Stop> {
         let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
         let (name, address) = (origin.host.name(), origin.host.ip());
         let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
@@ -264,7 +267,7 @@ impl Exchange<'_> {
             // Where every request is read anyway, Tunnel means Inspect.
             Action::Tunnel { .. } if !was_reported => {
                 let audit_only = self.snapshot.policy().audit_only();
-                let inspection = Inspection::without_endpoints(&decided.decision, audit_only);
+                let inspection = EndpointRules::without_endpoints(&decided.decision, audit_only);
                 Ok((decided.decision, Arc::new(inspection)))
             }
             Action::Tunnel { .. } => {
@@ -400,14 +403,14 @@ impl Exchange<'_> {
 fn endpoint(
     (parts, has_body): (&Parts, bool),
     origin: &Origin,
-    inspection: &Inspection,
+    inspection: &EndpointRules,
     record: &mut Record,
 ) -> Result<(Decision, Option<Service>), Stop> {
     let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
     let service = service(parts, &path, origin, inspection.provider());
     record.asks(service);
     let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
-    let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
+    let asked = EndpointQuery { method: &parts.method, path: &path, service, unknown_provider };
     let mut decision = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())

@@ -1,4 +1,4 @@
-//! What two credentials must not share.
+//! Finds credentials that share a name, a placeholder or a host.
 
 use std::collections::HashMap;
 
@@ -78,7 +78,7 @@ impl CredentialClaims {
         Some(format!("{host} already has a credential, {other}; a host has one per tier"))
     }
 
-    /// Who has it already; nobody else's claim is the first one's.
+    /// Returns another credential that has the claim already; the first one to claim has it.
     fn take(&mut self, claim: Claim, credential: &Credential) -> Option<RuleId> {
         let owner = self.0.entry(claim).or_insert_with(|| credential.id.clone());
         (*owner != credential.id).then(|| owner.clone())

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::page::{Heading, Page};
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::decision::RuleId;
 use crate::name::host::DnsName;
 use crate::policy::Policy;
@@ -91,7 +91,7 @@ struct CredentialListed {
     require: bool,
 }
 
-impl Section for Credentials {
+impl PolicySection for Credentials {
     type Written = Vec<written::Credential>;
     /// With the field each stands in.
     type Lowered = Vec<(String, Credential)>;

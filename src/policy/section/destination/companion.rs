@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::call::{Companion, Dialect, ProviderHosts};
 
 use super::index::Cover;
-use super::rule::{Rule, Subject};
+use super::rule::{DestinationRule, RuleTarget};
 use super::written::{Action, Destination, Provider};
 use crate::decision::Enforcement;
 use crate::name::host::{DnsName, Host};
@@ -24,7 +24,7 @@ impl Policy {
         let rules = self.sections.destinations.rules.iter().filter(|rule| !rule.audit);
         let rules = rules.map(|rule| (rule.action, patterns(rule), rule.dialect()));
         self.sections.destinations.companions =
-            if self.enforces() { Named::of(rules).companions(table) } else { BTreeSet::new() };
+            if self.enforces() { NamedHosts::of(rules).companions(table) } else { BTreeSet::new() };
         self
     }
 
@@ -64,7 +64,7 @@ pub fn companions(documents: &[Document], table: &[Companion]) -> BTreeSet<DnsNa
                 let dialect = destination.provider.and_then(Provider::dialect);
                 Some((destination.action?, written(destination), dialect))
             });
-            Named::of(rules).companions(table)
+            NamedHosts::of(rules).companions(table)
         })
         .collect();
     let destinations = documents.iter().flat_map(|document| &document.spec.destinations);
@@ -87,10 +87,10 @@ fn reaches(pattern: &Pattern, name: &DnsName) -> bool {
     }
 }
 
-fn patterns(rule: &Rule) -> Vec<Pattern> {
+fn patterns(rule: &DestinationRule) -> Vec<Pattern> {
     match &rule.subject {
-        Subject::Hosts(patterns) => patterns.clone(),
-        Subject::Nets(_) => Vec::new(),
+        RuleTarget::Hosts(patterns) => patterns.clone(),
+        RuleTarget::Nets(_) => Vec::new(),
     }
 }
 
@@ -98,18 +98,18 @@ fn written(destination: &Destination) -> Vec<Pattern> {
     destination.hosts.iter().flatten().filter_map(|text| Pattern::parse(text).ok()).collect()
 }
 
-/// What rules name.
+/// The hosts and dialects that rules name.
 #[derive(Default)]
-struct Named {
+struct NamedHosts {
     /// Hosts that rules open by Inspect or Tunnel, but for "every host", which names nobody.
     opened: Vec<Pattern>,
-    /// What rules say is spoken at hosts that they open.
+    /// The dialects that rules name for hosts that they open.
     dialects: Vec<Dialect>,
     /// Exact names of rules of every action.
     exact: BTreeSet<DnsName>,
 }
 
-impl Named {
+impl NamedHosts {
     fn of(rules: impl Iterator<Item = (Action, Vec<Pattern>, Option<Dialect>)>) -> Self {
         let mut named = Self::default();
         for (action, patterns, dialect) in rules {

@@ -1,20 +1,20 @@
-//! Which rules a flow meets, and what becomes of it (design section 5.2 and 5.3).
+//! Decides about a flow by the rules that it meets (design sections 5.2 and 5.3).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::endpoints::{EndpointGrant, EndpointRules};
 use super::index::Cover;
-use super::inspection::{Grant, Inspection};
-use super::rule::Rule;
+use super::rule::DestinationRule;
 use super::written;
 use crate::decision::{Decision, Enforcement, Verdict};
 use crate::name::host::DnsName;
 use crate::policy::Policy;
 use crate::policy::scope::{Mode, PolicyScope, TIERS, Tier};
 
-/// What the first bytes of a flow are.
+/// The protocol of a flow, by its first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Protocol {
     Tls,
@@ -35,8 +35,8 @@ impl Protocol {
     }
 }
 
-/// What a flow has shown. `name` wins: with a name, no address rule takes part. IPs in CONNECT or Host, and
-/// dialled ones, are `address`.
+/// Whom a flow is for, as far as it has shown. `name` wins: with a name, no address rule takes part. `address` is an IP in
+/// CONNECT or Host, or the dialled one.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow<'a> {
     pub name: Option<&'a DnsName>,
@@ -45,16 +45,16 @@ pub struct Flow<'a> {
     pub protocol: Protocol,
 }
 
-/// What becomes of a flow, and why.
+/// The decision about a flow.
 #[derive(Debug, Clone)]
-pub struct Destination {
+pub struct FlowDecision {
     pub action: Action,
     pub decision: Decision,
-    /// What Audit policies beside enforced ones would have done, only where it differs.
+    /// Decisions of Audit policies beside enforced ones, only where they differ.
     pub audited: Vec<Decision>,
 }
 
-/// What is done with a flow.
+/// The action on a flow.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// `named`: a Deny rule names the host exactly, so the refusal is shown inside (leaf minted, 403).
@@ -65,13 +65,13 @@ pub enum Action {
     Tunnel {
         allow_ech: bool,
     },
-    Inspect(Arc<Inspection>),
+    Inspect(Arc<EndpointRules>),
 }
 
 /// The rules that a flow meets.
-pub(super) struct Met<'a> {
+pub(super) struct MatchedRules<'a> {
     /// The most specific Deny rule, and whether it names the host exactly.
-    pub(super) deny: Option<(&'a Rule, bool)>,
+    pub(super) deny: Option<(&'a DestinationRule, bool)>,
     /// Of each tier the most specific rules that take part and deny nothing; empty where it has none.
     tiers: [Tiered<'a>; TIERS],
     /// Why those rules do not serve this flow.
@@ -114,9 +114,9 @@ const COMPANION: &str =
 
 impl Policy {
     /// Decides about a flow. The common allowed flow costs a few look-ups and no allocation.
-    pub fn destination(&self, flow: &Flow<'_>) -> Destination {
+    pub fn destination(&self, flow: &Flow<'_>) -> FlowDecision {
         match self.mode {
-            Mode::Missing | Mode::Unselected => Destination {
+            Mode::Missing | Mode::Unselected => FlowDecision {
                 action: Action::Deny { named: false },
                 decision: self.refusal(flow),
                 audited: Vec::new(),
@@ -126,13 +126,13 @@ impl Policy {
         }
     }
 
-    fn enforced(&self, flow: &Flow<'_>, audits: bool) -> Destination {
+    fn enforced(&self, flow: &Flow<'_>, audits: bool) -> FlowDecision {
         let met = self.meet(flow, PolicyScope::Enforced);
         let mut destination = match met.deny {
             Some((rule, named)) => {
-                Destination { action: Action::Deny { named }, decision: rule.ruling(), audited: Vec::new() }
+                FlowDecision { action: Action::Deny { named }, decision: rule.ruling(), audited: Vec::new() }
             }
-            None => self.grant(&met, flow, PolicyScope::Enforced).unwrap_or_else(|| Destination {
+            None => self.grant(&met, flow, PolicyScope::Enforced).unwrap_or_else(|| FlowDecision {
                 action: Action::Deny { named: false },
                 decision: self.refusal(flow),
                 audited: Vec::new(),
@@ -144,8 +144,8 @@ impl Policy {
         destination
     }
 
-    /// Only Audit policies select the pod: what they would deny goes through (design section 5.5).
-    fn audited_alone(&self, flow: &Flow<'_>) -> Destination {
+    /// Decides where only Audit policies select the pod: flows that they would deny go through (design section 5.5).
+    fn audited_alone(&self, flow: &Flow<'_>) -> FlowDecision {
         let met = self.meet(flow, PolicyScope::All);
         let granted = self.grant(&met, flow, PolicyScope::All);
         let denial = match (met.deny, &granted) {
@@ -153,7 +153,7 @@ impl Policy {
             (None, None) => Some(self.refusal(flow)),
             (None, Some(_)) => None,
         };
-        let tunnelled = || Destination {
+        let tunnelled = || FlowDecision {
             action: Action::Tunnel { allow_ech: true },
             decision: self.refusal(flow),
             audited: Vec::new(),
@@ -165,8 +165,8 @@ impl Policy {
         destination
     }
 
-    /// Records what would become of the flow if the Audit policies were enforced too.
-    fn audit(&self, flow: &Flow<'_>, destination: &mut Destination) {
+    /// Records the decision that the Audit policies would make, were they enforced too.
+    fn audit(&self, flow: &Flow<'_>, destination: &mut FlowDecision) {
         let met = self.meet(flow, PolicyScope::All);
         let denied = matches!(destination.action, Action::Deny { .. });
         if let Some((rule, _)) = met.deny {
@@ -184,7 +184,7 @@ impl Policy {
                 let tiers = self.grants(&met, flow, PolicyScope::All);
                 if tiers != self.grants(&self.meet(flow, PolicyScope::Enforced), flow, PolicyScope::Enforced)
                 {
-                    *own = Arc::new(Inspection::clone(own).with_audited(tiers));
+                    *own = Arc::new(EndpointRules::clone(own).with_audited(tiers));
                 }
                 false
             }
@@ -204,8 +204,8 @@ impl Policy {
     }
 
     /// Finds the rules that take part.
-    pub(super) fn meet(&self, flow: &Flow<'_>, scope: PolicyScope) -> Met<'_> {
-        let mut met = Met { deny: None, tiers: [Tiered::default(); TIERS], withheld: None };
+    pub(super) fn meet(&self, flow: &Flow<'_>, scope: PolicyScope) -> MatchedRules<'_> {
+        let mut met = MatchedRules { deny: None, tiers: [Tiered::default(); TIERS], withheld: None };
         self.sections.destinations.index.walk(flow.name, flow.address, |cover, group| {
             for rule in self.visible(group, scope) {
                 if !rule.takes(flow.port, flow.protocol) {
@@ -224,8 +224,8 @@ impl Policy {
         met
     }
 
-    /// What keeps a flow without a name, or bytes in which none was looked for, from the rules that it met.
-    fn withheld(&self, met: &Met<'_>, flow: &Flow<'_>, scope: PolicyScope) -> Option<Withheld> {
+    /// Why a flow without a name, or with unread bytes, is not served by the rules that it met.
+    fn withheld(&self, met: &MatchedRules<'_>, flow: &Flow<'_>, scope: PolicyScope) -> Option<Withheld> {
         if (flow.name.is_some() && !flow.protocol.is_bytes())
             || met.tiers.iter().all(|tier| tier.0.is_empty())
         {
@@ -254,18 +254,18 @@ impl Policy {
         &'a self,
         group: &'a [usize],
         scope: PolicyScope,
-    ) -> impl Iterator<Item = &'a Rule> {
+    ) -> impl Iterator<Item = &'a DestinationRule> {
         let rules = group.iter().filter_map(|number| self.sections.destinations.rules.get(*number));
         rules.filter(move |rule| scope.shows(rule.audit))
     }
 
-    /// The rules that allow the flow, tier by tier; none where they are withheld from it.
+    /// The rules that allow the flow, tier by tier; none where they are withheld.
     pub(super) fn allowing<'a>(
         &'a self,
-        met: &'a Met<'a>,
+        met: &'a MatchedRules<'a>,
         flow: &'a Flow<'_>,
         scope: PolicyScope,
-    ) -> impl Iterator<Item = &'a Rule> + 'a {
+    ) -> impl Iterator<Item = &'a DestinationRule> + 'a {
         let tiers: &[Tiered<'_>] = if met.withheld.is_some() { &[] } else { &met.tiers };
         tiers.iter().enumerate().flat_map(move |(tier, Tiered(group))| {
             self.visible(group, scope).filter(move |rule| {
@@ -276,13 +276,13 @@ impl Policy {
         })
     }
 
-    /// What the rules that were met allow together: the stricter action, `allowEch` only if all say so.
-    fn grant(&self, met: &Met<'_>, flow: &Flow<'_>, scope: PolicyScope) -> Option<Destination> {
+    /// Unites the matched rules that allow: the stricter action, `allowEch` only if all say so.
+    fn grant(&self, met: &MatchedRules<'_>, flow: &Flow<'_>, scope: PolicyScope) -> Option<FlowDecision> {
         let mut inspecting = self.allowing(met, flow, scope).filter(|rule| rule.grant.is_some());
         let (rule, action) = match (inspecting.next(), inspecting.next()) {
             (Some(rule), None) => (rule, Action::Inspect(rule.alone.clone()?)),
             (Some(rule), Some(_)) => {
-                let united = Inspection::new(self.grants(met, flow, scope), self.audit_only());
+                let united = EndpointRules::new(self.grants(met, flow, scope), self.audit_only());
                 (rule, Action::Inspect(Arc::new(united)))
             }
             (None, _) => {
@@ -291,11 +291,16 @@ impl Policy {
                 (rule, Action::Tunnel { allow_ech })
             }
         };
-        Some(Destination { action, decision: rule.ruling(), audited: Vec::new() })
+        Some(FlowDecision { action, decision: rule.ruling(), audited: Vec::new() })
     }
 
     /// The endpoints of the Inspect rules, by tier.
-    fn grants(&self, met: &Met<'_>, flow: &Flow<'_>, scope: PolicyScope) -> Vec<Vec<Arc<Grant>>> {
+    fn grants(
+        &self,
+        met: &MatchedRules<'_>,
+        flow: &Flow<'_>,
+        scope: PolicyScope,
+    ) -> Vec<Vec<Arc<EndpointGrant>>> {
         let mut tiers = vec![Vec::new(); TIERS];
         for rule in self.allowing(met, flow, scope) {
             if let (Some(tier), Some(grant)) = (tiers.get_mut(rule.tier.index()), &rule.grant) {
@@ -306,7 +311,7 @@ impl Policy {
         tiers
     }
 
-    /// The denial of what no rule allows, with what would help.
+    /// The denial of a flow that no rule allows, with a hint.
     pub(super) fn refusal(&self, flow: &Flow<'_>) -> Decision {
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
             return self.unselected();
@@ -333,7 +338,7 @@ impl Policy {
         if self.mode == Mode::AuditOnly { None } else { self.address_denial(ip, port, PolicyScope::Enforced) }
     }
 
-    /// What Audit policies say of an address that nothing enforced denies: recorded, never in the way.
+    /// The denial by an Audit policy of an address that no Enforce policy denies: it is recorded, never enforced.
     pub fn audits_address(&self, ip: IpAddr, port: u16) -> Option<Decision> {
         if self.denies_address(ip, port).is_some() {
             return None;

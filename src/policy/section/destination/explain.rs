@@ -1,4 +1,4 @@
-//! Why destination rules do or do not apply to a flow, and to a request inside.
+//! Explains why destination rules do or do not apply to a flow, and to a request inside.
 
 use std::ptr;
 
@@ -6,27 +6,27 @@ use crate::call::Dialect;
 use crate::decision::Decision;
 use crate::name::host::Host;
 use crate::policy::Policy;
-use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
+use crate::policy::explain::{Applies, Explanation, RuleExplanation, ShownDecision};
 use crate::policy::scope::{Mode, PolicyScope};
 
-use super::decide::{Action, Flow, Met, Protocol};
-use super::inspection::Asked;
-use super::rule::{Rule, Subject};
+use super::decide::{Action, Flow, MatchedRules, Protocol};
+use super::endpoints::EndpointQuery;
+use super::rule::{DestinationRule, RuleTarget};
 use super::written;
 
 /// One flow, with the request that is asked inside where one is.
-struct Question<'a> {
+struct FlowQuestion<'a> {
     flow: &'a Flow<'a>,
-    asked: Option<&'a Asked<'a>>,
+    asked: Option<&'a EndpointQuery<'a>>,
     /// Of the policies that decide, and of all.
-    met: [Met<'a>; 2],
+    met: [MatchedRules<'a>; 2],
     decision: Decision,
 }
 
 impl Policy {
     /// Says of every destination rule why it does or does not apply to a flow and to a request inside, which
     /// counts where the flow is inspected.
-    pub fn explain_destination(&self, flow: &Flow<'_>, asked: Option<&Asked<'_>>) -> Explanation {
+    pub fn explain_destination(&self, flow: &Flow<'_>, asked: Option<&EndpointQuery<'_>>) -> Explanation {
         let destination = self.destination(flow);
         let mut recorded: Vec<Decision> = destination.audited;
         let (mut decision, mut about) = (destination.decision, name(flow));
@@ -45,11 +45,11 @@ impl Policy {
             }
         }
         let met = [self.meet(flow, self.scope()), self.meet(flow, PolicyScope::All)];
-        let question = Question { flow, asked, met, decision };
+        let question = FlowQuestion { flow, asked, met, decision };
         Explanation {
             about,
-            decision: Said::from(&question.decision),
-            recorded: recorded.iter().map(Said::from).collect(),
+            decision: ShownDecision::from(&question.decision),
+            recorded: recorded.iter().map(ShownDecision::from).collect(),
             rules: self
                 .sections
                 .destinations
@@ -61,7 +61,7 @@ impl Policy {
         }
     }
 
-    /// What a rule that decides about a flow says is spoken there.
+    /// The dialect that a deciding rule names for a flow.
     pub fn provider_at(&self, flow: &Flow<'_>) -> Option<Dialect> {
         match self.destination(flow).action {
             Action::Inspect(inspection) => inspection.provider(),
@@ -69,10 +69,10 @@ impl Policy {
         }
     }
 
-    fn rule_said(&self, rule: &Rule, question: &Question<'_>) -> RuleSaid {
+    fn rule_said(&self, rule: &DestinationRule, question: &FlowQuestion<'_>) -> RuleExplanation {
         let mut why = Vec::new();
         let applies = self.takes_part(rule, question, &mut why);
-        RuleSaid {
+        RuleExplanation {
             rule: rule.id.to_string(),
             action: rule.action.as_str(),
             enforcement: rule.enforcement().as_str(),
@@ -83,7 +83,7 @@ impl Policy {
     }
 
     /// Whether a rule takes part in the decision, and says why.
-    fn takes_part(&self, rule: &Rule, question: &Question<'_>, why: &mut Vec<String>) -> bool {
+    fn takes_part(&self, rule: &DestinationRule, question: &FlowQuestion<'_>, why: &mut Vec<String>) -> bool {
         let flow = question.flow;
         let Some(by) = covering(rule, flow) else {
             why.push(not_covering(rule, flow));
@@ -104,7 +104,7 @@ impl Policy {
                 why.push(format!("but it does not serve this connection: {}", withheld.ruling().why()));
                 return false;
             }
-            let specific: Vec<&Rule> = self.allowing(met, flow, scope).collect();
+            let specific: Vec<&DestinationRule> = self.allowing(met, flow, scope).collect();
             if !specific.iter().any(|other| ptr::eq(*other, rule)) {
                 let others = specific.iter().filter(|other| other.tier == rule.tier);
                 let others: Vec<&str> = others.map(|other| other.id.as_str()).collect();
@@ -130,33 +130,35 @@ impl Policy {
 }
 
 /// The entry of a rule that covers the flow's host or address, as it is written.
-fn covering(rule: &Rule, flow: &Flow<'_>) -> Option<String> {
+fn covering(rule: &DestinationRule, flow: &Flow<'_>) -> Option<String> {
     let host = match (flow.name, flow.address) {
         (Some(name), _) => Host::Name(name.clone()),
         (None, Some(address)) => Host::Ip(address),
         (None, None) => return None,
     };
     match &rule.subject {
-        Subject::Hosts(patterns) => {
+        RuleTarget::Hosts(patterns) => {
             patterns.iter().find(|pattern| pattern.matches(&host)).map(ToString::to_string)
         }
-        Subject::Nets(nets) => {
+        RuleTarget::Nets(nets) => {
             let address = host.ip()?;
             nets.iter().find(|net| net.contains(&address)).map(ToString::to_string)
         }
     }
 }
 
-fn not_covering(rule: &Rule, flow: &Flow<'_>) -> String {
+fn not_covering(rule: &DestinationRule, flow: &Flow<'_>) -> String {
     match (&rule.subject, flow.name) {
-        (Subject::Hosts(_), Some(_)) => "it names other hosts".to_owned(),
-        (Subject::Hosts(_), None) => "it names hosts, and the connection names none".to_owned(),
-        (Subject::Nets(_), Some(_)) => "it names address ranges, and the connection names a host".to_owned(),
-        (Subject::Nets(_), None) => "it names other address ranges".to_owned(),
+        (RuleTarget::Hosts(_), Some(_)) => "it names other hosts".to_owned(),
+        (RuleTarget::Hosts(_), None) => "it names hosts, and the connection names none".to_owned(),
+        (RuleTarget::Nets(_), Some(_)) => {
+            "it names address ranges, and the connection names a host".to_owned()
+        }
+        (RuleTarget::Nets(_), None) => "it names other address ranges".to_owned(),
     }
 }
 
-fn not_taking(rule: &Rule, flow: &Flow<'_>) -> String {
+fn not_taking(rule: &DestinationRule, flow: &Flow<'_>) -> String {
     let protocol = match flow.protocol {
         Protocol::Tls => "TLS",
         Protocol::Http => "plain HTTP",

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::rule::{Rule, Subject};
+use super::rule::{DestinationRule, RuleTarget};
 use crate::name::host::DnsName;
 use crate::policy::pattern::Pattern;
 
 /// Numbers of rules that are equally specific, in the order of the rules.
 type Group = Vec<usize>;
 
-/// The rules by what they are about.
+/// The rules by their hosts and ranges.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     exact: HashMap<DnsName, Group>,
@@ -26,7 +26,7 @@ pub(super) struct Index {
     nets: Vec<(u8, HashMap<IpNet, Group>)>,
 }
 
-/// How a group covers what was asked.
+/// How a group covers a name or an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cover {
     /// By the exact name, or the address literal in `hosts`.
@@ -36,21 +36,21 @@ pub(super) enum Cover {
 }
 
 impl Index {
-    pub(super) fn new(rules: &[Rule]) -> Self {
+    pub(super) fn new(rules: &[DestinationRule]) -> Self {
         let mut index = Self::default();
         for (number, rule) in rules.iter().enumerate() {
             match &rule.subject {
-                Subject::Hosts(patterns) => {
+                RuleTarget::Hosts(patterns) => {
                     patterns.iter().for_each(|pattern| index.add_host(pattern, number))
                 }
-                Subject::Nets(nets) => nets.iter().for_each(|net| index.add_net(*net, number)),
+                RuleTarget::Nets(nets) => nets.iter().for_each(|net| index.add_net(*net, number)),
             }
         }
         index.nets.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         index
     }
 
-    /// Shows the groups that cover a name or, where there is none, an address: the most specific first.
+    /// Calls `see` with the groups that cover a name or, without a name, an address: the most specific first.
     pub(super) fn walk<'a>(
         &'a self,
         name: Option<&DnsName>,
@@ -69,6 +69,7 @@ impl Index {
         }
     }
 
+    // The most specific first: `a.b.example.com`, `*.b.example.com`, `**.b.example.com`, `**.example.com`, `**`.
     fn walk_name<'a>(&'a self, name: &DnsName, see: &mut impl FnMut(Cover, &'a [usize])) {
         if let Some(group) = self.exact.get(name) {
             see(Cover::Exact, group);
@@ -76,6 +77,7 @@ impl Index {
         if let Some(group) = name.parent().and_then(|parent| self.one_label.get(parent)) {
             see(Cover::Wildcard, group);
         }
+        // `**.example.com` covers names below it alone: only what follows a dot is looked up.
         if self.labels_depth > 0 {
             let dots = name.as_str().match_indices('.');
             let skipped = dots.clone().count().saturating_sub(self.labels_depth);
@@ -91,7 +93,7 @@ impl Index {
         }
     }
 
-    /// Shows the groups whose net holds the address, the longest prefix first.
+    /// Calls `see` with the groups whose net holds the address, the longest prefix first.
     pub(super) fn walk_nets<'a>(&'a self, ip: IpAddr, see: &mut impl FnMut(Cover, &'a [usize])) {
         for (length, nets) in &self.nets {
             let Ok(net) = IpNet::new(ip, *length).map(|net| net.trunc()) else { continue };

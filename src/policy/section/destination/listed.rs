@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::super::page::{Heading, Page, Row, row};
-use super::rule::{Rule, Subject};
+use super::rule::{DestinationRule, RuleTarget};
 use super::written::{Action, Provider};
 use crate::name::host::DnsName;
 
@@ -41,17 +41,17 @@ struct DestinationListed {
     grants: Vec<&'static str>,
 }
 
-pub(super) fn list(rules: &[Rule], companions: &BTreeSet<DnsName>) -> DestinationsListed {
+pub(super) fn list(rules: &[DestinationRule], companions: &BTreeSet<DnsName>) -> DestinationsListed {
     DestinationsListed {
         destinations: rules.iter().map(list_rule).collect(),
         companions: companions.iter().map(ToString::to_string).collect(),
     }
 }
 
-fn list_rule(rule: &Rule) -> DestinationListed {
+fn list_rule(rule: &DestinationRule) -> DestinationListed {
     let (hosts, cidrs) = match &rule.subject {
-        Subject::Hosts(hosts) => (hosts.iter().map(ToString::to_string).collect(), Vec::new()),
-        Subject::Nets(nets) => (Vec::new(), nets.iter().map(ToString::to_string).collect()),
+        RuleTarget::Hosts(hosts) => (hosts.iter().map(ToString::to_string).collect(), Vec::new()),
+        RuleTarget::Nets(nets) => (Vec::new(), nets.iter().map(ToString::to_string).collect()),
     };
     let grant = rule.grant.as_deref();
     let granted = [

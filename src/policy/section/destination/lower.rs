@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use super::super::lowering::{each, ports};
 use super::super::{Lowering, Owner, Problems};
 use super::clash::SpokenProviders;
-use super::inspection::{self, Grant};
-use super::rule::{Rule, Subject};
+use super::endpoints::{self, EndpointGrant};
+use super::rule::{DestinationRule, RuleTarget};
 use super::written::{Action, Destination, Endpoint, Upgrade};
 use crate::name::path::PathPattern;
 use crate::policy::field;
@@ -16,7 +16,10 @@ use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
 
 /// Compiles the destinations of a policy, each with its field; those with mistakes are left out.
-pub(super) fn lower<'a>(written: &'a [Destination], lowering: &mut Lowering<'a>) -> Vec<(String, Rule)> {
+pub(super) fn lower<'a>(
+    written: &'a [Destination],
+    lowering: &mut Lowering<'a>,
+) -> Vec<(String, DestinationRule)> {
     let mut rules = Vec::with_capacity(written.len());
     for (number, destination) in written.iter().enumerate() {
         let path = field::item("spec.destinations", number);
@@ -33,7 +36,12 @@ pub(super) fn lower<'a>(written: &'a [Destination], lowering: &mut Lowering<'a>)
     rules
 }
 
-fn rule(path: &str, written: &Destination, owner: &Owner, problems: &mut Problems) -> Option<Rule> {
+fn rule(
+    path: &str,
+    written: &Destination,
+    owner: &Owner,
+    problems: &mut Problems,
+) -> Option<DestinationRule> {
     let subject = subject(path, written, problems);
     let ports = ports(path, written.ports.as_ref(), problems);
     let endpoints = endpoints(path, written.endpoints.as_deref(), problems);
@@ -43,13 +51,19 @@ fn rule(path: &str, written: &Destination, owner: &Owner, problems: &mut Problem
     agreement(path, written, problems);
     let (subject, action) = (subject?, written.action?);
     let id = owner.rule(&written.name);
-    let opaque = written.protocol.is_some() || matches!(subject, Subject::Nets(_));
+    let opaque = written.protocol.is_some() || matches!(subject, RuleTarget::Nets(_));
     let grant = (action == Action::Inspect).then(|| {
         let upgrade = written.upgrade == Some(Upgrade::Allow);
         let enforcement = owner.enforcement();
-        Arc::new(Grant { rule: id.clone(), enforcement, endpoints, provider: written.provider, upgrade })
+        Arc::new(EndpointGrant {
+            rule: id.clone(),
+            enforcement,
+            endpoints,
+            provider: written.provider,
+            upgrade,
+        })
     });
-    Some(Rule {
+    Some(DestinationRule {
         id,
         tier: owner.tier,
         audit: owner.audit,
@@ -91,7 +105,7 @@ fn agreement(path: &str, written: &Destination, problems: &mut Problems) {
     }
 }
 
-fn subject(path: &str, written: &Destination, problems: &mut Problems) -> Option<Subject> {
+fn subject(path: &str, written: &Destination, problems: &mut Problems) -> Option<RuleTarget> {
     match (&written.hosts, &written.cidrs) {
         (Some(hosts), None) => {
             let list = field::key(path, "hosts");
@@ -101,14 +115,14 @@ fn subject(path: &str, written: &Destination, problems: &mut Problems) -> Option
             each(&list, hosts, problems, |text| {
                 Pattern::parse(text).map_err(|error| mistake::of_host(text, &error, Beside::Destination))
             })
-            .map(Subject::Hosts)
+            .map(RuleTarget::Hosts)
         }
         (None, Some(cidrs)) => {
             let list = field::key(path, "cidrs");
             if cidrs.is_empty() {
                 problems.add(list.as_str(), "name at least one range");
             }
-            each(&list, cidrs, problems, net).map(Subject::Nets)
+            each(&list, cidrs, problems, net).map(RuleTarget::Nets)
         }
         (Some(_), Some(_)) => {
             problems.add(path, "has `hosts` and `cidrs`: one rule has one of them");
@@ -145,7 +159,7 @@ fn endpoints(
     path: &str,
     written: Option<&[Endpoint]>,
     problems: &mut Problems,
-) -> Option<Vec<inspection::Endpoint>> {
+) -> Option<Vec<endpoints::Endpoint>> {
     let list = field::key(path, "endpoints");
     let written = written?;
     if written.is_empty() {
@@ -165,7 +179,7 @@ fn endpoints(
             .as_deref()
             .map(|text| PathPattern::parse(text).map_err(|e| format!("{}: {e}", field::quoted(text))));
         let pattern = pattern.map(|result| problems.keep(&field::key(&path, "path"), result));
-        inspection::Endpoint { methods, path: pattern.flatten().unwrap_or_else(PathPattern::any) }
+        endpoints::Endpoint { methods, path: pattern.flatten().unwrap_or_else(PathPattern::any) }
     });
     Some(all.collect())
 }

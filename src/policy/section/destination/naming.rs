@@ -1,4 +1,4 @@
-//! Which names are answered by the gateway's resolver (design section 3, DNS).
+//! Which names the gateway's resolver answers (design section 3, DNS).
 
 use super::decide::{Flow, Protocol};
 use crate::decision::Decision;
@@ -6,8 +6,8 @@ use crate::name::host::DnsName;
 use crate::policy::Policy;
 use crate::policy::scope::Mode;
 
-/// Where questions about names go. No rule's ports are compared with it: which port a name is wanted for is known
-/// only once a connection comes.
+/// The port of DNS. No rule's ports are compared with it: the port that a name is resolved for is known only once a
+/// connection comes.
 const DOMAIN: u16 = 53;
 
 impl Policy {

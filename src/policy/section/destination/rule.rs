@@ -8,19 +8,19 @@ use crate::call::Dialect;
 use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 
 use super::decide::Protocol;
-use super::inspection::{Grant, Inspection};
+use super::endpoints::{EndpointGrant, EndpointRules};
 use super::written::Action;
 use crate::policy::pattern::Pattern;
 use crate::policy::scope::Tier;
 
 /// A rule with everything a decision needs.
 #[derive(Debug, Clone)]
-pub(in crate::policy) struct Rule {
+pub(in crate::policy) struct DestinationRule {
     pub(super) id: RuleId,
     pub(super) tier: Tier,
     /// Whether its policy only records.
     pub(super) audit: bool,
-    pub(super) subject: Subject,
+    pub(super) subject: RuleTarget,
     pub(super) action: Action,
     /// Sorted; none where the rule names no ports.
     pub(super) ports: Option<Vec<u16>>,
@@ -28,19 +28,19 @@ pub(in crate::policy) struct Rule {
     pub(super) opaque: bool,
     pub(super) allow_ech: bool,
     /// What an Inspect rule grants.
-    pub(super) grant: Option<Arc<Grant>>,
+    pub(super) grant: Option<Arc<EndpointGrant>>,
     /// The inspection where this rule alone decides, made once.
-    pub(super) alone: Option<Arc<Inspection>>,
+    pub(super) alone: Option<Arc<EndpointRules>>,
 }
 
-/// What a rule is about.
+/// The hosts or ranges of a rule.
 #[derive(Debug, Clone)]
-pub(super) enum Subject {
+pub(super) enum RuleTarget {
     Hosts(Vec<Pattern>),
     Nets(Vec<IpNet>),
 }
 
-impl Rule {
+impl DestinationRule {
     /// Whether the rule takes part in what this protocol does on this port (design section 3, Ports).
     pub(super) fn takes(&self, port: u16, protocol: Protocol) -> bool {
         match (self.action, &self.ports) {
@@ -71,19 +71,19 @@ impl Rule {
     /// Whether it is about a name, not about addresses alone.
     pub(super) fn has_names(&self) -> bool {
         match &self.subject {
-            Subject::Hosts(patterns) => patterns.iter().any(|pattern| !matches!(pattern, Pattern::Ip(_))),
-            Subject::Nets(_) => false,
+            RuleTarget::Hosts(patterns) => patterns.iter().any(|pattern| !matches!(pattern, Pattern::Ip(_))),
+            RuleTarget::Nets(_) => false,
         }
     }
 
-    /// Whether it says which provider speaks where it leads.
+    /// Whether the rule names a provider for its hosts.
     pub(in crate::policy) fn names_provider(&self) -> bool {
         self.grant.as_ref().is_some_and(|grant| grant.provider.is_some())
     }
 
-    /// What it says is spoken where it leads.
+    /// The dialect that the rule names for its hosts.
     pub(super) fn dialect(&self) -> Option<Dialect> {
-        self.grant.as_deref().and_then(Grant::dialect)
+        self.grant.as_deref().and_then(EndpointGrant::dialect)
     }
 
     pub(super) fn enforcement(&self) -> Enforcement {

@@ -1,4 +1,4 @@
-//! Which rules a tool call meets, and what becomes of it (design sections 4, 5.2 and 6.4).
+//! Decides about a tool call by the rules that it meets (design sections 4, 5.2 and 6.4).
 //!
 //! An explicit Deny anywhere wins, then the built-in rule about control files, then an explicit Allow, then
 //! `toolDefault`. Names and kinds decide at the call's start as far as they can; conditions need the input.
@@ -8,18 +8,18 @@ use std::slice;
 use crate::call::{Advice, Input, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict};
 
 use super::control_files;
-use super::rule::{Met, is_exempt, visible};
+use super::rule::{MatchedRule, is_exempt, visible};
 use super::written::ToolAction;
 use crate::decision::{self, Decision};
 use crate::policy::Policy;
-use crate::policy::condition::Subject;
+use crate::policy::condition::CallSubject;
 use crate::policy::outcome::Outcome;
 use crate::policy::scope::{Mode, PolicyScope, Tier};
 
 /// The longest name of a tool that is looked at, with its namespace, in bytes. Providers allow 64 to 128 characters.
 const MOST_NAME: usize = 1024;
 
-/// What names and kinds say of a call.
+/// The decision about a call by names and kinds alone.
 enum Prospect {
     Settled(Outcome),
     /// The input decides.
@@ -109,8 +109,8 @@ impl Policy {
         Some(Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() })
     }
 
-    /// What can be said without the input.
-    fn prospect(&self, tool: &Tool<'_>, met: &[Met<'_>], scope: PolicyScope) -> Prospect {
+    /// Decides as far as that needs no input.
+    fn prospect(&self, tool: &Tool<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> Prospect {
         let mut denying = visible(met, scope, ToolAction::Deny);
         if let Some(met) = denying.clone().find(|met| met.is_unconditional()) {
             return Prospect::Settled(Outcome::Denied(met.rule.ruling()));
@@ -132,8 +132,14 @@ impl Policy {
         }
     }
 
-    /// What the rules say of a call that a scope shows.
-    fn outcome(&self, call: &ToolCall<'_>, kinds: &[Kind], met: &[Met<'_>], scope: PolicyScope) -> Outcome {
+    /// The outcome of a call by the rules of a scope.
+    fn outcome(
+        &self,
+        call: &ToolCall<'_>,
+        kinds: &[Kind],
+        met: &[MatchedRule<'_>],
+        scope: PolicyScope,
+    ) -> Outcome {
         if let Prospect::Settled(outcome) = self.prospect(&Tool { kinds, ..call.tool }, met, scope) {
             return outcome;
         }
@@ -156,14 +162,14 @@ impl Policy {
         }
     }
 
-    /// What the rules say of a call whose input nobody knows: one that asks for it denies.
-    fn unknown_outcome(&self, tool: &Tool<'_>, met: &[Met<'_>], scope: PolicyScope) -> Outcome {
+    /// The outcome of a call whose input is not known: a rule that needs the input denies.
+    fn unknown_outcome(&self, tool: &Tool<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> Outcome {
         if let Prospect::Settled(outcome) = self.prospect(tool, met, scope) {
             return outcome;
         }
-        // What a shell writes is not seen in its input anyway.
+        // A shell's writes are not seen in its input anyway.
         let runs = tool.by != KindsBy::Possible && tool.kinds.contains(&Kind::Shell);
-        let is_unseen = |met: &Met<'_>| runs && !met.certain && met.rule.kind == Some(Kind::Write);
+        let is_unseen = |met: &MatchedRule<'_>| runs && !met.certain && met.rule.kind == Some(Kind::Write);
         if let Some(met) = visible(met, scope, ToolAction::Deny).find(|met| !is_unseen(met)) {
             return Outcome::Denied(unasked(met));
         }
@@ -182,8 +188,8 @@ impl Policy {
     }
 }
 
-/// The denial of a call whose input a rule asks for, and nobody knows.
-fn unasked(met: &Met<'_>) -> Decision {
+/// The denial of a call whose input is not known, by a rule that needs it.
+fn unasked(met: &MatchedRule<'_>) -> Decision {
     let decision = met.rule.ruling();
     let reason = format!(
         "Rule {} asks what the tool is called with, and only running the script would tell",
@@ -194,7 +200,7 @@ fn unasked(met: &Met<'_>) -> Decision {
 
 /// Whether the call may write files, so that the built-in rule is about it: every Allow rule that takes the tool out of
 /// its inferred kinds takes it out of that one.
-fn writes(tool: &Tool<'_>, met: &[Met<'_>], scope: PolicyScope) -> bool {
+fn writes(tool: &Tool<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> bool {
     let exempt = tool.is_inferred() && is_exempt(met, scope, Tier::Namespace);
     tool.kinds.contains(&Kind::Write) && !exempt
 }
@@ -207,17 +213,17 @@ fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<De
     Verdict { decision: judgement.decision, advice, audited }
 }
 
-/// What the Audit rules record of a call; without one, those that hold for every call.
-fn audits(met: &[Met<'_>], call: Option<&ToolCall<'_>>) -> Vec<Decision> {
+/// The records of Audit rules about a call; without a call, of those that hold for every call.
+fn audits(met: &[MatchedRule<'_>], call: Option<&ToolCall<'_>>) -> Vec<Decision> {
     let recording = visible(met, PolicyScope::All, ToolAction::Audit);
     let holding = recording.filter(|met| call.map_or(met.is_unconditional(), |call| holds(met, call)));
     holding.map(|met| met.rule.ruling()).collect()
 }
 
 /// Whether a rule that is about the tool holds for this call.
-pub(super) fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
+pub(super) fn holds(met: &MatchedRule<'_>, call: &ToolCall<'_>) -> bool {
     let allows = met.rule.action == ToolAction::Allow;
-    // Which of its kinds the call is could not be told: that is enough to deny, and not to allow.
+    // The call may be of another of the tool's kinds: enough to deny, not to allow.
     if allows && !met.certain {
         return false;
     }
@@ -228,8 +234,8 @@ pub(super) fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
 }
 
 /// The denial of a call in which two keys fold to one parameter that a rule, or the catalogue, reads: which of them its
-/// client takes is not known. What Audit rules alone read is no reason.
-fn ambiguous(call: &ToolCall<'_>, met: &[Met<'_>], scope: PolicyScope) -> Option<Decision> {
+/// client takes is not known. Parameters that only Audit rules read do not count.
+fn ambiguous(call: &ToolCall<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> Option<Decision> {
     let mut deciding = visible(met, scope, ToolAction::Deny).chain(visible(met, scope, ToolAction::Allow));
     let mut of_rule = || deciding.find_map(|met| met.rule.condition.as_ref()?.ambiguous(&subject(met, call)));
     let what = match call.facts {
@@ -242,13 +248,13 @@ fn ambiguous(call: &ToolCall<'_>, met: &[Met<'_>], scope: PolicyScope) -> Option
     ))
 }
 
-/// Whether a rule that allows the call names this file of it.
-fn names_file(met: &Met<'_>, call: &ToolCall<'_>, path: &str) -> bool {
+/// Whether a rule that allows the call names this file.
+fn names_file(met: &MatchedRule<'_>, call: &ToolCall<'_>, path: &str) -> bool {
     met.rule.condition.as_ref().is_some_and(|condition| condition.names_file(&subject(met, call), path))
 }
 
 /// A call as a rule's condition sees it.
-pub(super) fn subject<'a>(met: &Met<'_>, call: &ToolCall<'a>) -> Subject<'a> {
+pub(super) fn subject<'a>(met: &MatchedRule<'_>, call: &ToolCall<'a>) -> CallSubject<'a> {
     let facts = call.facts.filter(|facts| met.rule.kind == Some(facts.kind));
-    Subject { input: call.input, facts }
+    CallSubject { input: call.input, facts }
 }

@@ -1,27 +1,27 @@
-//! Why tool rules do or do not apply to a call.
+//! Explains why tool rules do or do not apply to a call.
 
 use std::ptr;
 use std::slice;
 
 use crate::call::{Judge, Kind, KindsBy, Start, Tool, ToolCall};
 use crate::decision::{Decision, Enforcement, Verdict};
-use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
+use crate::policy::explain::{Applies, Explanation, RuleExplanation, ShownDecision};
 use crate::policy::scope::PolicyScope;
 use crate::policy::{Policy, field};
 
 use super::control_files;
 use super::decide::{holds, subject};
-use super::names::Name;
-use super::rule::{Met, Rule, visible};
+use super::names::ToolName;
+use super::rule::{CallRule, MatchedRule, visible};
 use super::written::ToolAction;
 use crate::call::name::Called;
 
-/// The rules that a call meets, and what is decided about it.
-struct Question<'a> {
+/// A call with the rules that it meets and the decision.
+struct CallQuestion<'a> {
     tool: Tool<'a>,
     /// None where the input is not known.
     call: Option<&'a ToolCall<'a>>,
-    met: Vec<Met<'a>>,
+    met: Vec<MatchedRule<'a>>,
     /// None where the input would decide and is not known.
     decision: Option<Decision>,
 }
@@ -32,7 +32,7 @@ impl Policy {
         let verdict = self.complete(call);
         let kinds = call.facts.map_or(call.tool.kinds, |facts| slice::from_ref(&facts.kind));
         let tool = Tool { kinds, ..call.tool };
-        let question = Question {
+        let question = CallQuestion {
             tool,
             call: Some(call),
             met: self.sections.tools.meet(&tool),
@@ -42,36 +42,37 @@ impl Policy {
         rules.extend(self.explain_built_in(call, &verdict.decision));
         Explanation {
             about: name(&tool),
-            decision: Said::from(&verdict.decision),
-            recorded: verdict.audited.iter().map(Said::from).collect(),
+            decision: ShownDecision::from(&verdict.decision),
+            recorded: verdict.audited.iter().map(ShownDecision::from).collect(),
             rules,
             inside: Vec::new(),
         }
     }
 
-    /// The same of a call whose input is not known: what its start decides.
+    /// Explains a call whose input is not known, by the decision at its start.
     pub fn explain_start(&self, tool: &Tool<'_>) -> Explanation {
         let (decision, recorded) = match self.start(tool) {
             Start::Allow(verdict) | Start::Deny(verdict) => (Some(verdict.decision), verdict.audited),
             Start::Observe => (Some(Decision::of(Verdict::Allow)), Vec::new()),
             Start::NeedsInput => (None, Vec::new()),
         };
-        let question = Question { tool: *tool, call: None, met: self.sections.tools.meet(tool), decision };
+        let question =
+            CallQuestion { tool: *tool, call: None, met: self.sections.tools.meet(tool), decision };
         Explanation {
             about: name(tool),
-            decision: question.decision.as_ref().map_or_else(Said::needs_input, Said::from),
-            recorded: recorded.iter().map(Said::from).collect(),
+            decision: question.decision.as_ref().map_or_else(ShownDecision::needs_input, ShownDecision::from),
+            recorded: recorded.iter().map(ShownDecision::from).collect(),
             rules: self.explain_rules(&question),
             inside: Vec::new(),
         }
     }
 
-    fn explain_rules(&self, question: &Question<'_>) -> Vec<RuleSaid> {
+    fn explain_rules(&self, question: &CallQuestion<'_>) -> Vec<RuleExplanation> {
         self.sections.tools.all().iter().map(|rule| self.explain_rule(rule, question)).collect()
     }
 
-    fn explain_rule(&self, rule: &Rule, question: &Question<'_>) -> RuleSaid {
-        let mut said = RuleSaid {
+    fn explain_rule(&self, rule: &CallRule, question: &CallQuestion<'_>) -> RuleExplanation {
+        let mut explanation = RuleExplanation {
             rule: rule.id.to_string(),
             action: rule.action.as_str(),
             enforcement: Enforcement::of(rule.audit).as_str(),
@@ -80,29 +81,29 @@ impl Policy {
             tests: Vec::new(),
         };
         let Some(met) = question.met.iter().find(|met| ptr::eq(met.rule, rule)) else {
-            said.why.push(not_meeting(rule, &question.tool));
-            return said;
+            explanation.why.push(not_meeting(rule, &question.tool));
+            return explanation;
         };
-        said.why.push(meeting(met, &question.tool));
+        explanation.why.push(meeting(met, &question.tool));
         let scope = if rule.audit { PolicyScope::All } else { self.scope() };
         if !visible(&question.met, scope, rule.action).any(|met| ptr::eq(met.rule, rule)) {
-            said.why.push(
+            explanation.why.push(
                 "an Allow rule names the tool, which takes it out of what its parameters say".to_owned(),
             );
-            return said;
+            return explanation;
         }
         if let (Some(condition), Some(call)) = (&rule.condition, question.call) {
-            said.tests = condition.tests(&subject(met, call), rule.action == ToolAction::Allow);
+            explanation.tests = condition.tests(&subject(met, call), rule.action == ToolAction::Allow);
         }
-        said.applies = match question.call {
+        explanation.applies = match question.call {
             Some(call) if holds(met, call) => Applies::Yes,
             Some(_) => Applies::No,
             None if met.is_unconditional() => Applies::Yes,
             None => Applies::Unknown,
         };
-        said.why.extend(condition(rule, said.applies));
-        if said.applies == Applies::Yes {
-            said.why.push(match (rule.action, &question.decision) {
+        explanation.why.extend(condition(rule, explanation.applies));
+        if explanation.applies == Applies::Yes {
+            explanation.why.push(match (rule.action, &question.decision) {
                 (ToolAction::Audit, _) => "it records".to_owned(),
                 (ToolAction::Allow | ToolAction::Deny, Some(decision)) => {
                     self.part(rule.id.as_str(), rule.audit, rule.action == ToolAction::Allow, decision)
@@ -112,11 +113,11 @@ impl Policy {
                 }
             });
         }
-        said
+        explanation
     }
 
     /// The built-in rule, where the call writes one of its files.
-    fn explain_built_in(&self, call: &ToolCall<'_>, decision: &Decision) -> Option<RuleSaid> {
+    fn explain_built_in(&self, call: &ToolCall<'_>, decision: &Decision) -> Option<RuleExplanation> {
         let built_in = control_files::ruling(control_files::finding(call, |_| false)?);
         let decides = decision.rule == built_in.rule;
         let part = if decides {
@@ -126,7 +127,7 @@ impl Policy {
         } else {
             "an Allow rule names the file".to_owned()
         };
-        Some(RuleSaid {
+        Some(RuleExplanation {
             rule: built_in.rule_id().to_owned(),
             action: "Deny",
             enforcement: Enforcement::Enforce.as_str(),
@@ -137,8 +138,8 @@ impl Policy {
     }
 }
 
-/// What a condition adds to the name.
-fn condition(rule: &Rule, applies: Applies) -> Option<String> {
+/// Says whether the rule's condition holds.
+fn condition(rule: &CallRule, applies: Applies) -> Option<String> {
     rule.condition.as_ref()?;
     Some(match applies {
         Applies::Yes => "its condition holds".to_owned(),
@@ -147,8 +148,8 @@ fn condition(rule: &Rule, applies: Applies) -> Option<String> {
     })
 }
 
-/// By what a rule is about the tool.
-fn meeting(met: &Met<'_>, tool: &Tool<'_>) -> String {
+/// Says by which name or kind a rule is about the tool.
+fn meeting(met: &MatchedRule<'_>, tool: &Tool<'_>) -> String {
     let called = Called::of(tool);
     let name = if met.rule.action == ToolAction::Allow { called.exact.clone() } else { qualified(tool) };
     let named = met
@@ -167,10 +168,10 @@ fn meeting(met: &Met<'_>, tool: &Tool<'_>) -> String {
     })
 }
 
-fn not_meeting(rule: &Rule, tool: &Tool<'_>) -> String {
+fn not_meeting(rule: &CallRule, tool: &Tool<'_>) -> String {
     let mut why = Vec::new();
     let called = Called::of(tool);
-    let alike = |name: &Name| Name::spelled(&name.written).covers(&called);
+    let alike = |name: &ToolName| ToolName::spelled(&name.written).covers(&called);
     if rule.action == ToolAction::Allow && rule.names.iter().any(alike) {
         why.push("an Allow rule compares names exactly, and the name is written differently".to_owned());
     } else if !rule.names.is_empty() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::page::{Heading, Page, Row};
-use super::rule::Rule;
+use super::rule::CallRule;
 use crate::call::Kind;
 use crate::decision::Enforcement;
 use crate::fold::fold;
@@ -32,11 +32,11 @@ struct ToolListed {
     mcp: bool,
 }
 
-pub(super) fn list(rules: &[Rule]) -> ToolsListed {
+pub(super) fn list(rules: &[CallRule]) -> ToolsListed {
     ToolsListed { tools: rules.iter().map(list_rule).collect() }
 }
 
-fn list_rule(rule: &Rule) -> ToolListed {
+fn list_rule(rule: &CallRule) -> ToolListed {
     let tools: Vec<String> = rule.names.iter().map(|name| name.written.to_string()).collect();
     ToolListed {
         rule: rule.id.to_string(),

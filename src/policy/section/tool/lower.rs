@@ -1,19 +1,19 @@
 //! Rules about tool calls, judged and compiled.
 
 use crate::fold::fold;
-use crate::policy::condition::Room;
+use crate::policy::condition::RegexBudget;
 use crate::policy::field;
 
 use super::super::lowering::each;
 use super::super::{Lowering, Problems, text};
-use super::names::Name;
-use super::rule::Rule;
+use super::names::ToolName;
+use super::rule::CallRule;
 use super::when;
 use super::written::{ToolAction, ToolRule};
 
 /// Compiles the tool rules of a policy; those with mistakes are left out.
-pub(super) fn lower<'a>(written: &'a [ToolRule], lowering: &mut Lowering<'a>) -> Vec<Rule> {
-    let mut room = Room::default();
+pub(super) fn lower<'a>(written: &'a [ToolRule], lowering: &mut Lowering<'a>) -> Vec<CallRule> {
+    let mut room = RegexBudget::default();
     let rules = written.iter().enumerate().map(|(number, written)| {
         let path = field::item("spec.tools", number);
         lowering.rule_name(&path, &written.name);
@@ -22,7 +22,12 @@ pub(super) fn lower<'a>(written: &'a [ToolRule], lowering: &mut Lowering<'a>) ->
     rules.flatten().collect()
 }
 
-fn rule(path: &str, written: &ToolRule, room: &mut Room, lowering: &mut Lowering<'_>) -> Option<Rule> {
+fn rule(
+    path: &str,
+    written: &ToolRule,
+    room: &mut RegexBudget,
+    lowering: &mut Lowering<'_>,
+) -> Option<CallRule> {
     let (owner, problems) = (lowering.owner, &mut lowering.problems);
     let names = tools(path, written, problems);
     let condition = written.when.as_ref().map(|condition| {
@@ -38,7 +43,7 @@ fn rule(path: &str, written: &ToolRule, room: &mut Room, lowering: &mut Lowering
         Some(compiled) => Some(compiled?),
         None => None,
     };
-    Some(Rule {
+    Some(CallRule {
         id: owner.rule(&written.name),
         tier: owner.tier,
         audit: owner.audit,
@@ -51,7 +56,7 @@ fn rule(path: &str, written: &ToolRule, room: &mut Room, lowering: &mut Lowering
 }
 
 /// Reads the names of a rule; none but a kind is fine.
-fn tools(path: &str, written: &ToolRule, problems: &mut Problems) -> Option<Vec<Name>> {
+fn tools(path: &str, written: &ToolRule, problems: &mut Problems) -> Option<Vec<ToolName>> {
     let list = field::key(path, "tools");
     let Some(names) = &written.tools else {
         if written.kind.is_none() {
@@ -68,6 +73,6 @@ fn tools(path: &str, written: &ToolRule, problems: &mut Problems) -> Option<Vec<
         if folded && fold(name).is_empty() {
             return Err("has no visible character".to_owned());
         }
-        Ok(if folded { Name::spelled(name) } else { Name::exact(name) })
+        Ok(if folded { ToolName::spelled(name) } else { ToolName::exact(name) })
     })
 }

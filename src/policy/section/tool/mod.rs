@@ -11,18 +11,18 @@ mod when;
 pub(in crate::policy) mod written;
 
 use super::page::Page;
-use super::{Lowering, Owner, Section};
+use super::{Lowering, Owner, PolicySection};
 use crate::policy::scope::{Mode, PolicyScope};
-use rule::Rule;
+use rule::CallRule;
 
 pub(in crate::policy) use control_files::is_place;
-pub(in crate::policy) use names::Pattern;
+pub(in crate::policy) use names::NamePattern;
 pub use names::covers;
-pub(in crate::policy) use rule::Rules as Tools;
+pub(in crate::policy) use rule::Tools;
 
-impl Section for Tools {
+impl PolicySection for Tools {
     type Written = Vec<written::ToolRule>;
-    type Lowered = Vec<Rule>;
+    type Lowered = Vec<CallRule>;
     type Listed = listed::ToolsListed;
 
     fn lower<'a>(written: &'a Self::Written, lowering: &mut Lowering<'a>) -> Self::Lowered {

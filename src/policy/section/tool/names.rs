@@ -11,13 +11,13 @@ use crate::fold::fold;
 
 /// Rules by the patterns of their names.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameIndex {
     exact: HashMap<Box<str>, Vec<usize>>,
-    /// Those of `*` alone.
+    /// Rules with the pattern `*`.
     every: Vec<usize>,
     /// Finds the longest text of each wildcard in a name; none where there are no wildcards.
     texts: Option<AhoCorasick>,
-    /// The wildcards by the number of that text.
+    /// The wildcards by the number of their longest text.
     wildcards: Vec<Vec<(Wildcard, usize)>>,
 }
 
@@ -34,67 +34,67 @@ const WILD: [char; 2] = ['*', '%'];
 
 /// A name, or a wildcard over names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::policy) enum Pattern {
+pub(in crate::policy) enum NamePattern {
     Exact(Box<str>),
     Wildcard(Wildcard),
 }
 
 /// A name of a rule, as it is written and as it is compared.
 #[derive(Debug)]
-pub(in crate::policy) struct Name {
+pub(in crate::policy) struct ToolName {
     pub(in crate::policy) written: Box<str>,
     /// Folded, but in Allow rules.
-    pattern: Pattern,
+    pattern: NamePattern,
     /// In the form of [`plain`], for every spelling that agents make of the name; none in Allow rules.
-    spellings: Option<Vec<Pattern>>,
+    spellings: Option<Vec<NamePattern>>,
 }
 
 /// Whether a name or wildcard, as users write it, covers a name that is compared exactly.
 pub fn covers(written: &str, name: &str) -> bool {
-    Pattern::read(written, str::to_owned).covers(name)
+    NamePattern::read(written, str::to_owned).covers(name)
 }
 
-impl Name {
+impl ToolName {
     /// Reads a name of an Allow rule, which is compared exactly.
     pub(in crate::policy) fn exact(written: &str) -> Self {
-        Self { written: written.into(), pattern: Pattern::read(written, str::to_owned), spellings: None }
+        Self { written: written.into(), pattern: NamePattern::read(written, str::to_owned), spellings: None }
     }
 
     /// Reads a name of a rule that denies or records.
     pub(in crate::policy) fn spelled(written: &str) -> Self {
-        let pattern = Pattern::read(written, fold);
+        let pattern = NamePattern::read(written, fold);
         let mut texts = Vec::new();
         let pieces: Vec<String> = written.split(WILD).map(|piece| plain(&fold(piece))).collect();
         add_spellings(&pieces.join("*"), &mut texts);
-        if let Pattern::Exact(name) = &pattern {
+        if let NamePattern::Exact(name) = &pattern {
             add_spellings(&plain(cut(name)), &mut texts);
             // Clients that take ASCII alone write every other letter as a sign.
             let signs: String = name.chars().map(|c| if c.is_ascii() { c } else { '_' }).collect();
             add_spellings(&plain(&signs), &mut texts);
         }
-        let spellings = texts.iter().map(|text| Pattern::read(text, str::to_owned)).collect();
+        let spellings = texts.iter().map(|text| NamePattern::read(text, str::to_owned)).collect();
         Self { written: written.into(), pattern, spellings: Some(spellings) }
     }
 
     /// Whether a tool that is called so is meant.
     pub(super) fn covers(&self, called: &Called) -> bool {
         let Some(spellings) = &self.spellings else { return self.pattern.covers(&called.exact) };
-        let spelled = |spelling: &Pattern| called.spellings.iter().any(|name| spelling.covers(name));
+        let spelled = |spelling: &NamePattern| called.spellings.iter().any(|name| spelling.covers(name));
         called.folded.iter().any(|name| self.pattern.covers(name)) || spellings.iter().any(spelled)
     }
 
     /// Whether it is this name, and no wildcard.
     pub(super) fn is(&self, name: &str) -> bool {
-        matches!(&self.pattern, Pattern::Exact(own) if **own == *name)
+        matches!(&self.pattern, NamePattern::Exact(exact) if **exact == *name)
     }
 
-    /// What finds the rule in [`Names`]: by folded names, or by exact ones in Allow rules.
-    pub(super) fn pattern(&self) -> &Pattern {
+    /// What finds the rule in [`NameIndex`]: by folded names, or by exact ones in Allow rules.
+    pub(super) fn pattern(&self) -> &NamePattern {
         &self.pattern
     }
 
     /// What finds it by the spellings of names.
-    pub(super) fn spellings(&self) -> &[Pattern] {
+    pub(super) fn spellings(&self) -> &[NamePattern] {
         self.spellings.as_deref().unwrap_or_default()
     }
 }
@@ -120,7 +120,7 @@ fn add_spellings(plain: &str, texts: &mut Vec<String>) {
     }
 }
 
-impl Pattern {
+impl NamePattern {
     /// Reads a pattern: `*` and `%` match any run of characters. What stands between them is put in the form that
     /// names are compared in.
     pub(in crate::policy) fn read(written: &str, form: impl Fn(&str) -> String) -> Self {
@@ -139,7 +139,7 @@ impl Pattern {
     /// Whether the pattern covers this name, which is in the same form.
     pub(in crate::policy) fn covers(&self, name: &str) -> bool {
         match self {
-            Self::Exact(own) => **own == *name,
+            Self::Exact(exact) => **exact == *name,
             Self::Wildcard(wildcard) => wildcard.covers(name),
         }
     }
@@ -164,7 +164,7 @@ impl Wildcard {
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact(name) => f.write_str(name),
@@ -177,16 +177,16 @@ impl fmt::Display for Pattern {
     }
 }
 
-impl Names {
+impl NameIndex {
     /// Gathers the patterns of all rules, each with its rule's number.
-    pub(super) fn new(patterns: impl Iterator<Item = (Pattern, usize)>) -> Self {
+    pub(super) fn new(patterns: impl Iterator<Item = (NamePattern, usize)>) -> Self {
         let mut names = Self::default();
         let mut numbers: HashMap<Box<str>, usize> = HashMap::new();
         for (pattern, rule) in patterns {
             match pattern {
-                Pattern::Exact(name) => names.exact.entry(name).or_default().push(rule),
-                Pattern::Wildcard(wildcard) if wildcard.longest().is_empty() => names.every.push(rule),
-                Pattern::Wildcard(wildcard) => {
+                NamePattern::Exact(name) => names.exact.entry(name).or_default().push(rule),
+                NamePattern::Wildcard(wildcard) if wildcard.longest().is_empty() => names.every.push(rule),
+                NamePattern::Wildcard(wildcard) => {
                     let next = numbers.len();
                     let number = *numbers.entry(wildcard.longest().into()).or_insert(next);
                     names.wildcards.resize_with(names.wildcards.len().max(number + 1), Vec::new);
@@ -207,11 +207,11 @@ impl Names {
     }
 
     /// Adds the rules that this name matches to `found`; some may be there several times.
-    pub(super) fn find(&self, name: &str, found: &mut Vec<usize>) {
-        found.extend(self.exact.get(name).into_iter().flatten());
-        found.extend(&self.every);
-        let covered = |all: &[(Wildcard, usize)], found: &mut Vec<usize>| {
-            found.extend(all.iter().filter(|(wildcard, _)| wildcard.covers(name)).map(|(_, rule)| rule));
+    pub(super) fn find(&self, name: &str, rules: &mut Vec<usize>) {
+        rules.extend(self.exact.get(name).into_iter().flatten());
+        rules.extend(&self.every);
+        let covered = |all: &[(Wildcard, usize)], rules: &mut Vec<usize>| {
+            rules.extend(all.iter().filter(|(wildcard, _)| wildcard.covers(name)).map(|(_, rule)| rule));
         };
         match &self.texts {
             Some(texts) => {
@@ -219,10 +219,10 @@ impl Names {
                 let mut hits: Vec<usize> = hits.map(|hit| hit.pattern().as_usize()).collect();
                 hits.sort_unstable();
                 hits.dedup();
-                hits.iter().filter_map(|hit| self.wildcards.get(*hit)).for_each(|all| covered(all, found));
+                hits.iter().filter_map(|hit| self.wildcards.get(*hit)).for_each(|all| covered(all, rules));
             }
             // A matcher that could not be built (its states are beyond count) costs time, never a rule.
-            None => self.wildcards.iter().for_each(|all| covered(all, found)),
+            None => self.wildcards.iter().for_each(|all| covered(all, rules)),
         }
     }
 }
@@ -233,16 +233,16 @@ mod tests {
 
     use super::*;
 
-    fn pattern(text: &str) -> Pattern {
-        Pattern::read(text, str::to_owned)
+    fn pattern(text: &str) -> NamePattern {
+        NamePattern::read(text, str::to_owned)
     }
 
     fn find(patterns: &[&str], name: &str) -> Vec<usize> {
-        let names = Names::new(patterns.iter().enumerate().map(|(number, text)| (pattern(text), number)));
-        let mut found = Vec::new();
-        names.find(name, &mut found);
-        found.sort_unstable();
-        found
+        let names = NameIndex::new(patterns.iter().enumerate().map(|(number, text)| (pattern(text), number)));
+        let mut rules = Vec::new();
+        names.find(name, &mut rules);
+        rules.sort_unstable();
+        rules
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `when` of a tool rule, judged and compiled.
 
-use crate::policy::condition::{Condition, Param, Room};
+use crate::policy::condition::{Condition, Param, RegexBudget};
 use crate::policy::field;
 
 use super::super::Problems;
@@ -9,25 +9,25 @@ use super::written::{Comparison, Scalar, When};
 /// How deep conditions may nest.
 const MOST_DEPTH: usize = 10;
 
-/// Compiles a condition; none where it has a mistake. `kind` says whether the rule has one, `room` what is left for the
+/// Compiles a condition; none where it has a mistake. `kind` says whether the rule has one, `room` is left for the
 /// regular expressions of the policy.
 pub(super) fn lower(
     path: &str,
     written: &When,
     kind: bool,
-    room: &mut Room,
+    room: &mut RegexBudget,
     problems: &mut Problems,
 ) -> Option<Condition> {
-    Lowering { kind, room, problems }.condition(path, written, 0)
+    ConditionLowering { kind, room, problems }.condition(path, written, 0)
 }
 
-struct Lowering<'a> {
+struct ConditionLowering<'a> {
     kind: bool,
-    room: &'a mut Room,
+    room: &'a mut RegexBudget,
     problems: &'a mut Problems,
 }
 
-impl Lowering<'_> {
+impl ConditionLowering<'_> {
     fn condition(&mut self, path: &str, written: &When, depth: usize) -> Option<Condition> {
         if depth == MOST_DEPTH {
             self.problems.add(path, format!("nests deeper than {MOST_DEPTH} conditions"));

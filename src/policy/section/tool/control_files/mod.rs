@@ -14,7 +14,7 @@ use crate::call::{Input, Kind, ToolCall};
 use crate::decision::Decision;
 use crate::fold::fold;
 
-use super::names::Pattern;
+use super::names::NamePattern;
 use list::{CONTROL_FILES, ORDINARY};
 
 /// The longest text in an input that is looked at as a path, in bytes: the longest path of Linux.
@@ -24,7 +24,7 @@ const MOST_BYTES: usize = 256 * 1024;
 /// The most paths that a move may have; each could land in each.
 const MOST_MOVED: usize = 32;
 
-/// Parameters that hold what is written, and what is said about it, in lower case without `_` and `-`.
+/// Parameters that hold the content to write, or prose about it, in lower case without `_` and `-`.
 const CONTENT: &[&str] = &[
     "content",
     "contents",
@@ -82,7 +82,7 @@ const CONTENT: &[&str] = &[
 ];
 
 /// One entry of the list, compiled.
-struct Entry {
+struct ControlFile {
     written: &'static str,
     components: Vec<Component>,
     directory: bool,
@@ -92,14 +92,14 @@ struct Entry {
 
 /// One component of an entry.
 struct Component {
-    pattern: Pattern,
+    pattern: NamePattern,
     /// What Windows makes a short name of, as in `GIT~1`: the letters before the first dot.
     long: String,
 }
 
-/// What the rule has against a call.
+/// The reason for a denial by the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum ControlFileFinding {
     /// It writes a file of this entry.
     Writes(&'static str),
     /// Which files it writes cannot be read.
@@ -107,36 +107,38 @@ pub(super) enum Finding {
 }
 
 /// The list, compiled.
-struct Entries {
-    all: Vec<Entry>,
+struct ControlFiles {
+    all: Vec<ControlFile>,
     /// The entries whose first component is this one.
     by_first: HashMap<Box<str>, Vec<usize>>,
     /// Those whose first component is a wildcard.
     others: Vec<usize>,
 }
 
-static ENTRIES: LazyLock<Entries> = LazyLock::new(|| {
-    let all: Vec<Entry> = CONTROL_FILES.iter().copied().map(Entry::read).collect();
-    let mut entries = Entries { all: Vec::new(), by_first: HashMap::new(), others: Vec::new() };
+static ENTRIES: LazyLock<ControlFiles> = LazyLock::new(|| {
+    let all: Vec<ControlFile> = CONTROL_FILES.iter().copied().map(ControlFile::read).collect();
+    let mut entries = ControlFiles { all: Vec::new(), by_first: HashMap::new(), others: Vec::new() };
     for (number, entry) in all.iter().enumerate() {
         match entry.components.first().map(|first| &first.pattern) {
-            Some(Pattern::Exact(name)) => entries.by_first.entry(name.clone()).or_default().push(number),
-            Some(Pattern::Wildcard(_)) | None => entries.others.push(number),
+            Some(NamePattern::Exact(name)) => entries.by_first.entry(name.clone()).or_default().push(number),
+            Some(NamePattern::Wildcard(_)) | None => entries.others.push(number),
         }
     }
-    Entries { all, ..entries }
+    ControlFiles { all, ..entries }
 });
 
-/// What the rule has against a call; none where the call writes nothing of the kind, or only files that are `lifted`.
-pub(super) fn finding(call: &ToolCall<'_>, lifted: impl Fn(&str) -> bool) -> Option<Finding> {
-    let Some(facts) = call.facts else { return is_unreadable(call).then_some(Finding::Unreadable) };
+/// Returns why the rule denies a call; none where the call writes no control file, or only `lifted` ones.
+pub(super) fn finding(call: &ToolCall<'_>, lifted: impl Fn(&str) -> bool) -> Option<ControlFileFinding> {
+    let Some(facts) = call.facts else {
+        return is_unreadable(call).then_some(ControlFileFinding::Unreadable);
+    };
     if facts.kind != Kind::Write {
         return None;
     }
     if facts.paths.is_empty() || facts.paths.iter().map(|path| path.len() + 1).sum::<usize>() > MOST_BYTES {
-        return Some(Finding::Unreadable);
+        return Some(ControlFileFinding::Unreadable);
     }
-    let denied = |path: &str| covering(path).filter(|_| !lifted(path)).map(Finding::Writes);
+    let denied = |path: &str| covering(path).filter(|_| !lifted(path)).map(ControlFileFinding::Writes);
     let known = facts.paths.iter().find_map(|path| denied(path));
     let moved = || if facts.moves { moved(&facts.paths, &lifted) } else { None };
     // A parameter that the catalogue does not know may be the one that the tool goes by.
@@ -152,18 +154,20 @@ pub(in crate::policy) fn is_place(directory: &str) -> bool {
     covering(directory).is_some()
 }
 
-/// The denial, which names the entry rather than what the model wrote.
-pub(super) fn ruling(finding: Finding) -> Decision {
+/// The denial, which names the entry rather than the model's text.
+pub(super) fn ruling(finding: ControlFileFinding) -> Decision {
     let reason = match finding {
-        Finding::Writes(entry) => format!(
+        ControlFileFinding::Writes(entry) => format!(
             "{entry} is run by agents, shells or tools by themselves, and no rule that names it allows it"
         ),
-        Finding::Unreadable => "Which files this call writes cannot be read from its input".to_owned(),
+        ControlFileFinding::Unreadable => {
+            "Which files this call writes cannot be read from its input".to_owned()
+        }
     };
     Decision::builtin("agent-control-files", reason)
 }
 
-/// Whether a call without facts could be one that writes files. What a shell writes is not read from its input anyway.
+/// Whether a call without facts could write files. A shell's writes are not read from its input anyway.
 fn is_unreadable(call: &ToolCall<'_>) -> bool {
     call.tool.kinds.contains(&Kind::Write) && !call.tool.kinds.contains(&Kind::Shell)
 }
@@ -174,32 +178,36 @@ fn covering(path: &str) -> Option<&'static str> {
     readings.iter().find_map(|components| ENTRIES.covering(components)).map(|entry| entry.written)
 }
 
-/// What a move or copy does to the list beyond its paths: a directory that comes to stand where the list has
+/// Finds control files that a move or copy makes beyond its paths: a directory that comes to stand where the list has
 /// some of its files, and a file that lands inside a directory.
-fn moved(paths: &[impl AsRef<str>], lifted: &impl Fn(&str) -> bool) -> Option<Finding> {
+fn moved(paths: &[impl AsRef<str>], lifted: &impl Fn(&str) -> bool) -> Option<ControlFileFinding> {
     if paths.len() > MOST_MOVED {
-        return Some(Finding::Unreadable);
+        return Some(ControlFileFinding::Unreadable);
     }
     for path in paths.iter().map(AsRef::as_ref) {
         let readings = readings(path);
-        let above = |entry: &&Entry| readings.iter().any(|components| entry.is_below(components));
+        let above = |entry: &&ControlFile| readings.iter().any(|components| entry.is_below(components));
         if let Some(entry) = ENTRIES.all.iter().find(above).filter(|_| !lifted(path)) {
-            return Some(Finding::Writes(entry.written));
+            return Some(ControlFileFinding::Writes(entry.written));
         }
         for other in paths.iter().map(AsRef::as_ref) {
             let name = other.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
             let inside = format!("{path}/{name}");
             if let Some(entry) = covering(&inside).filter(|_| !lifted(path) && !lifted(&inside)) {
-                return Some(Finding::Writes(entry));
+                return Some(ControlFileFinding::Writes(entry));
             }
         }
     }
     None
 }
 
-/// What the rule has against a text in the input, wherever it stands but in what is written. `room` is how many bytes
-/// may still be looked at.
-fn hidden(input: &Value, room: &mut usize, denied: &impl Fn(&str) -> Option<Finding>) -> Option<Finding> {
+/// Finds a control file in any text of the input but the content to write. `room` is the number of bytes that may still be
+/// looked at.
+fn hidden(
+    input: &Value,
+    room: &mut usize,
+    denied: &impl Fn(&str) -> Option<ControlFileFinding>,
+) -> Option<ControlFileFinding> {
     match input {
         // A path has one line, and an address of the web is none.
         Value::String(text) if text.len() > MOST_PATH || text.contains('\n') || text.starts_with("http") => {
@@ -210,7 +218,7 @@ fn hidden(input: &Value, room: &mut usize, denied: &impl Fn(&str) -> Option<Find
                 *room = left;
                 denied(text)
             }
-            None => Some(Finding::Unreadable),
+            None => Some(ControlFileFinding::Unreadable),
         },
         Value::Array(items) => items.iter().find_map(|item| hidden(item, room, denied)),
         Value::Object(fields) => {
@@ -226,12 +234,12 @@ fn is_content(key: &str) -> bool {
     CONTENT.contains(&key.as_str())
 }
 
-impl Entries {
-    fn covering(&self, path: &[String]) -> Option<&Entry> {
+impl ControlFiles {
+    fn covering(&self, path: &[String]) -> Option<&ControlFile> {
         (0..path.len()).find_map(|start| {
             let path = path.get(start..)?;
             let first = path.first()?;
-            // A short name may be that of any.
+            // A Windows short name (`GIT~1`) may stand for any entry.
             if first.contains('~') {
                 return self.all.iter().find(|entry| entry.covers(path));
             }
@@ -241,7 +249,7 @@ impl Entries {
     }
 }
 
-impl Entry {
+impl ControlFile {
     fn read(written: &'static str) -> Self {
         let ordinary = ORDINARY.iter().filter(|ordinary| ordinary.starts_with(written));
         Self {
@@ -283,7 +291,7 @@ impl Component {
     fn read(written: &str) -> Self {
         let long = fold(written.trim_start_matches('.'));
         let long = long.split(['.', '*']).next().unwrap_or_default().to_owned();
-        Self { pattern: Pattern::read(written, fold), long }
+        Self { pattern: NamePattern::read(written, fold), long }
     }
 
     fn covers(&self, name: &str) -> bool {
@@ -355,7 +363,7 @@ fn name(component: &str) -> String {
     if bare.is_empty() { name.to_owned() } else { bare.to_owned() }
 }
 
-/// A URL's path without `%2e` and its like; none where what comes of it is no text.
+/// Decodes `%2e` and its like in a URL's path; none where the result is no UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut rest = text.as_bytes();
     let mut decoded = Vec::with_capacity(text.len());

@@ -136,7 +136,7 @@ fn what_is_ordinary_below_a_place_excuses_nothing_else() {
     }
 }
 
-fn write(paths: &[&'static str], moves: bool, input: &Value) -> Option<Finding> {
+fn write(paths: &[&'static str], moves: bool, input: &Value) -> Option<ControlFileFinding> {
     let facts =
         Facts { paths: paths.iter().map(|path| (*path).into()).collect(), moves, ..Facts::new(Kind::Write) };
     let tool = Tool { kinds: &[Kind::Write], ..Tool::named("t") };
@@ -160,7 +160,7 @@ fn a_move_brings_what_stands_below_it() {
     }
     assert_eq!(write(&["/w/.claude/"], false, &none), None, "a directory is made, and has nothing in it");
     let many = vec!["/w/a"; 40];
-    assert_eq!(write(&many, true, &none), Some(Finding::Unreadable));
+    assert_eq!(write(&many, true, &none), Some(ControlFileFinding::Unreadable));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_path_in_a_parameter_that_nobody_knows_counts_and_contents_do_not() {
         json!({"path": "/w/a.md", "target": ".git/hooks/x"}),
         json!({"path": "/w/a.md", "more": [{"where": {"it_is": "/home/a/.bashrc"}}]}),
     ] {
-        assert!(matches!(write(&path, false, &input), Some(Finding::Writes(_))), "{input}");
+        assert!(matches!(write(&path, false, &input), Some(ControlFileFinding::Writes(_))), "{input}");
     }
     for input in [
         json!({"content": ".bashrc", "old_string": ".git/hooks/x", "newString": "~/.zshrc"}),
@@ -190,17 +190,24 @@ fn a_write_without_a_path_is_unreadable_but_what_a_shell_runs_is_not_read() {
         let call = ToolCall { tool, input: Input::Json(&input), facts: facts.as_ref() };
         finding(&call, |_| false)
     };
-    assert_eq!(call(&[Kind::Write], None), Some(Finding::Unreadable));
-    assert_eq!(call(&[Kind::Read, Kind::Write], None), Some(Finding::Unreadable));
+    assert_eq!(call(&[Kind::Write], None), Some(ControlFileFinding::Unreadable));
+    assert_eq!(call(&[Kind::Read, Kind::Write], None), Some(ControlFileFinding::Unreadable));
     assert_eq!(call(&[Kind::Shell, Kind::Write], None), None);
     assert_eq!(call(&[Kind::Read], None), None);
-    assert_eq!(call(&[Kind::Shell, Kind::Write], Some(Facts::new(Kind::Write))), Some(Finding::Unreadable));
+    assert_eq!(
+        call(&[Kind::Shell, Kind::Write], Some(Facts::new(Kind::Write))),
+        Some(ControlFileFinding::Unreadable)
+    );
     assert_eq!(call(&[Kind::Shell, Kind::Write], Some(Facts::new(Kind::Shell))), None);
     let many = |count: usize| Facts { paths: vec!["/w/a".into(); count], ..Facts::new(Kind::Write) };
     assert_eq!(call(&[Kind::Write], Some(many(1_000))), None);
-    assert_eq!(call(&[Kind::Write], Some(many(100_000))), Some(Finding::Unreadable), "beyond the bound");
+    assert_eq!(
+        call(&[Kind::Write], Some(many(100_000))),
+        Some(ControlFileFinding::Unreadable),
+        "beyond the bound"
+    );
     let texts = json!({"path": "/w/a", "more": vec!["/w/b"; 100_000]});
-    assert_eq!(write(&["/w/a"], false, &texts), Some(Finding::Unreadable), "beyond the bound");
+    assert_eq!(write(&["/w/a"], false, &texts), Some(ControlFileFinding::Unreadable), "beyond the bound");
 }
 
 #[test]

@@ -11,12 +11,12 @@ use crate::name::path::{NormalPath, PathPattern};
 
 /// What one Inspect rule grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Grant {
+pub(super) struct EndpointGrant {
     pub(super) rule: RuleId,
     pub(super) enforcement: Enforcement,
     /// None where the rule has no `endpoints`: everything, and at an LLM provider its inference endpoints.
     pub(super) endpoints: Option<Vec<Endpoint>>,
-    /// What the rule says is spoken there.
+    /// The provider that the rule names for its hosts.
     pub(super) provider: Option<Provider>,
     pub(super) upgrade: bool,
 }
@@ -31,33 +31,33 @@ pub(super) struct Endpoint {
 
 /// One request, as an endpoint is chosen by it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct EndpointQuery<'a> {
     pub method: &'a http::Method,
     pub path: &'a NormalPath,
-    /// What it is at an LLM provider; none at any other host.
+    /// The service of an LLM provider that is asked; none at any other host.
     pub service: Option<Service>,
-    /// It looks like inference, at a host of which nobody has said what speaks there.
+    /// Whether the request looks like inference at a host without a known provider.
     pub unknown_provider: bool,
 }
 
 /// The endpoints of one inspected destination: the equal rules of a tier are united, and each tier that has a
 /// matching rule must allow a request.
 #[derive(Debug, Clone)]
-pub struct Inspection {
-    tiers: Vec<Vec<Arc<Grant>>>,
+pub struct EndpointRules {
+    tiers: Vec<Vec<Arc<EndpointGrant>>>,
     /// Only Audit policies select the pod: denials are recorded alone.
     audit_only: bool,
     /// The same destination with the Audit policies enforced, where that differs.
-    audited: Option<Vec<Vec<Arc<Grant>>>>,
+    audited: Option<Vec<Vec<Arc<EndpointGrant>>>>,
 }
 
-impl Inspection {
-    pub(super) fn new(tiers: Vec<Vec<Arc<Grant>>>, audit_only: bool) -> Self {
+impl EndpointRules {
+    pub(super) fn new(tiers: Vec<Vec<Arc<EndpointGrant>>>, audit_only: bool) -> Self {
         Self { tiers, audit_only, audited: None }
     }
 
     /// Records beside each request what these grants would have said.
-    pub(super) fn with_audited(mut self, tiers: Vec<Vec<Arc<Grant>>>) -> Self {
+    pub(super) fn with_audited(mut self, tiers: Vec<Vec<Arc<EndpointGrant>>>) -> Self {
         self.audited = Some(tiers);
         self
     }
@@ -65,11 +65,11 @@ impl Inspection {
     /// The inspection of a destination that `decision` allows without naming endpoints: a Tunnel rule on a
     /// reverse listener, or what goes through because only Audit policies select the pod.
     pub fn without_endpoints(decision: &Decision, audit_only: bool) -> Self {
-        let grant = Grant {
+        let grant = EndpointGrant {
             rule: decision.rule.clone().unwrap_or_else(|| RuleId::builtin("default-deny")),
             enforcement: decision.enforcement.unwrap_or(Enforcement::Enforce),
             endpoints: None,
-            // Tunnel lets bytes pass that nobody reads.
+            // A tunnel passes bytes unread.
             provider: Some(Provider::None),
             upgrade: false,
         };
@@ -81,7 +81,7 @@ impl Inspection {
         self.tiers.iter().flatten().all(|grant| grant.upgrade)
     }
 
-    /// Whether methods and paths are told apart here: by a rule's endpoints, or by those of the provider.
+    /// Whether only some methods and paths are open: by a rule's endpoints, or by those of the provider.
     pub fn is_narrowed(&self, at_provider: bool) -> bool {
         self.tiers.iter().flatten().any(|grant| match &grant.endpoints {
             Some(listed) => !listed.iter().any(Endpoint::is_everything),
@@ -89,7 +89,7 @@ impl Inspection {
         })
     }
 
-    /// What a rule that decides says is spoken here, the cluster's first; it speaks of hosts that are not known.
+    /// The dialect that a deciding rule names, the cluster's first. Rules name it for unknown hosts alone.
     pub fn provider(&self) -> Option<Dialect> {
         self.tiers.iter().flatten().find_map(|grant| grant.dialect())
     }
@@ -108,7 +108,7 @@ impl Inspection {
     }
 
     /// The endpoint decision of one request: Allow, Deny, or WouldDeny where only Audit policies select the pod.
-    pub fn request(&self, asked: &Asked<'_>) -> Decision {
+    pub fn request(&self, asked: &EndpointQuery<'_>) -> Decision {
         match judge(&self.tiers, asked) {
             Ok(grant) => self.allow(grant),
             Err(denying) => {
@@ -125,7 +125,7 @@ impl Inspection {
     }
 
     /// What Audit policies beside the enforced ones would have said of a request, where that differs.
-    pub fn audited(&self, asked: &Asked<'_>) -> Option<Decision> {
+    pub fn audited(&self, asked: &EndpointQuery<'_>) -> Option<Decision> {
         let audited = judge(self.audited.as_ref()?, asked);
         match (judge(&self.tiers, asked), audited) {
             (Ok(_), Err(denying)) => {
@@ -140,7 +140,7 @@ impl Inspection {
         }
     }
 
-    fn allow(&self, grant: Option<&Arc<Grant>>) -> Decision {
+    fn allow(&self, grant: Option<&Arc<EndpointGrant>>) -> Decision {
         let Some(grant) = grant else { return self.deny("default-deny", String::new()) };
         Decision::by(grant.rule.clone(), Verdict::Allow, "").under(grant.enforcement)
     }
@@ -151,12 +151,12 @@ impl Inspection {
     }
 }
 
-impl Grant {
-    pub(super) fn allows(&self, asked: &Asked<'_>) -> bool {
+impl EndpointGrant {
+    pub(super) fn allows(&self, asked: &EndpointQuery<'_>) -> bool {
         match (&self.endpoints, &asked.service) {
             (Some(listed), _) => listed.iter().any(|endpoint| endpoint.covers(asked.method, asked.path)),
             (None, Some(service)) => service.is_inference() && self.speaks(service),
-            // A rule that says nothing of a provider does not let its answers pass unguarded.
+            // Without `provider` in the rule, a provider's answers do not pass unguarded.
             (None, None) => !asked.unknown_provider || self.provider == Some(Provider::None),
         }
     }
@@ -198,9 +198,9 @@ impl Endpoint {
 
 /// The first grant that allows the request, where every tier has one; else the tier that has none.
 fn judge<'a>(
-    tiers: &'a [Vec<Arc<Grant>>],
-    asked: &Asked<'_>,
-) -> Result<Option<&'a Arc<Grant>>, &'a [Arc<Grant>]> {
+    tiers: &'a [Vec<Arc<EndpointGrant>>],
+    asked: &EndpointQuery<'_>,
+) -> Result<Option<&'a Arc<EndpointGrant>>, &'a [Arc<EndpointGrant>]> {
     let mut first = None;
     for tier in tiers {
         let grant = tier.iter().find(|grant| grant.allows(asked)).ok_or(tier.as_slice())?;
@@ -210,9 +210,9 @@ fn judge<'a>(
 }
 
 /// The built-in rule that denies a request which no grant of a tier allows, and the reason.
-fn refusal(denying: &[Arc<Grant>], asked: &Asked<'_>) -> (&'static str, String) {
+fn refusal(denying: &[Arc<EndpointGrant>], asked: &EndpointQuery<'_>) -> (&'static str, String) {
     let rules = denying.iter().map(|grant| grant.rule.as_str()).collect::<Vec<_>>().join(", ");
-    if denying.iter().any(|grant| grant.allows(&Asked { unknown_provider: false, ..*asked })) {
+    if denying.iter().any(|grant| grant.allows(&EndpointQuery { unknown_provider: false, ..*asked })) {
         let reason = format!(
             "The request looks like one to an LLM provider, this host is known as none, and no tool rule would hold: \
              say `provider: …` in the rule, or `provider: None` ({rules})"
@@ -222,7 +222,7 @@ fn refusal(denying: &[Arc<Grant>], asked: &Asked<'_>) -> (&'static str, String) 
     ("endpoint", unlisted(denying, asked, &rules))
 }
 
-fn unlisted(denying: &[Arc<Grant>], asked: &Asked<'_>, rules: &str) -> String {
+fn unlisted(denying: &[Arc<EndpointGrant>], asked: &EndpointQuery<'_>, rules: &str) -> String {
     if asked.path.is_ambiguous() {
         return format!(
             "The path can be read in different ways, so only an endpoint with the path /** covers it of {rules}"
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::call::Api;
 
-    fn grant(rule: &str, endpoints: Option<&[(&[Method], &str)]>, upgrade: bool) -> Arc<Grant> {
+    fn grant(rule: &str, endpoints: Option<&[(&[Method], &str)]>, upgrade: bool) -> Arc<EndpointGrant> {
         let endpoints = endpoints.map(|all| {
             let compile = |(methods, path): &(&[Method], &str)| Endpoint {
                 methods: Some(methods.to_vec()),
@@ -258,7 +258,7 @@ mod tests {
             };
             all.iter().map(compile).collect()
         });
-        Arc::new(Grant {
+        Arc::new(EndpointGrant {
             rule: RuleId::new(rule),
             enforcement: Enforcement::Enforce,
             endpoints,
@@ -267,12 +267,17 @@ mod tests {
         })
     }
 
-    fn request(inspection: &Inspection, method: &Method, path: &str, service: Option<Service>) -> Decision {
+    fn request(
+        inspection: &EndpointRules,
+        method: &Method,
+        path: &str,
+        service: Option<Service>,
+    ) -> Decision {
         let path = NormalPath::parse(path);
-        inspection.request(&Asked { method, path: &path, service, unknown_provider: false })
+        inspection.request(&EndpointQuery { method, path: &path, service, unknown_provider: false })
     }
 
-    fn verdict(inspection: &Inspection, method: &Method, path: &str) -> (Verdict, String) {
+    fn verdict(inspection: &EndpointRules, method: &Method, path: &str) -> (Verdict, String) {
         let decision = request(inspection, method, path, None);
         (decision.verdict, decision.rule_id().to_owned())
     }
@@ -280,7 +285,7 @@ mod tests {
     #[test]
     fn get_includes_head_and_nothing_else() {
         let inspection =
-            Inspection::new(vec![vec![grant("a", Some(&[(&[Method::GET], "/x")]), false)]], false);
+            EndpointRules::new(vec![vec![grant("a", Some(&[(&[Method::GET], "/x")]), false)]], false);
         assert_eq!(verdict(&inspection, &Method::HEAD, "/x"), (Verdict::Allow, "a".into()));
         assert_eq!(
             verdict(&inspection, &Method::POST, "/x"),
@@ -294,7 +299,7 @@ mod tests {
         let reads = grant("cluster", Some(&[(&[Method::GET], "/**")]), false);
         let one = grant("one", Some(&[(&[Method::GET, Method::POST], "/one/**")]), false);
         let two = grant("two", Some(&[(&[Method::GET], "/two/**")]), false);
-        let inspection = Inspection::new(vec![vec![reads], vec![one, two]], false);
+        let inspection = EndpointRules::new(vec![vec![reads], vec![one, two]], false);
         assert_eq!(verdict(&inspection, &Method::GET, "/one/x").0, Verdict::Allow);
         assert_eq!(verdict(&inspection, &Method::GET, "/two/x").0, Verdict::Allow);
         assert_eq!(verdict(&inspection, &Method::POST, "/one/x").0, Verdict::Deny);
@@ -306,13 +311,13 @@ mod tests {
     fn an_upgrade_needs_the_word_of_every_rule() {
         let yes = grant("yes", None, true);
         let no = grant("no", None, false);
-        assert!(Inspection::new(vec![vec![yes.clone()]], false).upgrade_allowed());
-        assert!(!Inspection::new(vec![vec![yes.clone(), no.clone()]], false).upgrade_allowed());
-        assert!(!Inspection::new(vec![vec![yes], vec![no]], false).upgrade_allowed());
+        assert!(EndpointRules::new(vec![vec![yes.clone()]], false).upgrade_allowed());
+        assert!(!EndpointRules::new(vec![vec![yes.clone(), no.clone()]], false).upgrade_allowed());
+        assert!(!EndpointRules::new(vec![vec![yes], vec![no]], false).upgrade_allowed());
     }
 
-    fn speaking(rule: &str, provider: Option<Provider>) -> Arc<Grant> {
-        Arc::new(Grant { provider, ..Grant::clone(&grant(rule, None, true)) })
+    fn speaking(rule: &str, provider: Option<Provider>) -> Arc<EndpointGrant> {
+        Arc::new(EndpointGrant { provider, ..EndpointGrant::clone(&grant(rule, None, true)) })
     }
 
     fn service(api: Api, dialect: Option<Dialect>) -> Option<Service> {
@@ -321,7 +326,7 @@ mod tests {
 
     #[test]
     fn without_endpoints_a_provider_is_open_for_inference_alone() {
-        let inspection = Inspection::new(vec![vec![grant("a", None, false)]], false);
+        let inspection = EndpointRules::new(vec![vec![grant("a", None, false)]], false);
         let chat = service(Api::ChatCompletions, Some(Dialect::OpenAIChat));
         assert_eq!(request(&inspection, &Method::POST, "/x", chat).verdict, Verdict::Allow);
         let denied = request(&inspection, &Method::POST, "/x", service(Api::Other, None));
@@ -331,7 +336,8 @@ mod tests {
 
     #[test]
     fn a_provider_in_a_rule_leaves_its_own_dialect_and_what_has_none() {
-        let inspection = Inspection::new(vec![vec![speaking("a", Some(Provider::OpenAIResponses))]], false);
+        let inspection =
+            EndpointRules::new(vec![vec![speaking("a", Some(Provider::OpenAIResponses))]], false);
         let verdict = |api, dialect| request(&inspection, &Method::POST, "/x", service(api, dialect)).verdict;
         assert_eq!(verdict(Api::Responses, Some(Dialect::OpenAIResponses)), Verdict::Allow);
         assert_eq!(verdict(Api::Models, None), Verdict::Allow);
@@ -342,8 +348,8 @@ mod tests {
     fn the_first_provider_that_a_rule_names_is_the_one_that_speaks() {
         let tiers =
             vec![vec![speaking("c", None)], vec![speaking("a", None), speaking("b", Some(Provider::Gemini))]];
-        assert_eq!(Inspection::new(tiers, false).provider(), Some(Dialect::Gemini));
-        assert_eq!(Inspection::new(vec![vec![speaking("c", None)]], false).provider(), None);
+        assert_eq!(EndpointRules::new(tiers, false).provider(), Some(Dialect::Gemini));
+        assert_eq!(EndpointRules::new(vec![vec![speaking("c", None)]], false).provider(), None);
     }
 
     #[test]
@@ -353,11 +359,12 @@ mod tests {
         let lists = grant("lists", Some(all), false);
         let other: &[(&[Method], &str)] = &[(&[Method::GET], "/**")];
         let reads = grant("reads", Some(other), false);
-        let verdict = |tiers: &[&[&Arc<Grant>]], audit_only| {
+        let verdict = |tiers: &[&[&Arc<EndpointGrant>]], audit_only| {
             let tiers = tiers.iter().map(|tier| tier.iter().map(|grant| Arc::clone(grant)).collect());
             let path = NormalPath::parse("/v1/chat/completions");
-            let asked = Asked { method: &Method::POST, path: &path, service: None, unknown_provider: true };
-            let decision = Inspection::new(tiers.collect(), audit_only).request(&asked);
+            let asked =
+                EndpointQuery { method: &Method::POST, path: &path, service: None, unknown_provider: true };
+            let decision = EndpointRules::new(tiers.collect(), audit_only).request(&asked);
             (decision.verdict, decision.rule_id().to_owned())
         };
         let unknown = || "postern/builtin/provider-unknown".to_owned();
@@ -373,7 +380,7 @@ mod tests {
 
     #[test]
     fn no_rule_opens_a_websocket_to_a_provider() {
-        let inspection = Inspection::new(vec![vec![speaking("a", None)]], false);
+        let inspection = EndpointRules::new(vec![vec![speaking("a", None)]], false);
         assert_eq!(inspection.upgrade(false).verdict, Verdict::Allow);
         assert_eq!(inspection.upgrade(true).rule_id(), "postern/builtin/upgrade");
     }
@@ -381,7 +388,7 @@ mod tests {
     #[test]
     fn what_only_audit_policies_deny_goes_through() {
         let inspection =
-            Inspection::new(vec![vec![grant("a", Some(&[(&[Method::GET], "/x")]), false)]], true);
+            EndpointRules::new(vec![vec![grant("a", Some(&[(&[Method::GET], "/x")]), false)]], true);
         assert_eq!(verdict(&inspection, &Method::GET, "/y").0, Verdict::WouldDeny);
         assert_eq!(inspection.upgrade(false).verdict, Verdict::WouldDeny);
     }
@@ -390,11 +397,11 @@ mod tests {
     fn an_audited_grant_is_told_only_where_it_differs() {
         let all = grant("all", None, false);
         let some = grant("some", Some(&[(&[Method::GET], "/x")]), false);
-        let inspection = Inspection::new(vec![vec![all]], false).with_audited(vec![vec![some]]);
+        let inspection = EndpointRules::new(vec![vec![all]], false).with_audited(vec![vec![some]]);
         let audited = |path: &str| {
             let path = NormalPath::parse(path);
             let (method, service) = (&Method::GET, None);
-            inspection.audited(&Asked { method, path: &path, service, unknown_provider: false })
+            inspection.audited(&EndpointQuery { method, path: &path, service, unknown_provider: false })
         };
         assert!(audited("/x").is_none());
         let told = audited("/y").unwrap();

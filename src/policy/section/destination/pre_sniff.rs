@@ -1,4 +1,4 @@
-//! What can be said of a flow before its first byte is seen.
+//! The decision about a flow before its first byte is seen.
 
 use std::net::IpAddr;
 
@@ -10,12 +10,12 @@ use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::scope::Mode;
 
-/// What is known from CONNECT's authority, a synthetic address or the dialled one alone.
+/// The decision by CONNECT's authority, a synthetic address or the dialled one alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outlook {
+pub struct PreSniffDecision {
     /// Whether the flow may go on to its first bytes: a rule could allow it, or the refusal is shown inside.
     pub named: bool,
-    /// The refusal where `named` is false; else what the decision is so far.
+    /// The refusal where `named` is false; else the decision so far.
     pub decision: Decision,
     /// Whether the first bytes matter. Without, the flow is tunnelled at once (server-first protocols).
     pub sniff: bool,
@@ -29,11 +29,16 @@ const PROTOCOLS: [Protocol; 3] = [Protocol::Tls, Protocol::Http, Protocol::Opaqu
 impl Policy {
     /// Before any byte is seen: whether any rule names this host or address on this port, and whether to look
     /// at the bytes. An address may still turn out to have a name, on a port that a host rule takes.
-    pub fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
+    pub fn before_sniff(
+        &self,
+        name: Option<&DnsName>,
+        address: Option<IpAddr>,
+        port: u16,
+    ) -> PreSniffDecision {
         let flow = |protocol| Flow { name, address, port, protocol };
         let mut decision = self.destination(&flow(Protocol::Tls)).decision;
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
-            return Outlook { named: false, decision, sniff: false, strict: true };
+            return PreSniffDecision { named: false, decision, sniff: false, strict: true };
         }
         let may_be_named =
             name.is_none() && self.sections.destinations.ports.get(self.scope()).named.contains(&port);
@@ -42,7 +47,7 @@ impl Policy {
             let flow = flow(protocol);
             let met = self.meet(&flow, self.scope());
             if let Some((rule, exact)) = met.deny.filter(|_| !self.audit_only()) {
-                return Outlook {
+                return PreSniffDecision {
                     named: exact || may_be_named,
                     decision: rule.ruling(),
                     sniff: true,
@@ -59,7 +64,7 @@ impl Policy {
         }
         let sniff = opaque < PROTOCOLS.len() || may_be_named;
         let named = allowed > 0 || may_be_named || self.audit_only();
-        Outlook { named, decision, sniff, strict: (inspects || may_be_named) && !self.audit_only() }
+        PreSniffDecision { named, decision, sniff, strict: (inspects || may_be_named) && !self.audit_only() }
     }
 
     /// Whether a leaf may be minted for this host: a rule inspects it, or denies it by its exact name.
