@@ -7,8 +7,7 @@ use std::fmt::Write as _;
 use divan::{Bencher, black_box};
 use postern::name::host::DnsName;
 use postern::name::path::NormalPath;
-use postern::policy::destination::{Flow, Protocol};
-use postern::policy::inspection::Asked;
+use postern::policy::destination::{EndpointQuery, Flow, Protocol};
 use postern::policy::{Labels, Policy, document};
 
 const SIZES: [usize; 3] = [10, 1_000, 10_000];
@@ -102,7 +101,7 @@ fn endpoint(bencher: Bencher<'_, '_>) {
     };
     bencher.bench_local(|| {
         let path = NormalPath::parse(black_box("/v1/messages"));
-        inspection.request(&Asked {
+        inspection.request(&EndpointQuery {
             method: &http::Method::POST,
             path: &path,
             service: None,

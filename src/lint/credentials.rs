@@ -9,19 +9,19 @@ use crate::problem::Problem;
 
 /// `is_all` says whether no other document names destinations.
 pub(super) fn warnings(document: &Document, known: &[Document], is_all: bool) -> Vec<Problem> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     for (number, credential) in document.spec.credentials.iter().enumerate() {
         for (item, host) in credential.hosts.iter().enumerate() {
             let Ok(name) = DnsName::parse_written(host) else { continue };
             let ports = credential.ports.as_deref().unwrap_or(&[443]);
             let message = misspelt(host).or_else(|| unattached(&Host::Name(name), ports, known, is_all));
-            found
+            warnings
                 .extend(message.map(|message| {
                     Problem::at(format!("spec.credentials[{number}].hosts[{item}]"), message)
                 }));
         }
     }
-    found
+    warnings
 }
 
 /// What to say where no rule inspects a host on any of these ports. Policies that hold no destination at all are checked

@@ -13,19 +13,19 @@ use crate::provider::surface;
 const SHORTEST: usize = 9;
 
 pub(super) fn warnings(document: &Document, all: &[Document]) -> Vec<Problem> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     for (number, rule) in document.spec.destinations.iter().enumerate() {
         let place = format!("spec.destinations[{number}]");
         for (item, host) in rule.hosts.iter().flatten().enumerate() {
             let at = format!("{place}.hosts[{item}]");
             if rule.action != Some(Action::Deny) {
-                found.extend(misspelt(host).map(|message| Problem::at(&at, message)));
-                found.extend(denied(rule, host, document, all).map(|message| Problem::at(&at, message)));
+                warnings.extend(misspelt(host).map(|message| Problem::at(&at, message)));
+                warnings.extend(denied(rule, host, document, all).map(|message| Problem::at(&at, message)));
             }
-            found.extend(silent(rule, host).map(|message| Problem::at(&at, message)));
+            warnings.extend(silent(rule, host).map(|message| Problem::at(&at, message)));
         }
     }
-    found
+    warnings
 }
 
 /// What to say of a host whose name is nearly a known provider's.

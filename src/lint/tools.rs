@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::quoted;
 use crate::call::{Kind, KindsBy};
 use crate::policy::document::Document;
-use crate::policy::document::tool::{Rule, When};
+use crate::policy::document::{ToolRule, When};
 use crate::policy::is_quoted;
 use crate::policy::tool::covers;
 use crate::problem::Problem;
@@ -17,26 +17,26 @@ use crate::provider::{hosted, kind};
 const SUGGESTED: usize = 3;
 
 pub(super) fn warnings(document: &Document) -> Vec<Problem> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     for (number, rule) in document.spec.tools.iter().enumerate() {
         let place = format!("spec.tools[{number}]");
         for (item, name) in rule.tools.iter().flatten().enumerate() {
             let message = name_of_another_language(name);
-            found.extend(message.map(|message| Problem::at(format!("{place}.tools[{item}]"), message)));
+            warnings.extend(message.map(|message| Problem::at(format!("{place}.tools[{item}]"), message)));
         }
         if let Some(when) = &rule.when {
-            parameters(&format!("{place}.when"), when, rule, &mut found);
+            parameters(&format!("{place}.when"), when, rule, &mut warnings);
         }
     }
     let allowed = document.spec.hosted_tools.iter().flat_map(|hosted| hosted.allow.iter().flatten());
     for (item, written) in allowed.enumerate() {
         let place = format!("spec.hostedTools.allow[{item}]");
-        found.extend(unknown_type(written).map(|message| Problem::at(place, message)));
+        warnings.extend(unknown_type(written).map(|message| Problem::at(place, message)));
     }
     if let Ok(spec) = serde_json::to_value(&document.spec) {
-        quotes("spec", &spec, &mut found);
+        quotes("spec", &spec, &mut warnings);
     }
-    found
+    warnings
 }
 
 /// What to say of a name that is written as agents' own settings and regular expressions have it: no tool is called so.
@@ -74,23 +74,23 @@ fn is_known(name: &str) -> bool {
 
 /// Tells of parameters that mean something else, or nothing, in a rule with a kind. Calls that such a rule meets by name
 /// have parameters of their own.
-fn parameters(place: &str, when: &When, rule: &Rule, found: &mut Vec<Problem>) {
+fn parameters(place: &str, when: &When, rule: &ToolRule, warnings: &mut Vec<Problem>) {
     for (key, list) in [("any", &when.any), ("all", &when.all)] {
         for (item, inner) in list.iter().flatten().enumerate() {
-            parameters(&format!("{place}.{key}[{item}]"), inner, rule, found);
+            parameters(&format!("{place}.{key}[{item}]"), inner, rule, warnings);
         }
     }
     if let Some(inner) = &when.not {
-        parameters(&format!("{place}.not"), inner, rule, found);
+        parameters(&format!("{place}.not"), inner, rule, warnings);
     }
     if let (Some(kind), Some(param), None) = (rule.kind, &when.param, &rule.tools) {
         let message = parameter(kind, param);
-        found.extend(message.map(|message| Problem::at(format!("{place}.param"), message)));
+        warnings.extend(message.map(|message| Problem::at(format!("{place}.param"), message)));
     }
 }
 
 fn parameter(kind: Kind, param: &str) -> Option<String> {
-    let own = match kind {
+    let usual = match kind {
         Kind::Shell => "command",
         Kind::Read | Kind::Write => "paths",
         Kind::Fetch => "url",
@@ -98,17 +98,17 @@ fn parameter(kind: Kind, param: &str) -> Option<String> {
     let text = quoted(param);
     match param {
         "$" => None,
-        _ if param == own => None,
+        _ if param == usual => None,
         "command" | "paths" | "url" => Some(format!(
-            "a call of kind {kind:?} has no {param}, so the test is never about one; its parameter is `{own}`"
+            "a call of kind {kind:?} has no {param}, so the test is never about one; its parameter is `{usual}`"
         )),
         _ if kind::is_parameter_of(kind, param) => Some(format!(
             "{text} is what some agents call it: the test sees no other agent's calls; with `kind: {kind:?}` write \
-             `{own}`, which is the same in all of them"
+             `{usual}`, which is the same in all of them"
         )),
         _ => Some(format!(
             "{text} is looked for by this name in the input of each agent's own tools, and most of them have none; with a \
-             kind, `{own}` is known in all of them; name the `tools` that have {text}, or use `$` for the whole input"
+             kind, `{usual}` is known in all of them; name the `tools` that have {text}, or use `$` for the whole input"
         )),
     }
 }
@@ -134,9 +134,9 @@ fn unknown_type(written: &str) -> Option<String> {
 }
 
 /// Tells of every text that begins or ends with a typographic quote. A reason is prose.
-fn quotes(place: &str, value: &Value, found: &mut Vec<Problem>) {
+fn quotes(place: &str, value: &Value, warnings: &mut Vec<Problem>) {
     match value {
-        Value::String(text) if is_quoted(text) => found.push(Problem::at(
+        Value::String(text) if is_quoted(text) => warnings.push(Problem::at(
             place,
             format!(
                 "{} has typographic quotes around it, which are letters of the text; write plain ones (\")",
@@ -145,12 +145,12 @@ fn quotes(place: &str, value: &Value, found: &mut Vec<Problem>) {
         )),
         Value::Array(items) => {
             for (item, value) in items.iter().enumerate() {
-                quotes(&format!("{place}[{item}]"), value, found);
+                quotes(&format!("{place}[{item}]"), value, warnings);
             }
         }
         Value::Object(entries) => {
             for (key, value) in entries.iter().filter(|(key, _)| *key != "reason") {
-                quotes(&format!("{place}.{key}"), value, found);
+                quotes(&format!("{place}.{key}"), value, warnings);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

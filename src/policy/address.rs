@@ -17,7 +17,7 @@ const fn v6(segments: [u16; 8], prefix: u8) -> IpNet {
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix))
 }
 
-/// What nobody needs by default, and an attacker does: this host, its neighbours, its cloud's metadata.
+/// Ranges that agents do not need and attackers do: this host, its neighbours, its cloud's metadata.
 const BUILT_IN: &[IpNet] = &[
     // This host, which Linux takes for loopback (RFC 1122 section 3.2.1.3), and loopback.
     v4(0, 0, 0, 0, 8),

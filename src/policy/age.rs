@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Up to here a snapshot is as good as new.
+/// A snapshot up to this age is fresh.
 const STALE_AFTER: Duration = Duration::from_secs(5 * 60);
 /// From here on everything is denied until a fresh one arrives.
 const EXPIRED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a snapshot is still good for.
+/// How far a snapshot of this age may still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
     Fresh,

@@ -8,11 +8,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::call::{Answer, Denial};
 use crate::decision::{Decision, Verdict};
 
-use super::compile::Policy;
-
-use super::destination::Sight;
+use super::Policy;
 use super::limits::{Limit, PolicyLimits};
 use super::outcome::Outcome;
+use super::scope::PolicyScope;
 
 /// How many seconds of requests count.
 const WINDOW: u64 = 60;
@@ -60,7 +59,7 @@ impl Allowances {
     /// be attached. Returns the limit of an Audit policy that it exceeds, to be recorded.
     ///
     /// # Errors
-    /// The denial by a limit, and how it is answered.
+    /// Fails with the denial by a limit that is reached, and its answer.
     pub fn admit(
         &self,
         policy: &Policy,
@@ -71,13 +70,13 @@ impl Allowances {
         let used = usage_of(&mut counters, credential);
         let now = seconds(now);
         used.advance(now);
-        let reached = |sight| used.reached(policy.settings.limits.at(sight), policy.revision(), now);
-        let judgement = policy.weigh(|sight| match reached(sight) {
+        let reached = |scope| used.reached(policy.sections.limits.at(scope), policy.revision(), now);
+        let judgement = policy.weigh(|scope| match reached(scope) {
             Some(reached) => Outcome::Denied(reached.denial()),
             None => Outcome::Allowed(None),
         });
         if judgement.denies() {
-            let wait = reached(Sight::Enforced).and_then(|reached| reached.wait);
+            let wait = reached(PolicyScope::Enforced).and_then(|reached| reached.wait);
             let answer =
                 wait.map_or(Answer::Forbidden, |retry_after_seconds| Answer::Limited { retry_after_seconds });
             return Err(Denial::from(judgement.decision).answered(answer));

@@ -1,24 +1,18 @@
 //! From documents to one [`Policy`]: what selects the pod, in the order in which it decides.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
 use std::time::SystemTime;
 
 use crate::digest::content_name;
 use crate::problem::Problem;
 
-use super::conflict::{Claims, Spoken};
-use super::credential::Credential;
 use super::document::Document;
-use super::index::Index;
-use super::inspection::Inspection;
-use super::lower::{Lowered, lower};
-use super::ports::Ports;
-use super::rule::Rule;
+use super::lower::{LoweredPolicy, lower};
+use super::scope::{Mode, PolicyScope};
+use super::section::Sections;
+use super::section::credential::CredentialClaims;
+use super::section::destination::SpokenProviders;
 use super::selector::selects;
-use super::settings::Settings;
-use super::tool::Rules;
-use crate::name::host::DnsName;
 use crate::yaml::field;
 
 /// A pod's labels.
@@ -29,15 +23,7 @@ pub type Labels = BTreeMap<String, String>;
 pub struct Policy {
     revision: String,
     pub(super) mode: Mode,
-    /// The cluster's rules first, each tier in the order of its policies' ids.
-    pub(super) rules: Vec<Rule>,
-    pub(super) index: Index,
-    pub(super) ports: Ports,
-    pub(super) tools: Rules,
-    pub(super) settings: Settings,
-    /// Hosts that no rule names and whose refusal is shown inside TLS all the same.
-    pub(super) companions: BTreeSet<DnsName>,
-    credentials: Vec<Arc<Credential>>,
+    pub(super) sections: Sections,
     /// The policies that select the pod, the cluster's first.
     selected: Vec<Selected>,
     synced_at: Option<SystemTime>,
@@ -52,41 +38,10 @@ pub struct Selected {
     pub audit: bool,
 }
 
-/// Who selects the pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// No policy was ever loaded.
-    Missing,
-    /// No policy selects the pod.
-    Unselected,
-    /// Only Audit policies do.
-    AuditOnly,
-    /// Enforce policies do; `audits` says whether Audit policies do too.
-    Enforced { audits: bool },
-}
-
-impl Mode {
-    /// The mode of a pod that these policies select, each Audit or not.
-    fn of(audits: impl Iterator<Item = bool>) -> Self {
-        let (mut audit, mut enforce) = (false, false);
-        audits.for_each(|audits| if audits { audit = true } else { enforce = true });
-        match (audit, enforce) {
-            (false, false) => Self::Unselected,
-            (true, false) => Self::AuditOnly,
-            (audits, true) => Self::Enforced { audits },
-        }
-    }
-
-    /// Whether such a policy's credentials are attached: beside an Enforce policy, an Audit policy only records.
-    fn heeds(self, audit: bool) -> bool {
-        !audit || self == Self::AuditOnly
-    }
-}
-
-/// A document that was judged, with what it compiled to.
+/// A document with its compiled form.
 struct Judged<'a> {
     document: &'a Document,
-    lowered: Lowered,
+    lowered: LoweredPolicy,
     selected: bool,
 }
 
@@ -108,58 +63,22 @@ impl Policy {
         Self {
             revision: "none".to_owned(),
             mode: Mode::Missing,
-            rules: Vec::new(),
-            index: Index::default(),
-            ports: Ports::default(),
-            tools: Rules::default(),
-            settings: Settings::new(&[], |_| true),
-            companions: BTreeSet::new(),
-            credentials: Vec::new(),
+            sections: Sections::new(Vec::new(), Mode::Missing),
             selected: Vec::new(),
             synced_at: None,
         }
     }
 
     fn of(revision: String, judged: Vec<Judged<'_>>) -> Self {
-        let selected: Vec<Lowered> =
-            judged.into_iter().filter(|one| one.selected).map(|one| one.lowered).collect();
-        let names: Vec<Selected> = selected
+        let selecting = judged.into_iter().filter(|judged| judged.selected);
+        let policies: Vec<_> =
+            selecting.map(|judged| (judged.lowered.owner, judged.lowered.sections)).collect();
+        let selected: Vec<Selected> = policies
             .iter()
-            .map(|lowered| Selected { id: lowered.scope.policy.clone(), audit: lowered.scope.audit })
+            .map(|(owner, _)| Selected { id: owner.policy.clone(), audit: owner.audit })
             .collect();
-        let mode = Mode::of(selected.iter().map(|lowered| lowered.scope.audit));
-        let settings = Settings::new(&selected, |scope| mode.heeds(scope.audit));
-        let mut rules = Vec::new();
-        let mut tools = Vec::new();
-        let mut credentials = Vec::new();
-        for lowered in selected {
-            if mode.heeds(lowered.scope.audit) {
-                credentials
-                    .extend(lowered.credentials.into_iter().map(|(_, credential)| Arc::new(credential)));
-            }
-            rules.extend(lowered.rules.into_iter().map(|(_, rule)| rule));
-            tools.extend(lowered.tools);
-        }
-        for rule in &mut rules {
-            let audit_only = mode == Mode::AuditOnly;
-            rule.alone =
-                rule.grant.clone().map(|grant| Arc::new(Inspection::new(vec![vec![grant]], audit_only)));
-        }
-        let index = Index::new(&rules);
-        let ports = Ports::new(&rules);
-        Self {
-            revision,
-            mode,
-            rules,
-            index,
-            ports,
-            tools: Rules::new(tools),
-            settings,
-            companions: BTreeSet::new(),
-            credentials,
-            selected: names,
-            synced_at: None,
-        }
+        let mode = Mode::of(selected.iter().map(|policy| policy.audit));
+        Self { revision, mode, sections: Sections::new(policies, mode), selected, synced_at: None }
     }
 
     /// How many policies select the pod.
@@ -182,15 +101,9 @@ impl Policy {
         self.mode == Mode::AuditOnly
     }
 
-    /// `failurePolicy`: whether an answer that cannot be understood passes as it came. Of several policies all that
-    /// write it must say Open. Where only Audit policies select the pod nothing is refused for it.
-    pub fn failure_open(&self) -> bool {
-        self.audit_only() || self.settings.failure_open
-    }
-
-    /// The credentials of the policies that decide, the cluster's first.
-    pub fn credentials(&self) -> &[Arc<Credential>] {
-        &self.credentials
+    /// The policies that decide for the pod: Audit policies too where only such select it.
+    pub(super) fn scope(&self) -> PolicyScope {
+        if self.mode == Mode::AuditOnly { PolicyScope::All } else { PolicyScope::Enforced }
     }
 
     /// When the operator last vouched for these documents; none for files on a laptop.
@@ -214,14 +127,16 @@ pub fn revision(documents: &[Document]) -> String {
     content_name(texts.join("\n").as_bytes())
 }
 
-/// What stands against documents in pods of these labels, each set of labels by itself: what [`Policy::compile`] says,
-/// without the policies.
+/// Finds the problems of documents in pods of these labels, each set of labels by itself, as [`Policy::compile`] does, but
+/// makes no policy.
 pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
     let (mut judged, mut problems) = judge(documents, |lowered| {
-        // All that two policies can contradict each other by, besides credentials: there may be very many others.
-        lowered.rules.retain(|(_, rule)| rule.grant.as_ref().is_some_and(|grant| grant.provider.is_some()));
-        lowered.rules.shrink_to_fit();
-        lowered.tools = Vec::new();
+        // Besides credentials, two policies contradict each other only by rules with a provider. The others are dropped,
+        // since there may be very many.
+        let sections = &mut lowered.sections;
+        sections.destinations.retain(|(_, rule)| rule.names_provider());
+        sections.destinations.shrink_to_fit();
+        sections.tools = Vec::new();
     });
     for labels in pods {
         select(&mut judged, labels);
@@ -230,9 +145,8 @@ pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
     problems
 }
 
-/// Compiles each document by itself, the cluster's first, and tells of those that cannot be; `trim` takes away what is not
-/// wanted of each.
-fn judge(documents: &[Document], trim: impl Fn(&mut Lowered)) -> (Vec<Judged<'_>>, Vec<Problem>) {
+/// Compiles each document by itself, the cluster's first, and gathers the problems; `trim` removes unneeded parts of each.
+fn judge(documents: &[Document], trim: impl Fn(&mut LoweredPolicy)) -> (Vec<Judged<'_>>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut judged = Vec::with_capacity(documents.len());
     for document in documents {
@@ -241,11 +155,13 @@ fn judge(documents: &[Document], trim: impl Fn(&mut Lowered)) -> (Vec<Judged<'_>
                 trim(&mut lowered);
                 judged.push(Judged { document, lowered, selected: false });
             }
-            Err(found) => problems.extend(found.into_iter().map(|problem| document.origin.locate(problem))),
+            Err(mistakes) => {
+                problems.extend(mistakes.into_iter().map(|problem| document.origin.locate(problem)))
+            }
         }
     }
     judged.sort_by(|a, b| {
-        let key = |judged: &Judged<'_>| (judged.lowered.scope.tier, judged.lowered.scope.policy.clone());
+        let key = |judged: &Judged<'_>| (judged.lowered.owner.tier, judged.lowered.owner.policy.clone());
         key(a).cmp(&key(b))
     });
     (judged, problems)
@@ -257,34 +173,39 @@ fn select(judged: &mut [Judged<'_>], labels: &Labels) {
     }
 }
 
-/// What documents must not share.
+/// Finds contradictions between documents.
 fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut policies: HashMap<&str, &Document> = HashMap::new();
-    let (mut pod, mut namespaces, mut spoken) = (Claims::default(), Claims::default(), Spoken::default());
-    let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.scope.audit));
+    let (mut pod, mut namespaces, mut spoken) =
+        (CredentialClaims::default(), CredentialClaims::default(), SpokenProviders::default());
+    let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.owner.audit));
     for Judged { document, lowered, selected } in judged {
-        let scope = &lowered.scope;
+        let LoweredPolicy { owner, sections } = lowered;
         let mut say = |path: &str, message: String| {
             let problem = document.origin.locate(Problem::at(path, message));
             // Two checks may say the same of one credential.
-            if !problems.iter().any(|told: &Problem| told.path == problem.path && told.file == problem.file) {
+            if !problems
+                .iter()
+                .any(|noted: &Problem| noted.path == problem.path && noted.file == problem.file)
+            {
                 problems.push(problem);
             }
         };
-        if let Some(first) = policies.insert(&scope.policy, document) {
+        if let Some(first) = policies.insert(&owner.policy, document) {
             let place = first.origin.place("metadata.name");
-            say("metadata.name", format!("the policy {} is already written in {place}", scope.policy));
+            say("metadata.name", format!("the policy {} is already written in {place}", owner.policy));
             continue;
         }
-        for (path, credential) in &lowered.credentials {
-            let attached = *selected && mode.heeds(scope.audit);
-            let of_pod = if attached { pod.within_pod(scope.tier, credential) } else { Vec::new() };
-            let of_namespace = namespaces.within_namespace(&scope.namespace, credential);
+        for (path, credential) in &sections.credentials {
+            let attached = *selected && mode.heeds(owner.audit);
+            let of_pod = if attached { pod.within_pod(owner.tier, credential) } else { Vec::new() };
+            let of_namespace = namespaces.within_namespace(&owner.namespace, credential);
             of_pod.into_iter().chain(of_namespace).for_each(|message| say(path, message));
         }
-        if *selected && mode.heeds(scope.audit) {
-            let clashes = lowered.rules.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));
+        if *selected && mode.heeds(owner.audit) {
+            let clashes =
+                sections.destinations.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));
             clashes.for_each(|(path, message)| say(&field::key(path, "provider"), message));
         }
     }

@@ -1,4 +1,4 @@
-//! Says what a text is that its author took for a host: a URL, a range, a list, something in typographic quotes.
+//! Explains why a text is no host: it is a URL, a range, a list, or has typographic quotes.
 
 use ipnet::IpNet;
 
@@ -15,13 +15,13 @@ pub(super) enum Beside {
     Nothing,
 }
 
-/// Whether a text begins or ends with a quote that YAML takes for a letter of it.
+/// Whether a text begins or ends with a typographic quote, which YAML takes for a letter.
 pub fn is_quoted(text: &str) -> bool {
     let is_quote = |c: char| TYPOGRAPHIC.contains(&c);
     text.starts_with(is_quote) || text.ends_with(is_quote)
 }
 
-/// What is wrong with a text that is no host, and what to write instead; else what the parser says.
+/// Says what is wrong with a text that is no host and what to write instead; else returns the parser's error.
 pub(super) fn of_host(text: &str, error: &NameError, beside: Beside) -> String {
     if text.contains(TYPOGRAPHIC) {
         return QUOTED.to_owned();
@@ -50,7 +50,7 @@ pub(super) fn of_host(text: &str, error: &NameError, beside: Beside) -> String {
     of_url(text, beside).unwrap_or_else(|| error.to_string())
 }
 
-/// The same of a host with a scheme, a user, a port or a path; none where a text has none of them.
+/// Explains a host with a scheme, a user, a port or a path; none where the text has none of them.
 fn of_url(text: &str, beside: Beside) -> Option<String> {
     let (scheme, rest) = text.split_once("://").map_or((None, text), |(scheme, rest)| (Some(scheme), rest));
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));

@@ -1,7 +1,7 @@
 //! Decides: what users write, compiled into what an exchange asks. Pure.
 //!
-//! [`document`] is what users write, [`compile`] makes a [`Policy`] of it, [`destination`] asks it about flows,
-//! [`tool`] about tool calls, [`hosted`] about what runs at a provider.
+//! [`document`] is what users write, [`section`] has its parts, [`compile`] makes a [`Policy`] of several documents,
+//! which is asked about flows ([`destination`]), tool calls ([`tool`]) and requests to models.
 //! [`crate::name`] holds the canonical forms that both sides are compared in.
 
 pub mod document;
@@ -10,36 +10,25 @@ mod mistake;
 mod source;
 
 pub mod compile;
-mod conflict;
-mod index;
-mod ports;
-mod rule;
+mod scope;
+pub mod section;
 pub mod selector;
 
 mod condition;
-pub mod tool;
+pub mod pattern;
 
 pub mod allowance;
-pub mod hosted;
-pub mod limits;
 pub mod outcome;
-mod permission;
-mod settings;
+mod terms;
 
-pub mod companion;
-pub mod destination;
 pub mod explain;
-pub mod inspection;
 pub mod listing;
-mod naming;
-pub mod outlook;
-pub mod vouched;
+mod shown;
 
 pub mod address;
 pub mod age;
-pub mod credential;
-
-pub mod pattern;
 
 pub use compile::{Labels, Policy, Selected};
 pub use mistake::is_quoted;
+pub use section::destination::{companion, vouched};
+pub use section::{credential, destination, limits, tool};

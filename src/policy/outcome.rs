@@ -1,12 +1,12 @@
-//! What Enforce and Audit policies make together of something that is allowed or denied (design section 5.5).
+//! Combines what Enforce and Audit policies decide (design section 5.5).
 
 use crate::call::Judgement;
 use crate::decision::{Decision, Enforcement, Verdict};
 
-use super::compile::{Mode, Policy};
-use super::destination::Sight;
+use super::Policy;
+use super::scope::{Mode, PolicyScope};
 
-/// Allowed or denied by some policies.
+/// What some policies decide together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// By that rule, or because nothing denies it.
@@ -15,20 +15,20 @@ pub(super) enum Outcome {
 }
 
 impl Policy {
-    /// Weighs what the policies say that a sight shows.
-    pub(super) fn weigh(&self, outcome: impl Fn(Sight) -> Outcome) -> Judgement {
+    /// Weighs the outcome by Enforce policies against that by all policies.
+    pub(super) fn weigh(&self, outcome: impl Fn(PolicyScope) -> Outcome) -> Judgement {
         match self.mode {
             Mode::Missing | Mode::Unselected => Judgement { decision: self.unselected(), audited: None },
             Mode::AuditOnly => {
-                let decision = match outcome(Sight::All) {
+                let decision = match outcome(PolicyScope::All) {
                     Outcome::Denied(decision) => decision.into_would_deny(),
                     allowed @ Outcome::Allowed(_) => allowed.into_decision(),
                 };
                 Judgement { decision, audited: None }
             }
             Mode::Enforced { audits } => {
-                let enforced = outcome(Sight::Enforced);
-                let audited = if audits { enforced.beside(outcome(Sight::All)) } else { None };
+                let enforced = outcome(PolicyScope::Enforced);
+                let audited = if audits { enforced.beside(outcome(PolicyScope::All)) } else { None };
                 Judgement { decision: enforced.into_decision(), audited }
             }
         }
@@ -53,7 +53,7 @@ impl Outcome {
         }
     }
 
-    /// What is recorded of what all policies together would have done.
+    /// The record of the decision by all policies together, where it differs.
     fn beside(&self, all: Self) -> Option<Decision> {
         match (self, all) {
             (Self::Allowed(_), Self::Denied(decision)) => Some(decision.into_would_deny()),

@@ -16,9 +16,8 @@ use crate::filter::scrub::Needles;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
-use crate::policy::destination::{Action, Destination, Flow};
+use crate::policy::destination::{Action, Flow, FlowDecision, PreSniffDecision};
 use crate::policy::limits::Limit;
-use crate::policy::outlook::Outlook;
 use crate::provider::surface;
 use crate::proxy::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
 use crate::tls::leaf::Leaves;
@@ -155,9 +154,9 @@ impl Snapshot {
     }
 
     /// Decides about a flow; denies every flow once the policy has expired.
-    pub(crate) fn destination(&self, flow: &Flow<'_>) -> Destination {
+    pub(crate) fn destination(&self, flow: &Flow<'_>) -> FlowDecision {
         if self.is_expired() {
-            return Destination {
+            return FlowDecision {
                 action: Action::Deny { named: false },
                 decision: Decision::builtin("expired", EXPIRED),
                 audited: Vec::new(),
@@ -171,16 +170,21 @@ impl Snapshot {
     }
 
     /// Decides as far as possible before the first bytes of a flow.
-    pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
+    pub(crate) fn outlook(
+        &self,
+        name: Option<&DnsName>,
+        address: Option<IpAddr>,
+        port: u16,
+    ) -> PreSniffDecision {
         if self.is_expired() {
-            return Outlook {
+            return PreSniffDecision {
                 named: false,
                 decision: Decision::builtin("expired", EXPIRED),
                 sniff: true,
                 strict: true,
             };
         }
-        let mut outlook = self.policy.outlook(name, address, port);
+        let mut outlook = self.policy.before_sniff(name, address, port);
         if !outlook.named && name.is_some_and(|name| self.refuses_inside(name, port)) {
             outlook.named = true;
         }

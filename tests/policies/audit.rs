@@ -2,19 +2,18 @@
 
 use postern::decision::Decision;
 use postern::name::path::NormalPath;
-use postern::policy::destination::Destination;
-use postern::policy::inspection::Asked;
+use postern::policy::destination::{EndpointQuery, FlowDecision};
 
 use super::{audit, decide, expect, expect_requests, inspection, namespaced, policy, ruled};
 
-fn audited(destination: &Destination) -> Vec<String> {
+fn audited(destination: &FlowDecision) -> Vec<String> {
     destination.audited.iter().map(ruled).collect()
 }
 
 /// What is audited of a GET.
-fn told(destination: &Destination, path: &str) -> Option<Decision> {
+fn told(destination: &FlowDecision, path: &str) -> Option<Decision> {
     let path = NormalPath::parse(path);
-    inspection(destination).audited(&Asked {
+    inspection(destination).audited(&EndpointQuery {
         method: &http::Method::GET,
         path: &path,
         service: None,

@@ -22,8 +22,7 @@ use std::net::IpAddr;
 use postern::decision::Decision;
 use postern::name::host::{DnsName, Host};
 use postern::name::path::NormalPath;
-use postern::policy::destination::{Action, Destination, Flow, Inspection, Protocol};
-use postern::policy::inspection::Asked;
+use postern::policy::destination::{Action, EndpointQuery, EndpointRules, Flow, FlowDecision, Protocol};
 use postern::policy::{Labels, Policy, document};
 
 /// An EgressPolicy `agents/NAME` of these destinations.
@@ -68,7 +67,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Reads `tls api.example.com:443`: protocol, then a name or an address (`-` for neither), then a port.
-fn decide(policy: &Policy, flow: &str) -> Destination {
+fn decide(policy: &Policy, flow: &str) -> FlowDecision {
     let (protocol, authority) = flow.split_once(' ').unwrap();
     let protocol = match protocol {
         "tls" => Protocol::Tls,
@@ -88,7 +87,7 @@ fn split(host: Option<&Host>) -> (Option<&DnsName>, Option<IpAddr>) {
 }
 
 /// `Inspect Allow agents/policy/rule`
-fn said(destination: &Destination) -> String {
+fn said(destination: &FlowDecision) -> String {
     let action = match &destination.action {
         Action::Deny { named: true } => "DenyNamed",
         Action::Tunnel { allow_ech: true } => "TunnelEch",
@@ -107,7 +106,7 @@ fn expect(policy: &Policy, table: &str) {
     compare(table, |flow| said(&decide(policy, flow)));
 }
 
-fn inspection(destination: &Destination) -> &Inspection {
+fn inspection(destination: &FlowDecision) -> &EndpointRules {
     match &destination.action {
         Action::Inspect(inspection) => inspection,
         other @ (Action::Deny { .. } | Action::Tunnel { .. }) => panic!("not inspected: {other:?}"),
@@ -115,10 +114,10 @@ fn inspection(destination: &Destination) -> &Inspection {
 }
 
 /// `GET /path` of an inspected destination.
-fn request(inspection: &Inspection, line: &str) -> String {
+fn request(inspection: &EndpointRules, line: &str) -> String {
     let (method, path) = line.split_once(' ').unwrap();
     let method = http::Method::from_bytes(method.as_bytes()).unwrap();
-    ruled(&inspection.request(&Asked {
+    ruled(&inspection.request(&EndpointQuery {
         method: &method,
         path: &NormalPath::parse(path),
         service: None,
@@ -128,7 +127,7 @@ fn request(inspection: &Inspection, line: &str) -> String {
 
 /// Compares requests with a table of `METHOD path = decision` lines.
 #[track_caller]
-fn expect_requests(inspection: &Inspection, table: &str) {
+fn expect_requests(inspection: &EndpointRules, table: &str) {
     compare(table, |line| request(inspection, line));
 }
 

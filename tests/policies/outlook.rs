@@ -10,7 +10,7 @@ fn outlook(policy: &Policy, authority: &str) -> String {
     let (host, port) = authority.rsplit_once(':').unwrap();
     let host = Host::parse(host).unwrap();
     let (name, address) = split(Some(&host));
-    let outlook = policy.outlook(name, address, port.parse().unwrap());
+    let outlook = policy.before_sniff(name, address, port.parse().unwrap());
     let word = match (outlook.named, outlook.sniff) {
         (true, true) => "go",
         (true, false) => "go unsniffed",
@@ -125,7 +125,7 @@ fn silence_is_no_way_past_a_rule_that_inspects() {
         let (host, port) = authority.rsplit_once(':').unwrap();
         let host = Host::parse(host).unwrap();
         let (name, address) = split(Some(&host));
-        policy.outlook(name, address, port.parse().unwrap()).strict
+        policy.before_sniff(name, address, port.parse().unwrap()).strict
     };
     assert!(strict("both.example:9000"));
     assert!(strict("10.0.0.1:9000"), "the bytes could name both.example");

@@ -2,7 +2,7 @@
 
 use postern::name::host::Host;
 use postern::policy::Policy;
-use postern::policy::destination::{Destination, Flow, Protocol};
+use postern::policy::destination::{Flow, FlowDecision, Protocol};
 use postern::policy::explain::Applies;
 use postern::policy::pattern::Pattern;
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn explained(
     policy: &Policy,
     host: &Host,
     port: u16,
-    destination: &Destination,
+    destination: &FlowDecision,
 ) -> Result<(), TestCaseError> {
     let flow = Flow { name: host.name(), address: host.ip(), port, protocol: Protocol::Tls };
     let explanation = policy.explain_destination(&flow, None);

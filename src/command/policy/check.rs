@@ -9,7 +9,7 @@ use crate::lint;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
 use crate::policy::document::Document;
-use crate::policy::document::tool::When;
+use crate::policy::document::When;
 
 /// Checks all paths as one policy; exit status 1 where anything is wrong, with `--strict` where anything is warned of.
 pub(super) fn run(args: &PolicyCheckArgs, output: Output) -> anyhow::Result<ExitCode> {

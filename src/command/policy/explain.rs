@@ -8,10 +8,10 @@ use anyhow::bail;
 use serde::Serialize;
 
 use super::compile;
-use super::question::{Question, Recorded};
+use super::question::{ExplainQuestion, Recorded};
 use crate::cli::{Output, PolicyExplainArgs};
 use crate::command::{ledger, output};
-use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
+use crate::policy::explain::{Applies, Explanation, RuleExplanation, ShownDecision};
 use crate::terminal;
 
 /// The explanation, and of an event what the gateway decided.
@@ -31,8 +31,10 @@ pub(super) fn run(args: &PolicyExplainArgs, output: Output) -> anyhow::Result<Ex
     }
     let Some((_, policy)) = compile(&args.policy, &args.pod, output)? else { return Ok(ExitCode::FAILURE) };
     let question = match (&args.event, &args.question) {
-        (Some(id), _) => Question::of_event(&ledger::find(id, args.source.ledger.as_deref())?.entry.line)?,
-        (None, Some(question)) => Question::read(question)?,
+        (Some(id), _) => {
+            ExplainQuestion::of_event(&ledger::find(id, args.source.ledger.as_deref())?.entry.line)?
+        }
+        (None, Some(question)) => ExplainQuestion::read(question)?,
         (None, None) => bail!("name a file with the call or request, or an event with --event"),
     };
     let explanation = question.ask(&Arc::new(policy))?;
@@ -67,7 +69,7 @@ fn head(explanation: &Explanation, text: &mut String) {
 }
 
 /// What the gateway decided, and why that may be something else. An event is what somebody wrote: it makes no lines.
-fn compare(recorded: &Recorded, decision: &Said, text: &mut String) {
+fn compare(recorded: &Recorded, decision: &ShownDecision, text: &mut String) {
     let is_same = recorded.verdict == decision.verdict && recorded.rule == decision.rule;
     let why = if is_same || decision.verdict == "NeedsInput" {
         ""
@@ -82,13 +84,13 @@ fn compare(recorded: &Recorded, decision: &Said, text: &mut String) {
     let _ = writeln!(text, "the gateway decided: {}{why}", terminal::plain(&decided));
 }
 
-fn said(said: &Said) -> String {
+fn said(said: &ShownDecision) -> String {
     let rule = said.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
     let reason = said.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("{}{rule}{reason}", said.verdict)
 }
 
-fn explain(rule: &RuleSaid, text: &mut String) {
+fn explain(rule: &RuleExplanation, text: &mut String) {
     let applies = match rule.applies {
         Applies::Yes => "applies",
         Applies::No => "does not apply",

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use crate::call::{CallNote, Facts, Input, Inputs, Judge, Start, ToolCall, Verdict};
 use crate::config::limits;
 use crate::policy::Policy;
-use crate::policy::explain::{Explanation, Said};
+use crate::policy::explain::{Explanation, ShownDecision};
 use crate::provider::answer::{FailurePolicy, Form, Gate, Limits, Settings};
 use crate::provider::kind::{self, Offered, Seen};
 use crate::wire::json;
 
 /// What is known of a call.
-pub(super) enum Asking<'a> {
+pub(super) enum KnownInput<'a> {
     /// Its whole input.
     Whole(Form, Cow<'a, str>),
     /// Its start alone.
@@ -35,20 +35,20 @@ pub(super) fn explain(
     policy: &Arc<Policy>,
     offered: &Offered,
     tool: Named<'_>,
-    asking: &Asking<'_>,
+    asking: &KnownInput<'_>,
 ) -> Explanation {
     let mut gate = gate(policy, offered);
     match asking {
-        Asking::Whole(form, input) => {
+        KnownInput::Whole(form, input) => {
             gate.whole("", tool.0, tool.1, (*form, input));
         }
-        Asking::Incomplete(form) => {
+        KnownInput::Incomplete(form) => {
             let call = gate.begin("", tool.0, tool.1, *form);
             gate.abandon(call);
         }
-        Asking::Start(form) => return start(policy, offered, tool, (*form, WITHOUT_INPUT)),
-        Asking::Withheld(form) => return start(policy, offered, tool, (*form, WITHHELD)),
-        Asking::Computed => {
+        KnownInput::Start(form) => return start(policy, offered, tool, (*form, WITHOUT_INPUT)),
+        KnownInput::Withheld(form) => return start(policy, offered, tool, (*form, WITHHELD)),
+        KnownInput::Computed => {
             let tool = kind::tool(tool.0, tool.1, false, offered);
             return with_verdict(policy.explain_start(&tool), &policy.unknown(&tool));
         }
@@ -94,7 +94,7 @@ fn start(policy: &Policy, offered: &Offered, tool: Named<'_>, (form, unknown): (
     if !is_open {
         return explanation;
     }
-    let decision = Said { verdict: "NeedsInput", rule: None, reason: Some(unknown.to_owned()) };
+    let decision = ShownDecision { verdict: "NeedsInput", rule: None, reason: Some(unknown.to_owned()) };
     Explanation { decision, recorded: Vec::new(), ..explanation }
 }
 
@@ -119,7 +119,7 @@ fn of_input<'a>(
     (name, namespace): Named<'a>,
     (input, note): (Input<'a>, &CallNote),
 ) -> Explanation {
-    let decided = Said::from(&note.verdict.decision);
+    let decided = ShownDecision::from(&note.verdict.decision);
     let Seen { tool, facts } = kind::read(name, namespace, input, offered);
     let explain = |facts: Option<&Facts<'_>>| policy.explain_call(&ToolCall { tool, input, facts });
     let mut explained: Vec<Explanation> = facts.iter().flatten().map(|facts| explain(Some(facts))).collect();
@@ -129,8 +129,8 @@ fn of_input<'a>(
 
 fn with_verdict(explanation: Explanation, verdict: &Verdict) -> Explanation {
     Explanation {
-        decision: Said::from(&verdict.decision),
-        recorded: verdict.audited.iter().map(Said::from).collect(),
+        decision: ShownDecision::from(&verdict.decision),
+        recorded: verdict.audited.iter().map(ShownDecision::from).collect(),
         ..explanation
     }
 }

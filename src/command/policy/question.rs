@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::judged::{self, Asking};
+use super::judged::{self, KnownInput};
 use crate::call::{Facts, Input, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
 use crate::config::source;
 use crate::digest::sha256_hex;
@@ -17,9 +17,8 @@ use crate::event::API_VERSION;
 use crate::name::host::Host;
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
-use crate::policy::destination::{Flow, Protocol};
+use crate::policy::destination::{EndpointQuery, Flow, Protocol};
 use crate::policy::explain::Explanation;
-use crate::policy::inspection::Asked;
 use crate::provider::answer::Form;
 use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
@@ -32,7 +31,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// An event's groups that are looked at; what else an event has is passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Question {
+pub(super) struct ExplainQuestion {
     api_version: String,
     /// Of an event.
     kind: String,
@@ -113,7 +112,7 @@ struct AskedRequest {
     path: String,
 }
 
-impl Question {
+impl ExplainQuestion {
     /// Reads a file, or standard input where the path is `-`.
     ///
     /// # Errors
@@ -191,11 +190,11 @@ impl AskedCall {
         }
         let (form, input) = self.input(is_event);
         let asking = match input {
-            _ if self.computed => Asking::Computed,
-            _ if self.incomplete => Asking::Incomplete(form),
-            Some(input) => Asking::Whole(form, input),
-            None if is_event => Asking::Withheld(form),
-            None => Asking::Start(form),
+            _ if self.computed => KnownInput::Computed,
+            _ if self.incomplete => KnownInput::Incomplete(form),
+            Some(input) => KnownInput::Whole(form, input),
+            None if is_event => KnownInput::Withheld(form),
+            None => KnownInput::Start(form),
         };
         judged::explain(policy, &offered, (self.name(is_event), self.namespace.as_deref()), &asking)
     }
@@ -294,7 +293,7 @@ impl AskedDestination {
         let surface = provider::spoken_at(host.name(), policy.provider_at(&flow));
         let service = surface.map(|surface| surface.service(&method, &path, false));
         let unknown_provider = service.is_none() && looks_like_inference(&method, &path);
-        let asked = Asked { method: &method, path: &path, service, unknown_provider };
+        let asked = EndpointQuery { method: &method, path: &path, service, unknown_provider };
         Ok(policy.explain_destination(&flow, Some(&asked)))
     }
 }

@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::previous::Known;
-use crate::decision::Enforcement;
-use crate::policy::document::limits::Limits;
-use crate::policy::document::tool::{
-    Action as ToolAction, Audit, HostedAction, HostedTools, Permission, Rule,
+use crate::policy::document::{
+    Action, Audit, Credential, Destination, Document, Enforcement, FailurePolicy, HostedAction, Permission,
+    Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
 };
-use crate::policy::document::{Action, Credential, Destination, Document, FailurePolicy, Spec};
 
 /// A policy without anything that it opens: its selectors, what it denies, its switches where they are set to the strict
 /// side, its limits and the credentials that it demands. A Deny rule that is not known whole denies more: without its
@@ -43,7 +41,7 @@ pub(super) fn stub(known: &Known, newest: &Document) -> Option<Document> {
         }
     }
     for rule in written.tools.iter().filter(|rule| rule.action == Some(ToolAction::Deny)) {
-        spec.tools.push(Rule { name: names.free(&rule.name), ..widened(known, rule) });
+        spec.tools.push(ToolRule { name: names.free(&rule.name), ..widened(known, rule) });
     }
     for credential in written.credentials.iter().filter(|credential| credential.require == Some(true)) {
         if is_scoped && known.knows(credential, "spec.credentials[]") {
@@ -75,7 +73,7 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
             spec.destinations.push(rule.named(names.free(&rule.name)));
         }
     }
-    let is_open = |rule: &&Rule| rule.action != Some(ToolAction::Deny);
+    let is_open = |rule: &&ToolRule| rule.action != Some(ToolAction::Deny);
     let opens = newest.tools.iter().filter(is_open).filter(|rule| has(&former.tools, *rule));
     let denies = former.tools.iter().filter(|rule| !is_open(rule));
     for rule in opens.chain(denies) {
@@ -96,9 +94,9 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     spec.hosted_tools = if former.hosted_tools == newest.hosted_tools {
         former.hosted_tools.clone()
     } else {
-        let of = |hosted: &Option<HostedTools>| hosted.clone().unwrap_or_default();
+        let of = |hosted: &Option<WrittenHostedTools>| hosted.clone().unwrap_or_default();
         let all = stricter(&of(&former.hosted_tools), &of(&spec.hosted_tools), &of(&newest.hosted_tools));
-        Some(all).filter(|hosted| *hosted != HostedTools::default())
+        Some(all).filter(|hosted| *hosted != WrittenHostedTools::default())
     };
     spec.limits = match (&former.limits, &spec.limits) {
         (Some(before), Some(now)) => Some(lower(before, now)),
@@ -129,7 +127,7 @@ impl Named for Destination {
     }
 }
 
-impl Named for Rule {
+impl Named for ToolRule {
     fn named(&self, name: String) -> Self {
         Self { name, ..self.clone() }
     }
@@ -179,48 +177,56 @@ fn everything(names: &mut Names, name: &str) -> [Destination; 2] {
 }
 
 /// A Deny rule that is known whole and means at least as many calls.
-fn widened(known: &Known, rule: &Rule) -> Rule {
+fn widened(known: &Known, rule: &ToolRule) -> ToolRule {
     if known.knows(rule, "spec.tools[]") {
         return rule.clone();
     }
-    let always = Rule { when: None, ..rule.clone() };
+    let always = ToolRule { when: None, ..rule.clone() };
     if known.knows(&always, "spec.tools[]") {
         return always;
     }
-    Rule { tools: Some(vec!["*".to_owned()]), kind: None, ..always }
+    ToolRule { tools: Some(vec!["*".to_owned()]), kind: None, ..always }
 }
 
 /// What is refused of hosted tools, the list of what stays kept where all of it is known.
-fn strict(known: &Known, hosted: &HostedTools) -> HostedTools {
+fn strict(known: &Known, hosted: &WrittenHostedTools) -> WrittenHostedTools {
     let action = match (hosted.action, &hosted.allow) {
         (Some(HostedAction::Allow), _) | (None, None) => None,
         (None, Some(_)) => Some(HostedAction::Strip),
         (Some(action @ (HostedAction::Strip | HostedAction::Deny)), _) => Some(action),
     };
     let allow = hosted.allow.clone().filter(|_| action.is_some() && known.knows(hosted, "spec.hostedTools"));
-    HostedTools { action, allow, url_sources: hosted.url_sources.filter(|one| *one == Permission::Deny) }
+    WrittenHostedTools {
+        action,
+        allow,
+        url_sources: hosted.url_sources.filter(|one| *one == Permission::Deny),
+    }
 }
 
 /// What the former version or the newest refuses; `now` is what of the newest may be said.
-fn stricter(former: &HostedTools, now: &HostedTools, newest: &HostedTools) -> HostedTools {
+fn stricter(
+    former: &WrittenHostedTools,
+    now: &WrittenHostedTools,
+    newest: &WrittenHostedTools,
+) -> WrittenHostedTools {
     let mut allow = former.allow.clone().unwrap_or_default();
     let listed = now.allow.as_deref().unwrap_or_default();
     allow.retain(|tool| listed.contains(tool));
     let action = former.action.filter(|action| *action != HostedAction::Allow).max(now.action);
     let action = action.or(former.allow.as_ref().map(|_| HostedAction::Strip));
     let url_sources = now.url_sources.or(both(former.url_sources, newest.url_sources, Permission::Deny));
-    HostedTools {
+    WrittenHostedTools {
         action: action.filter(|action| *action != HostedAction::Allow),
         allow: Some(allow).filter(|list| !list.is_empty()),
         url_sources,
     }
 }
 
-fn known_limits(known: &Known, limits: &Limits) -> Limits {
+fn known_limits(known: &Known, limits: &WrittenLimits) -> WrittenLimits {
     let kept = |limit: Option<i64>, name: &str| {
         limit.filter(|limit| known.knows(limit, &format!("spec.limits.{name}")))
     };
-    Limits {
+    WrittenLimits {
         request_body_bytes: kept(limits.request_body_bytes, "requestBodyBytes"),
         tool_input_bytes: kept(limits.tool_input_bytes, "toolInputBytes"),
         tokens_per_day: kept(limits.tokens_per_day, "tokensPerDay"),
@@ -229,9 +235,9 @@ fn known_limits(known: &Known, limits: &Limits) -> Limits {
     }
 }
 
-fn lower(one: &Limits, other: &Limits) -> Limits {
+fn lower(one: &WrittenLimits, other: &WrittenLimits) -> WrittenLimits {
     let least = |one: Option<i64>, other: Option<i64>| [one, other].into_iter().flatten().min();
-    Limits {
+    WrittenLimits {
         request_body_bytes: least(one.request_body_bytes, other.request_body_bytes),
         tool_input_bytes: least(one.tool_input_bytes, other.tool_input_bytes),
         tokens_per_day: least(one.tokens_per_day, other.tokens_per_day),

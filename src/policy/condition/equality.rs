@@ -1,10 +1,10 @@
-//! `Equals` and `In`: the same value, by value.
+//! `Equals` and `In`: compares by value.
 
 use serde_json::{Number, Value};
 
-use crate::policy::document::tool::Scalar;
+use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Found, Operator, Reading, Wrong, read};
+use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
 
 /// Any of these values.
 #[derive(Debug)]
@@ -19,12 +19,12 @@ impl Equality {
 impl Operator for Equality {
     /// Read loosely, a text and a number or boolean that are written alike are equal: many agents take the one for
     /// the other.
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared {
-        let Some(text) = found.text() else { return Compared::Missing };
-        let same = |value: &Scalar| match (value, found) {
-            (Scalar::Text(own), Found::Text(_) | Found::Json(Value::String(_))) => *own == text,
-            (Scalar::Number(own), Found::Json(Value::Number(number))) => equal(own, number),
-            (Scalar::Bool(own), Found::Json(Value::Bool(boolean))) => own == boolean,
+    fn compare(&self, element: &ParamValue<'_>, reading: Reading) -> Compared {
+        let Some(text) = element.text() else { return Compared::Missing };
+        let same = |value: &Scalar| match (value, element) {
+            (Scalar::Text(own), ParamValue::Text(_) | ParamValue::Json(Value::String(_))) => *own == text,
+            (Scalar::Number(own), ParamValue::Json(Value::Number(number))) => equal(own, number),
+            (Scalar::Bool(own), ParamValue::Json(Value::Bool(boolean))) => own == boolean,
             (Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_), _) => false,
         };
         let alike = |value: &Scalar| reading == Reading::Loose && value.text() == text;

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::name::host::{Authority, DnsName, Host};
-use crate::policy::document::tool::Scalar;
 use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
+use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Found, Operator, Reading, Wrong, read};
+use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
 
 /// Any of these hosts.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ impl HostIn {
 }
 
 impl Operator for HostIn {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
-        let text = match found {
-            Found::Missing => return Compared::Missing,
-            Found::Text(text) => text,
-            Found::Json(Value::String(text)) => text.as_str(),
-            Found::Json(_) => return Compared::Unreadable,
+    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+        let text = match element {
+            ParamValue::Missing => return Compared::Missing,
+            ParamValue::Text(text) => text,
+            ParamValue::Json(Value::String(text)) => text.as_str(),
+            ParamValue::Json(_) => return Compared::Unreadable,
         };
         let is_listed = |host: Host| self.0.iter().any(|pattern| pattern.matches(&host));
         host(text).map_or(Compared::Unreadable, |host| Compared::Is(is_listed(host)))

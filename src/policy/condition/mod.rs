@@ -1,6 +1,6 @@
-//! Whether a call is what a rule's `when` is about (design section 4): tests of parameters, nested.
+//! `when` of a tool rule, compiled (design section 4): nested tests of a call's parameters.
 //!
-//! Each operator is a file here and a line of [`operator`]; its negative is the same operator, denied.
+//! Each operator is a file here and a line of [`operator`]; its negative is the same operator, negated.
 
 mod equality;
 mod host;
@@ -19,13 +19,14 @@ use serde_json::Value;
 
 use crate::call::{Facts, Input};
 
-use super::document::tool::{Comparison, Scalar};
-use super::explain::{Tested, shown};
-use super::tool::is_place;
+use super::explain::TestResult;
+use super::section::tool::is_place;
+use super::section::tool::written::{Comparison, Scalar};
+use super::shown::shown;
 use crate::yaml::field;
 
 pub(super) use param::Param;
-pub(super) use pattern::Room;
+pub(super) use pattern::RegexBudget;
 
 /// A compiled `when`.
 #[derive(Debug)]
@@ -44,27 +45,27 @@ pub(super) struct Test {
     param: Param,
     operator: Box<dyn Operator>,
     negative: bool,
-    /// Says whether the test names a file, rather than a directory with files of any kind in it.
+    /// Matches a path that the test names as a file, rather than by a directory with files of any kind.
     naming: Option<Box<dyn Operator>>,
 }
 
-/// What a condition is asked about.
+/// The call that a condition is tested on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subject<'a> {
+pub(super) struct CallSubject<'a> {
     pub(super) input: Input<'a>,
-    /// Those of the rule's own kind alone; with them `command`, `paths` and `url` are the catalogue's.
+    /// Only facts of the rule's own kind; with them `command`, `paths` and `url` are the catalogue's.
     pub(super) facts: Option<&'a Facts<'a>>,
 }
 
 /// How many values, and elements of an array, are shown.
 const MOST_SHOWN: usize = 4;
 
-/// What is wrong with values, each with its number.
+/// Mistakes in values, each with the value's number.
 pub(super) type Wrong = Vec<(usize, String)>;
 
 /// An operator with its values, in its positive form.
 trait Operator: fmt::Debug + Send + Sync {
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared;
+    fn compare(&self, element: &ParamValue<'_>, reading: Reading) -> Compared;
 
     /// Whether an array of strings, read loosely, is compared joined by spaces, too.
     fn joins(&self) -> bool {
@@ -72,37 +73,38 @@ trait Operator: fmt::Debug + Send + Sync {
     }
 }
 
-/// What an operator, in its positive form, makes of one element.
+/// The result of an operator, in its positive form, on one element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
     Is(bool),
-    /// Nothing is there, or nothing that could be compared: a negative operator holds on it in Deny and Audit rules.
+    /// The element is missing, or cannot be compared: a negative operator holds on it in Deny and Audit rules.
     Missing,
-    /// It is there and has no one reading: operator and negative both hold in Deny and Audit rules, neither in Allow rules.
+    /// Clients read the element differently: operator and negative both hold in Deny and Audit rules, neither in Allow
+    /// rules.
     Unreadable,
-    /// What it means is not known here: neither the operator nor its negative holds, in no rule.
+    /// The element's meaning is not known here: neither the operator nor its negative holds, in any rule.
     Neither,
 }
 
-/// How a value that can be read in two ways is read, so that a condition errs the right way.
+/// How a value with two readings is read, so that a condition errs on the safe side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// As whatever satisfies the operator: a text for a number, an array for its elements in one line.
+    /// In whatever way satisfies the operator: a text as a number, an array as its elements in one line.
     Loose,
-    /// As what it is.
+    /// By its own type alone.
     Strict,
 }
 
-/// What stands at a parameter: one element where it is an array.
+/// The value at a parameter; one element where that is an array.
 #[derive(Debug)]
-enum Found<'a> {
+enum ParamValue<'a> {
     /// Nothing, null, or an array without elements.
     Missing,
     Json(&'a Value),
     Text(Cow<'a, str>),
 }
 
-impl Found<'_> {
+impl ParamValue<'_> {
     /// The text: a string's own, of anything else its JSON.
     fn text(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -114,17 +116,17 @@ impl Found<'_> {
     }
 }
 
-/// Which way a condition errs.
+/// The side on which a condition errs.
 #[derive(Debug, Clone, Copy)]
 struct Side {
-    /// Whether the rule allows, so that it must not hold by what is not known.
+    /// Whether the rule allows, so that nothing unknown may make it hold.
     allows: bool,
-    /// Whether every element must satisfy an operator, rather than any. Each `not` swaps that.
+    /// Whether every element must satisfy an operator, rather than any. Each `not` swaps this.
     every: bool,
 }
 
 impl Side {
-    /// That of what stands under a `not`.
+    /// The side of a condition under a `not`.
     fn swapped(self) -> Self {
         Self { every: !self.every, ..self }
     }
@@ -139,7 +141,7 @@ impl Condition {
         param: Param,
         word: Comparison,
         values: &[Scalar],
-        room: &mut Room,
+        room: &mut RegexBudget,
     ) -> Result<Self, Wrong> {
         let (operator, negative) = operator(word, values, room)?;
         let naming = if param.is_paths() { naming(word, values)? } else { None };
@@ -149,18 +151,18 @@ impl Condition {
 
     /// Whether it holds in a rule that denies or records: any element of an array is enough, and a negative
     /// operator holds on a missing parameter.
-    pub(super) fn holds_to_deny(&self, call: &Subject<'_>) -> bool {
+    pub(super) fn holds_to_deny(&self, call: &CallSubject<'_>) -> bool {
         self.judge(call, Side { allows: false, every: false })
     }
 
     /// Whether it holds in a rule that allows: every element of an array must satisfy, and what is missing counts
     /// against the call, under a `not` too.
-    pub(super) fn holds_to_allow(&self, call: &Subject<'_>) -> bool {
+    pub(super) fn holds_to_allow(&self, call: &CallSubject<'_>) -> bool {
         self.judge(call, Side { allows: true, every: true })
     }
 
-    /// A parameter that it names and for which the call has two keys; none where each has at most one.
-    pub(super) fn ambiguous(&self, call: &Subject<'_>) -> Option<&Param> {
+    /// Returns a parameter of the condition for which the call has two keys; none where each has at most one.
+    pub(super) fn ambiguous(&self, call: &CallSubject<'_>) -> Option<&Param> {
         match self {
             Self::Any(all) | Self::All(all) => all.iter().find_map(|one| one.ambiguous(call)),
             Self::Not(one) => one.ambiguous(call),
@@ -169,7 +171,7 @@ impl Condition {
     }
 
     /// Whether it holds in a rule that allows, and names this file of the call.
-    pub(super) fn names_file(&self, call: &Subject<'_>, path: &str) -> bool {
+    pub(super) fn names_file(&self, call: &CallSubject<'_>, path: &str) -> bool {
         match self {
             Self::Any(all) => all.iter().any(|one| one.names_file(call, path)),
             Self::All(all) => self.holds_to_allow(call) && all.iter().any(|one| one.names_file(call, path)),
@@ -178,8 +180,8 @@ impl Condition {
         }
     }
 
-    /// Every test of it by itself: its words, what it found, and whether it holds in a rule that `allows` or not.
-    pub(super) fn tests(&self, call: &Subject<'_>, allows: bool) -> Vec<Tested> {
+    /// Returns each test by itself: its words, its values, and whether it holds in a rule that `allows` or not.
+    pub(super) fn tests(&self, call: &CallSubject<'_>, allows: bool) -> Vec<TestResult> {
         let mut tested = Vec::new();
         self.visit(Side { allows, every: allows }, &mut |test, side| tested.push(test.tested(call, side)));
         tested
@@ -193,7 +195,9 @@ impl Condition {
         }
     }
 
-    fn judge(&self, call: &Subject<'_>, side: Side) -> bool {
+    // A Deny rule that holds wrongly costs one call; one that fails to hold lets a call through. An Allow rule is the
+    // reverse. So Deny asks "does any element match", Allow "do all match", and each `not` swaps the two quantifiers.
+    fn judge(&self, call: &CallSubject<'_>, side: Side) -> bool {
         match self {
             Self::Any(all) => all.iter().any(|one| one.judge(call, side)),
             Self::All(all) => all.iter().all(|one| one.judge(call, side)),
@@ -222,34 +226,40 @@ impl fmt::Display for Condition {
 }
 
 impl Test {
-    fn tested(&self, call: &Subject<'_>, side: Side) -> Tested {
-        let found = self.param.find(call, false);
-        let shown = found.iter().take(MOST_SHOWN).map(|one| one.text().map(|text| shown(&text)));
+    fn tested(&self, call: &CallSubject<'_>, side: Side) -> TestResult {
+        let elements = self.param.find(call, false);
+        let shown = elements.iter().take(MOST_SHOWN).map(|one| one.text().map(|text| shown(&text)));
         let mut values: Vec<String> =
             shown.map(|text| text.unwrap_or_else(|| "nothing".to_owned())).collect();
-        if found.len() > MOST_SHOWN {
-            values.push(format!("{} more", found.len() - MOST_SHOWN));
+        if elements.len() > MOST_SHOWN {
+            values.push(format!("{} more", elements.len() - MOST_SHOWN));
         }
-        Tested { test: self.words.clone(), found: values, holds: self.holds(call, side) }
+        TestResult { test: self.words.clone(), found: values, holds: self.holds(call, side) }
     }
 
     fn names(&self, path: &str) -> bool {
-        let found = Found::Text(Cow::Borrowed(path));
-        let naming = self.naming.as_ref().map(|naming| naming.compare(&found, Reading::Strict));
+        let element = ParamValue::Text(Cow::Borrowed(path));
+        let naming = self.naming.as_ref().map(|naming| naming.compare(&element, Reading::Strict));
         naming.is_some_and(|compared| matches!(compared, Compared::Is(true)))
     }
 
-    fn holds(&self, call: &Subject<'_>, side: Side) -> bool {
+    fn holds(&self, call: &CallSubject<'_>, side: Side) -> bool {
+        // The loose reading satisfies an operator more often, and its negative less often:
+        //   any element, positive: loose     any element, negative: strict    (more holds)
+        //   every element, positive: strict  every element, negative: loose   (less holds)
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
-        let found = self.param.find(call, reading == Reading::Loose && self.operator.joins());
-        let satisfied = |one: &Found<'_>| match self.operator.compare(one, reading) {
+        let elements = self.param.find(call, reading == Reading::Loose && self.operator.joins());
+        let satisfied = |one: &ParamValue<'_>| match self.operator.compare(one, reading) {
             Compared::Is(holds) => holds != self.negative,
+            // In a Deny rule `NotEquals` holds on a missing value. In an Allow rule `every` is false under a `not`
+            // alone: the test then holds, so that the `not` fails and the rule does not allow.
             Compared::Missing => !side.every && (self.negative || side.allows),
-            // Under a `not` what holds keeps the rule from holding, so that both turn with the side.
+            // Errs with the side: holds for any, fails for every, and so turns with each `not`.
             Compared::Unreadable => !side.every,
+            // Keeps the rule from holding at every depth: false in Deny and Allow, true below a `not` of either.
             Compared::Neither => side.every != side.allows,
         };
-        if side.every { found.iter().all(satisfied) } else { found.iter().any(satisfied) }
+        if side.every { elements.iter().all(satisfied) } else { elements.iter().any(satisfied) }
     }
 }
 
@@ -275,7 +285,7 @@ fn words(param: &Param, word: Comparison, values: &[Scalar]) -> String {
 fn operator(
     word: Comparison,
     values: &[Scalar],
-    room: &mut Room,
+    room: &mut RegexBudget,
 ) -> Result<(Box<dyn Operator>, bool), Wrong> {
     use Comparison as C;
     let operator: Box<dyn Operator> = match word {
@@ -290,7 +300,7 @@ fn operator(
     Ok((operator, word.is_negative()))
 }
 
-/// What names a file: its path, or a directory that has nothing but files that run by themselves.
+/// The operator by which a test names a file: its path, or a directory with nothing but files that run by themselves.
 fn naming(word: Comparison, values: &[Scalar]) -> Result<Option<Box<dyn Operator>>, Wrong> {
     let place = |value: &&Scalar| matches!(value, Scalar::Text(text) if is_place(text));
     Ok(match word {
@@ -315,7 +325,7 @@ fn naming(word: Comparison, values: &[Scalar]) -> Result<Option<Box<dyn Operator
     })
 }
 
-/// Reads each value, and tells of each that cannot be read.
+/// Reads each value; fails with every value that cannot be read.
 fn read<T>(values: &[Scalar], mut read: impl FnMut(&Scalar) -> Result<T, String>) -> Result<Vec<T>, Wrong> {
     let (mut all, mut wrong) = (Vec::with_capacity(values.len()), Vec::new());
     for (number, value) in values.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Where a parameter stands: a dotted path into the input, the whole input, or what the catalogue knows by a name.
+//! Where a parameter stands: at a dotted path in the input, in the whole input, or under a name of the catalogue.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::call::{Facts, Input, Spelling};
 use crate::fold::{self, Member};
 
-use super::{Found, Subject};
+use super::{CallSubject, ParamValue};
 
 /// The longest `param`, in bytes.
 const MOST_BYTES: usize = 256;
@@ -21,18 +21,18 @@ pub(in crate::policy) enum Param {
     /// `options.recursive`, `files.0.path`
     Path(Vec<String>),
     /// The catalogue's, in rules with a kind; the path is for calls that such a rule meets by name.
-    Known(Known, Vec<String>),
+    Known(CatalogueParam, Vec<String>),
 }
 
 /// The catalogue's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::policy) enum Known {
+pub(in crate::policy) enum CatalogueParam {
     Command,
     Paths,
     Url,
 }
 
-impl Known {
+impl CatalogueParam {
     fn of(text: &str) -> Option<Self> {
         match text {
             "command" => Some(Self::Command),
@@ -71,7 +71,7 @@ impl Param {
         if path.iter().any(String::is_empty) {
             return Err("has a dot without a name beside it".to_owned());
         }
-        let known = if kind { path.first().and_then(|first| Known::of(first)) } else { None };
+        let known = if kind { path.first().and_then(|first| CatalogueParam::of(first)) } else { None };
         match known {
             Some(known) if path.len() == 1 => Ok(Self::Known(known, path)),
             Some(_) => {
@@ -82,12 +82,12 @@ impl Param {
     }
 
     pub(super) fn is_paths(&self) -> bool {
-        matches!(self, Self::Known(Known::Paths, _))
+        matches!(self, Self::Known(CatalogueParam::Paths, _))
     }
 
     /// Whether two keys of the input fold to the parameter, or to one on the way to it: clients differ in which of
     /// them they read.
-    pub(super) fn is_ambiguous(&self, call: &Subject<'_>) -> bool {
+    pub(super) fn is_ambiguous(&self, call: &CallSubject<'_>) -> bool {
         match (self, call.facts, call.input) {
             (Self::Known(_, _), Some(facts), _) => facts.spelling == Spelling::Ambiguous,
             (Self::Path(path) | Self::Known(_, path), _, Input::Json(value)) => is_ambiguous(value, path),
@@ -95,32 +95,34 @@ impl Param {
         }
     }
 
-    /// What stands there, one entry for each element of an array; at least one entry. Under a key in another case
-    /// stands its value, and nothing: a condition errs over both, as over the elements of an array.
-    pub(super) fn find<'a>(&'a self, call: &Subject<'a>, join: bool) -> Vec<Found<'a>> {
-        let mut found = Vec::new();
+    /// Returns the parameter's values, one for each element of an array; at least one. A key in another case yields its
+    /// value and `Missing`, since a client may ignore that key: a condition errs over both, as over elements of an array.
+    pub(super) fn find<'a>(&'a self, call: &CallSubject<'a>, join: bool) -> Vec<ParamValue<'a>> {
+        let mut gathered = Vec::new();
         match (self, call.facts, call.input) {
-            (Self::Whole, _, Input::Text(text)) => found.push(Found::Text(Cow::Borrowed(text))),
-            (Self::Whole, _, Input::Json(value)) => found.push(Found::Text(Cow::Owned(value.to_string()))),
+            (Self::Whole, _, Input::Text(text)) => gathered.push(ParamValue::Text(Cow::Borrowed(text))),
+            (Self::Whole, _, Input::Json(value)) => {
+                gathered.push(ParamValue::Text(Cow::Owned(value.to_string())))
+            }
             (Self::Known(known, _), Some(facts), _) => {
                 let all = known.within(facts);
-                found.extend(all.iter().map(|text| Found::Text(Cow::Borrowed(text))));
-                if join && *known == Known::Command && all.len() > 1 {
-                    found.push(Found::Text(Cow::Owned(all.join(" "))));
+                gathered.extend(all.iter().map(|text| ParamValue::Text(Cow::Borrowed(text))));
+                if join && *known == CatalogueParam::Command && all.len() > 1 {
+                    gathered.push(ParamValue::Text(Cow::Owned(all.join(" "))));
                 }
                 if facts.spelling != Spelling::Exact {
-                    found.push(Found::Missing);
+                    gathered.push(ParamValue::Missing);
                 }
             }
             (Self::Path(path) | Self::Known(_, path), _, Input::Json(value)) => {
-                gather(value, path, join, &mut found)
+                gather(value, path, join, &mut gathered)
             }
             (Self::Path(_) | Self::Known(_, _), _, Input::Text(_)) => {}
         }
-        if found.is_empty() {
-            found.push(Found::Missing);
+        if gathered.is_empty() {
+            gathered.push(ParamValue::Missing);
         }
-        found
+        gathered
     }
 }
 
@@ -134,35 +136,35 @@ impl fmt::Display for Param {
 }
 
 /// Walks down a path. A name that meets an array means that name in each of its elements.
-fn gather<'a>(value: &'a Value, path: &[String], join: bool, found: &mut Vec<Found<'a>>) {
-    let Some((name, rest)) = path.split_first() else { return elements(value, join, found) };
+fn gather<'a>(value: &'a Value, path: &[String], join: bool, gathered: &mut Vec<ParamValue<'a>>) {
+    let Some((name, rest)) = path.split_first() else { return elements(value, join, gathered) };
     let next = match value {
         Value::Object(fields) => match fold::member(fields, name) {
             Member::Missing => None,
             Member::Exact(value) => Some(value),
             Member::Respelled(_, value) => {
-                gather(value, rest, join, found);
+                gather(value, rest, join, gathered);
                 None
             }
             Member::Several(values) => {
-                values.into_iter().for_each(|value| gather(value, rest, join, found));
+                values.into_iter().for_each(|value| gather(value, rest, join, gathered));
                 None
             }
         },
         Value::Array(all) => match name.parse::<usize>() {
             Ok(number) => all.get(number),
-            Err(_) if !all.is_empty() => return all.iter().for_each(|one| gather(one, path, join, found)),
+            Err(_) if !all.is_empty() => return all.iter().for_each(|one| gather(one, path, join, gathered)),
             Err(_) => None,
         },
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     };
     match next {
-        Some(value) => gather(value, rest, join, found),
-        None => found.push(Found::Missing),
+        Some(value) => gather(value, rest, join, gathered),
+        None => gathered.push(ParamValue::Missing),
     }
 }
 
-/// Whether several keys of one object stand for one step of the path.
+/// Whether several keys of one object match one step of the path.
 fn is_ambiguous(value: &Value, path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else { return false };
     match value {
@@ -180,21 +182,21 @@ fn is_ambiguous(value: &Value, path: &[String]) -> bool {
 }
 
 /// The value itself, or an array's elements, and all of them joined where they are strings.
-fn elements<'a>(value: &'a Value, join: bool, found: &mut Vec<Found<'a>>) {
+fn elements<'a>(value: &'a Value, join: bool, gathered: &mut Vec<ParamValue<'a>>) {
     let Value::Array(all) = value else {
-        found.push(element(value));
+        gathered.push(element(value));
         return;
     };
     if all.is_empty() {
-        found.push(Found::Missing);
+        gathered.push(ParamValue::Missing);
     }
-    found.extend(all.iter().map(element));
+    gathered.extend(all.iter().map(element));
     let texts: Option<Vec<&str>> = all.iter().map(Value::as_str).collect();
     if let Some(texts) = texts.filter(|texts| join && texts.len() > 1) {
-        found.push(Found::Text(Cow::Owned(texts.join(" "))));
+        gathered.push(ParamValue::Text(Cow::Owned(texts.join(" "))));
     }
 }
 
-fn element(value: &Value) -> Found<'_> {
-    if value.is_null() { Found::Missing } else { Found::Json(value) }
+fn element(value: &Value) -> ParamValue<'_> {
+    if value.is_null() { ParamValue::Missing } else { ParamValue::Json(value) }
 }

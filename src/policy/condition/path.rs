@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::policy::document::tool::Scalar;
+use crate::policy::section::tool::written::Scalar;
 use crate::yaml::field;
 
-use super::{Compared, Found, Operator, Reading, Wrong, read};
+use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
 
 /// Under any of these directories, each as its components, or the directory itself.
 #[derive(Debug)]
@@ -45,11 +45,11 @@ fn not_a_pattern(text: &str) -> Result<(), String> {
 }
 
 impl Operator for Within {
-    fn compare(&self, found: &Found<'_>, reading: Reading) -> Compared {
-        let text = match found {
-            Found::Text(text) => text,
-            Found::Json(Value::String(text)) => text.as_str(),
-            Found::Json(_) | Found::Missing => return Compared::Missing,
+    fn compare(&self, element: &ParamValue<'_>, reading: Reading) -> Compared {
+        let text = match element {
+            ParamValue::Text(text) => text,
+            ParamValue::Json(Value::String(text)) => text.as_str(),
+            ParamValue::Json(_) | ParamValue::Missing => return Compared::Missing,
         };
         if is_below(text) {
             return Compared::Neither;

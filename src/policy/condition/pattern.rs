@@ -2,24 +2,24 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::policy::document::tool::Scalar;
+use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Found, Operator, Reading, Wrong, read};
+use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
 
 /// The longest expression, in bytes.
 const MOST_SOURCE: usize = 4 * 1024;
 /// How much memory a compiled expression may take.
 const MOST_COMPILED: usize = 1024 * 1024;
-/// How much all of a policy may take together: whoever writes policies must not exhaust whoever judges them.
+/// How much memory all expressions of a policy may take: an author of policies must not exhaust the operator.
 const MOST_TOGETHER: usize = 4 * MOST_COMPILED;
 /// The least that an expression is counted as.
 const LEAST_COMPILED: usize = 8 * 1024;
 
-/// What is left for the expressions of one policy, in bytes that they take compiled.
+/// The compiled bytes that are left for further expressions of one policy.
 #[derive(Debug)]
-pub(in crate::policy) struct Room(usize);
+pub(in crate::policy) struct RegexBudget(usize);
 
-impl Default for Room {
+impl Default for RegexBudget {
     fn default() -> Self {
         Self(MOST_TOGETHER)
     }
@@ -30,26 +30,26 @@ impl Default for Room {
 pub(super) struct Patterns(Vec<Regex>);
 
 impl Patterns {
-    pub(super) fn new(values: &[Scalar], room: &mut Room) -> Result<Self, Wrong> {
+    pub(super) fn new(values: &[Scalar], room: &mut RegexBudget) -> Result<Self, Wrong> {
         read(values, |value| compile(&value.text(), room)).map(Self)
     }
 }
 
 impl Operator for Patterns {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
-        let Some(text) = found.text() else { return Compared::Missing };
+    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+        let Some(text) = element.text() else { return Compared::Missing };
         Compared::Is(self.0.iter().any(|pattern| pattern.is_match(&text)))
     }
 }
 
-fn compile(source: &str, room: &mut Room) -> Result<Regex, String> {
+fn compile(source: &str, room: &mut RegexBudget) -> Result<Regex, String> {
     if source.is_empty() {
         return Err("is empty, and matches every text".to_owned());
     }
     if source.len() > MOST_SOURCE {
         return Err(format!("is {} bytes long; a regular expression has at most 4 KiB", source.len()));
     }
-    // What an expression takes is known only by what is not enough for it.
+    // The library does not tell an expression's size: a build fails while the limit is too small.
     let mut size = LEAST_COMPILED;
     loop {
         if size > room.0 {
@@ -63,12 +63,12 @@ fn compile(source: &str, room: &mut Room) -> Result<Regex, String> {
                 return Ok(compiled);
             }
             Err(regex::Error::CompiledTooBig(_)) if size < MOST_COMPILED => size *= 2,
-            Err(error) => return Err(told(&error)),
+            Err(error) => return Err(explain(&error)),
         }
     }
 }
 
-fn told(error: &regex::Error) -> String {
+fn explain(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => {
             "needs more than 1 MiB compiled; repeat less, or use (?-u) where bytes will do".to_owned()

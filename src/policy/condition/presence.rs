@@ -1,14 +1,14 @@
 //! `Exists`: the parameter is there.
 
-use super::{Compared, Found, Operator, Reading};
+use super::{Compared, Operator, ParamValue, Reading};
 
 #[derive(Debug)]
 pub(super) struct Presence;
 
 impl Operator for Presence {
     /// That something is missing is known for certain, so this operator alone holds in no other way in Allow rules.
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
-        Compared::Is(!matches!(found, Found::Missing))
+    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+        Compared::Is(!matches!(element, ParamValue::Missing))
     }
 
     fn joins(&self) -> bool {

@@ -17,7 +17,7 @@ fn scalar(value: &Value) -> Scalar {
 
 fn compile(param: &str, word: Comparison, values: &Value, kind: bool) -> Result<Condition, Wrong> {
     let values: Vec<Scalar> = values.as_array().unwrap().iter().map(scalar).collect();
-    Condition::test(Param::parse(param, kind).unwrap(), word, &values, &mut Room::default())
+    Condition::test(Param::parse(param, kind).unwrap(), word, &values, &mut RegexBudget::default())
 }
 
 fn test(param: &str, word: Comparison, values: &Value) -> Condition {
@@ -26,7 +26,7 @@ fn test(param: &str, word: Comparison, values: &Value) -> Condition {
 
 /// `D` where it holds in a Deny rule, `A` where it holds in an Allow rule, `-` where not.
 fn sides(condition: &Condition, input: &Value) -> String {
-    let subject = Subject { input: Input::Json(input), facts: None };
+    let subject = CallSubject { input: Input::Json(input), facts: None };
     let deny = if condition.holds_to_deny(&subject) { "D" } else { "-" };
     let allow = if condition.holds_to_allow(&subject) { "A" } else { "-" };
     format!("{deny}{allow}")
@@ -304,7 +304,7 @@ fn a_key_in_another_case_has_two_readings() {
     assert_eq!(sides(&equals, &json!({"a": {"b": "x"}, "a_b": 1})), "DA");
     assert_eq!(sides(&equals, &json!({"A": {"b": "y"}})), "--");
     let is_ambiguous =
-        |input: &Value| equals.ambiguous(&Subject { input: Input::Json(input), facts: None }).is_some();
+        |input: &Value| equals.ambiguous(&CallSubject { input: Input::Json(input), facts: None }).is_some();
     assert!(is_ambiguous(&json!({"a": 1, "A": 2})));
     assert!(is_ambiguous(&json!({"a": [{"b": 1}, {"b": 1, "B": 1}]})));
     assert!(!is_ambiguous(&json!({"a": {"b": 1, "c": 1, "C": 1}, "x": 1, "X": 1})));
@@ -316,7 +316,7 @@ fn the_whole_input_is_its_text() {
     assert_eq!(sides(&whole, &json!({"a": ["sudo rm -rf"]})), "DA");
     let escaped: Value = serde_json::from_str(r#"{"a": "s\u0075do rm"}"#).unwrap();
     assert_eq!(sides(&whole, &escaped), "DA", "escapes do not hide it");
-    let custom = |text: &'static str| Subject { input: Input::Text(text), facts: None };
+    let custom = |text: &'static str| CallSubject { input: Input::Text(text), facts: None };
     assert!(whole.holds_to_deny(&custom("await tools.exec('sudo rm')")));
     assert!(!whole.holds_to_deny(&custom("ls")));
     let param = test("command", Comparison::NotContains, &json!(["sudo"]));
@@ -334,7 +334,7 @@ fn with_a_kind_the_catalogue_says_what_is_run_read_and_asked() {
     };
     let input = json!({"command": "echo", "url": "https://a.example"});
     let of = |condition: &Condition, facts| {
-        let subject = Subject { input: Input::Json(&input), facts };
+        let subject = CallSubject { input: Input::Json(&input), facts };
         (condition.holds_to_deny(&subject), condition.holds_to_allow(&subject))
     };
     let removes = known("command", Comparison::StartsWith, "rm");
@@ -358,7 +358,7 @@ fn an_allow_rule_names_a_file_by_a_test_that_holds_for_all_of_them() {
         ..Facts::new(Kind::Write)
     };
     let names = |condition: &Condition, facts: &Facts<'_>| {
-        let subject = Subject { input: Input::Json(&json!({"x": 1})), facts: Some(facts) };
+        let subject = CallSubject { input: Input::Json(&json!({"x": 1})), facts: Some(facts) };
         condition.names_file(&subject, "/w/.mcp.json")
     };
     let one = facts(&["/w/.mcp.json"]);
@@ -371,7 +371,7 @@ fn an_allow_rule_names_a_file_by_a_test_that_holds_for_all_of_them() {
     let hooks = || paths(Comparison::Within, "/w/.git/hooks");
     let named = |path: &'static str, asked: &str| {
         let facts = facts(&[path]);
-        hooks().names_file(&Subject { input: Input::Json(&json!({})), facts: Some(&facts) }, asked)
+        hooks().names_file(&CallSubject { input: Input::Json(&json!({})), facts: Some(&facts) }, asked)
     };
     assert!(named("/w/.git/hooks/pre-commit", "/w/.git/hooks/pre-commit"));
     assert!(!named("/w/.git/hooks/pre-commit", "/w/.mcp.json"), "another file");
@@ -506,7 +506,7 @@ proptest! {
 
 #[test]
 fn the_regular_expressions_of_a_policy_have_a_bound_together() {
-    let mut room = Room::default();
+    let mut room = RegexBudget::default();
     let mut add = |source: &str, times: usize| {
         let values = vec![Scalar::Text(source.to_owned()); times];
         Condition::test(Param::parse("p", false).unwrap(), Comparison::Matches, &values, &mut room)

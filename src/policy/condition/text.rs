@@ -1,8 +1,8 @@
 //! `Contains` and `StartsWith`: a text in a text, byte for byte.
 
-use crate::policy::document::tool::Scalar;
+use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Found, Operator, Reading, Wrong, read};
+use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
 
 /// Any of these texts, anywhere.
 #[derive(Debug)]
@@ -25,15 +25,15 @@ impl StartsWith {
 }
 
 impl Operator for Contains {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
-        let Some(text) = found.text() else { return Compared::Missing };
+    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+        let Some(text) = element.text() else { return Compared::Missing };
         Compared::Is(self.0.iter().any(|own| text.contains(own)))
     }
 }
 
 impl Operator for StartsWith {
-    fn compare(&self, found: &Found<'_>, _: Reading) -> Compared {
-        let Some(text) = found.text() else { return Compared::Missing };
+    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+        let Some(text) = element.text() else { return Compared::Missing };
         Compared::Is(self.0.iter().any(|own| text.starts_with(own)))
     }
 }

@@ -2,16 +2,19 @@
 //! serde cannot say is judged where a document is compiled, so that several mistakes are told at once.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub mod limits;
-pub mod tool;
-
+pub use super::section::audit::Audit;
+pub use super::section::credential::written::{Credential, SecretKeyRef, SigV4};
+pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Upgrade};
+pub use super::section::failure_policy::FailurePolicy;
+pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};
+pub use super::section::limits::WrittenLimits;
+pub use super::section::switch::Permission;
+pub use super::section::tool::written::{Comparison, Scalar, ToolAction, ToolRule, When};
 pub use super::source::parse;
-use crate::call::Dialect;
 pub use crate::decision::Enforcement;
 pub use crate::yaml::origin::Origin;
 
@@ -112,24 +115,24 @@ pub struct Spec {
     pub destinations: Vec<Destination>,
     /// What becomes of tools that run at the provider, beyond the pod's reach.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hosted_tools: Option<tool::HostedTools>,
+    pub hosted_tools: Option<WrittenHostedTools>,
     /// Whether conversations may be kept at the provider (`previous_response_id`, `store`). Deny if any policy says
     /// so, and without any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_state: Option<tool::Permission>,
+    pub provider_state: Option<Permission>,
     /// What becomes of tool calls that no rule names. Deny if any policy says so; without any, Allow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_default: Option<tool::Permission>,
+    pub tool_default: Option<Permission>,
     /// Rules about the tool calls in a model's answers. A Deny rule of any policy wins, then an Allow rule, then
     /// `toolDefault`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<tool::Rule>,
+    pub tools: Vec<ToolRule>,
     /// How much the agent may send and do. Of several policies the lowest of each limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limits: Option<limits::Limits>,
+    pub limits: Option<WrittenLimits>,
     /// What events keep.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit: Option<tool::Audit>,
+    pub audit: Option<Audit>,
     /// Keys that the gateway puts in the place of placeholders, so that the agent never has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,
@@ -177,202 +180,6 @@ pub enum Operator {
     DoesNotExist,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum FailurePolicy {
-    /// It is refused.
-    Closed,
-    /// It passes as it came, with an event; no bound is lifted.
-    Open,
-}
-
-/// A rule about hosts or address ranges.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[serde(expecting = "a destination: {name, hosts or cidrs, ports, action, …}")]
-pub struct Destination {
-    /// Unique in the policy, tools included: lower-case letters, digits, `-` and `.`, at most 63. The rule's id is
-    /// `namespace/policy/name`.
-    pub name: String,
-    /// Names, or addresses that are connected to without a name: `api.example.com`, `*.example.com` (exactly one
-    /// label before it), `**.example.com` (one or more), `**` (every name). Either `hosts` or `cidrs`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hosts: Option<Vec<String>>,
-    /// Ranges of addresses, for connections that name no host: `10.20.0.0/16`. The rule is then Deny, or Tunnel with
-    /// `ports`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cidrs: Option<Vec<String>>,
-    /// Absent: 443, for Inspect also plain HTTP on 80, for Deny every port.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Vec<i64>>,
-    /// What becomes of a connection.
-    pub action: Option<Action>,
-    /// With Inspect: the methods and paths that are allowed. Absent: everything, at an LLM provider its inference
-    /// endpoints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoints: Option<Vec<Endpoint>>,
-    /// With Inspect: the LLM API that speaks there, at a host that is not known. Absent: recognised by host and path,
-    /// and at a host that is not known a request that looks like inference is denied. None: nothing speaks there, and
-    /// nothing is guarded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Provider>,
-    /// With Inspect: whether WebSockets are allowed. Absent: Deny. At an LLM provider `providerState` decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub upgrade: Option<Upgrade>,
-    /// With Tunnel: whether a TLS handshake that hides its name (ECH) passes. Absent: false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allow_ech: Option<bool>,
-    /// With Tunnel and `ports`: Opaque passes any bytes, not TLS alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<Protocol>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Action {
-    /// TLS is ended, or plain HTTP read, and each request is decided.
-    Inspect,
-    /// The bytes pass as they are; Postern sees the name and how many, no more.
-    Tunnel,
-    /// It is refused, whatever another rule says.
-    Deny,
-}
-
-/// What speaks at a host that is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Provider {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAIChat,
-    /// OpenAI Responses.
-    OpenAIResponses,
-    /// Gemini's `generateContent` and `streamGenerateContent`.
-    Gemini,
-    /// Bedrock's Converse and InvokeModel.
-    Bedrock,
-    /// No LLM API: whatever looks like one passes unguarded.
-    None,
-}
-
-impl Provider {
-    /// The dialect that is guarded there.
-    pub fn dialect(self) -> Option<Dialect> {
-        match self {
-            Self::Anthropic => Some(Dialect::Anthropic),
-            Self::OpenAIChat => Some(Dialect::OpenAIChat),
-            Self::OpenAIResponses => Some(Dialect::OpenAIResponses),
-            Self::Gemini => Some(Dialect::Gemini),
-            Self::Bedrock => Some(Dialect::Bedrock),
-            Self::None => None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Upgrade {
-    /// WebSockets are allowed.
-    Allow,
-    /// They are refused.
-    Deny,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Protocol {
-    /// Any bytes.
-    Opaque,
-}
-
-/// One entry of a method and path allow-list; what is absent does not restrict.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[serde(expecting = "an endpoint: {methods, path}")]
-pub struct Endpoint {
-    /// In upper case; GET includes HEAD. Absent: every method.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub methods: Option<Vec<String>>,
-    /// Without the query: `*` is one segment, `**` any number, as in `/acme/**`. Absent: every path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-}
-
-/// A key that the gateway puts in a placeholder's place.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[serde(
-    expecting = "a credential: {name, hosts, ports, placeholder, require, sigV4, secretKeyRef or fromEnv or fromFile}"
-)]
-pub struct Credential {
-    /// Unique in the namespace: lower-case letters, digits, `-` and `.`, at most 63.
-    pub name: String,
-    /// Where the key may go: exact names, no patterns and no addresses.
-    pub hosts: Vec<String>,
-    /// Absent: 443.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Vec<i64>>,
-    /// The key: of a Secret in the policy's namespace, for a ClusterEgressPolicy in the pod's or in one that it names.
-    /// Required in a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_key_ref: Option<SecretKeyRef>,
-    /// A variable of the gateway's environment. Not in a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_env: Option<String>,
-    /// A file; a relative path starts at the policy's own. Not in a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_file: Option<String>,
-    /// What the agent holds instead of the key: 8 to 256 visible ASCII characters. Absent: `postern:NAME`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub placeholder: Option<String>,
-    /// The value is an access key of AWS, and requests are signed with it instead of carrying it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sig_v4: Option<SigV4>,
-    /// Whether any key but the placeholder is refused on these hosts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub require: Option<bool>,
-}
-
-/// What requests to AWS are signed for (Signature Version 4), and nothing else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    default,
-    expecting = "what is signed for: {service, region}"
-)]
-pub struct SigV4 {
-    /// As AWS signs for it, such as `bedrock`.
-    pub service: String,
-    /// Such as `us-east-1`.
-    pub region: String,
-}
-
-/// A key of a Secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    default,
-    expecting = "a key of a Secret: {name, key, namespace}"
-)]
-pub struct SecretKeyRef {
-    /// The Secret.
-    pub name: String,
-    /// The key in it.
-    pub key: String,
-    /// Where the Secret is, in a ClusterEgressPolicy alone: a namespace of keys that the chart lists
-    /// (`rbac.sourceNamespaces`), so that nobody who makes pods beside it can mount it. Absent: the pod's namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-}
-
 /// Something that may stand there and has no meaning here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ignored;
@@ -386,15 +193,5 @@ impl<'de> Deserialize<'de> for Ignored {
 impl Serialize for Ignored {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_unit()
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Inspect => "Inspect",
-            Self::Tunnel => "Tunnel",
-            Self::Deny => "Deny",
-        })
     }
 }

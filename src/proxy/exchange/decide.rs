@@ -13,8 +13,7 @@ use crate::credential::placement::{self, Denial, Placement, Plan};
 use crate::decision::{Decision, Verdict};
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
-use crate::policy::destination::{Action, Destination, Flow, Inspection, Protocol};
-use crate::policy::inspection::Asked;
+use crate::policy::destination::{Action, EndpointQuery, EndpointRules, Flow, FlowDecision, Protocol};
 use crate::provider;
 use crate::provider::surface::looks_like_inference;
 use crate::proxy::error::{Refusal, Stop};
@@ -36,7 +35,7 @@ pub(super) struct InboundRequest<'a> {
 pub(super) struct RulesInForce<'a> {
     pub(super) policy: &'a Policy,
     /// The policy's decision about a flow, or the denial once the policy has expired.
-    pub(super) destination: &'a dyn Fn(&Flow<'_>) -> Destination,
+    pub(super) destination: &'a dyn Fn(&Flow<'_>) -> FlowDecision,
     pub(super) header_count: usize,
 }
 
@@ -134,7 +133,7 @@ fn decide_destination(
     request: &InboundRequest<'_>,
     rules: &RulesInForce<'_>,
     facts: &mut HeadFacts,
-) -> Result<(Decision, Arc<Inspection>), Stop> {
+) -> Result<(Decision, Arc<EndpointRules>), Stop> {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let decided = (rules.destination)(&Flow { name, address, port: origin.port, protocol });
@@ -151,7 +150,7 @@ fn decide_destination(
         }
         // Where every request is read anyway, Tunnel means Inspect.
         Action::Tunnel { .. } if !was_reported => {
-            let inspection = Inspection::without_endpoints(&decided.decision, rules.policy.audit_only());
+            let inspection = EndpointRules::without_endpoints(&decided.decision, rules.policy.audit_only());
             Ok((decided.decision, Arc::new(inspection)))
         }
         Action::Tunnel { .. } => {
@@ -166,14 +165,14 @@ fn decide_destination(
 fn decide_endpoint(
     origin: &Origin,
     request: &InboundRequest<'_>,
-    inspection: &Inspection,
+    inspection: &EndpointRules,
     facts: &mut HeadFacts,
 ) -> Result<Decision, Stop> {
     let (parts, path) = (request.parts, NormalPath::parse(request.parts.uri.path()));
     let service = service(parts, &path, origin, inspection.provider());
     facts.service = service;
     let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
-    let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
+    let asked = EndpointQuery { method: &parts.method, path: &path, service, unknown_provider };
     let mut decision = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())

@@ -20,8 +20,7 @@ use crate::decision::Decision;
 use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::{DnsName, Host};
-use crate::policy::destination::{self, Action, Destination, Protocol};
-use crate::policy::outlook::Outlook;
+use crate::policy::destination::{self, Action, FlowDecision, PreSniffDecision, Protocol};
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::error::{Refusal, Stop};
@@ -61,7 +60,7 @@ impl Flow {
     }
 
     /// What can be said before the first byte.
-    pub(crate) fn outlook(&self) -> Outlook {
+    pub(crate) fn outlook(&self) -> PreSniffDecision {
         self.snapshot.outlook(self.name.as_ref().or(self.alias.as_ref()), self.address, self.port)
     }
 
@@ -72,7 +71,7 @@ impl Flow {
     }
 
     /// What policy says of the flow once its protocol is known.
-    pub(crate) fn decide(&self, snapshot: &Snapshot, protocol: Protocol) -> Destination {
+    pub(crate) fn decide(&self, snapshot: &Snapshot, protocol: Protocol) -> FlowDecision {
         snapshot.destination(&destination::Flow {
             name: self.name.as_ref(),
             address: self.address,
@@ -188,7 +187,7 @@ impl Flow {
 
     /// Waits a moment for the CA that a new policy needs for this host: it is mounted apart from the policy. Whatever is
     /// in force meanwhile decides anew, and one that needs no CA ends the wait. Answers what was decided last.
-    async fn ca_arrived(&mut self) -> Destination {
+    async fn ca_arrived(&mut self) -> FlowDecision {
         let (mut replaced, settles) = (self.gateway.replaced(), self.snapshot.settles());
         loop {
             self.snapshot = self.gateway.snapshot();
@@ -388,7 +387,7 @@ impl Flow {
     }
 
     /// Says what Audit policies would have done, where that differs from what is done.
-    fn report_audited(&self, decided: &Destination) {
+    fn report_audited(&self, decided: &FlowDecision) {
         for decision in &decided.audited {
             let mut event = Event::new(fresh_id(), Kind::Policy, decision.clone());
             event.connection = Some(self.id);

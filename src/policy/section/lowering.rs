@@ -1,0 +1,108 @@
+//! What a section is judged with: the policy that it stands in, the names of rules, the mistakes so far.
+
+use std::collections::HashMap;
+
+use super::text;
+use crate::policy::document::{Kind, Origin};
+use crate::policy::scope::Owner;
+use crate::problem::Problem;
+use crate::yaml::field;
+
+/// One document while its sections are judged.
+pub(in crate::policy) struct Lowering<'a> {
+    pub(in crate::policy) owner: &'a Owner,
+    pub(in crate::policy) kind: Option<Kind>,
+    pub(in crate::policy) origin: &'a Origin,
+    /// Of destinations and tools.
+    pub(super) rule_names: RuleNames<'a>,
+    pub(in crate::policy) problems: Problems,
+}
+
+impl<'a> Lowering<'a> {
+    pub(in crate::policy) fn new(
+        owner: &'a Owner,
+        kind: Option<Kind>,
+        origin: &'a Origin,
+        problems: Problems,
+    ) -> Self {
+        Self { owner, kind, origin, rule_names: RuleNames::default(), problems }
+    }
+
+    /// Judges the name of a rule at `path`, which no other destination or tool of the policy has.
+    pub(super) fn rule_name(&mut self, path: &str, name: &'a str) {
+        self.rule_names.add(path, name, &mut self.problems);
+    }
+}
+
+/// Mistakes, gathered.
+#[derive(Default)]
+pub(in crate::policy) struct Problems(Vec<Problem>);
+
+impl Problems {
+    pub(in crate::policy) fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Problem::at(path, message));
+    }
+
+    /// Returns the value, or notes its mistake at a field.
+    pub(in crate::policy) fn keep<T, E: ToString>(&mut self, path: &str, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.add(path, error.to_string())).ok()
+    }
+
+    pub(in crate::policy) fn into_result<T>(self, value: T) -> Result<T, Vec<Problem>> {
+        if self.0.is_empty() { Ok(value) } else { Err(self.0) }
+    }
+}
+
+/// Judges the names of rules, which are unique in their policy.
+#[derive(Default)]
+pub(super) struct RuleNames<'a>(HashMap<&'a str, String>);
+
+impl<'a> RuleNames<'a> {
+    pub(super) fn add(&mut self, path: &str, name: &'a str, problems: &mut Problems) {
+        let path = field::key(path, "name");
+        if problems.keep(&path, text::rule_name(name)).is_none() {
+            return;
+        }
+        if let Some(first) = self.0.get(name) {
+            problems.add(path, format!("the name `{name}` is taken by {first}"));
+        } else {
+            self.0.insert(name, field::parent(&path).to_owned());
+        }
+    }
+}
+
+/// Reads each item of a list, and notes each that cannot be read; none where one could not.
+pub(super) fn each<T>(
+    list: &str,
+    written: &[String],
+    problems: &mut Problems,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<Vec<T>> {
+    let mut values = Vec::with_capacity(written.len());
+    for (number, text) in written.iter().enumerate() {
+        let result = read(text).map_err(|error| format!("{}: {error}", field::quoted(text)));
+        values.extend(problems.keep(&field::item(list, number), result));
+    }
+    (values.len() == written.len()).then_some(values)
+}
+
+/// Judges ports: sorted, without repetition; none where there are none to judge.
+pub(super) fn ports(path: &str, written: Option<&Vec<i64>>, problems: &mut Problems) -> Option<Vec<u16>> {
+    let path = field::key(path, "ports");
+    let written = written?;
+    if written.is_empty() {
+        problems.add(path.as_str(), "name at least one port, or leave the field out");
+    }
+    let mut ports = Vec::with_capacity(written.len());
+    for (number, port) in written.iter().enumerate() {
+        match u16::try_from(*port) {
+            Ok(port) if port > 0 => ports.push(port),
+            Ok(_) | Err(_) => {
+                problems.add(field::item(&path, number), format!("{port} is no port; expected 1 to 65535"));
+            }
+        }
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    Some(ports)
+}
