@@ -4,25 +4,25 @@ from functools import partial
 
 import fetching
 from explicit import Door
-from report import Client
 from stage import KEYS, POLICY
+from steps import Step
 
 
-def run(tools, stage):
+def steps(tools, stage):
     door = Door(stage, POLICY, {"API_KEY": KEYS["API_KEY"]})
-    yield Client("postern run -- env", fetching.version("env", "--version"), partial(environment, door))
+    yield Step(f"postern run -- env {fetching.version('env', '--version')}", partial(environment, door))
     for name, number, command, _ in fetching.clients(tools):
         # Java reads roots from no variable that is its own alone.
         if not name.startswith("Java"):
-            yield Client(f"postern run -- {name}", number, partial(examine, stage, door, command))
+            yield Step(f"postern run -- {name} {number}", partial(examine, door, command))
 
 
-def environment(door, client):
+def environment(door, _stage, client):
     code, printed, _ = door("env")
     client.check("no key in its environment", code == 0 and fetching.KEY.encode() not in printed, printed.decode())
 
 
-def examine(stage, door, command, client):
+def examine(door, command, stage, client):
     mark = stage.mark()
     url, key = "https://api.example.com/public/data", fetching.PLACEHOLDER
     code, printed, errors = door(*command, "GET", url, 0, key)

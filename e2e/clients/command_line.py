@@ -4,14 +4,15 @@ import base64
 import re
 from functools import partial
 
+from commands import output
 from fetching import INTACT, version
-from report import Client, output
 from stage import KEYS
+from steps import Step
 
 
-def run(tools, stage):
-    yield Client("openssl s_client", version("openssl", "version"), partial(openssl, stage))
-    yield Client("git", version("git", "--version"), partial(git, stage))
+def steps(tools, stage):
+    yield Step(f"openssl s_client {version('openssl', 'version')}", openssl)
+    yield Step(f"git {version('git', '--version')}", git)
 
 
 def openssl(stage, client):
@@ -30,7 +31,7 @@ def openssl(stage, client):
 
 
 def s_client(stage, host, request):
-    command = ["openssl", "s_client", "-connect", f"{host}:443", "-servername", host, *stage.way.s_client()]
+    command = ["openssl", "s_client", "-connect", f"{host}:443", "-servername", host, *stage.way.s_client(stage)]
     command += ["-CAfile", stage.roots("postern"), "-no-CApath", "-x509_strict", "-verify_hostname", host]
     command += ["-verify_return_error", "-ign_eof"]
     head = f"{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"

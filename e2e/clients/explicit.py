@@ -3,7 +3,7 @@
 import re
 from contextlib import contextmanager
 
-from report import output
+from commands import output
 from stage import HERE, PLAIN_HOST, TLS_HOSTS
 
 LOGIN = "agent:door-password-19"
@@ -43,20 +43,17 @@ class Explicit:
 
     gateway = client = upstream
 
-    def learn(self, status):
-        (self.address,) = [each["address"] for each in status["listeners"] if each["mode"] == "explicit"]
-
-    def variables(self):
-        proxy = f"http://{LOGIN}@{self.address}"
+    def variables(self, stage):
+        proxy = f"http://{LOGIN}@{stage.gateway.address}"
         return dict.fromkeys(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"], proxy) | {"NODE_USE_ENV_PROXY": "1"}
 
     def agent(self, stage, provider):
         return Door(stage, HERE / "agents.yaml", {provider.variable: provider.key, "IS_SANDBOX": "1"})
 
-    def s_client(self):
+    def s_client(self, stage):
         """What openssl s_client must be told; it reads no variable."""
         user, password = LOGIN.split(":")
-        return ["-proxy", self.address, "-proxy_user", user, "-proxy_pass", f"pass:{password}"]
+        return ["-proxy", stage.gateway.address, "-proxy_user", user, "-proxy_pass", f"pass:{password}"]
 
 
 class Door:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import agents
-from report import Client, output
-from sdks import COMMAND, DONE, carried
+from commands import output
 from stage import KEYS
+from steps import Step
+
+from sdks import COMMAND, DONE, carried
 
 DENIED = "run sudo touch /postern/postern-denied"
 ENTER, UP, DOWN = "\r", "\x1b[A", "\x1b[B"
@@ -89,13 +91,13 @@ AGENTS = [
 ]
 
 
-def run(tools, stage):
+def steps(tools, stage):
     for agent in AGENTS:
         version = tools.node_version(agent.package)
         # The first example of the README, and the policy that is the agent's own.
         for policy in ["any"] * agent.in_readmes + [agent.policy]:
-            yield Client(f"first hour, {agent.name}, policy for {policy}", version, partial(headless, stage, agent, policy))
-        yield Client(f"first hour, {agent.name} in a terminal", version, partial(interactive, stage, agent))
+            yield Step(f"first hour, {agent.name}, policy for {policy} {version}", partial(headless, agent, policy))
+        yield Step(f"first hour, {agent.name} in a terminal {version}", partial(interactive, agent))
 
 
 class Newcomer:
@@ -151,7 +153,7 @@ class Newcomer:
         client.check("no key in its files", not leaked, leaked)
 
 
-def headless(stage, agent, policy, client):
+def headless(agent, policy, stage, client):
     newcomer = Newcomer(stage, agent, policy)
     newcomer.prepare(client)
     mark = stage.mark()
@@ -166,7 +168,7 @@ def headless(stage, agent, policy, client):
     client.check("denied call: in the summary", re.search(r"\b[1-9]\d* tool calls? denied", errors), errors)
 
 
-def interactive(stage, agent, client):
+def interactive(agent, stage, client):
     newcomer = Newcomer(stage, agent, agent.policy)
     newcomer.prepare(client)
     mark = stage.mark()

@@ -18,9 +18,7 @@ class Administration:
     """One connection to the API server of the current context."""
 
     def __init__(self):
-        view = subprocess.run(
-            ["kubectl", "config", "view", "--raw", "--minify", "-o", "json"], check=True, capture_output=True
-        )
+        view = subprocess.run(["kubectl", "config", "view", "--raw", "--minify", "-o", "json"], check=True, capture_output=True)
         config = json.loads(view.stdout)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.address = urllib.parse.urlsplit(cluster["server"]).netloc

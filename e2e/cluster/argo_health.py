@@ -1,6 +1,6 @@
 """Runs the Lua by which Argo CD judges policies over statuses as the operator writes them.
 
-python3 e2e/cluster/argo_health.py    # PyPI's lupa (it brings Lua) is installed into the cache where it is missing
+python3 e2e/run.py cluster/argo_health    # PyPI's lupa (it brings Lua) is installed into the cache where it is missing
 
 Argo CD's Lua is 5.1 without libraries that reach out of it. Exit status 1 where a verdict is another one.
 """

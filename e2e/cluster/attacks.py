@@ -5,15 +5,15 @@ import json
 import images
 import manifests
 import servers
-from api import PATIENCE, becomes
 from install import CODER
-from manifests import NAMESPACE as AGENTS
 from manifests import ALLOWED, OTHER
+from manifests import NAMESPACE as AGENTS
 from network import ELSEWHERE, UPSTREAM
 from outside import INTACT
 from pods import GATEWAY, REDIRECT
-from report import Step
+from steps import Step
 from traffic import CONTAINERS, nothing_left, refused
+from waiting import PATIENCE, becomes
 
 SERVICE_ACCOUNT = f"system:serviceaccount:{AGENTS}:agent"
 # A user of the namespace, with all that its ClusterRole `admin` gives.
@@ -54,9 +54,7 @@ def attacked(stage, step):
         for attempt, outcome in said.get("attempts", {"it runs": None}).items():
             step.check(f"{container}: {attempt} fails", outcome is not None, outcome or said)
         step.check(f"{container}: no file of the gateway's is in sight", said.get("files") == "none", said.get("files"))
-    step.check(
-        "the gateway still proves interception", pod.metric("postern_interception_proven") == 1, pod.ask("/readyz")
-    )
+    step.check("the gateway still proves interception", pod.metric("postern_interception_proven") == 1, pod.ask("/readyz"))
     rules = pod.in_network("nft", "list", "table", "inet", "postern")
     step.check("the redirect is as it was", "redirect" in rules, f"{rules.count('counter')} counters")
     nothing_left(stage, step, pod, mark)
@@ -112,11 +110,7 @@ def gateways_user(stage, step):
     pod, mark = stage.start(manifests.agent("yesterday", containers=[container])), stage.mark()
     stage.wire.clear()
     said = pod.execute("id", "-u")[1].strip()
-    step.check(
-        "the container runs as yesterday's UID, the gateway does not",
-        said == str(uid) != str(pod.uid()),
-        (said, pod.uid()),
-    )
+    step.check("the container runs as yesterday's UID, the gateway does not", said == str(uid) != str(pod.uid()), (said, pod.uid()))
     for address in ELSEWHERE.values():
         said = pod.probe({"kind": "tcp", "address": address, "port": 443})
         step.check(f"TCP to {address} is refused", refused(said), said)
@@ -140,24 +134,15 @@ def refused_pods(stage, step):
         "hostIPC": manifests.agent("refused", hostIPC=True),
         "shareProcessNamespace": manifests.agent("refused", shareProcessNamespace=True),
         "privileged": with_container(securityContext={"privileged": True}),
-        **{
-            capability: capable(capability)
-            for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
-        },
+        **{capability: capable(capability) for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")},
         "Unconfined seccomp": with_container(securityContext={"seccompProfile": {"type": "Unconfined"}}),
         "hostPath": manifests.agent("refused", volumes=[host]),
-        "a container with the gateway's name": manifests.agent(
-            "refused", containers=[manifests.container(GATEWAY, manifests.IDLE)]
-        ),
-        "the CA's Secret": manifests.agent(
-            "refused", containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
-        ),
+        "a container with the gateway's name": manifests.agent("refused", containers=[manifests.container(GATEWAY, manifests.IDLE)]),
+        "the CA's Secret": manifests.agent("refused", containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]),
         "the CA's Secret, elsewhere": manifests.agent(
             "refused", OTHER, containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
         ),
-        "A18 Istio's sidecar": manifests.agent(
-            "refused", containers=[manifests.container("istio-proxy", manifests.IDLE)]
-        ),
+        "A18 Istio's sidecar": manifests.agent("refused", containers=[manifests.container("istio-proxy", manifests.IDLE)]),
         "windows": manifests.agent("refused", os={"name": "windows"}),
     }
     for words, pod in pods.items():
@@ -169,15 +154,9 @@ def refused_pods(stage, step):
 
 
 def opts_out(stage, step):
-    labels, variables = (
-        {"postern.dev/inject": "false"},
-        [{"name": "SSL_CERT_FILE", "value": "/etc/ssl/certs/ca-certificates.crt"}],
-    )
+    labels, variables = ({"postern.dev/inject": "false"}, [{"name": "SSL_CERT_FILE", "value": "/etc/ssl/certs/ca-certificates.crt"}])
     containers = [manifests.container("agent", manifests.IDLE, env=variables)]
-    pod, mark = (
-        stage.start(manifests.agent("opted-out", labels=labels, annotations=dict(labels), containers=containers)),
-        stage.mark(),
-    )
+    pod, mark = (stage.start(manifests.agent("opted-out", labels=labels, annotations=dict(labels), containers=containers)), stage.mark())
     stage.wire.clear()
     names = [each["name"] for each in pod.object()["spec"].get("initContainers", [])]
     step.check("it is injected all the same", GATEWAY in names, names)
@@ -185,23 +164,12 @@ def opts_out(stage, step):
     step.check("what nobody names is refused", refused(said), said)
     nothing_left(stage, step, pod, mark)
     status, said = stage.kubectl("label", "pod", "opted-out", "-n", AGENTS, "postern.dev/injected-", "--overwrite")
-    step.check(
-        "its label cannot be taken away, or is put back",
-        status != 0 or "postern.dev/injected" in pod.object()["metadata"]["labels"],
-        said,
-    )
+    step.check("its label cannot be taken away, or is put back", status != 0 or "postern.dev/injected" in pod.object()["metadata"]["labels"], said)
     stage.delete("pod", "opted-out", AGENTS, wait=False)
 
 
 def writers(stage, step):
-    for resource in (
-        "configmaps",
-        "secrets",
-        "egresspolicies.postern.dev",
-        "pods",
-        "pods/status",
-        "pods/ephemeralcontainers",
-    ):
+    for resource in ("configmaps", "secrets", "egresspolicies.postern.dev", "pods", "pods/status", "pods/ephemeralcontainers"):
         for verb in ("create", "patch", "delete"):
             said = stage.kubectl("auth", "can-i", verb, resource, "-n", AGENTS, f"--as={SERVICE_ACCOUNT}")[1].strip()
             step.check(f"the agent's service account may not {verb} {resource}", said.endswith("no"), said)
@@ -213,22 +181,12 @@ def writers(stage, step):
     for who, person in (("the namespace's admin", [f"--as={USER}"]), ("the cluster's", [])):
         for name in OWNED:
             status, said = stage.kubectl("patch", name, "-n", AGENTS, "--type=merge", "-p", json.dumps(label), *person)
-            step.check(
-                f"{who} may not change {name}",
-                status != 0 and ("operator" in said or "forbidden" in said.lower()),
-                said,
-            )
+            step.check(f"{who} may not change {name}", status != 0 and ("operator" in said or "forbidden" in said.lower()), said)
             status, said = stage.kubectl("delete", name, "-n", AGENTS, *person)
             step.check(f"{who} may not delete {name}", status != 0, said)
         status, said = stage.kubectl("delete", "configmaps", "--all", "-n", AGENTS, *person)
-        step.check(
-            f"{who} may not delete it with all others",
-            stage.api.exists(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"),
-            said,
-        )
-    status, said = stage.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": AGENTS}, "data": {"a": "b"}}
-    )
+        step.check(f"{who} may not delete it with all others", stage.api.exists(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"), said)
+    status, said = stage.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": AGENTS}, "data": {"a": "b"}})
     removed = stage.delete("configmap", "own", AGENTS)
     step.check("twin: other ConfigMaps can be written and deleted", status == 0 and removed[0] == 0, (said, removed))
 
@@ -264,9 +222,5 @@ def pod_security(stage, step):
         labels = {"postern.dev/injection": "enabled", "pod-security.kubernetes.io/enforce": level}
         stage.create_namespace(manifests.namespace(name, **labels))
         status, said = stage.apply(manifests.idle("agent", name))
-        step.check(
-            f"a namespace at {level}: the pod is refused, and NET_ADMIN is named",
-            status != 0 and "NET_ADMIN" in said,
-            said,
-        )
+        step.check(f"a namespace at {level}: the pod is refused, and NET_ADMIN is named", status != 0 and "NET_ADMIN" in said, said)
         stage.delete("namespace", name, wait=False)

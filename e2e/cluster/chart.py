@@ -4,7 +4,8 @@ import json
 
 import images
 from commands import tried
-from network import NODE, within
+from namespaces import within
+from network import NODE
 from servers import executable
 
 RELEASE, NAMESPACE = "postern", "postern-system"
@@ -28,11 +29,7 @@ class Chart:
         upstream = {"roots": self.stage.upstream_root(), "denyAddresses": RANGES}
         return {
             "operator": {"image": image | {"repository": images.OPERATOR}},
-            "gateway": {
-                "image": image | {"repository": images.GATEWAY},
-                "upstream": upstream,
-                "canaryImages": [f"{images.GATEWAY}:canary"],
-            },
+            "gateway": {"image": image | {"repository": images.GATEWAY}, "upstream": upstream, "canaryImages": [f"{images.GATEWAY}:canary"]},
             "ca": {"distribution": DISTRIBUTION},
         } | more
 
@@ -46,12 +43,5 @@ class Chart:
         return self.helm("uninstall", RELEASE, "--wait", "--timeout", PATIENCE)
 
     def helm(self, *arguments, **options):
-        command = [
-            executable("helm"),
-            "--kubeconfig",
-            self.stage.cluster.kubeconfig,
-            "--namespace",
-            NAMESPACE,
-            *arguments,
-        ]
+        command = [executable("helm"), "--kubeconfig", self.stage.cluster.kubeconfig, "--namespace", NAMESPACE, *arguments]
         return tried(*within(NODE, *command), timeout=400, **options)

@@ -2,9 +2,9 @@
 
 import images
 import manifests
-from api import PATIENCE, becomes
 from pods import GATEWAY, REDIRECT
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 BOUNDED, CANARY = "bounded", f"{images.GATEWAY}:canary"
 KEY = "postern.dev/"
@@ -61,7 +61,9 @@ def capabilities(stage, step):
     plain = manifests.container("agent", manifests.IDLE)
     pod = stage.start(manifests.agent("asks", containers=[plain, asking]))
     effective = {name: pod.execute("grep", "CapEff", "/proc/self/status", container=name)[1].split()[-1] for name in ("agent", "asking")}
-    step.check("who asks for nothing has none, who asks for CHOWN has it alone", effective == {"agent": "0" * 16, "asking": "0" * 15 + "1"}, effective)
+    step.check(
+        "who asks for nothing has none, who asks for CHOWN has it alone", effective == {"agent": "0" * 16, "asking": "0" * 15 + "1"}, effective
+    )
     stage.delete("pod", "asks", manifests.NAMESPACE, wait=False)
 
 

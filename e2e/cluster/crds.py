@@ -1,18 +1,15 @@
-"""Has a real API server judge policies by the CustomResourceDefinitions alone: what it takes, and what it refuses in which words.
-
-Wants KUBECONFIG of a server that may be changed, and kubectl (or KUBECTL). Prints a line a check, then n/n; exits 1 on a difference.
-"""
+"""The CustomResourceDefinitions on a real API server: what they take by themselves, and what they refuse in which words."""
 
 import json
 import os
 import pathlib
 import re
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from api import PATIENCE, becomes
 from policies import BAD, GOOD, NAMESPACE, policy
+from steps import Step
+from waiting import PATIENCE, becomes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFINITIONS = ROOT / "charts/postern/crds"
@@ -20,18 +17,17 @@ KUBECTL = os.environ.get("KUBECTL", "kubectl")
 FENCED = re.compile(r"^```yaml\n(apiVersion: postern\.dev/.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def main():
-    checks = [*installed()]
+def steps():
+    yield Step("the definitions judge policies", judge)
+
+
+def judge(_stage, step):
+    for check in installed():
+        step.check(*check)
     with ThreadPoolExecutor(4) as pool:
-        checks += pool.map(refused, BAD)
-        checks += pool.map(taken, GOOD)
-        checks += pool.map(written, documents())
-    checks += [unknown(), metadata_is_bounded(), *shown()]
-    for name, holds, saw in checks:
-        print(f"{'ok  ' if holds else 'FAIL'}  {name}" + ("" if holds else f"\n      saw: {saw.strip()[:1500]}"))
-    kept = sum(1 for check in checks if check[1])
-    print(f"{kept}/{len(checks)}")
-    return kept != len(checks)
+        checks = [*pool.map(refused, BAD), *pool.map(taken, GOOD), *pool.map(written, documents())]
+    for check in [*checks, unknown(), metadata_is_bounded(), *shown()]:
+        step.check(*check)
 
 
 def kubectl(*arguments, given=None):
@@ -128,22 +124,17 @@ def shown():
     kubectl("create", "-f", "-", given=policy(name="shown"))
     now = "2026-01-01T00:00:00Z"
     conditions = [
-        {"type": kind, "status": "True", "reason": "Tried", "message": "", "lastTransitionTime": now}
-        for kind in ("Accepted", "Programmed")
+        {"type": kind, "status": "True", "reason": "Tried", "message": "", "lastTransitionTime": now} for kind in ("Accepted", "Programmed")
     ]
     status = {"status": {"conditions": conditions, "selectedPods": 3, "enforcingPods": 2, "enforcing": "2/3", "revision": "sha256:1"}}
-    code, out, err = kubectl(
-        "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(status)
-    )
+    code, out, err = kubectl("patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(status))
     yield "the status is a subresource", code == 0, out + err
     _, out, err = kubectl("get", "egp", "shown", "-n", NAMESPACE)
     header, row = (out.splitlines() + ["", ""])[:2]
     yield "columns", header.split() == ["NAME", "ENFORCEMENT", "ACCEPTED", "PROGRAMMED", "PODS", "CHECKED", "AGE"], out + err
     yield "their values", row.split()[1:5] == ["Enforce", "True", "True", "2/3"], out + err
     doubled = {"status": {"conditions": [conditions[0], conditions[0]]}}
-    code, out, err = kubectl(
-        "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(doubled)
-    )
+    code, out, err = kubectl("patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
     yield "a condition has one entry", code != 0 and "Duplicate value" in err, out + err
     # Documentation and names are published a moment after a definition is established.
     for what, words, *command in (
@@ -159,7 +150,3 @@ def says(words, *command):
     """Whether a command of kubectl's succeeds with these words."""
     code, out, err = kubectl(*command)
     return code == 0 and words in out + err
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,7 +5,6 @@ import signal
 import time
 
 import manifests
-from api import PATIENCE, becomes
 from changes import POLICY, change, programmed
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR
@@ -14,8 +13,9 @@ from manifests import ALLOWED, LATER, OTHER, UNNAMED
 from manifests import NAMESPACE as AGENTS
 from network import UPSTREAM
 from pods import GATEWAY
-from report import Step
+from steps import Step
 from traffic import is_ours, strays
+from waiting import PATIENCE, becomes
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/postern-operator"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/postern-operator"
@@ -59,9 +59,7 @@ def gateway_killed(stage, step):
     recovered = again["time"] - killed if again else None
     stage.times.record(step, "a killed gateway, until agents are served again", recovered, 60)
     foreign = [said for said in heard if "issuer" in said and not said["issuer"].startswith("Postern")]
-    step.check(
-        "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
-    )
+    step.check("whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served")
     pages = [line["line"].split()[1] for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
     of_those_served, others = ([said for said in heard if served(said) == which] for which in (True, False))
     lacking = {said["page"] for said in of_those_served} - set(pages)

@@ -4,11 +4,11 @@ import json
 import time
 
 import manifests
-from api import PATIENCE, becomes
 from chart import CHART, NAMESPACE, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY, REDIRECT
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 CODER = "coder"
 
@@ -31,14 +31,10 @@ def installed(stage, step):
     step.check("two replicas of the operator are available", available, replicas())
     for kind in ("mutating", "validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
-        bundles = lambda path=path: all(
-            each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"]
-        )
+        bundles = lambda path=path: all(each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"])
         seen = [(each["name"], each["failurePolicy"]) for each in stage.api.take(path)["webhooks"]]
         step.check(
-            f"the {kind} webhooks have a caBundle, and fail closed",
-            becomes(bundles, PATIENCE) and all(each[1] == "Fail" for each in seen),
-            seen,
+            f"the {kind} webhooks have a caBundle, and fail closed", becomes(bundles, PATIENCE) and all(each[1] == "Fail" for each in seen), seen
         )
     status, said = stage.chart.helm("test", RELEASE, "--timeout", f"{PATIENCE}s")
     step.check(f"helm test of {CHART.name}", status == 0, said)

@@ -7,9 +7,10 @@ import signal
 import subprocess
 from pathlib import Path
 
-from api import PATIENCE, becomes
 from commands import run
-from network import NODE, inside
+from namespaces import inside
+from network import NODE
+from waiting import PATIENCE, becomes
 
 HERE = Path(__file__).resolve().parent
 ADMIN = 15090
@@ -29,9 +30,7 @@ class Pod:
 
     def is_ready(self):
         found = self.stage.api.found(self.path)
-        return bool(found) and any(
-            each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", [])
-        )
+        return bool(found) and any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", []))
 
     def stays(self):
         """Whether it is Ready and nobody has deleted it."""
@@ -41,9 +40,7 @@ class Pod:
     def demand_ready(self):
         if not becomes(self.is_ready, PATIENCE):
             found = self.stage.api.found(self.path) or {}
-            raise RuntimeError(
-                f"{self.name} is not Ready: {json.dumps(found.get('status'))} {self.stage.events_of(self.namespace)}"
-            )
+            raise RuntimeError(f"{self.name} is not Ready: {json.dumps(found.get('status'))} {self.stage.events_of(self.namespace)}")
         return self
 
     def addresses(self):
@@ -66,9 +63,7 @@ class Pod:
     def execute(self, *command, container="agent", **options):
         """Status and output of a command in a container, by `kubectl exec`."""
         interactive = ["-i"] if "input" in options else []
-        return self.stage.kubectl(
-            "exec", *interactive, "-n", self.namespace, self.name, "-c", container, "--", *command, **options
-        )
+        return self.stage.kubectl("exec", *interactive, "-n", self.namespace, self.name, "-c", container, "--", *command, **options)
 
     def program(self, name, *arguments, container="agent"):
         """What a program of `programs/` printed as JSON."""
@@ -145,9 +140,7 @@ class Talk:
         source = (HERE / "programs" / program).read_text()
         stage, identifier = pod.stage, pod.status_of(container)["containerID"].removeprefix("containerd://")
         command = stage.cluster.inside_container(identifier, "python3", "-uc", source, *arguments)
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.heard = []
 
     def __enter__(self):

@@ -25,12 +25,7 @@ class Processes:
             return
         with self.log(name).open("a") as log:
             process = subprocess.Popen(
-                list(map(str, command)),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=environment,
+                list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
             )
         self.children[name] = process
         record = {"process": process.pid, "started": beginning(process.pid)}

@@ -1,12 +1,12 @@
 """Upgrades, drained nodes, deleted namespaces, and Postern's own end."""
 
 import manifests
-from api import PATIENCE, becomes
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 NODE = "e2e-node"
 KINDS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"]

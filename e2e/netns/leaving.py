@@ -7,7 +7,7 @@ from attack import Attack
 from frames import UDP
 from gateway import UID
 from plan import First, Instead, Without
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE, LINK_LOCAL, POD
 from twin import between_containers, inspected_after_quic
 

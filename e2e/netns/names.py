@@ -6,7 +6,7 @@ from agent import BOTH, USER
 from attack import FAMILIES, LITTLE, MUCH, elsewhere
 from gateway import PORTS
 from outside import BARE_PORT, GREETING, INTACT, SSL_REQUEST
-from report import Subject
+from subject import Subject
 from topology import BARE, POD, UPSTREAM
 from twin import POSTERN, inspected
 

@@ -6,7 +6,7 @@ import subprocess
 from agent import BOTH
 from attack import elsewhere
 from plan import Instead, Without, WithoutChain
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE
 from twin import inspected
 
@@ -75,13 +75,13 @@ def examined(stage, identity):
 
 
 def unproven(stage, subject, words):
-    stage.gateway.prove_again()
+    stage.gateway.reload()
     lost = stage.gateway.becomes(lambda: stage.gateway.proven() == 0 and not stage.gateway.is_ready())
     subject.check(f"{words}: not ready, and the metric says 0", lost, told(stage))
     verified, said = stage.plan.verify()
     subject.check(f"{words}: --verify says so", not verified, said)
     stage.plan.program()
-    stage.gateway.prove_again()
+    stage.gateway.reload()
     again = stage.gateway.becomes(lambda: proven(stage))
     subject.check(f"{words}: proven again once programmed again", again, told(stage))
 

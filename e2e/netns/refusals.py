@@ -2,7 +2,7 @@
 
 from agent import BOTH, USER
 from attack import elsewhere
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE
 from twin import inspected
 

@@ -3,7 +3,7 @@
 from agent import BOTH
 from attack import elsewhere
 from gateway import UID
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE
 from twin import between_containers
 

@@ -8,7 +8,7 @@ import ssl
 import struct
 from functools import cached_property
 
-from network import inside
+from namespaces import inside
 from pod import BESIDE, NAME, NAMESPACES
 
 # No packet gets there: the redirect brings questions and connections to the gateway.

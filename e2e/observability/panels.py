@@ -3,11 +3,11 @@
 import json
 import time
 
-from api import becomes
 from busy import round_of
 from pod import BESIDE, NAME
 from prometheus import CHART
-from report import Step
+from steps import Step
+from waiting import becomes
 
 # What Grafana makes of them where gateways are scraped each second and both pods are chosen.
 VARIABLES = {"$__rate_interval": "4s", "$__range": "5m", "$namespace": "agents", "$pod": f"({NAME}|{BESIDE})"}
@@ -24,7 +24,7 @@ def steps():
 
 
 def targets(stage, step):
-    becomes(lambda: not stage.prometheus.down(), PATIENCE)
+    becomes(lambda: not stage.prometheus.down())
     step.check("gateways and operator are scraped", not stage.prometheus.down(), stage.prometheus.down() or "3 targets are up")
 
 
@@ -88,7 +88,7 @@ def operators_view(stage, step):
         "postern_operator_leader": 1,
     }
     for query, expected in seen.items():
-        becomes(lambda query=query, expected=expected: latest(stage, query) == [expected], PATIENCE)
+        becomes(lambda query=query, expected=expected: latest(stage, query) == [expected])
         step.check(f"{query} is {expected}", latest(stage, query) == [expected], latest(stage, query))
 
 

@@ -61,19 +61,14 @@ def configuration():
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(CHART / "alerts/postern.yaml")],
-        "scrape_configs": [
-            job("postern-system/postern-gateways", injected, beside),
-            job("postern-operator", operator) | {"honor_labels": honored},
-        ],
+        "scrape_configs": [job("postern-system/postern-gateways", injected, beside), job("postern-operator", operator) | {"honor_labels": honored}],
     }
 
 
 def target(pod):
     """What the PodMonitor says of an injected pod: the container port that it names, and whose it is."""
     containers = pod["spec"]["initContainers"] + pod["spec"]["containers"]
-    ports = {
-        port["name"]: (each["name"], port["containerPort"]) for each in containers for port in each.get("ports", [])
-    }
+    ports = {port["name"]: (each["name"], port["containerPort"]) for each in containers for port in each.get("ports", [])}
     container, port = ports["postern-metrics"]
     metadata = pod["metadata"]
     if metadata["labels"].get("postern.dev/injected") != "true":

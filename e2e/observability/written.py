@@ -3,7 +3,7 @@
 import re
 
 from prometheus import CHART
-from report import Step
+from steps import Step
 
 DOCUMENTS = [CHART.parents[1] / "docs" / name for name in ("metrics.md", "operating.md")]
 ROW = re.compile(r"^\| `((?:postern|process)_\w+)` \|", re.MULTILINE)

@@ -20,3 +20,24 @@ def tried(*command, **options):
     except subprocess.TimeoutExpired as error:
         return None, f"no end within {error.timeout} s"
     return done.returncode, done.stdout + done.stderr
+
+
+def output(command, **options):
+    """Status, standard output in bytes and standard error of a command that may fail or hang. Without `input` it reads nothing."""
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, check=False, timeout=180, **options)
+        return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+    except subprocess.TimeoutExpired as error:
+        return None, error.stdout or b"", f"no end within {error.timeout} s: {(error.stderr or b'').decode(errors='replace')}"
+
+
+def end(process, patience=120):
+    """SIGTERM, and SIGKILL if that does not end it."""
+    process.terminate()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

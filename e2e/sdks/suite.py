@@ -1,27 +1,23 @@
-"""Has the official SDKs judge recorded answers that went through the built gateway, with and without denied calls.
+"""Has the official SDKs judge recorded answers that went through the gateway, with and without denied calls.
 
-python3 e2e/sdks/run.py [--postern PATH] [--only WORD] [--require] [--verbose] [--keep]
+python3 e2e/run.py sdks [--postern PATH] [--only WORD]… [--require] [--verbose] [--keep]
 
 The recordings are in the directory that POSTERN_RECORDINGS names. An SDK must reject what it rejects unmodified, and in
 the same words, unless the call over which it does was denied; it may reject nothing else.
 """
 
-import argparse
-import shutil
-import signal
 import sys
 import tempfile
-import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "clients"))
 
 import recordings
 from packages import TARGET, Packages
 from policies import DENIED, HELD, batches, policy
+from runner import POSTERN, Suite, executable, run
 from stage import Stage
+from steps import Step
 from verdicts import calls, differences, legible, same, stopped, text
 
 HERE = Path(__file__).resolve().parent
@@ -29,17 +25,33 @@ HERE = Path(__file__).resolve().parent
 PIECES = [0, 1369, 61]
 # Beyond this many bytes an answer is not sent byte by byte.
 BYTE_BY_BYTE = 4 << 10
+STRAIGHT = "straight"
 PASSES = ["observed", "held", "every other call denied", "everything denied"]
 # Behind each event the upstream says what the gateway says once a minute while it holds a call.
 KEPT_ALIVE = "kept alive"
 
 
 class Trial:
-    """Everything that was judged: for each SDK, policy and dialect what was accepted, of how many; and each failure."""
+    """What the SDKs made of the answers, pass by pass; each later pass is compared with the first."""
 
-    def __init__(self, stage, answers):
-        self.stage, self.answers = stage, answers
-        self.counts, self.failures, self.rejected, self.stopped = Counter(), [], [], []
+    def __init__(self, stage):
+        self.stage, self.answers = stage, stage.recordings
+
+    def steps(self):
+        passes = {
+            STRAIGHT: self.straight,
+            KEPT_ALIVE: self.kept_alive,
+            PASSES[0]: lambda: self.unchanged([]),
+            PASSES[1]: lambda: self.unchanged([HELD]),
+            PASSES[2]: self.every_other,
+            PASSES[3]: self.everything_denied,
+        }
+        for name, judge in passes.items():
+            yield Step(name, partial(self._pass, judge))
+
+    def _pass(self, judge, _stage, step):
+        self.step = step
+        judge()
 
     def straight(self):
         """What each SDK makes of the recordings without a gateway, compared with what was recorded of that."""
@@ -48,9 +60,9 @@ class Trial:
             expected = self.answers[name].expected.get(language, {"ok": verdict["ok"]})
             told = {key: value for key, value in expected.items() if key not in ("api", "error")}
             differing = [key for key in told if verdict.get(key) != told[key]]
-            self._note(language, "straight", self.answers[name], [f"{key}: {verdict.get(key)}, not {told[key]}" for key in differing])
+            self._note(language, self.answers[name], [f"{key}: {verdict.get(key)}, not {told[key]}" for key in differing])
             if not verdict["ok"]:
-                self.rejected.append(f"{language} {name}: {verdict['error']}")
+                self.step.notes.append(f"rejected unmodified: {language} {name}: {verdict['error'].splitlines()[0][:160]}")
         self.before = {key: verdict for key, verdict in judged.items() if verdict["ok"]}
         disputed = {name: self.answers[name] for (_, name), verdict in judged.items() if not verdict["ok"]}
         # What is rejected is asked in one write: Google's SDK for Node goes by what comes at once.
@@ -67,59 +79,58 @@ class Trial:
                 got = judges[language].ask(streams[name], "kept-alive")
                 differing = [key for key in before if got.get(key) != before[key]]
                 wrong = [f"{key}: {got.get(key)}, not {before[key]}" for key in differing]
-                self._note(language, KEPT_ALIVE, streams[name], wrong)
+                self._note(language, streams[name], wrong)
 
-    def unchanged(self, which, rules):
+    def unchanged(self, rules):
         """Nothing is denied: SDKs read the same, and the bytes are the same."""
-        self.stage.apply(policy(*rules))
+        self.stage.gateway.apply(policy(*rules))
         with ThreadPoolExecutor() as beside:
-            raw = beside.submit(lambda: [self._raw(which, recording) for recording in self.answers.values()])
-            after = self._judge(self.judges, self.answers, PASSES.index(which))
+            raw = beside.submit(lambda: [self._raw(recording) for recording in self.answers.values()])
+            after = self._judge(self.judges, self.answers, PASSES.index(self.step.name))
             raw.result()
-        self._rejected_alike(which)
+        self._rejected_alike()
         for (language, name), verdict in self.before.items():
             got = after[language, name]
             if rules and self.answers[name].several:
-                self._only_the_first(language, which, name, after)
+                self._only_the_first(language, name, after)
                 continue
             read = legible(self.answers[name].dialect, verdict)
             if rules and read != calls(self.answers[name].dialect, verdict):
-                self._compare(language, which, name, verdict, (got, read))
-            elif not self._gave_up(language, which, name, got):
+                self._compare(language, name, verdict, (got, read))
+            elif not self._gave_up(language, name, got):
                 differing = [key for key in verdict if got.get(key) != verdict[key]] if got["ok"] else ["error"]
                 wrong = [f"{key}: {got.get(key)}, not {verdict.get(key)}" for key in differing]
-                self._note(language, which, self.answers[name], wrong)
+                self._note(language, self.answers[name], wrong)
 
-    def _raw(self, which, recording):
+    def _raw(self, recording):
         sent = recording.file.read_bytes()
-        if which == PASSES[1] and (self._is_disputed(recording.name) or self._is_edited(recording) or recording.several):
+        if self.step.name == PASSES[1] and (self._is_disputed(recording.name) or self._is_edited(recording) or recording.several):
             return
-        held = recording.type == recordings.SSE and which == PASSES[1]
+        held = recording.type == recordings.SSE and self.step.name == PASSES[1]
         differs = lambda piece: not same(sent, self.stage.fetch(recording, piece), held)  # noqa: E731
         pieces = PIECES + ([1] if len(sent) <= BYTE_BY_BYTE else [])
         wrong = [f"other bytes, sent in pieces of {piece}" for piece in pieces if differs(piece)]
-        self._note("bytes", which, recording, wrong)
+        self._note("bytes", recording, wrong)
 
     def everything_denied(self):
-        self.stage.apply(policy(DENIED))
-        which = PASSES[3]
+        self.stage.gateway.apply(policy(DENIED))
         after = self._judge(self.judges, self.answers, 3)
-        self._rejected_alike(which)
+        self._rejected_alike()
         for (language, name), verdict in self.before.items():
             if self.answers[name].several:
-                self._only_the_first(language, which, name, after)
+                self._only_the_first(language, name, after)
             else:
-                self._compare(language, which, name, verdict, (after[language, name], []))
+                self._compare(language, name, verdict, (after[language, name], []))
 
-    def _rejected_alike(self, which):
+    def _rejected_alike(self):
         """What an SDK rejects unmodified it rejects in the same words, unless a refusal stands where it was disputed."""
         disputed = {name: self.answers[name] for _, name in self.errors}
         after = self._judge(self.judges, disputed, None)
         for (language, name), error in self.errors.items():
             got, recording = after[language, name], self.answers[name]
             is_same = not got["ok"] and got["error"] == error
-            if is_same or which == PASSES[0] or not (self._is_mended(recording, got) or self._is_ended(recording)):
-                self._note(language, which, recording, [] if is_same else [f"{got.get('error', 'accepted')}, not {error}"])
+            if is_same or self.step.name == PASSES[0] or not (self._is_mended(recording, got) or self._is_ended(recording)):
+                self._note(language, recording, [] if is_same else [f"{got.get('error', 'accepted')}, not {error}"])
 
     def _is_ended(self, recording):
         """Whether the gateway ends an answer, and says so; not every SDK hands on why."""
@@ -131,26 +142,26 @@ class Trial:
         is_cut = recording.type == recordings.SSE and not recording.file.read_bytes().endswith((b"\n\n", b"\r\n\r\n"))
         return got["ok"] and (is_cut or bool(recording.several) or "[postern]" in text(recording.dialect, got))
 
-    def _only_the_first(self, language, which, name, after):
+    def _only_the_first(self, language, name, after):
         """Of several answers one after the other, the first alone goes on."""
         first = self.answers[name].several
         got = {key: after[language, each] for key, each in (("all", name), ("first", first))}
         wrong = [] if got["all"] == got["first"] else [f"{got['all']}, not {got['first']}"]
-        self._note(language, which, self.answers[name], wrong)
+        self._note(language, self.answers[name], wrong)
 
     def every_other(self):
         """One policy for as many recordings as can share it, by what Python reads, or Node where Python reads nothing."""
-        which, known = PASSES[2], {}
+        known = {}
         for (_, name), verdict in reversed(self.before.items()):
             known[name] = [call for call in calls(self.answers[name].dialect, verdict) if call.is_named()]
         alone = {name: known[name] for name, each in self.answers.items() if known.get(name) and not each.several}
         for batch in batches(alone):
-            self.stage.apply(batch.policy())
+            self.stage.gateway.apply(batch.policy())
             members = {name: self.answers[name] for name in batch.members}
             after = self._judge(self.judges, members, 2)
             for (language, name), got in after.items():
                 if (language, name) in self.before:
-                    self._compare(language, which, name, self.before[language, name], (got, self._kept(batch, language, name)))
+                    self._compare(language, name, self.before[language, name], (got, self._kept(batch, language, name)))
 
     def _kept(self, batch, language, name):
         """What this SDK must still hand on: ids and inputs are as it reads them."""
@@ -158,17 +169,17 @@ class Trial:
         gone = [(call.name, call.given) for call in batch.members[name][0] if call not in batch.kept(name)]
         return [call for call in mine if (call.name, call.given) not in gone]
 
-    def _compare(self, language, which, name, before, outcome):
+    def _compare(self, language, name, before, outcome):
         after, kept = outcome
         recording = self.answers[name]
-        if not self._gave_up(language, which, name, after):
-            self._note(language, which, recording, differences(recording.dialect, before, after, kept))
+        if not self._gave_up(language, name, after):
+            self._note(language, recording, differences(recording.dialect, before, after, kept))
 
-    def _gave_up(self, language, which, name, after):
+    def _gave_up(self, language, name, after):
         """Whether the gateway ended an answer that the SDKs themselves dispute: one of them rejects it unmodified."""
         gave_up = stopped(after) and self._is_disputed(name)
         if gave_up:
-            self.stopped.append(f"{language}, {which}: {name}: {after['error']}")
+            self.step.notes.append(f"stopped, since SDKs dispute it: {language} {name}: {after['error'][:240]}")
         return gave_up
 
     def _is_edited(self, recording):
@@ -180,11 +191,9 @@ class Trial:
     def _is_disputed(self, name):
         return any((language, name) not in self.before for language in self.judges)
 
-    def _note(self, judge, which, recording, wrong):
+    def _note(self, judge, recording, wrong):
         kind = f"{recording.dialect}, {'streamed' if recording.stream else 'whole'}"
-        self.counts[judge, which, kind, "total"] += 1
-        self.counts[judge, which, kind, "accepted"] += not wrong
-        self.failures += [f"{judge}, {which}: {recording.name}: {problem[:700]}" for problem in wrong]
+        self.step.check(f"{judge} accepts {recording.name} ({kind})", not wrong, "; ".join(wrong))
 
     def _judge(self, judges, answers, turn):
         """Each judge's verdict on each recording; the judges work side by side, and each turn cuts answers otherwise, none
@@ -197,72 +206,23 @@ class Trial:
         with ThreadPoolExecutor() as side_by_side:
             return {key: verdict for each in side_by_side.map(one, judges) for key, verdict in each.items()}
 
-    def table(self):
-        """Accepted of total, a line a dialect, a column for each judge and policy."""
-        columns = [(judge, which) for which in ["straight", KEPT_ALIVE, *PASSES] for judge in ("python", "node", "bytes")]
-        columns = [each for each in columns if any(key[:2] == each for key in self.counts)]
-        cell = lambda column, kind, what: self.counts[(*column, kind, what)]  # noqa: E731
-        kinds = sorted({key[2] for key in self.counts})
-        rows = [[kind, *(f"{cell(each, kind, 'accepted')}/{cell(each, kind, 'total')}" for each in columns)] for kind in kinds]
-        sums = lambda each, what: sum(cell(each, kind, what) for kind in kinds)  # noqa: E731
-        rows.append(["all", *(f"{sums(each, 'accepted')}/{sums(each, 'total')}" for each in columns)])
-        heads = [["", *(which for _, which in columns)], ["", *(judge for judge, _ in columns)]]
-        widths = [max(len(row[at]) for row in rows + heads) for at in range(len(columns) + 1)]
-        return ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in heads + rows]
 
-
-def main():
-    arguments = parse()
-    # Ended from outside, it still removes what it made.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
-    place, started = recordings.directory(), time.monotonic()
+def stages(options):
+    place = recordings.directory()
     if place is None:
-        sys.exit("FAIL  recordings absent" if arguments.require else print("skipped: recordings absent"))
-    directory = Path(tempfile.mkdtemp(prefix="postern-sdks-"))
-    try:
-        trial = judged(arguments, place, directory)
-    except (OSError, RuntimeError) as error:
-        sys.exit(f"FAIL  what the SDKs meet cannot be started: {error}")
-    finally:
-        if arguments.keep:
-            print(f"what was logged is in {directory}")
-        else:
-            shutil.rmtree(directory)
-    print(*trial.table(), "", sep="\n")
-    print(*(f"rejected unmodified: {line.splitlines()[0][:160]}" for line in trial.rejected), sep="\n")
-    print(*(f"stopped, since SDKs dispute it: {line[:240]}" for line in trial.stopped), sep="\n")
-    print(*(f"FAIL  {line if arguments.verbose else line.splitlines()[0]}" for line in trial.failures), sep="\n")
-    total = sum(count for key, count in trial.counts.items() if key[3] == "total")
-    accepted = sum(count for key, count in trial.counts.items() if key[3] == "accepted")
-    print(f"{accepted} of {total} accepted in {time.monotonic() - started:.0f} s")
-    sys.exit(1 if trial.failures or not total else 0)
-
-
-def judged(arguments, place, directory):
-    postern = arguments.postern.resolve(strict=True)
+        sys.exit("FAIL  recordings absent" if options.require else print("skipped: recordings absent"))
     packages = Packages(HERE, TARGET / "sdks")
-    found = recordings.load(place, directory)
-    answers = {name: each for name, each in found.items() if arguments.only.lower() in name.lower()}
-    with Stage(postern, packages, directory) as stage:
-        stage.serve(answers, policy())
-        trial = Trial(stage, answers)
-        trial.straight()
-        trial.kept_alive()
-        trial.unchanged(PASSES[0], [])
-        trial.unchanged(PASSES[1], [HELD])
-        trial.every_other()
-        trial.everything_denied()
-    return trial
+    with tempfile.TemporaryDirectory(prefix="postern-recordings-") as directory:
+        words = [word.lower() for word in options.only]
+        answers = {
+            name: each
+            for name, each in recordings.load(place, Path(directory)).items()
+            if not words or any(word in name.lower() for word in words)
+        }
+        yield "the official SDKs", partial(Stage, options.postern, packages, answers, policy()), lambda stage: Trial(stage).steps()
 
 
-def parse():
-    parser = argparse.ArgumentParser(description="Has the official SDKs judge recorded answers that went through the gateway.")
-    parser.add_argument("--postern", type=Path, default=TARGET / "debug/postern")
-    parser.add_argument("--only", default="", metavar="WORD", help="the recordings alone whose path has this word")
-    parser.add_argument("--require", action="store_true", help="fail where the recordings are absent")
-    parser.add_argument("--verbose", action="store_true", help="failures in full")
-    parser.add_argument("--keep", action="store_true", help="keep the gateway's log and events")
-    return parser.parse_args()
-
-
-main()
+run(Suite("sdks", __doc__.splitlines()[0], stages, chooses_steps=False, options={
+    "--postern": executable(POSTERN),
+    "--require": {"action": "store_true", "help": "fail where the recordings are absent"},
+}))
