@@ -28,12 +28,11 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
-# What most recipes share: the executables, and what the tests are made of.
+# What most recipes share: the executables and the tests.
 _build:
     cargo build --locked --all-features --bins --tests
 
-# Writes what is made from the code: the chart's CustomResourceDefinitions, dashboards, and values in its README, deploy/,
-# the schema of events and its page.
+# Writes every generated file: CRDs, deploy/, docs/event.schema.json, docs/events.md, the chart's README and dashboards.
 generate: _build
     target/debug/postern-operator crds --directory charts/postern/crds
     target/debug/postern-operator event-schema --file docs/event.schema.json
@@ -42,7 +41,7 @@ generate: _build
     python3 scripts/dashboards.py
     scripts/deploy.sh
 
-# Fails where what is generated is not what the code makes of it.
+# Fails where a generated file is out of date.
 check-generated: _build
     #!/usr/bin/env bash
     set -euo pipefail
@@ -126,6 +125,10 @@ _e2e-cluster-as-root:
 # Traces in a real Jaeger, dashboards and alerts in a real Prometheus that scrapes busy gateways and the operator; as root.
 e2e-observability *arguments: _build
     python3 e2e/run.py observability {{ arguments }}
+
+# Type-checks the fuzz targets, which no other recipe compiles, and their lock file.
+check-fuzz:
+    cargo check --locked --manifest-path fuzz/Cargo.toml --bins
 
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
 fuzz-smoke seconds="30":

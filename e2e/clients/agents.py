@@ -88,12 +88,12 @@ def examine(provider, command, coding, stage, client):
 
     mark = stage.mark()
     code, printed, errors = agent("env", f"{provider.variable}=another-key", *command)
-    said = printed.decode() + errors
-    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in said, said)
+    answer = printed.decode() + errors
+    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in answer, answer)
     with agent.with_policy(DENY) as closed:
         code, printed, errors = closed(*command)
-    said = printed.decode() + errors
-    client.check("denied host: reason shown", code and "Rule: -/closed/models" in said, said)
+    answer = printed.decode() + errors
+    client.check("denied host: reason shown", code and "Rule: -/closed/models" in answer, answer)
     # A greeting without a key passes, whatever key the turns have.
     sent = [request for request in stage.seen_since(mark) if request["path"] not in provider.startup or carried(request["headers"])]
     client.check("nothing refused was sent upstream", not sent, sent)

@@ -14,8 +14,8 @@ class Explicit:
 
     AGENTS = "postern run -- "
     UPSTREAM, ADMIN = ["127.0.0.1", 0, 0, 0], "127.0.0.1:0"
-    # What a client shows of a host that no rule names.
-    UNNAMED = "unnamed host: CONNECT 403", re.compile("403|Forbidden")
+    # A client shows the status, or the reason phrase alone, when no rule names the host.
+    UNNAMED = "unnamed host: CONNECT 403", re.compile("403|Blocked by policy")
 
     def __str__(self):
         return "explicit"
@@ -48,15 +48,15 @@ class Explicit:
         return dict.fromkeys(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"], proxy) | {"NODE_USE_ENV_PROXY": "1"}
 
     def agent(self, stage, provider):
-        return Door(stage, HERE / "agents.yaml", {provider.variable: provider.key, "IS_SANDBOX": "1"})
+        return PosternRun(stage, HERE / "agents.yaml", {provider.variable: provider.key, "IS_SANDBOX": "1"})
 
     def s_client(self, stage):
-        """What openssl s_client must be told; it reads no variable."""
+        """Returns the options of openssl s_client, which reads no proxy variable."""
         user, password = LOGIN.split(":")
         return ["-proxy", stage.gateway.address, "-proxy_user", user, "-proxy_pass", f"pass:{password}"]
 
 
-class Door:
+class PosternRun:
     """`postern run` for a user who has `keys`, and the stand-in as the proxy and the authority of their network."""
 
     def __init__(self, stage, policy, keys):
@@ -65,13 +65,13 @@ class Door:
         self.environment = stage.bare() | way | keys
 
     def __call__(self, *command):
-        """Status, standard output and standard error of a command behind the door."""
+        """Status, standard output and standard error of a command under `postern run`."""
         run = [self.stage.tools.postern, "run", "--policy", self.policy, "--", *command]
         return output(run, env=self.environment, cwd=self.environment["HOME"])
 
     @contextmanager
     def with_policy(self, more):
-        """Another door, where these documents hold too."""
+        """Another run, under these documents too."""
         policy = self.stage.directory / "more.yaml"
         policy.write_text(self.policy.read_text() + more)
-        yield Door(self.stage, policy, self.keys)
+        yield PosternRun(self.stage, policy, self.keys)

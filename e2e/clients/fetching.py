@@ -89,7 +89,7 @@ class Fetch:
 
 
 class Seen:
-    """What a client printed, and what reached the upstream meanwhile."""
+    """A client's output, and the requests that reached the upstream meanwhile."""
 
     def __init__(self, printed, errors, upstream):
         head, _, body = printed.partition(b"\n\n")

@@ -23,6 +23,6 @@ def examine(stage, client):
     client.check("events are numbered without gaps", numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers[:9])
     denials = {event["decision"]["rule"] for event in events if event["decision"]["verdict"] == "Deny"}
     client.check("denials are events", denials, denials)
-    said = text + stage.gateway.log.read_text()
-    leaked = [name for name, key in KEYS.items() if key in said]
+    written = text + stage.gateway.log.read_text()
+    leaked = [name for name, key in KEYS.items() if key in written]
     client.check("no key in events or log", not leaked, leaked)

@@ -65,8 +65,8 @@ def examine(provider, command, stage, client):
         mark = stage.mark()
         code, printed, errors = ruled(*command(f"run touch {denied}"))
     shown = printed.decode()
-    said = ["[postern] Tool call blocked by policy", "Rule: -/guarded/no-file", "Reason: That file is not made"]
-    client.check("denied call: the text is the answer, status 0", code == 0 and all(map(shown.count, said)), f"{code}: {shown}{errors}")
+    answer = ["[postern] Tool call blocked by policy", "Rule: -/guarded/no-file", "Reason: That file is not made"]
+    client.check("denied call: the text is the answer, status 0", code == 0 and all(map(shown.count, answer)), f"{code}: {shown}{errors}")
     client.check("the command did not run", not denied.exists(), denied)
     turns = [request["text"] for request in stage.seen_since(mark) if provider.takes(request)]
     ended = turns and not any(f"{denied}" in turn and "tool_result" in turn for turn in turns)
@@ -87,15 +87,15 @@ def searching(command, stage, client):
     # Without the tool nothing would be left of the request but a question whose answer the model would invent.
     searched = [text for text in sent if "Perform a web search" in text and '"tool_result"' not in text]
     client.check("alone: the search does not leave", not searched, [text[-300:] for text in searched])
-    told = [text for text in sent if "would invent" in text]
-    client.check("alone: the model is told why", told, [text[-300:] for text in sent])
+    explained = [text for text in sent if "would invent" in text]
+    client.check("alone: the model is told why", explained, [text[-300:] for text in sent])
     mark = stage.mark()
     with agent.with_policy(HOSTED) as ruled:
         code, printed, errors = ruled(*command("postern-search"))
     sent = [request["text"] or "" for request in stage.seen_since(mark)]
     client.check("denied: the session goes on", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
-    told = [text for text in sent if "Rule: -/guarded/hostedTools" in text]
-    client.check("denied: the model is told why", told, [text[-300:] for text in sent])
+    explained = [text for text in sent if "Rule: -/guarded/hostedTools" in text]
+    client.check("denied: the model is told why", explained, [text[-300:] for text in sent])
 
 
 def offered(command, stage, client):

@@ -33,10 +33,10 @@ def examine(placeholder, command, stage, client):
         _, printed, errors = stage.output([*command, scenario], stage.environment() | placeholder)
         return json.loads(printed) if printed else {"error": errors}
 
-    said = ask("answer")
-    client.check("answer intact", said.get("text") == DONE, said)
-    said = ask("stream")
-    client.check("streamed tool turn", said.get("text") == DONE and COMMAND in "".join(said.get("tool", [])), said)
+    answer = ask("answer")
+    client.check("answer intact", answer.get("text") == DONE, answer)
+    answer = ask("stream")
+    client.check("streamed tool turn", answer.get("text") == DONE and COMMAND in "".join(answer.get("tool", [])), answer)
     (variable,) = placeholder
     requests = stage.seen_since(mark)
     keys = {carried(request["headers"]) for request in requests}
@@ -49,11 +49,11 @@ def examine(placeholder, command, stage, client):
         "forbidden": ("denied host", "Rule: "),
     }
     for scenario, (what, shown) in refusals.items():
-        said = ask(scenario)
-        client.check(f"{what}: reason shown", shown in said.get("error", ""), said)
-    said = ask("unnamed")
+        answer = ask(scenario)
+        client.check(f"{what}: reason shown", shown in answer.get("error", ""), answer)
+    answer = ask("unnamed")
     what, words = stage.way.UNNAMED
-    client.check(what, words.search(said.get("error", "")), said)
+    client.check(what, words.search(answer.get("error", "")), answer)
     client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))
 
 

@@ -1,4 +1,4 @@
-"""What every client meets: two authorities, the stand-in for the upstreams, and the built gateway between."""
+"""The clients' environment: two authorities, the stand-in for the upstreams, and the built gateway between."""
 
 import json
 import os

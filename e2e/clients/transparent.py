@@ -86,7 +86,7 @@ class Unconfigured:
 
     @contextmanager
     def with_policy(self, more):
-        """The same while these documents hold too."""
+        """Yields the same command while these documents are in force too."""
         policy = POLICY.read_text()
         self.stage.gateway.apply(policy + more)
         try:

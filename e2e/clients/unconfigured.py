@@ -1,4 +1,4 @@
-"""What only the room can show: clients of other protocols, addresses that were not asked for, and QUIC."""
+"""Checks that need the namespaces: clients of other protocols, addresses that were not asked for, and QUIC."""
 
 import ipaddress
 import re
@@ -118,7 +118,7 @@ def clone(stage, key, host_key, copy):
 
 
 def outside(stage, client):
-    """What all clients before it tried, QUIC and questions about names among it; the counters must be able to tell."""
+    """Nothing of all the clients before got past the gateway, QUIC and DNS included; the counters must be able to show it."""
     way = stage.way
     strays = way.room.strays()
     client.check("nothing came out past the gateway", strays == 0, strays)

@@ -41,7 +41,7 @@ class Administration:
         return answer.status, json.loads(text) if "json" in (answer.headers["content-type"] or "") else text
 
     def must(self, method, path, body=None, kind=JSON):
-        """The same where nothing else than success is expected."""
+        """Asks, and fails unless the request succeeds."""
         status, answer = self.ask(method, path, body, kind)
         if status >= 300:
             raise RuntimeError(f"{method} {path}: {status} {said(answer)}")

@@ -1,4 +1,4 @@
-"""What the stand-in for Anthropic says: a thought, a harmless call of Bash, a dangerous one; as a stream or whole."""
+"""The answers of the stand-in for Anthropic: a thought, a harmless call of Bash, a dangerous one; as a stream or whole."""
 
 import json
 

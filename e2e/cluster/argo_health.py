@@ -85,7 +85,7 @@ def judged(script, object_):
 
 
 def table(runtime, value):
-    """What Argo CD makes of an object: tables, lists from one on."""
+    """Converts an object to Lua as Argo CD does: tables, with lists that begin at one."""
     if isinstance(value, dict):
         return runtime.table_from({key: table(runtime, each) for key, each in value.items()})
     if isinstance(value, list):

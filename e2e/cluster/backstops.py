@@ -116,7 +116,7 @@ def violations():
 
 
 def violations_of_the_operator():
-    """The same of what is refused to the operator alone."""
+    """Returns the same for the policies that bind the operator alone."""
     return {"postern-operator": ("DELETE", at(OTHER, "pods", "probed", "?dryRun=All"))}
 
 
@@ -165,7 +165,7 @@ def clean(api):
 
 
 def owned(checks):
-    """What the operator keeps is written by nobody else, in every namespace (threats A23, H6)."""
+    """Only the operator writes its objects, in every namespace (threats A23, H6)."""
     for kind, name in OWNED:
         apply = functools.partial(named, name, kind)
         for namespace in (LABELLED, OTHER, "kube-system"):
@@ -548,7 +548,7 @@ def secrets(checks):
 
 
 def running(checks):
-    """What of a pod can be changed while it runs does not loosen it (threats A13, H14)."""
+    """No change of a running pod loosens it (threats A13, H14)."""
     pod = at(LABELLED, "pods", "running")
     checks.admitted("an injected pod that stays", "POST", at(LABELLED, "pods"), guarded(image(), "running"))
     for name in ("postern-redirect", "postern-gateway"):
@@ -643,7 +643,7 @@ def required_users(checks, drawn, named_user):
 
 
 def believed(checks, drawn, named_user):
-    """Whoever writes the label himself is not believed where Postern's webhook was not asked."""
+    """The label that says the UID was drawn counts only where Postern's webhook was asked."""
     ask = ("POST", at(LABELLED, "pods", more="?dryRun=All"), drawn)
     refused = lambda: is_refused("postern-drawn", *checks.api.ask(*ask))
     path = "/webhooks/0/failurePolicy"
@@ -660,7 +660,7 @@ def believed(checks, drawn, named_user):
 
 
 def stolen_token(checks):
-    """Who has the operator's token does what the operator does, and little more (threat H16)."""
+    """A stolen token of the operator allows what the operator does, and little more (threat H16)."""
     refuse = functools.partial(checks.refused, "postern-operator", as_user=OPERATOR)
     admit = functools.partial(checks.admitted, as_user=OPERATOR)
     json_patch, dry = "application/json-patch+json", "?dryRun=All"

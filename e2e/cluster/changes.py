@@ -1,4 +1,4 @@
-"""What is changed while agents run, and how long it takes until it is in force: policies, keys, the CA."""
+"""Changes while agents run (policies, keys, the CA), and how long each takes to be in force."""
 
 import base64
 import json
@@ -83,7 +83,7 @@ def unfollowed(stage, step):
 
 
 def told(stage, name, named=""):
-    """What the conditions of a policy say and how many pods it selects, or nothing where `named` is not in it."""
+    """Returns the conditions of a policy and how many pods it selects, or nothing if `named` is not in it."""
     status = stage.policy(name).get("status", {})
     said = [f"{each['type']} {each['status']}: {each['message']}" for each in status.get("conditions", [])]
     said = " ".join([*said, f"{status['selectedPods']} pods"]) if said else ""

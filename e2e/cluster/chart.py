@@ -24,7 +24,7 @@ class Chart:
         self.stage = stage
 
     def values(self, **more):
-        """What this cluster differs in: images that no registry has, and an upstream of a private authority."""
+        """Returns the values for this cluster: local images, and an upstream of a private authority."""
         image = {"tag": images.TAG, "pullPolicy": "Never"}
         upstream = {"roots": self.stage.upstream_root(), "denyAddresses": RANGES}
         return {

@@ -1,4 +1,4 @@
-"""What an API server was asked for, whether its answer is the expected one, and which admission policy it names."""
+"""Checks of an API server's answers: the status, and the admission policy that refused."""
 
 from administration import said
 

@@ -145,8 +145,8 @@ class Cluster:
 
     def _start_controllers(self):
         for name in ("kube-controller-manager", "kube-scheduler"):
-            own = f"{self.pki}/{name}.kubeconfig"
-            settings = [f"--{each}kubeconfig={own}" for each in ("", "authentication-", "authorization-")]
+            owned = f"{self.pki}/{name}.kubeconfig"
+            settings = [f"--{each}kubeconfig={owned}" for each in ("", "authentication-", "authorization-")]
             self._start(name, executable(name), *settings, "--bind-address=127.0.0.1", "--leader-elect=false", *self._more(name))
 
     def _more(self, name):
@@ -212,8 +212,8 @@ class Cluster:
         for task in tried(*client, "tasks", "ls", "-q")[1].split():
             tried(*client, "tasks", "rm", "-f", task, timeout=20)
         for container in tried(*client, "containers", "ls", "-q")[1].split():
-            told = tried(*client, "containers", "info", container)[1]
-            for word in told.split('"'):
+            shown = tried(*client, "containers", "info", container)[1]
+            for word in shown.split('"'):
                 if word.startswith("/run/netns/cni-") or word.startswith("/var/run/netns/cni-"):
                     tried("ip", "netns", "del", Path(word).name)
             tried(*client, "containers", "rm", container, timeout=20)

@@ -172,7 +172,7 @@ def judge(name, stage, step):
 
 
 def issue(folder, hosts):
-    """What the operator would write into the namespace's Secret."""
+    """Issues the certificates that the operator would write into the namespace's Secret."""
     policy = folder / "policy.yaml"
     destinations = [{"name": "all", "hosts": hosts, "action": "Inspect"}] if hosts else []
     document = {"apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": {"name": "a"}}

@@ -38,7 +38,7 @@ def kubectl(*arguments, given=None):
 
 
 def tried(given):
-    """What the API server makes of a policy, or says of it; nothing is kept."""
+    """Returns a policy as the API server would store it, or its error; nothing is stored."""
     status, out, err = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=given)
     return (json.loads(out), "") if status == 0 else (None, err)
 
@@ -62,16 +62,16 @@ def installed():
 
 def refused(case):
     name, given, message = case
-    made, said = tried(given)
-    return f"refused: {name}", made is None and message in said, said or json.dumps(made)
+    made, answer = tried(given)
+    return f"refused: {name}", made is None and message in answer, answer or json.dumps(made)
 
 
 def taken(case):
     """Taken, and not changed but for the one default."""
     name, given = case
-    made, said = tried(given)
+    made, answer = tried(given)
     expected = {"enforcement": "Enforce"} | without_nulls(given["spec"])
-    return f"taken as it is: {name}", made is not None and made["spec"] == expected, said or json.dumps(made)
+    return f"taken as it is: {name}", made is not None and made["spec"] == expected, answer or json.dumps(made)
 
 
 def without_nulls(value):
@@ -114,12 +114,12 @@ def unknown():
 
 
 def metadata_is_bounded():
-    made, said = tried(policy(name="a" * 239))
-    return "refused: a name that names no file", made is None and "at most 238 characters" in said, said
+    made, answer = tried(policy(name="a" * 239))
+    return "refused: a name that names no file", made is None and "at most 238 characters" in answer, answer
 
 
 def shown():
-    """What kubectl shows of a policy and its status."""
+    """Checks how kubectl shows a policy and its status."""
     kubectl("delete", "egp", "shown", "-n", NAMESPACE, "--ignore-not-found")
     kubectl("create", "-f", "-", given=policy(name="shown"))
     now = "2026-01-01T00:00:00Z"

@@ -79,14 +79,14 @@ def gateway_ends_again(stage, step):
     pod = stage.start(manifests.idle("crashing"))
     about = lambda reason: [said for said in stage.events_of(AGENTS) if said.startswith(f"{reason}: ")]
     pod.kill_gateway()
-    told = becomes(lambda: about("GatewayRestarted"), PATIENCE)
-    step.check("an Event says that the gateway ended and runs again", told and "exit code 137" in told[0], told)
+    shown = becomes(lambda: about("GatewayRestarted"), PATIENCE)
+    step.check("an Event says that the gateway ended and runs again", shown and "exit code 137" in shown[0], shown)
     # Kubelet gives it another id once it runs.
     again = becomes(lambda: pod.status_of(GATEWAY)["restartCount"] == 1 and pod.is_ready(), PATIENCE)
     step.check("kubelet has started it again", again, pod.status_of(GATEWAY))
     pod.kill_gateway()
-    told = becomes(lambda: about("GatewayBackOff"), PATIENCE)
-    step.check("an Event says that kubelet waits, and how long", told and "Kubelet waits 10s" in told[0], told)
+    shown = becomes(lambda: about("GatewayBackOff"), PATIENCE)
+    step.check("an Event says that kubelet waits, and how long", shown and "Kubelet waits 10s" in shown[0], shown)
     stage.delete("pod", pod.name, AGENTS, wait=False)
 
 
@@ -102,8 +102,8 @@ def unguarded(stage, step):
     step.check("the policy's status names it", seen and f"1 unguarded: {LATE}/early" in condition()["message"], condition())
     listed = stage.kubectl("get", "egresspolicies", "-n", LATE)[1]
     step.check("kubectl get shows it", "0/1, 1 unguarded" in listed, listed)
-    told = becomes(lambda: [said for said in stage.events_of(LATE) if said.startswith("Unguarded: The pod has")], PATIENCE)
-    step.check("an Event on the pod says what to do", told and "Start it anew" in told[0], told)
+    shown = becomes(lambda: [said for said in stage.events_of(LATE) if said.startswith("Unguarded: The pod has")], PATIENCE)
+    step.check("an Event on the pod says what to do", shown and "Start it anew" in shown[0], shown)
     step.check("it is reported, not deleted", early.exists(), early.name)
     guarded = stage.start(manifests.idle("after", LATE))
     stage.kubectl("label", "namespace", LATE, "postern.dev/unguarded=Delete")
@@ -127,8 +127,8 @@ def redirect_deleted(stage, step):
     step.check("the gateway says that interception is not proven", unproven is not None, unproven)
 
     def gone():
-        found = stage.api.found(doomed.path)
-        return not found or found["metadata"].get("deletionTimestamp") or found["metadata"]["uid"] != before
+        matches = stage.api.found(doomed.path)
+        return not matches or matches["metadata"].get("deletionTimestamp") or matches["metadata"]["uid"] != before
 
     taken = stage.measured(gone)
     stage.times.record(step, "a pod without its redirect, until the operator deletes it", taken, 120)

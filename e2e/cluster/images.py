@@ -32,7 +32,7 @@ int main(void) { signal(SIGINT, end); signal(SIGTERM, end); signal(SIGCHLD, SIG_
 
 
 def pause():
-    """What holds a pod's namespaces."""
+    """Returns the image that holds a pod's namespaces."""
 
     def fill(root):
         (root / "pause.c").write_text(PAUSE_SOURCE)

@@ -122,7 +122,7 @@ def goes_on(checks):
 
 
 def unanswered(checks, what, path, body, kind=STRATEGIC):
-    """What is judged waits for the operator."""
+    """A change that the webhook judges waits for the operator."""
     status, answer = checks.api.ask("PATCH", path, body, kind)
     right = status == 500 and "failed calling webhook" in said(answer) and "postern.dev" in said(answer)
     checks.expect(right, f"refused without the webhook: {what}", f"{status} {said(answer)}")

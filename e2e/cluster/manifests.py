@@ -1,4 +1,4 @@
-"""What users write: namespaces, policies, secrets and pods of agents."""
+"""The users' manifests: namespaces, policies, secrets and pods of agents."""
 
 import images
 

@@ -76,8 +76,8 @@ class Wire:
         counted = {}
         for name in ("opened4", "opened6"):
             listed = json.loads(run(*within(NODE, "nft", "-j", "list", "set", "inet", "postern_e2e", name)))
-            (found,) = [each["set"] for each in listed["nftables"] if "set" in each]
-            for element in found.get("elem", []):
+            (matches,) = [each["set"] for each in listed["nftables"] if "set" in each]
+            for element in matches.get("elem", []):
                 source, destination, protocol, port = element["elem"]["val"]["concat"]
                 if source in addresses:
                     counted[f"{protocol} {destination} {port}"] = element["elem"]["counter"]["packets"]

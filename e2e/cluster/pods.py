@@ -66,7 +66,7 @@ class Pod:
         return self.stage.kubectl("exec", *interactive, "-n", self.namespace, self.name, "-c", container, "--", *command, **options)
 
     def program(self, name, *arguments, container="agent"):
-        """What a program of `programs/` printed as JSON."""
+        """Runs a program of `programs/`, and returns the JSON that it printed."""
         interpreter = ["node", "--input-type=module", "-"] if name.endswith(".mjs") else ["python3", "-"]
         source = (HERE / "programs" / name).read_text()
         status, printed = self.execute(*interpreter, *map(str, arguments), container=container, input=source)
@@ -76,10 +76,10 @@ class Pod:
             return {"error": f"status {status}: {printed}"}
 
     def probe(self, *probes, container="agent"):
-        """What became of each; see `programs/probe.py`."""
+        """Returns the result of each attempt; see `programs/probe.py`."""
         with self.talk("probe.py", container=container) as talk:
-            told = [talk.ask(probe) for probe in probes]
-        return told if len(told) > 1 else told[0]
+            shown = [talk.ask(probe) for probe in probes]
+        return shown if len(shown) > 1 else shown[0]
 
     def talk(self, program, *arguments, container="agent"):
         """A program of `programs/` that goes on: it needs no API server."""
@@ -156,17 +156,17 @@ class Talk:
 
     def next(self):
         line = self.process.stdout.readline()
-        said = json.loads(line) if line else {"error": "the program has ended"}
-        self.heard.append(said)
-        return said
+        output = json.loads(line) if line else {"error": "the program has ended"}
+        self.heard.append(output)
+        return output
 
     def until(self, holds, most=2000):
         """Reads on until a line is as wanted; that line, or None."""
         for _ in range(most):
-            said = self.next()
-            if holds(said):
-                return said
-            if said.get("error") == "the program has ended":
+            output = self.next()
+            if holds(output):
+                return output
+            if output.get("error") == "the program has ended":
                 return None
         return None
 

@@ -55,8 +55,8 @@ class Processes:
         record = self.records / name
         if not record.exists():
             return None
-        said = json.loads(record.read_text())
-        return said["process"] if beginning(said["process"]) == said["started"] else None
+        recorded = json.loads(record.read_text())
+        return recorded["process"] if beginning(recorded["process"]) == recorded["started"] else None
 
     def names(self):
         return [record.name for record in self.records.glob("*")]

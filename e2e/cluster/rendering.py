@@ -1,4 +1,4 @@
-"""What the chart renders: over a matrix of values, against the oldest and the newest Kubernetes it supports.
+"""Checks the rendered chart: over a matrix of values, against the oldest and the newest Kubernetes it supports.
 
 Every object is validated strictly by PyPI's kubernetes-validate, which is installed into the cache where it is missing; the
 objects of others (cert-manager, Prometheus, Postern's own) have no schema there and are looked at by hand below.
@@ -145,7 +145,7 @@ def rendered(_stage, step):
 
 
 def written(checks):
-    """What is made from the chart and committed is what the chart makes now, and valid."""
+    """The committed files are those that the chart renders now, and are valid."""
     with tempfile.NamedTemporaryFile() as file:
         subprocess.run([ROOT_DIRECTORY / "scripts" / "deploy.sh", file.name], check=True)
         fresh = Path(file.name).read_text()
@@ -215,7 +215,7 @@ def look(checks, name, values, rendered):
 
 
 def follow(checks, name, values, everything, settings):
-    """What one part says must be what the others are about."""
+    """The parts of the rendered chart fit each other."""
     kinds = {}
     for each in everything:
         kinds.setdefault(each["kind"], []).append(each)
@@ -256,7 +256,7 @@ def follow(checks, name, values, everything, settings):
 
 
 def problems(each, version):
-    """What is wrong with an object by the schemas of a version of Kubernetes, strictly."""
+    """Returns what is wrong with an object by the strict schemas of a version of Kubernetes."""
     kubernetes = importlib.import_module("kubernetes_validate")
     try:
         kubernetes.validate(each, version, strict=True)

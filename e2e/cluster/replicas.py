@@ -78,7 +78,7 @@ class Replica:
         return "postern_operator_leader 1" in (self.ask("/metrics")[1] or "").splitlines()
 
     def review(self, bundle, path="/pods/validate"):
-        """What the webhook answers to the review of a pod's deletion, asked as an API server asks."""
+        """Asks the webhook as an API server does to review a pod's deletion, and returns its answer."""
         tls = ssl.create_default_context(cadata=bundle)
         with socket.create_connection(("127.0.0.1", self.webhook), timeout=10) as plain:
             with tls.wrap_socket(plain, server_hostname=SERVICE) as secured:
@@ -148,9 +148,9 @@ def it_serves(step, replicas):
     for replica in replicas:
         answer = replica.review(mutating())
         step.check(f"{replica.name} answers those who trust that CA", answer["response"]["allowed"], answer)
-        told = replica.ask("/metrics")[1]
+        listed = replica.ask("/metrics")[1]
         name = "postern_operator_webhook_certificate_not_after_timestamp_seconds"
-        step.check(f"{replica.name} tells when its certificate ends", name in told, told[-400:])
+        step.check(f"{replica.name} tells when its certificate ends", name in listed, listed[-400:])
 
 
 def pods_are_judged(step):
@@ -229,12 +229,12 @@ def pods_without_a_gateway_are_seen(step, replicas):
     status = lambda: found("egresspolicy", "all", LATE).get("status", {})
     reason = lambda: next((each["reason"] for each in status().get("conditions", []) if each["type"] == "Programmed"), None)
     step.check("a pod that was there before the label is in the status", becomes(lambda: reason() == "Unguarded", PATIENCE), status())
-    told = status().get("unguarded"), status().get("enforcing")
-    step.check("by its name, and one that has ended is not", told == ([f"{LATE}/early"], "0/1, 1 unguarded"), told)
+    listed = status().get("unguarded"), status().get("enforcing")
+    step.check("by its name, and one that has ended is not", listed == ([f"{LATE}/early"], "0/1, 1 unguarded"), listed)
     columns = kubectl("get", "egresspolicies", "-n", LATE)[1]
     step.check("kubectl get shows it, and when that was looked at", "1 unguarded" in columns and "CHECKED" in columns, columns)
-    told = becomes(lambda: notes(LATE, "Unguarded"), PATIENCE)
-    step.check("an Event on the pod says what to do", told and "Start it anew" in told[0], told)
+    listed = becomes(lambda: notes(LATE, "Unguarded"), PATIENCE)
+    step.check("an Event on the pod says what to do", listed and "Start it anew" in listed[0], listed)
     line = f'postern_operator_unguarded_pods{{namespace="{LATE}"}} 1'
     step.check("it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
     demand(*kubectl("label", "namespace", LATE, "postern.dev/unguarded=Delete"))
@@ -250,9 +250,9 @@ def a_gateway_that_ends_is_told(step, replicas):
     ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     gateway = {"name": "postern-gateway", "image": "", "imageID": "", "ready": False, "restartCount": 1}
     tell(AGENTS, "agent", {"phase": "Running", "initContainerStatuses": [gateway | {"state": state, "lastState": ended}]})
-    told = becomes(lambda: notes(AGENTS, "GatewayBackOff"), PATIENCE)
+    listed = becomes(lambda: notes(AGENTS, "GatewayBackOff"), PATIENCE)
     words = "(OOMKilled, exit code 137). Kubelet waits 10s"
-    step.check("an Event says that kubelet waits before it starts a gateway again", told and words in told[0], told)
+    step.check("an Event says that kubelet waits before it starts a gateway again", listed and words in listed[0], listed)
     line = "postern_operator_gateway_back_offs_total 1"
     step.check("and it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
 
@@ -262,7 +262,7 @@ def tell(namespace, pod, status):
 
 
 def notes(namespace, reason):
-    """What Events of this reason say of pods."""
+    """Returns the messages of the Events with this reason."""
     events = json.loads(kubectl("get", "events", "-n", namespace, "-o", "json")[1])["items"]
     return [each["message"] for each in events if (each["involvedObject"]["kind"], each["reason"]) == ("Pod", reason)]
 

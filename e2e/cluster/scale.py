@@ -1,4 +1,4 @@
-"""What the operator needs where there is much of everything, and that a namespace that changes all the time holds up no other.
+"""Measures the operator with many namespaces, pods and policies; a namespace that changes all the time delays no other.
 
 python3 e2e/run.py cluster/scale [--namespaces 200] [--pods 2000] [--policies 400] [--cluster-policies 5] [--operator FILE]
 
@@ -74,7 +74,7 @@ def examine(stage, step):
 
 
 class Figures:
-    """What took how long, and what the operator used meanwhile."""
+    """Durations, and the CPU and memory that the operator used meanwhile."""
 
     def __init__(self, replica, client):
         self.replica, self.client, self.rows = replica, client, []
@@ -83,7 +83,7 @@ class Figures:
         return self.replica.processes.process(self.replica.name)
 
     def measured(self, what, act):
-        """What `act` answers. It is asked for seconds, or for None where the time is not of interest."""
+        """Runs `act` and returns its result: seconds, or None if the time is of no interest."""
         before, _ = usage(self.process())
         began = time.monotonic()
         seconds = act()
@@ -157,7 +157,7 @@ def it_rests(figures, gateways):
 
 
 def requests(figures):
-    """What the API server has answered, its own questions among it."""
+    """Returns how many requests the API server has answered, its own included."""
     lines = figures.client.ask("GET", "/metrics").splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("apiserver_request_total{"))
 
@@ -238,10 +238,10 @@ def noise_holds_nobody_up(step, figures, crowd, maps):
 
 
 def definitions(client, operator):
-    status, said = kubectl("apply", "-f", "-", given=run(operator, "crds"))
+    status, answer = kubectl("apply", "-f", "-", given=run(operator, "crds"))
     served = ("get", "egresspolicies,clusteregresspolicies", "--all-namespaces")
     if status != 0 or not becomes(lambda: kubectl(*served)[0] == 0, ESTABLISHED):
-        raise RuntimeError(said)
+        raise RuntimeError(answer)
     client.ask("POST", "/api/v1/namespaces", namespace(SYSTEM))
 
 

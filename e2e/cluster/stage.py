@@ -58,10 +58,10 @@ class Stage:
         return self.kubectl("apply", "-f", "-", input=json.dumps(listed))
 
     def create(self, *objects):
-        """As `apply`, of what must be taken."""
-        status, said = self.apply(*objects)
+        """Applies, and fails unless the API server accepts."""
+        status, answer = self.apply(*objects)
         if status:
-            raise RuntimeError(f"kubectl apply: {said}")
+            raise RuntimeError(f"kubectl apply: {answer}")
 
     def create_namespace(self, *namespaces):
         """Namespaces in which pods can be made: their service accounts come a moment later."""

@@ -17,7 +17,7 @@ class Times:
         step.check(f"{what}: comes", seconds is not None, shown(seconds))
 
     def note(self, what, seconds):
-        """The same of what no step promises."""
+        """Records a time that no step promises."""
         self.taken[what] = (seconds, None)
 
     def lines(self):

@@ -1,4 +1,4 @@
-"""What leaves an agent's pod, what does not, and what is changed on its way."""
+"""Traffic of an agent's pod: allowed, denied, and changed on its way."""
 
 import manifests
 from answers import DANGEROUS, HARMLESS
@@ -70,8 +70,8 @@ def denied(stage, step):
     step.check("a host that a rule denies: 403 with the rule", said.get("status") == 403 and rule in said["body"], said)
     event = said.get("headers", {}).get("x-postern-event")
     # It is written after the answer, and comes through containerd and kubelet.
-    found = becomes(lambda: [each["decision"] for each in pod.events() if each["id"] == event], PATIENCE)
-    step.check("the event that it names is on the gateway's standard output", found and found[0]["verdict"] == "Deny", found)
+    matches = becomes(lambda: [each["decision"] for each in pod.events() if each["id"] == event], PATIENCE)
+    step.check("the event that it names is on the gateway's standard output", matches and matches[0]["verdict"] == "Deny", matches)
     said = pod.probe({"kind": "name", "name": UNNAMED}, {"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
     step.check("a name that no rule names does not exist", "error" in said[0], said[0])
     step.check("dialled at an address, it is reset", "error" in said[1], said[1])
@@ -188,8 +188,8 @@ def is_ours(said):
 
 def refused(said):
     """By the kernel or by the gateway: with a reset, or with the reason where the bytes were plain HTTP."""
-    told = said.get("heard")
-    return said.get("error") in REFUSALS or told == "" or "x-postern-decision: deny" in (told or "")
+    shown = said.get("heard")
+    return said.get("error") in REFUSALS or shown == "" or "x-postern-decision: deny" in (shown or "")
 
 
 def line_of(text, word):

@@ -7,8 +7,8 @@ def run(*command, **options):
     """Standard output of a command that must succeed."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise RuntimeError(f"{' '.join(map(str, command[:12]))}: {said}")
+        reason = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise RuntimeError(f"{' '.join(map(str, command[:12]))}: {reason}")
     return done.stdout
 
 

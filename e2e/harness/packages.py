@@ -11,7 +11,7 @@ TARGET = Path(__file__).resolve().parents[2] / "target"
 
 
 class Packages:
-    """What `requirements.txt` and `package-lock.json` of `pins` name, in `cache`.
+    """Installs the packages of `requirements.txt` and `package-lock.json` of `pins` into `cache`.
 
     What cannot be installed raises, with what was tried and what it said.
     """

@@ -42,7 +42,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Run:
-    """What was done on one stage."""
+    """A stage and the steps that ran on it."""
 
     title: str
     stage: object

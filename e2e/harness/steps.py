@@ -27,7 +27,7 @@ class Step:
         yield from (f"      {note}" for note in self.notes)
 
     def figures(self):
-        """What else the summary says."""
+        """Returns more text for the summary."""
         return ""
 
 

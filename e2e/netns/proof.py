@@ -57,12 +57,12 @@ def without_ipv6(stage, subject):
 def doctor(stage, subject):
     """It tries what whoever runs it can send, and says what became of it."""
     for identity in BOTH:
-        found = examined(stage, identity)
-        subject.check(f"{identity.name}: every way out leads to the gateway or nowhere", found == {"ok"}, found)
+        matches = examined(stage, identity)
+        subject.check(f"{identity.name}: every way out leads to the gateway or nowhere", matches == {"ok"}, matches)
     stage.plan.remove()
     for identity in BOTH:
-        found = examined(stage, identity)
-        subject.check(f"{identity.name}: without the plan it is not enforced", found == {"not enforced"}, found)
+        matches = examined(stage, identity)
+        subject.check(f"{identity.name}: without the plan it is not enforced", matches == {"not enforced"}, matches)
     stage.plan.program()
 
 
@@ -78,8 +78,8 @@ def unproven(stage, subject, words):
     stage.gateway.reload()
     lost = stage.gateway.becomes(lambda: stage.gateway.proven() == 0 and not stage.gateway.is_ready())
     subject.check(f"{words}: not ready, and the metric says 0", lost, told(stage))
-    verified, said = stage.plan.verify()
-    subject.check(f"{words}: --verify says so", not verified, said)
+    verified, answer = stage.plan.verify()
+    subject.check(f"{words}: --verify says so", not verified, answer)
     stage.plan.program()
     stage.gateway.reload()
     again = stage.gateway.becomes(lambda: proven(stage))

@@ -49,12 +49,12 @@ class Stage:
         self.started.close()
 
     def attempt(self, identity, program, *arguments, counts, patience=ANSWER):
-        """What a program of `attacks/` saw, and the frames that left the pod meanwhile and that `counts` counts."""
+        """Runs a program of `attacks/`; returns what it saw, and the frames that left the pod meanwhile and satisfy `counts`."""
         run = partial(self.agents.run, identity, f"attacks/{program}", *arguments, patience=patience)
         return self.capture.during(run, counts)
 
     def restore(self):
-        """As every subject finds it, after one that broke off."""
+        """Restores the state that every subject expects, after one that broke off."""
         self.plan.program()
         if not self.gateway.is_alive():
             self.gateway.start()

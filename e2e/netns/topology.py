@@ -121,5 +121,5 @@ class Topology:
         self._resolver().write_text(f"nameserver {UPSTREAM[4]}\n")
 
     def _resolver(self):
-        """What `ip netns exec` shows as /etc/resolv.conf."""
+        """Returns the file that `ip netns exec` mounts as /etc/resolv.conf."""
         return Path("/etc/netns", self.name("pod"), "resolv.conf")

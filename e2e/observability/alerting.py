@@ -35,8 +35,8 @@ def silent(stage, step):
     labels = [alert["labels"] for alerts in firing for alert in alerts]
     step.check("a limit that was reached is told with its pod", {"coder-0"} == {each["pod"] for each in labels}, labels)
     ends = stage.prometheus.ask("query", query="count by (namespace) (postern_operator_ca_not_after_timestamp_seconds)")
-    told = {each["metric"].get("namespace") for each in ends["result"]}
-    step.check("the end of a CA is told of the namespace that it belongs to", told == {"agents", "others"}, told)
+    shown = {each["metric"].get("namespace") for each in ends["result"]}
+    step.check("the end of a CA is told of the namespace that it belongs to", shown == {"agents", "others"}, shown)
 
 
 def fire(stage, step):

@@ -43,7 +43,7 @@ def have_data(stage, step):
 
 
 def lacks(prometheus, query):
-    """What a query's answer lacks, or nothing."""
+    """Returns why a query has no useful data, or nothing."""
     try:
         values = prometheus.values(query)
     except ValueError as error:
@@ -75,9 +75,9 @@ def have_choices(stage, step):
         for name, variable in listed.items():
             if variable["type"] == "query":
                 selector, label = variable["query"].removeprefix("label_values(").removesuffix(")").rsplit(", ", 1)
-                found = stage.prometheus.ask(f"label/{label}/values", **{"match[]": selector.replace("$namespace", "agents")})
+                matches = stage.prometheus.ask(f"label/{label}/values", **{"match[]": selector.replace("$namespace", "agents")})
                 wanted = {"namespace": ["agents"], "pod": [NAME, BESIDE]}[name]
-                step.check(f"{dashboard['title']}: ${name}", found == wanted, found)
+                step.check(f"{dashboard['title']}: ${name}", matches == wanted, matches)
 
 
 def operators_view(stage, step):

@@ -58,9 +58,9 @@ class Volumes:
 
     def refresh(self):
         """Takes over what the API server has now."""
-        status, said = self._asked()
-        replicas.demand(status, said)
-        policy, ca, credentials, pod = json.loads(said)["items"]
+        status, output = self._asked()
+        replicas.demand(status, output)
+        policy, ca, credentials, pod = json.loads(output)["items"]
         self._write("policy", {name: text.encode() for name, text in policy["data"].items()})
         for volume, secret in (("ca", ca), ("credentials", credentials)):
             data = secret.get("data", {}).items()

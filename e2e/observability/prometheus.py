@@ -38,8 +38,8 @@ class Prometheus:
 
     def values(self, query):
         """All values of a query since the start, a second apart, by series; NaN is none."""
-        said = self.ask("query_range", query=query, start=self.started, end=time.time(), step=1)
-        series = [[float(value) for _, value in each["values"]] for each in said["result"]]
+        output = self.ask("query_range", query=query, start=self.started, end=time.time(), step=1)
+        series = [[float(value) for _, value in each["values"]] for each in output["result"]]
         return [value for values in series for value in values if value == value]
 
     def down(self):
@@ -66,7 +66,7 @@ def configuration():
 
 
 def target(pod):
-    """What the PodMonitor says of an injected pod: the container port that it names, and whose it is."""
+    """Returns the scrape target of an injected pod, as the PodMonitor selects it."""
     containers = pod["spec"]["initContainers"] + pod["spec"]["containers"]
     ports = {port["name"]: (each["name"], port["containerPort"]) for each in containers for port in each.get("ports", [])}
     container, port = ports["postern-metrics"]

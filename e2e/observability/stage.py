@@ -65,8 +65,8 @@ class Stage:
         return becomes(lambda: self.gateway.metric("postern_policy_info", revision=self.stamp()) == 1)
 
     def stamp(self):
-        found = replicas.found("pod", NAME, replicas.AGENTS)["metadata"].get("annotations", {})
-        return found.get("postern.dev/policy-revision")
+        matches = replicas.found("pod", NAME, replicas.AGENTS)["metadata"].get("annotations", {})
+        return matches.get("postern.dev/policy-revision")
 
     def _start(self):
         wire()
@@ -89,9 +89,9 @@ class Stage:
         replicas.prepare(self.operator, NODE_ADDRESS, [operator])
         replicas.demand(*replicas.kubectl("create", "-f", "-", given=replicas.namespace(OTHERS, INJECTED)))
         settings = self.directory / "operator.json"
-        told = replicas.settings(operator.webhook, OPERATOR["admin"])
-        told["gateway"]["settings"] = json.dumps(self.settings())
-        settings.write_text(json.dumps(told))
+        shown = replicas.settings(operator.webhook, OPERATOR["admin"])
+        shown["gateway"]["settings"] = json.dumps(self.settings())
+        settings.write_text(json.dumps(shown))
         command = [self.operator, "run", "--config", settings]
         self.processes.start("operator", *command, environment=os.environ | {"POD_NAME": operator.name})
         self._demand(lambda: replicas.mutating() and replicas.validating(), "operator")
@@ -121,11 +121,11 @@ class Stage:
         (place / "trust").mkdir(parents=True)
         for made in (place, place / "trust"):
             os.chown(made, UID, UID)
-        told = self.settings() | {"listeners": {"explicit": {"address": "%s:%s" % PROXY}}}
-        told["admin"] = told["admin"] | {"socket": f"{place}/status.sock"}
-        told["trust"] = told["trust"] | {"directory": f"{place}/trust"}
+        shown = self.settings() | {"listeners": {"explicit": {"address": "%s:%s" % PROXY}}}
+        shown["admin"] = shown["admin"] | {"socket": f"{place}/status.sock"}
+        shown["trust"] = shown["trust"] | {"directory": f"{place}/trust"}
         settings = place / "settings"
-        settings.write_text(json.dumps(told))
+        settings.write_text(json.dumps(shown))
         variables = WORKLOAD | {"POSTERN_POD": BESIDE} | exports(jaeger.HTTP, "http/protobuf")
         self.beside.start([self.postern, "gateway", "--config", settings], variables)
         self.proxied = Agent(place / "trust/ca-bundle.pem", PROXY)
@@ -157,13 +157,13 @@ class Stage:
 
 
 class Replica:
-    """The one of the operator, as its Service's endpoints are made of it."""
+    """The operator's only replica, from which its Service's endpoints are made."""
 
     name, webhook = "postern-operator-0", OPERATOR["webhook"]
 
 
 def policy(number):
-    """What the agents may; each number is another revision."""
+    """Returns the agents' policy; each number is another revision."""
     matching = {"any": [{"param": "command", "operator": "Matches", "values": [r"rm\s+-rf\s+/"]}]}
     return {
         "apiVersion": "postern.dev/v1alpha1",

@@ -37,10 +37,10 @@ def steps():
 def arrives(step, stage, gateway, agent, protocol):
     trace, parent = secrets.token_hex(16), secrets.token_hex(8)
     started = time.time_ns()
-    status, said = agent.chat(f"00-{trace}-{parent}-01")
-    step.check("the turn is answered, the dangerous call replaced", status == 200 and "no-force-remove" in said, said[-300:])
-    own = {"traceId": trace, "spanId": parent, "name": "turn", "kind": 1}
-    jaeger.give(NODE_ADDRESS, own | {"startTimeUnixNano": str(started), "endTimeUnixNano": str(time.time_ns())})
+    status, answer = agent.chat(f"00-{trace}-{parent}-01")
+    step.check("the turn is answered, the dangerous call replaced", status == 200 and "no-force-remove" in answer, answer[-300:])
+    owned = {"traceId": trace, "spanId": parent, "name": "turn", "kind": 1}
+    jaeger.give(NODE_ADDRESS, owned | {"startTimeUnixNano": str(started), "endTimeUnixNano": str(time.time_ns())})
     arrived = becomes(lambda: whole(jaeger.trace(trace)))
     if not step.check(f"by {protocol} a span joins the agent's in Jaeger", arrived, jaeger.trace(trace)):
         return
@@ -97,7 +97,7 @@ def asked(stage):
 
 
 def counted(gateway):
-    """What a dead collector must not touch."""
+    """Returns the counters that a dead collector must not change."""
     return {
         "events dropped": gateway.metric("postern_ledger_dropped_total"),
         "internal failures": gateway.metric("postern_connections_closed_total", reason="internal"),

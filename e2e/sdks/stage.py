@@ -1,4 +1,4 @@
-"""What the SDKs meet: two authorities, the replaying upstream, the built gateway, and the judges on either way."""
+"""The SDKs' environment: two authorities, the replaying upstream, the built gateway, and the judges with and without it."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ class Judge:
         self.command, self.environment, self.process = command, environment, None
 
     def ask(self, recording, piece):
-        """What the SDK makes of a recording that comes in writes of `piece` bytes, or in one (0)."""
+        """Returns the SDK's verdict on a recording that arrives in writes of `piece` bytes, or in one (0)."""
         if self.process is None:
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
             self.process = subprocess.Popen(list(map(str, self.command)), env=self.environment, **pipes)

@@ -32,7 +32,7 @@ KEPT_ALIVE = "kept alive"
 
 
 class Trial:
-    """What the SDKs made of the answers, pass by pass; each later pass is compared with the first."""
+    """The SDKs' verdicts on the answers, pass by pass; each later pass is compared with the first."""
 
     def __init__(self, stage):
         self.stage, self.answers = stage, stage.recordings
@@ -54,13 +54,13 @@ class Trial:
         judge()
 
     def straight(self):
-        """What each SDK makes of the recordings without a gateway, compared with what was recorded of that."""
+        """Compares each SDK's verdict without a gateway with the recorded one."""
         judged = self._judge(self.stage.judges(direct=True), self.answers, 0)
         for (language, name), verdict in judged.items():
             expected = self.answers[name].expected.get(language, {"ok": verdict["ok"]})
-            told = {key: value for key, value in expected.items() if key not in ("api", "error")}
-            differing = [key for key in told if verdict.get(key) != told[key]]
-            self._note(language, self.answers[name], [f"{key}: {verdict.get(key)}, not {told[key]}" for key in differing])
+            shown = {key: value for key, value in expected.items() if key not in ("api", "error")}
+            differing = [key for key in shown if verdict.get(key) != shown[key]]
+            self._note(language, self.answers[name], [f"{key}: {verdict.get(key)}, not {shown[key]}" for key in differing])
             if not verdict["ok"]:
                 self.step.notes.append(f"rejected unmodified: {language} {name}: {verdict['error'].splitlines()[0][:160]}")
         self.before = {key: verdict for key, verdict in judged.items() if verdict["ok"]}
@@ -123,7 +123,7 @@ class Trial:
                 self._compare(language, name, verdict, (after[language, name], []))
 
     def _rejected_alike(self):
-        """What an SDK rejects unmodified it rejects in the same words, unless a refusal stands where it was disputed."""
+        """An SDK rejects with the same error the answers that it rejects unmodified, unless the disputed call was replaced."""
         disputed = {name: self.answers[name] for _, name in self.errors}
         after = self._judge(self.judges, disputed, None)
         for (language, name), error in self.errors.items():
@@ -164,7 +164,7 @@ class Trial:
                     self._compare(language, name, self.before[language, name], (got, self._kept(batch, language, name)))
 
     def _kept(self, batch, language, name):
-        """What this SDK must still hand on: ids and inputs are as it reads them."""
+        """Returns the calls that this SDK must still return, with ids and inputs as it reads them."""
         mine = calls(self.answers[name].dialect, self.before[language, name])
         gone = [(call.name, call.given) for call in batch.members[name][0] if call not in batch.kept(name)]
         return [call for call in mine if (call.name, call.given) not in gone]
