@@ -28,12 +28,11 @@ test *arguments:
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '
 
-# What most recipes share: the executables, and what the tests are made of.
+# What most recipes share: the executables and the tests.
 _build:
     cargo build --locked --all-features --bins --tests
 
-# Writes what is made from the code: the chart's CustomResourceDefinitions, dashboards, and values in its README, deploy/,
-# the schema of events and its page.
+# Writes every generated file: CRDs, deploy/, docs/event.schema.json, docs/events.md, the chart's README and dashboards.
 generate: _build
     target/debug/postern-operator crds --directory charts/postern/crds
     target/debug/postern-operator event-schema --file docs/event.schema.json
@@ -42,7 +41,7 @@ generate: _build
     python3 scripts/dashboards.py
     scripts/deploy.sh
 
-# Fails where what is generated is not what the code makes of it.
+# Fails where a generated file is out of date.
 check-generated: _build
     #!/usr/bin/env bash
     set -euo pipefail
@@ -69,20 +68,20 @@ release *arguments:
     python3 scripts/release.py {{ arguments }}
 
 # The chart rendered, installed, upgraded, uninstalled, its admission policies attacked; two operators: on an API server alone.
-e2e-chart: _build
-    python3 e2e/cluster/alone.py
+e2e-chart *arguments: _build
+    python3 e2e/run.py cluster/alone {{ arguments }}
 
 # The operator with 200 namespaces, 2,000 pods and 400 policies, one namespace noisy, on an API server alone; prints figures.
 scale *arguments: _build
-    python3 e2e/cluster/scale.py {{ arguments }}
+    python3 e2e/run.py cluster/scale {{ arguments }}
 
 # Every alert of the chart fires where it means to, and nowhere else (needs promtool).
 alerts:
-    python3 e2e/cluster/alerts.py
+    python3 e2e/run.py cluster/alerts
 
 # The Lua by which Argo CD judges policies (deploy/argo-cd) over statuses as the operator writes them.
 argo-health:
-    python3 e2e/cluster/argo_health.py
+    python3 e2e/run.py cluster/argo_health
 
 # Licences, bans and sources of every dependency (installs cargo-deny where it is missing).
 deny:
@@ -95,19 +94,19 @@ demo:
 
 # Real clients (curl, Python, Node, Go, Java, git, coding agents) by the proxy, and unconfigured in a namespace (as root).
 clients *arguments: _build
-    python3 e2e/clients/run.py --way both {{ arguments }}
+    python3 e2e/run.py clients --way both {{ arguments }}
 
 # The official SDKs as judges of recorded answers that went through the gateway, with and without denied calls.
 sdks *arguments: _build
-    python3 e2e/sdks/run.py {{ arguments }}
+    python3 e2e/run.py sdks {{ arguments }}
 
 # Real clients (curl, openssl, GnuTLS, Python, Node, Bun, Go, rustls, Java) judge what a namespace's CA vouches for.
 constraints *arguments: _build
-    python3 e2e/cluster/constraints.py {{ arguments }}
+    python3 e2e/run.py cluster/constraints {{ arguments }}
 
 # Attacks the redirect and the gateway in real network namespaces; root alone can make them.
 e2e-netns *arguments: _build
-    python3 e2e/netns/run.py {{ arguments }}
+    python3 e2e/run.py netns {{ arguments }}
 
 # The same for whoever runs everything: left out, and said so, where that is not root.
 _e2e-netns-as-root:
@@ -116,7 +115,7 @@ _e2e-netns-as-root:
 
 # Kubernetes from nothing (servers built from Go modules, kept in a cache), the chart on it, and attacks on both; as root.
 e2e-cluster *arguments:
-    python3 e2e/cluster/run.py {{ arguments }}
+    python3 e2e/run.py cluster {{ arguments }}
 
 # The same for whoever runs everything: left out, and said so, where that is not root.
 _e2e-cluster-as-root:
@@ -125,7 +124,11 @@ _e2e-cluster-as-root:
 
 # Traces in a real Jaeger, dashboards and alerts in a real Prometheus that scrapes busy gateways and the operator; as root.
 e2e-observability *arguments: _build
-    python3 e2e/observability/run.py {{ arguments }}
+    python3 e2e/run.py observability {{ arguments }}
+
+# Type-checks the fuzz targets, which no other recipe compiles, and their lock file.
+check-fuzz:
+    cargo check --locked --manifest-path fuzz/Cargo.toml --bins
 
 # Each fuzz target for 30 seconds (installs cargo-fuzz where it is missing).
 fuzz-smoke seconds="30":

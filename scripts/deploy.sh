@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 target=${1:-deploy/postern.yaml}
 chart=${2:-charts/postern}
 helm=$(command -v helm || echo "${XDG_CACHE_HOME:-$HOME/.cache}/postern-e2e/bin/helm")
-[ -x "$helm" ] || python3 e2e/cluster/servers.py --clients
+[ -x "$helm" ] || python3 e2e/run.py cluster/servers --clients
 {
   cat <<HEAD
 # Postern without Helm: what the chart renders with its defaults (scripts/deploy.sh writes this file).

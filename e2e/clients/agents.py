@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from report import Client
-from sdks import COMMAND, DONE, carried
 from stage import KEYS
+from steps import Step
+
+from sdks import COMMAND, DONE, carried
 
 RAN = COMMAND.removeprefix("echo ")
 DENY = """
@@ -51,7 +52,7 @@ GEMINI = Provider(
 )
 
 
-def run(tools, stage):
+def steps(tools, stage):
     claude = [tools.modules / ".bin/claude", "-p", "run echo", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"]
     codex = [tools.modules / ".bin/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json", "run echo"]
     prefix = stage.way.AGENTS
@@ -59,16 +60,16 @@ def run(tools, stage):
     for trusted, other in (("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")):
         command = ["env", "-u", other, *claude]
         # It compresses what it sends to its own host, unless it is told of a proxy or of more roots in its own variable.
-        coding = "gzip" if trusted == "SSL_CERT_FILE" and not stage.way.variables() else "identity"
-        yield Client(f"{prefix}Claude Code, roots by {trusted}", version, partial(examine, stage, ANTHROPIC, command, coding))
+        coding = "gzip" if trusted == "SSL_CERT_FILE" and not stage.way.variables(stage) else "identity"
+        yield Step(f"{prefix}Claude Code, roots by {trusted} {version}", partial(examine, ANTHROPIC, command, coding))
     version = tools.node_version("@openai/codex")
-    yield Client(f"{prefix}Codex", version, partial(examine, stage, OPENAI, codex, "identity"))
+    yield Step(f"{prefix}Codex {version}", partial(examine, OPENAI, codex, "identity"))
     gemini = [tools.modules / ".bin/gemini", "-p", "run echo", "--skip-trust", "-y", "-o", "stream-json"]
     version = tools.node_version("@google/gemini-cli")
-    yield Client(f"{prefix}Gemini CLI", version, partial(examine, stage, GEMINI, gemini, "identity"))
+    yield Step(f"{prefix}Gemini CLI {version}", partial(examine, GEMINI, gemini, "identity"))
 
 
-def examine(stage, provider, command, coding, client):
+def examine(provider, command, coding, stage, client):
     agent = stage.way.agent(stage, provider)
     mark = stage.mark()
     code, printed, errors = agent(*command)
@@ -87,12 +88,12 @@ def examine(stage, provider, command, coding, client):
 
     mark = stage.mark()
     code, printed, errors = agent("env", f"{provider.variable}=another-key", *command)
-    said = printed.decode() + errors
-    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in said, said)
+    answer = printed.decode() + errors
+    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in answer, answer)
     with agent.with_policy(DENY) as closed:
         code, printed, errors = closed(*command)
-    said = printed.decode() + errors
-    client.check("denied host: reason shown", code and "Rule: -/closed/models" in said, said)
+    answer = printed.decode() + errors
+    client.check("denied host: reason shown", code and "Rule: -/closed/models" in answer, answer)
     # A greeting without a key passes, whatever key the turns have.
     sent = [request for request in stage.seen_since(mark) if request["path"] not in provider.startup or carried(request["headers"])]
     client.check("nothing refused was sent upstream", not sent, sent)

@@ -4,14 +4,15 @@ import base64
 import re
 from functools import partial
 
+from commands import output
 from fetching import INTACT, version
-from report import Client, output
 from stage import KEYS
+from steps import Step
 
 
-def run(tools, stage):
-    yield Client("openssl s_client", version("openssl", "version"), partial(openssl, stage))
-    yield Client("git", version("git", "--version"), partial(git, stage))
+def steps(tools, stage):
+    yield Step(f"openssl s_client {version('openssl', 'version')}", openssl)
+    yield Step(f"git {version('git', '--version')}", git)
 
 
 def openssl(stage, client):
@@ -30,7 +31,7 @@ def openssl(stage, client):
 
 
 def s_client(stage, host, request):
-    command = ["openssl", "s_client", "-connect", f"{host}:443", "-servername", host, *stage.way.s_client()]
+    command = ["openssl", "s_client", "-connect", f"{host}:443", "-servername", host, *stage.way.s_client(stage)]
     command += ["-CAfile", stage.roots("postern"), "-no-CApath", "-x509_strict", "-verify_hostname", host]
     command += ["-verify_return_error", "-ign_eof"]
     head = f"{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
@@ -42,31 +43,31 @@ def git(stage, client):
     """Clone and push, then what the endpoints do not open, a host that no rule names, and another key."""
     copy, swapped = stage.directory / "clone", "Basic " + base64.b64encode(f"x-access-token:{KEYS['GIT_TOKEN']}".encode()).decode()
     mark, run_git = stage.mark(), partial(git_command, stage)
-    code, said = run_git("clone", "https://git.example.com/team/tools.git", copy)
+    code, answer = run_git("clone", "https://git.example.com/team/tools.git", copy)
     same = code == 0 and (copy / "large").read_bytes() == (stage.directory / "work/large").read_bytes()
-    client.check("cloned intact", same, said)
+    client.check("cloned intact", same, answer)
     (copy / "more").write_text("more")
     run_git("-C", copy, "add", "more")
     run_git("-C", copy, "-c", "user.name=e2e", "-c", "user.email=e2e@example.com", "commit", "-m", "second")
-    code, said = run_git("-C", copy, "push", "origin", "HEAD:refs/heads/agent")
+    code, answer = run_git("-C", copy, "push", "origin", "HEAD:refs/heads/agent")
     _, head, _ = output(["git", "-C", copy, "rev-parse", "HEAD"])
     bare = stage.directory / "repositories/team/tools.git"
     _, pushed, _ = output(["git", "-C", bare, "rev-parse", "refs/heads/agent"])
-    client.check("pushed", code == 0 and pushed == head, said)
+    client.check("pushed", code == 0 and pushed == head, answer)
     keys = {request["headers"].get("authorization") for request in stage.seen_since(mark)}
     client.check("key swapped inside Basic", keys == {None, swapped}, keys)
 
     mark = stage.mark()
-    code, said = run_git("clone", "https://git.example.com/other/tools.git", stage.directory / "other")
-    client.check("denied endpoint: reason shown", code and "Rule: postern/builtin/endpoint" in said, said)
-    code, said = run_git("clone", "https://forbidden.example.com/tools.git", stage.directory / "forbidden")
-    client.check("denied host: reason shown", code and "Rule: e2e/clients/forbidden" in said, said)
-    code, said = run_git("clone", "https://unnamed.example.com/tools.git", stage.directory / "unnamed")
+    code, answer = run_git("clone", "https://git.example.com/other/tools.git", stage.directory / "other")
+    client.check("denied endpoint: reason shown", code and "Rule: postern/builtin/endpoint" in answer, answer)
+    code, answer = run_git("clone", "https://forbidden.example.com/tools.git", stage.directory / "forbidden")
+    client.check("denied host: reason shown", code and "Rule: e2e/clients/forbidden" in answer, answer)
+    code, answer = run_git("clone", "https://unnamed.example.com/tools.git", stage.directory / "unnamed")
     what, words = stage.way.UNNAMED
-    client.check(what, code and words.search(said), said)
+    client.check(what, code and words.search(answer), answer)
     client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))
-    code, said = run_git("clone", "https://git.example.com/team/tools.git", stage.directory / "again", password="another")
-    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in said, said)
+    code, answer = run_git("clone", "https://git.example.com/team/tools.git", stage.directory / "again", password="another")
+    client.check("another key: reason shown", code and "Rule: postern/builtin/credential" in answer, answer)
 
 
 def git_command(stage, *arguments, password="postern:git"):

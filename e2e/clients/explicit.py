@@ -3,7 +3,7 @@
 import re
 from contextlib import contextmanager
 
-from report import output
+from commands import output
 from stage import HERE, PLAIN_HOST, TLS_HOSTS
 
 LOGIN = "agent:door-password-19"
@@ -14,8 +14,8 @@ class Explicit:
 
     AGENTS = "postern run -- "
     UPSTREAM, ADMIN = ["127.0.0.1", 0, 0, 0], "127.0.0.1:0"
-    # What a client shows of a host that no rule names.
-    UNNAMED = "unnamed host: CONNECT 403", re.compile("403|Forbidden")
+    # A client shows the status, or the reason phrase alone, when no rule names the host.
+    UNNAMED = "unnamed host: CONNECT 403", re.compile("403|Blocked by policy")
 
     def __str__(self):
         return "explicit"
@@ -43,23 +43,20 @@ class Explicit:
 
     gateway = client = upstream
 
-    def learn(self, status):
-        (self.address,) = [each["address"] for each in status["listeners"] if each["mode"] == "explicit"]
-
-    def variables(self):
-        proxy = f"http://{LOGIN}@{self.address}"
+    def variables(self, stage):
+        proxy = f"http://{LOGIN}@{stage.gateway.address}"
         return dict.fromkeys(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"], proxy) | {"NODE_USE_ENV_PROXY": "1"}
 
     def agent(self, stage, provider):
-        return Door(stage, HERE / "agents.yaml", {provider.variable: provider.key, "IS_SANDBOX": "1"})
+        return PosternRun(stage, HERE / "agents.yaml", {provider.variable: provider.key, "IS_SANDBOX": "1"})
 
-    def s_client(self):
-        """What openssl s_client must be told; it reads no variable."""
+    def s_client(self, stage):
+        """Returns the options of openssl s_client, which reads no proxy variable."""
         user, password = LOGIN.split(":")
-        return ["-proxy", self.address, "-proxy_user", user, "-proxy_pass", f"pass:{password}"]
+        return ["-proxy", stage.gateway.address, "-proxy_user", user, "-proxy_pass", f"pass:{password}"]
 
 
-class Door:
+class PosternRun:
     """`postern run` for a user who has `keys`, and the stand-in as the proxy and the authority of their network."""
 
     def __init__(self, stage, policy, keys):
@@ -68,13 +65,13 @@ class Door:
         self.environment = stage.bare() | way | keys
 
     def __call__(self, *command):
-        """Status, standard output and standard error of a command behind the door."""
+        """Status, standard output and standard error of a command under `postern run`."""
         run = [self.stage.tools.postern, "run", "--policy", self.policy, "--", *command]
         return output(run, env=self.environment, cwd=self.environment["HOME"])
 
     @contextmanager
     def with_policy(self, more):
-        """Another door, where these documents hold too."""
+        """Another run, under these documents too."""
         policy = self.stage.directory / "more.yaml"
         policy.write_text(self.policy.read_text() + more)
-        yield Door(self.stage, policy, self.keys)
+        yield PosternRun(self.stage, policy, self.keys)

@@ -4,8 +4,9 @@ import hashlib
 import re
 from functools import partial
 
-from report import Client, output
+from commands import output
 from stage import KEYS, UPSTREAM_CA
+from steps import Step
 
 INTACT = "as the upstream wrote it"
 KEY, PLACEHOLDER = KEYS["API_KEY"], "authorization:Bearer postern:api"
@@ -26,13 +27,14 @@ def clients(tools):
     yield "Java java.net.http", version("java", "-version"), [*java, "-cp", programs, "WithJava"], "2.0"
 
 
-def run(tools, stage):
+def steps(tools, stage):
     for name, number, command, http in clients(tools):
-        yield Client(name, number, partial(examine, Fetch(stage, command), stage.way.UNNAMED, http))
+        yield Step(f"{name} {number}", partial(examine, command, http))
 
 
-def examine(fetch, unnamed, http, client):
+def examine(command, http, stage, client):
     """An allowed destination in all its ways, then each way to be refused."""
+    fetch = Fetch(stage, command)
     seen = fetch("https://packages.example.com/public/data")
     fits = seen.status == 200 and INTACT in seen.text and seen.issuer.startswith("Postern")
     client.check("inspected: answer intact, issuer is Postern", fits, seen)
@@ -54,7 +56,7 @@ def examine(fetch, unnamed, http, client):
     client.check("tunnelled: issuer is the upstream's", seen.issuer == UPSTREAM_CA and INTACT in seen.text, seen)
 
     seen = fetch("https://unnamed.example.com/public/data")
-    what, words = unnamed
+    what, words = stage.way.UNNAMED
     client.check(what, words.search(seen.error) and not seen.upstream, seen)
     seen = fetch("https://forbidden.example.com/public/data")
     client.check("denied host: reason shown", denied(seen, "e2e/clients/forbidden"), seen)
@@ -87,7 +89,7 @@ class Fetch:
 
 
 class Seen:
-    """What a client printed, and what reached the upstream meanwhile."""
+    """A client's output, and the requests that reached the upstream meanwhile."""
 
     def __init__(self, printed, errors, upstream):
         head, _, body = printed.partition(b"\n\n")

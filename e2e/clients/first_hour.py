@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import agents
-from report import Client, output
-from sdks import COMMAND, DONE, carried
+from commands import output
 from stage import KEYS
+from steps import Step
+
+from sdks import COMMAND, DONE, carried
 
 DENIED = "run sudo touch /postern/postern-denied"
 ENTER, UP, DOWN = "\r", "\x1b[A", "\x1b[B"
@@ -89,13 +91,13 @@ AGENTS = [
 ]
 
 
-def run(tools, stage):
+def steps(tools, stage):
     for agent in AGENTS:
         version = tools.node_version(agent.package)
         # The first example of the README, and the policy that is the agent's own.
         for policy in ["any"] * agent.in_readmes + [agent.policy]:
-            yield Client(f"first hour, {agent.name}, policy for {policy}", version, partial(headless, stage, agent, policy))
-        yield Client(f"first hour, {agent.name} in a terminal", version, partial(interactive, stage, agent))
+            yield Step(f"first hour, {agent.name}, policy for {policy} {version}", partial(headless, agent, policy))
+        yield Step(f"first hour, {agent.name} in a terminal {version}", partial(interactive, agent))
 
 
 class Newcomer:
@@ -120,12 +122,12 @@ class Newcomer:
         """Status, standard output and standard error of a command."""
         return output(command, env=self.environment, cwd=self.project)
 
-    def door(self, *command):
-        """The same of a command behind the door."""
+    def wrapped(self, *command):
+        """Starts a command under `postern run`."""
         return self.start(self.stage.tools.postern, "run", "--", *command)
 
     def terminal(self, steps, *command):
-        """What a command behind the door showed in a terminal, after these steps."""
+        """Returns the screen of a command under `postern run` in a terminal, after these steps."""
         tools = self.stage.tools
         driven = [tools.python, tools.programs / "in_terminal.py", json.dumps(steps), tools.postern, "run", "--", *command]
         code, printed, errors = output(driven, env=self.environment, cwd=self.project)
@@ -135,11 +137,11 @@ class Newcomer:
 
     def prepare(self, client):
         if self.agent.once:
-            code, _, errors = self.door(*self.agent.once)
+            code, _, errors = self.wrapped(*self.agent.once)
             client.check(f"once: {' '.join(self.agent.once)}", code == 0, f"{code}: {errors}")
 
     def examine(self, client, sent):
-        """What reached the stand-in, and that no key is in any file."""
+        """Checks the requests that reached the stand-in, and that no file holds the key."""
         turns = [request for request in sent if self.agent.turns.fullmatch(request["path"].split("?")[0])]
         held = {carried(request["headers"]) for request in turns}
         client.check("key swapped upstream", held == {KEYS[self.agent.variable]}, held)
@@ -151,22 +153,22 @@ class Newcomer:
         client.check("no key in its files", not leaked, leaked)
 
 
-def headless(stage, agent, policy, client):
+def headless(agent, policy, stage, client):
     newcomer = Newcomer(stage, agent, policy)
     newcomer.prepare(client)
     mark = stage.mark()
-    code, printed, errors = newcomer.door(*agent.headless, "run echo")
+    code, printed, errors = newcomer.wrapped(*agent.headless, "run echo")
     client.check("answer printed, status 0", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
     newcomer.examine(client, stage.seen_since(mark))
-    code, printed, errors = newcomer.door(*agent.headless, DENIED)
+    code, printed, errors = newcomer.wrapped(*agent.headless, DENIED)
     shown = printed.decode()
     name = "coding-agents" if policy == "any" else policy
-    told = all(map(shown.count, [*SAID, f"Rule: agents/{name}/no-sudo"]))
-    client.check("denied call: rule and reason shown", code == 0 and told, f"{code}: {shown}{errors}")
+    is_explained = all(map(shown.count, [*SAID, f"Rule: agents/{name}/no-sudo"]))
+    client.check("denied call: rule and reason shown", code == 0 and is_explained, f"{code}: {shown}{errors}")
     client.check("denied call: in the summary", re.search(r"\b[1-9]\d* tool calls? denied", errors), errors)
 
 
-def interactive(stage, agent, client):
+def interactive(agent, stage, client):
     newcomer = Newcomer(stage, agent, agent.policy)
     newcomer.prepare(client)
     mark = stage.mark()

@@ -8,7 +8,8 @@ import time
 from functools import partial
 
 from agents import ANTHROPIC, GEMINI, OPENAI
-from report import Client
+from steps import Step
+
 from sdks import DONE
 
 POLICY = """
@@ -30,7 +31,7 @@ LIMITS = POLICY + "  limits: {requestsPerMinute: 1}\n"
 HOSTED = POLICY + "  hostedTools: {action: Deny}\n"
 
 
-def run(tools, stage):
+def steps(tools, stage):
     prefix = stage.way.AGENTS
 
     def claude(prompt):
@@ -46,16 +47,16 @@ def run(tools, stage):
     agents = [("Claude Code", "@anthropic-ai/claude-code", ANTHROPIC, claude), ("Codex", "@openai/codex", OPENAI, codex)]
     for name, package, provider, command in [*agents, ("Gemini CLI", "@google/gemini-cli", GEMINI, gemini)]:
         version = tools.node_version(package)
-        yield Client(f"{prefix}{name}, guarded", version, partial(examine, stage, provider, command))
+        yield Step(f"{prefix}{name}, guarded {version}", partial(examine, provider, command))
         if provider is ANTHROPIC:
-            yield Client(f"{prefix}{name}, searching", version, partial(searching, stage, command))
+            yield Step(f"{prefix}{name}, searching {version}", partial(searching, command))
         if provider is OPENAI:
             # A model that it does not know gets its tools in the request's own list, a hosted one among them.
             other = partial(codex, "run echo", "-m", "gpt-5-codex")
-            yield Client(f"{prefix}{name}, hosted tools", version, partial(offered, stage, other))
+            yield Step(f"{prefix}{name}, hosted tools {version}", partial(offered, other))
 
 
-def examine(stage, provider, command, client):
+def examine(provider, command, stage, client):
     agent, home = stage.way.agent(stage, provider), stage.directory / "home"
     allowed, denied = (home / f"{client.name.split(',')[0].split()[-1]}-postern-{word}" for word in ("allowed", "denied"))
     with agent.with_policy(TOOLS) as ruled:
@@ -64,8 +65,8 @@ def examine(stage, provider, command, client):
         mark = stage.mark()
         code, printed, errors = ruled(*command(f"run touch {denied}"))
     shown = printed.decode()
-    said = ["[postern] Tool call blocked by policy", "Rule: -/guarded/no-file", "Reason: That file is not made"]
-    client.check("denied call: the text is the answer, status 0", code == 0 and all(map(shown.count, said)), f"{code}: {shown}{errors}")
+    answer = ["[postern] Tool call blocked by policy", "Rule: -/guarded/no-file", "Reason: That file is not made"]
+    client.check("denied call: the text is the answer, status 0", code == 0 and all(map(shown.count, answer)), f"{code}: {shown}{errors}")
     client.check("the command did not run", not denied.exists(), denied)
     turns = [request["text"] for request in stage.seen_since(mark) if provider.takes(request)]
     ended = turns and not any(f"{denied}" in turn and "tool_result" in turn for turn in turns)
@@ -76,7 +77,7 @@ def examine(stage, provider, command, client):
         refused(client, "over a limit", "-/guarded/limits", partial(limited, *command(f"run touch {allowed}")))
 
 
-def searching(stage, command, client):
+def searching(command, stage, client):
     """A web search is a request of its own, with a tool that runs at the provider."""
     agent = stage.way.agent(stage, ANTHROPIC)
     mark = stage.mark()
@@ -86,18 +87,18 @@ def searching(stage, command, client):
     # Without the tool nothing would be left of the request but a question whose answer the model would invent.
     searched = [text for text in sent if "Perform a web search" in text and '"tool_result"' not in text]
     client.check("alone: the search does not leave", not searched, [text[-300:] for text in searched])
-    told = [text for text in sent if "would invent" in text]
-    client.check("alone: the model is told why", told, [text[-300:] for text in sent])
+    explained = [text for text in sent if "would invent" in text]
+    client.check("alone: the model is told why", explained, [text[-300:] for text in sent])
     mark = stage.mark()
     with agent.with_policy(HOSTED) as ruled:
         code, printed, errors = ruled(*command("postern-search"))
     sent = [request["text"] or "" for request in stage.seen_since(mark)]
     client.check("denied: the session goes on", code == 0 and DONE.encode() in printed, f"{code}: {printed.decode()}{errors}")
-    told = [text for text in sent if "Rule: -/guarded/hostedTools" in text]
-    client.check("denied: the model is told why", told, [text[-300:] for text in sent])
+    explained = [text for text in sent if "Rule: -/guarded/hostedTools" in text]
+    client.check("denied: the model is told why", explained, [text[-300:] for text in sent])
 
 
-def offered(stage, command, client):
+def offered(command, stage, client):
     """A hosted tool in the list of every turn."""
     agent = stage.way.agent(stage, OPENAI)
     mark = stage.mark()

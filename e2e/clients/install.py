@@ -6,7 +6,6 @@ from pathlib import Path
 from packages import TARGET, Packages
 
 HERE = Path(__file__).resolve().parent
-ROOT = TARGET.parent
 PACKAGES = {
     "curl": "curl", "git": "git", "openssl": "openssl", "go": "golang-go", "java": "openjdk-17-jdk-headless",
     "javac": "openjdk-17-jdk-headless", "keytool": "openjdk-17-jdk-headless", "ip": "iproute2", "ssh": "openssh-client",

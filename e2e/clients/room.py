@@ -1,12 +1,14 @@
 """Two network namespaces, inside and outside, joined by one wire over IPv4 and IPv6, or over one of them."""
 
-import os
-import subprocess
 import uuid
 from pathlib import Path
 
+from commands import run, tried
+from namespaces import address, ip
+
 INSIDE = {4: "10.78.0.2", 6: "fd78::2"}
 OUTSIDE = {4: "10.78.0.1", 6: "fd78::1"}
+ANYWHERE = {4: "0.0.0.0/0", 6: "::/0"}
 # The kernel's counters outside: packets for addresses that are not there, and datagrams.
 STRAYS = ["Ip:InAddrErrors", "Udp:InDatagrams", "Udp:NoPorts", "Ip6InNoRoutes", "Udp6InDatagrams", "Udp6NoPorts"]
 # Outside, and nobody is there: names are answered by the gateway or by no one.
@@ -31,7 +33,7 @@ class Room:
 
     def __exit__(self, *_):
         for side in ("inside", "outside"):
-            subprocess.run(["ip", "netns", "del", f"{self.name}-{side}"], capture_output=True, check=False)
+            tried("ip", "netns", "del", f"{self.name}-{side}")
         for file in self.files.glob("*"):
             file.unlink()
         if self.files.exists():
@@ -53,33 +55,18 @@ class Room:
         return sum(int(counters[name]) for name in STRAYS)
 
     def _counters(self, file):
-        done = subprocess.run(self.outside("cat", f"/proc/net/{file}"), capture_output=True, text=True, check=True)
-        return [line.split() for line in done.stdout.splitlines()]
+        return [line.split() for line in run(*self.outside("cat", f"/proc/net/{file}")).splitlines()]
 
     def _build(self):
-        for side in ("inside", "outside"):
-            ip("netns", "add", f"{self.name}-{side}")
-        ip("-n", f"{self.name}-outside", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", f"{self.name}-inside")
-        for side, addresses in (("inside", INSIDE), ("outside", OUTSIDE)):
-            for link in ("lo", "eth0"):
-                ip("-n", f"{self.name}-{side}", "link", "set", link, "up")
-            for family in self.families:
-                length = {4: ["/24"], 6: ["/64", "nodad"]}[family]
-                ip("-n", f"{self.name}-{side}", "address", "add", addresses[family] + length[0], "dev", "eth0", *length[1:])
-        for family in self.families:
-            ip("-n", f"{self.name}-inside", f"-{family}", "route", "add", "default", "via", OUTSIDE[family])
+        inside, outside = f"{self.name}-inside", f"{self.name}-outside"
+        for side in (inside, outside):
+            run("ip", "netns", "add", side)
+        ip(outside, f"link add eth0 type veth peer name eth0 netns {inside}")
+        for side, addresses in ((inside, INSIDE), (outside, OUTSIDE)):
+            ip(side, "link set lo up", "link set eth0 up")
+            address(side, *(addresses[family] for family in self.families))
+        ip(inside, *(f"route add {ANYWHERE[family]} via {OUTSIDE[family]}" for family in self.families))
         self.files.mkdir(parents=True)
         (self.files / "resolv.conf").write_text(f"nameserver {NAMESERVERS[self.families[0]]}\n")
         # A resolver of the machine that is asked through a Unix socket would answer from outside.
         (self.files / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
-
-
-def ip(*arguments):
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
-
-
-def refusal():
-    """Why there can be no room on this machine, or None."""
-    return "network namespaces are made by root alone: run the transparent way as root" if os.geteuid() else None

@@ -3,29 +3,29 @@
 import json
 from functools import partial
 
-from report import Client
 from stage import KEYS
+from steps import Step
 
 DONE, COMMAND = "The tool has run.", "echo postern-tool-ran"
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant-postern-anthropic"}
 OPENAI = {"OPENAI_API_KEY": "sk-postern-openai"}
 
 
-def run(tools, stage):
+def steps(tools, stage):
     python, node = partial(program, tools.python, tools), partial(program, tools.node, tools)
-    anthropic, openai = partial(examine, stage, ANTHROPIC), partial(examine, stage, OPENAI)
-    yield Client("anthropic (Python)", tools.python_version("anthropic"), partial(anthropic, python("anthropic_sdk.py")))
-    yield Client("openai (Python)", tools.python_version("openai"), partial(openai, python("openai_sdk.py")))
+    anthropic, openai = partial(examine, ANTHROPIC), partial(examine, OPENAI)
+    yield Step(f"anthropic (Python) {tools.python_version('anthropic')}", partial(anthropic, python("anthropic_sdk.py")))
+    yield Step(f"openai (Python) {tools.python_version('openai')}", partial(openai, python("openai_sdk.py")))
     name = "@anthropic-ai/sdk"
-    yield Client(f"{name} (Node)", tools.node_version(name), partial(anthropic, node("anthropic_sdk.mjs")))
-    yield Client("openai (Node)", tools.node_version("openai"), partial(openai, node("openai_sdk.mjs")))
+    yield Step(f"{name} (Node) {tools.node_version(name)}", partial(anthropic, node("anthropic_sdk.mjs")))
+    yield Step(f"openai (Node) {tools.node_version('openai')}", partial(openai, node("openai_sdk.mjs")))
 
 
 def program(interpreter, tools, name):
     return [interpreter, tools.programs / name]
 
 
-def examine(stage, placeholder, command, client):
+def examine(placeholder, command, stage, client):
     """`placeholder` is the one variable that the SDK takes its key from."""
     mark = stage.mark()
 
@@ -33,10 +33,10 @@ def examine(stage, placeholder, command, client):
         _, printed, errors = stage.output([*command, scenario], stage.environment() | placeholder)
         return json.loads(printed) if printed else {"error": errors}
 
-    said = ask("answer")
-    client.check("answer intact", said.get("text") == DONE, said)
-    said = ask("stream")
-    client.check("streamed tool turn", said.get("text") == DONE and COMMAND in "".join(said.get("tool", [])), said)
+    answer = ask("answer")
+    client.check("answer intact", answer.get("text") == DONE, answer)
+    answer = ask("stream")
+    client.check("streamed tool turn", answer.get("text") == DONE and COMMAND in "".join(answer.get("tool", [])), answer)
     (variable,) = placeholder
     requests = stage.seen_since(mark)
     keys = {carried(request["headers"]) for request in requests}
@@ -49,11 +49,11 @@ def examine(stage, placeholder, command, client):
         "forbidden": ("denied host", "Rule: "),
     }
     for scenario, (what, shown) in refusals.items():
-        said = ask(scenario)
-        client.check(f"{what}: reason shown", shown in said.get("error", ""), said)
-    said = ask("unnamed")
+        answer = ask(scenario)
+        client.check(f"{what}: reason shown", shown in answer.get("error", ""), answer)
+    answer = ask("unnamed")
     what, words = stage.way.UNNAMED
-    client.check(what, words.search(said.get("error", "")), said)
+    client.check(what, words.search(answer.get("error", "")), answer)
     client.check("nothing refused was sent upstream", not stage.seen_since(mark), stage.seen_since(mark))
 
 

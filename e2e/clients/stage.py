@@ -1,15 +1,15 @@
-"""What every client meets: two authorities, the stand-in for the upstreams, and the built gateway between."""
+"""The clients' environment: two authorities, the stand-in for the upstreams, and the built gateway between."""
 
 import json
 import os
 import shutil
-import signal
 import subprocess
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from report import output
+from authority import Authority
+from commands import end, output, run
+from gateway_process import GatewayProcess
 
 HERE = Path(__file__).resolve().parent
 POLICY = HERE / "policy.yaml"
@@ -28,7 +28,6 @@ KEYS = {
     "GIT_TOKEN": "real-git-token-77aa01",
 }
 UPSTREAM_CA = "Stand-in Upstream CA"
-PATIENCE = 120
 
 
 class Stage:
@@ -37,11 +36,11 @@ class Stage:
     `way` is how clients reach the gateway: where each process runs, which listeners there are, what clients are told.
     """
 
-    def __init__(self, tools, directory, way):
+    def __init__(self, tools, way, directory):
         self.tools, self.directory, self.way = tools, directory, way
-        self.log, self.events = directory / "upstream.jsonl", directory / "events.jsonl"
-        self.settings, self.gateway_log = directory / "settings.yaml", directory / "gateway.log"
-        self.policy, self.state = directory / "policy.yaml", directory / "state"
+        self.log = directory / "upstream.jsonl"
+        # The built one may stand in a home that is root's alone.
+        self.gateway = GatewayProcess(shutil.copy(tools.postern, directory / "postern"), directory, way.gateway, KEYS)
 
     def __enter__(self):
         with ExitStack() as started:
@@ -50,23 +49,24 @@ class Stage:
             self._make_authorities()
             self._make_repositories()
             self._start_upstream()
-            self._write_settings()
+            self._configure()
             self.way.prepare(self)
-            self._start_gateway()
+            started.callback(self.gateway.stop)
+            self.gateway.start()
             self.started = started.pop_all()
         return self
 
     def __exit__(self, *_):
         self.started.close()
 
-    def roots(self, authority, kind="pem"):
+    def roots(self, authority, kind="crt"):
         """The file with the certificate of an authority, `postern` or `upstream`, alone."""
         return self.directory / f"{authority}.{kind}"
 
     def environment(self, trusts="postern", **more):
         """All that a client is told. It trusts one authority: an answer proves whose leaf it saw."""
         trust = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"]
-        return self.bare() | dict.fromkeys(trust, str(self.roots(trusts))) | self.way.variables() | more
+        return self.bare() | dict.fromkeys(trust, str(self.roots(trusts))) | self.way.variables(self) | more
 
     def bare(self):
         """The environment of a process that knows nothing of the gateway."""
@@ -88,24 +88,6 @@ class Stage:
             log.seek(mark)
             return [json.loads(line) for line in log]
 
-    def apply(self, policy):
-        """Puts another policy in force."""
-        before = self.status()["policy"]["revision"]
-        self.policy.write_text(policy)
-        self.gateway.send_signal(signal.SIGHUP)
-        self._demand(lambda status: status["policy"]["revision"] != before)
-
-    def status(self):
-        """What the gateway says of itself, or None before it says anything."""
-        ask = [self.tools.postern, "status", "--socket", self.state / "status.sock", "--output", "json"]
-        told = subprocess.run(ask, capture_output=True, check=False)
-        return json.loads(told.stdout) if told.stdout else None
-
-    def stop_gateway(self):
-        """Its exit status."""
-        self.gateway.terminate()
-        return self.gateway.wait(PATIENCE)
-
     def start(self, command, **options):
         """A process that is ended with the stage."""
         process = subprocess.Popen(list(map(str, command)), **options)
@@ -113,20 +95,13 @@ class Stage:
         return process
 
     def run(self, *command):
-        """A step of the preparation: what it said is raised where it fails."""
-        done = subprocess.run(command, env=self.bare(), capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
+        """A step of the preparation, which must succeed."""
+        run(*command, env=self.bare())
 
     def _make_authorities(self):
-        upstream, key = self.roots("upstream"), self.directory / "upstream-key.pem"
-        self._openssl("req", "-x509", "-out", upstream, "-keyout", key, "-subj", f"/CN={UPSTREAM_CA}", *EC, *CA)
-        names = ",".join(f"DNS:{name}" for name in TLS_HOSTS)
-        leaf = ["-CA", upstream, "-CAkey", key, "-addext", f"subjectAltName={names}", "-addext", "extendedKeyUsage=serverAuth"]
-        certificate, key = self.directory / "leaf.pem", self.directory / "leaf-key.pem"
-        self._openssl("req", "-x509", "-out", certificate, "-keyout", key, "-subj", "/CN=stand-in", *EC, *leaf, *LEAF)
-        self.run(self.tools.postern, "ca", "init", "--directory", self.directory / "ca")
-        self.roots("postern").write_bytes((self.directory / "ca/ca-cert.pem").read_bytes())
+        names = [f"DNS:{name}" for name in TLS_HOSTS]
+        self.leaf = Authority(self.directory, "upstream", UPSTREAM_CA).issue("leaf", "/CN=stand-in", names, "serverAuth")
+        shutil.copy(self.directory / "ca/ca-cert.pem", self.roots("postern"))
         for authority in ("postern", "upstream"):
             store = ["-keystore", self.roots(authority, "p12"), "-storepass", "changeit"]
             self.run("keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", self.roots(authority), *store)
@@ -144,57 +119,14 @@ class Stage:
 
     def _start_upstream(self):
         self.log.touch()
-        identity = [self.directory / "leaf.pem", self.directory / "leaf-key.pem"]
-        command = [self.tools.node, HERE / "upstream.mjs", *identity, self.log, self.directory / "repositories", *self.way.UPSTREAM]
+        command = [self.tools.node, HERE / "upstream.mjs", *self.leaf, self.log, self.directory / "repositories", *self.way.UPSTREAM]
         with (self.directory / "upstream.log").open("w") as errors:
             process = self.start(self.way.upstream(command), env=self.bare(), stdout=subprocess.PIPE, stderr=errors, text=True)
         self.ports = process.stdout.readline().split()
 
-    def _write_settings(self):
-        self.state.mkdir()
+    def _configure(self):
         brought = self.directory / "own-roots/agent"
         brought.mkdir(parents=True)
         shutil.copy(self.roots("upstream"), brought / "SSL_CERT_FILE.pem")
-        shutil.copy(POLICY, self.policy)
-        self.settings.write_text(json.dumps({  # JSON is YAML.
-            "listeners": self.way.listeners(self),
-            "admin": {"address": self.way.ADMIN, "socket": "state/status.sock"},
-            "interception": {"mode": "Required", "caCertificate": "ca/ca-cert.pem", "caKey": "ca/ca-key.pem"},
-            "policy": {"path": self.policy.name},
-            "upstream": {"roots": ["upstream.pem"]} | self.way.reach(*self.ports),
-            "trust": {"directory": "state/trust", "roots": "postern.pem", "ownRoots": "own-roots"},
-        }))
-
-    def _start_gateway(self):
-        command = self.way.gateway([self.tools.postern, "gateway", "--config", self.settings])
-        environment = {"PATH": os.environ["PATH"], "POSTERN_INTERCEPT": "1"} | KEYS
-        with self.events.open("w") as events, self.gateway_log.open("w") as log:
-            self.gateway = self.start(command, env=environment, stdout=events, stderr=log)
-        self.way.learn(self._demand(lambda status: status["ready"]))
-
-    def _demand(self, holds):
-        """The gateway's status, as soon as `holds` is true of it."""
-        deadline = time.monotonic() + PATIENCE
-        while self.gateway.poll() is None and time.monotonic() < deadline:
-            status = self.status()
-            if status and holds(status):
-                return status
-            time.sleep(0.05)
-        raise RuntimeError(f"the gateway did not come to where it should:\n{self.gateway_log.read_text()}")
-
-    def _openssl(self, *arguments):
-        self.run("openssl", *arguments)
-
-
-def end(process):
-    process.terminate()
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-CA = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
-LEAF = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature"]
+        trust = {"directory": "state/trust", "roots": "postern.crt", "ownRoots": "own-roots"}
+        self.gateway.configure(POLICY.read_text(), self.way.listeners(self), self.way.reach(*self.ports), self.way.ADMIN, trust=trust)

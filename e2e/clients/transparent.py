@@ -1,8 +1,6 @@
 """The transparent way: clients are told of an authority and of nothing else, in a room whose only way out is the gateway."""
 
-import os
 import re
-import shutil
 from contextlib import contextmanager
 
 from room import OUTSIDE, Room
@@ -47,20 +45,13 @@ class Transparent:
 
     def prepare(self, stage):
         """Gives the gateway's user what it reads and writes, then shuts the room."""
-        stage.directory.chmod(0o755)
-        for path in (stage.state, stage.directory / "ca", stage.directory / "ca/ca-key.pem"):
-            os.chown(path, UID, UID)
-        # The built one may stand in a home that is root's alone.
-        self.postern = shutil.copy(stage.tools.postern, stage.directory)
-        stage.run(*self.room.inside(self.postern, "redirect", "--uid", str(UID), "--config", stage.settings))
+        stage.gateway.give_to(UID)
+        stage.run(*self.room.inside(stage.gateway.postern, "redirect", "--uid", UID, "--config", stage.gateway.settings))
 
     def upstream(self, command):
         return self.room.outside(*command)
 
     def gateway(self, command):
-        return self.gateway_user([self.postern, *command[1:]])
-
-    def gateway_user(self, command):
         """A command of the only user who gets out."""
         owner = [f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
         return self.room.inside("setpriv", *owner, *without_capabilities(), *command)
@@ -68,16 +59,13 @@ class Transparent:
     def client(self, command):
         return self.room.inside("setpriv", *without_capabilities(KEPT), *command)
 
-    def learn(self, status):
-        pass
-
-    def variables(self):
+    def variables(self, _stage):
         return {}
 
     def agent(self, stage, provider):
         return Unconfigured(stage, {provider.variable: provider.placeholder, "IS_SANDBOX": "1"})
 
-    def s_client(self):
+    def s_client(self, _stage):
         return []
 
 
@@ -98,10 +86,10 @@ class Unconfigured:
 
     @contextmanager
     def with_policy(self, more):
-        """The same while these documents hold too."""
+        """Yields the same command while these documents are in force too."""
         policy = POLICY.read_text()
-        self.stage.apply(policy + more)
+        self.stage.gateway.apply(policy + more)
         try:
             yield self
         finally:
-            self.stage.apply(policy)
+            self.stage.gateway.apply(policy)

@@ -1,19 +1,22 @@
 """The roots that the gateway writes for agents: each file, by a client that reads it."""
 
+from functools import partial
+
+from commands import output
 from fetching import INTACT, Seen, clients, version
-from report import Client, output
 from stage import UPSTREAM_CA
+from steps import Step
 
 INSPECTED, TUNNELLED = "https://packages.example.com/public/data", "https://tunnel.example.com/public/data"
 
 
-def run(tools, stage):
-    yield Client("roots for agents", version("java", "-version"), lambda client: examine(tools, stage, client))
+def steps(tools, stage):
+    yield Step(f"roots for agents {version('java', '-version')}", partial(examine, tools))
 
 
 def examine(tools, stage, client):
     """A container's own roots are in the files of that container alone: there the tunnelled server is trusted too."""
-    trust = stage.state / "trust"
+    trust = stage.gateway.state / "trust"
     for name in ("java.jks", "agent/java.jks"):
         status, listed, errors = output(["keytool", "-list", "-keystore", trust / name, "-storepass", "changeit"])
         client.check(f"keytool reads {name}", status == 0 and b"trustedCertEntry" in listed, errors or listed[:200])

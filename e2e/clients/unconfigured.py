@@ -1,14 +1,15 @@
-"""What only the room can show: clients of other protocols, addresses that were not asked for, and QUIC."""
+"""Checks that need the namespaces: clients of other protocols, addresses that were not asked for, and QUIC."""
 
 import ipaddress
 import re
 import subprocess
 from functools import partial
 
+from commands import output
 from fetching import INTACT, Fetch, version
-from report import Client, output
 from room import NAMESERVERS, OUTSIDE
 from stage import HERE, MAIL_HOST
+from steps import Step
 from transparent import SSH_HOST
 
 # Nobody is there, but a route leads there.
@@ -16,15 +17,15 @@ ELSEWHERE = {4: "203.0.113.80", 6: "[fd79::80]"}
 POOLS = {4: ipaddress.ip_network("198.18.0.0/15"), 6: ipaddress.ip_network("fd00::/8")}
 
 
-def run(tools, stage):
-    yield Client("getent", version("getent", "--version"), partial(getent, stage))
+def steps(tools, stage):
+    yield Step(f"getent {version('getent', '--version')}", getent)
     curl = version("curl", "--version")
-    yield Client("curl, by addresses of its own", curl, partial(dialled, stage))
-    yield Client("curl pop3", curl, partial(pop3, stage))
+    yield Step(f"curl, by addresses of its own {curl}", dialled)
+    yield Step(f"curl pop3 {curl}", pop3)
     http3 = [tools.python, tools.programs / "with_http3.py"]
-    yield Client("curl_cffi HTTP/3", tools.python_version("curl_cffi"), partial(quic, stage, http3))
-    yield Client("git over ssh", version("ssh", "-V"), partial(ssh, tools, stage))
-    yield Client("all of them, seen from outside", version("ip", "-V"), partial(outside, stage))
+    yield Step(f"curl_cffi HTTP/3 {tools.python_version('curl_cffi')}", partial(quic, http3))
+    yield Step(f"git over ssh {version('ssh', '-V')}", partial(ssh, tools))
+    yield Step(f"all of them, seen from outside {version('ip', '-V')}", outside)
 
 
 def getent(stage, client):
@@ -77,7 +78,7 @@ def said(stage, options):
     return code, printed.decode(), errors
 
 
-def quic(stage, command, client):
+def quic(command, stage, client):
     """Refused and not dropped, so that a client which would also take HTTP/2 does at once."""
     seen = Fetch(stage, [*command, "v3only"])("https://packages.example.com/public/data")
     took = re.search(r"\((\d+\.\d+) s\)", seen.error)
@@ -117,10 +118,10 @@ def clone(stage, key, host_key, copy):
 
 
 def outside(stage, client):
-    """What all clients before it tried, QUIC and questions about names among it; the counters must be able to tell."""
+    """Nothing of all the clients before got past the gateway, QUIC and DNS included; the counters must be able to show it."""
     way = stage.way
     strays = way.room.strays()
     client.check("nothing came out past the gateway", strays == 0, strays)
     server = NAMESERVERS[way.families[0]]
-    output(way.gateway_user(["bash", "-c", f"echo > /dev/udp/{server}/9"]))
+    output(way.gateway(["bash", "-c", f"echo > /dev/udp/{server}/9"]))
     client.check("a datagram of the gateway's user is seen", way.room.strays() == strays + 1, way.room.strays())

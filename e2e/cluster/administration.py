@@ -18,9 +18,7 @@ class Administration:
     """One connection to the API server of the current context."""
 
     def __init__(self):
-        view = subprocess.run(
-            ["kubectl", "config", "view", "--raw", "--minify", "-o", "json"], check=True, capture_output=True
-        )
+        view = subprocess.run(["kubectl", "config", "view", "--raw", "--minify", "-o", "json"], check=True, capture_output=True)
         config = json.loads(view.stdout)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.address = urllib.parse.urlsplit(cluster["server"]).netloc
@@ -43,7 +41,7 @@ class Administration:
         return answer.status, json.loads(text) if "json" in (answer.headers["content-type"] or "") else text
 
     def must(self, method, path, body=None, kind=JSON):
-        """The same where nothing else than success is expected."""
+        """Asks, and fails unless the request succeeds."""
         status, answer = self.ask(method, path, body, kind)
         if status >= 300:
             raise RuntimeError(f"{method} {path}: {status} {said(answer)}")

@@ -1,6 +1,6 @@
 """Every alert of the chart fires where it means to and is silent in a healthy fleet, as promtool says.
 
-python3 e2e/cluster/alerts.py
+python3 e2e/run.py cluster/alerts
 """
 
 import json
@@ -67,10 +67,7 @@ WRONG = [
     ({f"postern_leaf_rejected_total{{{POD}}}": "0+1x120"}, ["PosternLeafRejected"]),
     ({f'postern_upstream_errors_total{{{POD},class="tls"}}': "0+1x120"}, ["PosternUpstreamUnverified"]),
     ({f'postern_limit_refusals_total{{{POD},limit="connections"}}': "0+1x120"}, ["PosternLimitReached"]),
-    (
-        {f'postern_tool_calls_total{{{POD},provider="anthropic",tool="Bash",verdict="Deny"}}': "0+5x120"},
-        ["PosternDenials"],
-    ),
+    ({f'postern_tool_calls_total{{{POD},provider="anthropic",tool="Bash",verdict="Deny"}}': "0+5x120"}, ["PosternDenials"]),
     ({f'postern_ledger_dropped_total{{{POD},reason="queue_full"}}': "0+1x120"}, ["PosternEventsDropped"]),
     ({f'postern_spans_exported_total{{{POD},result="failure"}}': "0+1x120"}, ["PosternSpansFailing"]),
     ({'postern_operator_leader{pod="postern-operator-0"}': "0x120"}, ["PosternOperatorDown"]),
@@ -85,19 +82,10 @@ WRONG = [
     ({"postern_operator_gateways_backing_off": "1x120"}, ["PosternGatewayBackOff"]),
     ({"postern_operator_statuses_checked_timestamp_seconds": "0x120"}, ["PosternStatusesStale"]),
     ({'postern_operator_reconciles_total{result="failure"}': "0+1x120"}, ["PosternReconcileFailing"]),
-    (
-        {'postern_operator_webhook_requests_total{path="/pods/mutate",verdict="failed"}': "0+1x120"},
-        ["PosternWebhookFailing"],
-    ),
-    (
-        {'postern_operator_ca_not_after_timestamp_seconds{namespace="agents"}': f"{DAY}x120"},
-        ["PosternCaExpiring"],
-    ),
+    ({'postern_operator_webhook_requests_total{path="/pods/mutate",verdict="failed"}': "0+1x120"}, ["PosternWebhookFailing"]),
+    ({'postern_operator_ca_not_after_timestamp_seconds{namespace="agents"}': f"{DAY}x120"}, ["PosternCaExpiring"]),
     ({"postern_operator_root_not_after_timestamp_seconds": f"{30 * DAY}x120"}, ["PosternRootExpiring"]),
-    (
-        {"postern_operator_webhook_certificate_not_after_timestamp_seconds": f"{3 * DAY}x120"},
-        ["PosternWebhookCertificateExpiring"],
-    ),
+    ({"postern_operator_webhook_certificate_not_after_timestamp_seconds": f"{3 * DAY}x120"}, ["PosternWebhookCertificateExpiring"]),
 ]
 
 
@@ -160,13 +148,7 @@ def test(changes, firing, every):
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "promql_expr_test": [
-            {
-                "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
-                "eval_time": "60m",
-                "exp_samples": samples,
-            }
-        ],
+        "promql_expr_test": [{"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": "60m", "exp_samples": samples}],
     }
 
 

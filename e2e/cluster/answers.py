@@ -1,4 +1,4 @@
-"""What the stand-in for Anthropic says: a thought, a harmless call of Bash, a dangerous one; as a stream or whole."""
+"""The answers of the stand-in for Anthropic: a thought, a harmless call of Bash, a dangerous one; as a stream or whole."""
 
 import json
 
@@ -21,9 +21,7 @@ def answer(path, body):
     }  # fmt: skip
     if not asked.get("stream"):
         return whole("application/json", json.dumps(message))
-    return whole(
-        "text/event-stream", "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events(message))
-    )
+    return whole("text/event-stream", "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events(message)))
 
 
 def call(number, command):
@@ -34,24 +32,14 @@ def events(message):
     yield {"type": "message_start", "message": message | {"content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
         if block["type"] == "text":
-            empty, deltas = (
-                block | {"text": ""},
-                [{"type": "text_delta", "text": part} for part in halves(block["text"])],
-            )
+            empty, deltas = (block | {"text": ""}, [{"type": "text_delta", "text": part} for part in halves(block["text"])])
         else:
             parts = halves(json.dumps(block["input"]))
-            empty, deltas = (
-                block | {"input": {}},
-                [{"type": "input_json_delta", "partial_json": part} for part in parts],
-            )
+            empty, deltas = (block | {"input": {}}, [{"type": "input_json_delta", "partial_json": part} for part in parts])
         yield {"type": "content_block_start", "index": index, "content_block": empty}
         yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
         yield {"type": "content_block_stop", "index": index}
-    yield {
-        "type": "message_delta",
-        "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-        "usage": {"output_tokens": 8},
-    }
+    yield {"type": "message_delta", "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None}, "usage": {"output_tokens": 8}}
     yield {"type": "message_stop"}
 
 

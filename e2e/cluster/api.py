@@ -1,15 +1,13 @@
-"""The cluster's API, asked over HTTPS from the node's namespace, and conditions that are waited for."""
+"""The cluster's API, asked over HTTPS from the node's namespace."""
 
 import http.client
 import json
 import ssl
-import time
 import urllib.parse
 
-from network import NODE, inside
+from namespaces import inside
+from network import NODE
 
-# How long what must come is waited for: machines are slow and busy, and what comes late is no failure.
-PATIENCE = 180
 ANSWER = 60
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
@@ -61,15 +59,3 @@ class Api:
     def merge(self, path, body):
         """Changes an object by a merge patch; status and answer."""
         return self.ask("PATCH", path, body, MERGE)
-
-
-def becomes(holds, seconds, pause=0.1):
-    """Whether a condition comes to hold before the deadline; what it says last, if anything true."""
-    deadline = time.monotonic() + seconds
-    while True:
-        if said := holds():
-            return said
-        if time.monotonic() > deadline:
-            return said
-        # Nobody tells when it changes: asking again a little later is all there is.
-        time.sleep(pause)

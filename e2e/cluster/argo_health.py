@@ -1,6 +1,6 @@
 """Runs the Lua by which Argo CD judges policies over statuses as the operator writes them.
 
-python3 e2e/cluster/argo_health.py    # PyPI's lupa (it brings Lua) is installed into the cache where it is missing
+python3 e2e/run.py cluster/argo_health    # PyPI's lupa (it brings Lua) is installed into the cache where it is missing
 
 Argo CD's Lua is 5.1 without libraries that reach out of it. Exit status 1 where a verdict is another one.
 """
@@ -85,7 +85,7 @@ def judged(script, object_):
 
 
 def table(runtime, value):
-    """What Argo CD makes of an object: tables, lists from one on."""
+    """Converts an object to Lua as Argo CD does: tables, with lists that begin at one."""
     if isinstance(value, dict):
         return runtime.table_from({key: table(runtime, each) for key, each in value.items()})
     if isinstance(value, list):

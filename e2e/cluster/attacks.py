@@ -1,19 +1,19 @@
-"""What agents and users of a namespace try against the wall, and what keeps them from it."""
+"""Attacks of agents and of a namespace's users on the redirect and the gateway."""
 
 import json
 
 import images
 import manifests
 import servers
-from api import PATIENCE, becomes
 from install import CODER
-from manifests import NAMESPACE as AGENTS
 from manifests import ALLOWED, OTHER
+from manifests import NAMESPACE as AGENTS
 from network import ELSEWHERE, UPSTREAM
 from outside import INTACT
 from pods import GATEWAY, REDIRECT
-from report import Step
+from steps import Step
 from traffic import CONTAINERS, nothing_left, refused
+from waiting import PATIENCE, becomes
 
 SERVICE_ACCOUNT = f"system:serviceaccount:{AGENTS}:agent"
 # A user of the namespace, with all that its ClusterRole `admin` gives.
@@ -50,13 +50,11 @@ def attacked(stage, step):
     stage.wire.clear()
     uid = pod.uid()
     for container in CONTAINERS:
-        said = pod.program("escape.py", uid, container=container)
-        for attempt, outcome in said.get("attempts", {"it runs": None}).items():
-            step.check(f"{container}: {attempt} fails", outcome is not None, outcome or said)
-        step.check(f"{container}: no file of the gateway's is in sight", said.get("files") == "none", said.get("files"))
-    step.check(
-        "the gateway still proves interception", pod.metric("postern_interception_proven") == 1, pod.ask("/readyz")
-    )
+        answer = pod.program("escape.py", uid, container=container)
+        for attempt, outcome in answer.get("attempts", {"it runs": None}).items():
+            step.check(f"{container}: {attempt} fails", outcome is not None, outcome or answer)
+        step.check(f"{container}: no file of the gateway's is in sight", answer.get("files") == "none", answer.get("files"))
+    step.check("the gateway still proves interception", pod.metric("postern_interception_proven") == 1, pod.ask("/readyz"))
     rules = pod.in_network("nft", "list", "table", "inet", "postern")
     step.check("the redirect is as it was", "redirect" in rules, f"{rules.count('counter')} counters")
     nothing_left(stage, step, pod, mark)
@@ -68,8 +66,8 @@ def rewrites_names(stage, step):
     stage.wire.clear()
     wrong = f"{ELSEWHERE[4]} {ALLOWED}"
     write = f"echo {wrong} >> /etc/hosts; echo nameserver {ELSEWHERE[4]} > /etc/resolv.conf; cat /etc/hosts"
-    said = pod.execute("sh", "-c", write)[1]
-    step.check("the agent writes what its containers share", wrong in said, said)
+    answer = pod.execute("sh", "-c", write)[1]
+    step.check("the agent writes what its containers share", wrong in answer, answer)
     goes_where_names_lead(stage, step, pod, mark)
     stage.delete("pod", "resolver", AGENTS, wait=False)
 
@@ -77,8 +75,8 @@ def rewrites_names(stage, step):
 def goes_where_names_lead(stage, step, pod, mark):
     """The gateway asks and dials nobody whom the agent wrote."""
     for kind in ("http", "https"):
-        said = pod.probe({"kind": kind, "host": ALLOWED, "address": UPSTREAM[4]})
-        step.check(f"{kind}: its gateway goes where the name leads", said.get("body") == INTACT, said)
+        answer = pod.probe({"kind": kind, "host": ALLOWED, "address": UPSTREAM[4]})
+        step.check(f"{kind}: its gateway goes where the name leads", answer.get("body") == INTACT, answer)
     opened = stage.wire.opened(*pod.addresses())
     there = [flow for flow in opened if ELSEWHERE[4] in flow] + stage.seen_since(mark, kind="reached")
     step.check("nothing goes where the agent wrote", not there, opened)
@@ -111,15 +109,11 @@ def gateways_user(stage, step):
     container = manifests.container("agent", manifests.IDLE) | {"image": name}
     pod, mark = stage.start(manifests.agent("yesterday", containers=[container])), stage.mark()
     stage.wire.clear()
-    said = pod.execute("id", "-u")[1].strip()
-    step.check(
-        "the container runs as yesterday's UID, the gateway does not",
-        said == str(uid) != str(pod.uid()),
-        (said, pod.uid()),
-    )
+    answer = pod.execute("id", "-u")[1].strip()
+    step.check("the container runs as yesterday's UID, the gateway does not", answer == str(uid) != str(pod.uid()), (answer, pod.uid()))
     for address in ELSEWHERE.values():
-        said = pod.probe({"kind": "tcp", "address": address, "port": 443})
-        step.check(f"TCP to {address} is refused", refused(said), said)
+        answer = pod.probe({"kind": "tcp", "address": address, "port": 443})
+        step.check(f"TCP to {address} is refused", refused(answer), answer)
     nothing_left(stage, step, pod, mark)
     stage.delete("pod", "yesterday", AGENTS, wait=False)
 
@@ -140,71 +134,45 @@ def refused_pods(stage, step):
         "hostIPC": manifests.agent("refused", hostIPC=True),
         "shareProcessNamespace": manifests.agent("refused", shareProcessNamespace=True),
         "privileged": with_container(securityContext={"privileged": True}),
-        **{
-            capability: capable(capability)
-            for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
-        },
+        **{capability: capable(capability) for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")},
         "Unconfined seccomp": with_container(securityContext={"seccompProfile": {"type": "Unconfined"}}),
         "hostPath": manifests.agent("refused", volumes=[host]),
-        "a container with the gateway's name": manifests.agent(
-            "refused", containers=[manifests.container(GATEWAY, manifests.IDLE)]
-        ),
-        "the CA's Secret": manifests.agent(
-            "refused", containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
-        ),
+        "a container with the gateway's name": manifests.agent("refused", containers=[manifests.container(GATEWAY, manifests.IDLE)]),
+        "the CA's Secret": manifests.agent("refused", containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]),
         "the CA's Secret, elsewhere": manifests.agent(
             "refused", OTHER, containers=[manifests.container("agent", manifests.IDLE, **mounted)], volumes=[theirs]
         ),
-        "A18 Istio's sidecar": manifests.agent(
-            "refused", containers=[manifests.container("istio-proxy", manifests.IDLE)]
-        ),
+        "A18 Istio's sidecar": manifests.agent("refused", containers=[manifests.container("istio-proxy", manifests.IDLE)]),
         "windows": manifests.agent("refused", os={"name": "windows"}),
     }
     for words, pod in pods.items():
-        status, said = stage.apply(pod)
-        denied = "denied the request" in said or "denied request" in said
-        step.check(f"{words}: refused by Postern", status != 0 and denied, said)
+        status, answer = stage.apply(pod)
+        denied = "denied the request" in answer or "denied request" in answer
+        step.check(f"{words}: refused by Postern", status != 0 and denied, answer)
         if status == 0:
             stage.delete("pod", "refused", pod["metadata"]["namespace"])
 
 
 def opts_out(stage, step):
-    labels, variables = (
-        {"postern.dev/inject": "false"},
-        [{"name": "SSL_CERT_FILE", "value": "/etc/ssl/certs/ca-certificates.crt"}],
-    )
+    labels, variables = ({"postern.dev/inject": "false"}, [{"name": "SSL_CERT_FILE", "value": "/etc/ssl/certs/ca-certificates.crt"}])
     containers = [manifests.container("agent", manifests.IDLE, env=variables)]
-    pod, mark = (
-        stage.start(manifests.agent("opted-out", labels=labels, annotations=dict(labels), containers=containers)),
-        stage.mark(),
-    )
+    pod, mark = (stage.start(manifests.agent("opted-out", labels=labels, annotations=dict(labels), containers=containers)), stage.mark())
     stage.wire.clear()
     names = [each["name"] for each in pod.object()["spec"].get("initContainers", [])]
     step.check("it is injected all the same", GATEWAY in names, names)
-    said = pod.probe({"kind": "tcp", "address": ELSEWHERE[4], "port": 443})
-    step.check("what nobody names is refused", refused(said), said)
+    answer = pod.probe({"kind": "tcp", "address": ELSEWHERE[4], "port": 443})
+    step.check("what nobody names is refused", refused(answer), answer)
     nothing_left(stage, step, pod, mark)
-    status, said = stage.kubectl("label", "pod", "opted-out", "-n", AGENTS, "postern.dev/injected-", "--overwrite")
-    step.check(
-        "its label cannot be taken away, or is put back",
-        status != 0 or "postern.dev/injected" in pod.object()["metadata"]["labels"],
-        said,
-    )
+    status, answer = stage.kubectl("label", "pod", "opted-out", "-n", AGENTS, "postern.dev/injected-", "--overwrite")
+    step.check("its label cannot be taken away, or is put back", status != 0 or "postern.dev/injected" in pod.object()["metadata"]["labels"], answer)
     stage.delete("pod", "opted-out", AGENTS, wait=False)
 
 
 def writers(stage, step):
-    for resource in (
-        "configmaps",
-        "secrets",
-        "egresspolicies.postern.dev",
-        "pods",
-        "pods/status",
-        "pods/ephemeralcontainers",
-    ):
+    for resource in ("configmaps", "secrets", "egresspolicies.postern.dev", "pods", "pods/status", "pods/ephemeralcontainers"):
         for verb in ("create", "patch", "delete"):
-            said = stage.kubectl("auth", "can-i", verb, resource, "-n", AGENTS, f"--as={SERVICE_ACCOUNT}")[1].strip()
-            step.check(f"the agent's service account may not {verb} {resource}", said.endswith("no"), said)
+            answer = stage.kubectl("auth", "can-i", verb, resource, "-n", AGENTS, f"--as={SERVICE_ACCOUNT}")[1].strip()
+            step.check(f"the agent's service account may not {verb} {resource}", answer.endswith("no"), answer)
     stage.kubectl("create", "rolebinding", USER, "--clusterrole=admin", f"--user={USER}", "-n", AGENTS)
     # The API server learns of rights a moment after they are given; who has none is refused for another reason.
     may = lambda: stage.kubectl("auth", "can-i", "patch", "secrets", "-n", AGENTS, f"--as={USER}")[0] == 0
@@ -212,25 +180,15 @@ def writers(stage, step):
     label = {"metadata": {"labels": {"changed": "yes"}}}
     for who, person in (("the namespace's admin", [f"--as={USER}"]), ("the cluster's", [])):
         for name in OWNED:
-            status, said = stage.kubectl("patch", name, "-n", AGENTS, "--type=merge", "-p", json.dumps(label), *person)
-            step.check(
-                f"{who} may not change {name}",
-                status != 0 and ("operator" in said or "forbidden" in said.lower()),
-                said,
-            )
-            status, said = stage.kubectl("delete", name, "-n", AGENTS, *person)
-            step.check(f"{who} may not delete {name}", status != 0, said)
-        status, said = stage.kubectl("delete", "configmaps", "--all", "-n", AGENTS, *person)
-        step.check(
-            f"{who} may not delete it with all others",
-            stage.api.exists(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"),
-            said,
-        )
-    status, said = stage.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": AGENTS}, "data": {"a": "b"}}
-    )
+            status, answer = stage.kubectl("patch", name, "-n", AGENTS, "--type=merge", "-p", json.dumps(label), *person)
+            step.check(f"{who} may not change {name}", status != 0 and ("operator" in answer or "forbidden" in answer.lower()), answer)
+            status, answer = stage.kubectl("delete", name, "-n", AGENTS, *person)
+            step.check(f"{who} may not delete {name}", status != 0, answer)
+        status, answer = stage.kubectl("delete", "configmaps", "--all", "-n", AGENTS, *person)
+        step.check(f"{who} may not delete it with all others", stage.api.exists(f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"), answer)
+    status, answer = stage.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": AGENTS}, "data": {"a": "b"}})
     removed = stage.delete("configmap", "own", AGENTS)
-    step.check("twin: other ConfigMaps can be written and deleted", status == 0 and removed[0] == 0, (said, removed))
+    step.check("twin: other ConfigMaps can be written and deleted", status == 0 and removed[0] == 0, (answer, removed))
 
 
 def entered(stage, step):
@@ -249,12 +207,12 @@ def entered(stage, step):
         "port-forward": ["port-forward", f"pod/{CODER}", f"18080:{manifests.UNDECLARED}"],
     }
     for words, arguments in attempts.items():
-        status, said = stage.kubectl(*arguments[:1], "-n", AGENTS, *arguments[1:], timeout=20)
-        step.check(f"{words}: refused", status not in (0, None) and ("denied" in said or "orbidden" in said), said)
-    status, said = pod.execute("true")
-    step.check("twin: exec into the agent is not", status == 0, said or "status 0")
-    status, said = stage.kubectl(*debug, "-n", AGENTS, "--profile=restricted", *run)
-    step.check("twin: a debugging container that keeps to the rules is not", status == 0, said)
+        status, answer = stage.kubectl(*arguments[:1], "-n", AGENTS, *arguments[1:], timeout=20)
+        step.check(f"{words}: refused", status not in (0, None) and ("denied" in answer or "orbidden" in answer), answer)
+    status, answer = pod.execute("true")
+    step.check("twin: exec into the agent is not", status == 0, answer or "status 0")
+    status, answer = stage.kubectl(*debug, "-n", AGENTS, "--profile=restricted", *run)
+    step.check("twin: a debugging container that keeps to the rules is not", status == 0, answer)
 
 
 def pod_security(stage, step):
@@ -263,10 +221,6 @@ def pod_security(stage, step):
         name = f"level-{level}"
         labels = {"postern.dev/injection": "enabled", "pod-security.kubernetes.io/enforce": level}
         stage.create_namespace(manifests.namespace(name, **labels))
-        status, said = stage.apply(manifests.idle("agent", name))
-        step.check(
-            f"a namespace at {level}: the pod is refused, and NET_ADMIN is named",
-            status != 0 and "NET_ADMIN" in said,
-            said,
-        )
+        status, answer = stage.apply(manifests.idle("agent", name))
+        step.check(f"a namespace at {level}: the pod is refused, and NET_ADMIN is named", status != 0 and "NET_ADMIN" in answer, answer)
         stage.delete("namespace", name, wait=False)

@@ -1,22 +1,18 @@
-"""Proves on a real API server that the chart's admission policies refuse what they must, and nothing else.
+"""The chart's admission policies on a real API server: they refuse what they must, and nothing else.
 
-python3 e2e/cluster/backstops.py    # helm and kubectl on PATH, KUBECONFIG of an API server without controllers or Postern
-
-Nothing runs: etcd and kube-apiserver are enough (`--disable-admission-plugins=ServiceAccount`), and no webhook is asked, so
-that the policies stand alone. Where nothing else is said every refusal is asked for as cluster-admin. Exit status 1 where a
-check fails.
+No webhook is asked, so that the policies stand alone. Where nothing else is said every refusal is asked for as cluster-admin.
 """
 
 import base64
 import functools
 import subprocess
-import sys
 from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
-from api import PATIENCE, becomes
 from checks import Checks, at, is_refused, named
 from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
+from steps import Step
+from waiting import PATIENCE, becomes
 
 CHART = Path(__file__).parents[2] / "charts" / "postern"
 SYSTEM, LABELLED, OTHER, ENDING = "postern-system", "backstops-labelled", "backstops-other", "backstops-ending"
@@ -32,31 +28,19 @@ STAYING = ("restartPolicy", "startupProbe", "livenessProbe", "readinessProbe")
 RESIZED = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")]
 
 
-def main():
+def steps():
+    yield Step("the admission policies of the chart", refuse_what_they_must)
+
+
+def refuse_what_they_must(_stage, step):
     api = Administration()
-    checks = Checks(api)
+    checks = Checks(step, api)
     try:
         prepare(api)
-        for section in (
-            owned,
-            rights,
-            ending_namespace,
-            shape,
-            fields,
-            containers,
-            users,
-            secrets,
-            running,
-            stolen_token,
-            connections,
-            pod_security,
-        ):
-            print(f"-- {section.__name__.replace('_', ' ')}")
+        for section in (owned, rights, ending_namespace, shape, fields, containers, users, secrets, running, stolen_token, connections, pod_security):
             section(checks)
     finally:
         clean(api)
-    print(f"{checks.done} checks, {checks.failed} failed")
-    return 1 if checks.failed else 0
 
 
 def rendered():
@@ -80,16 +64,7 @@ def rendered():
 @functools.cache
 def image():
     """The gateway's image, as the chart writes it into the operator's settings."""
-    command = [
-        "helm",
-        "template",
-        "postern",
-        CHART,
-        "--namespace",
-        SYSTEM,
-        "--show-only",
-        "templates/operator/config.yaml",
-    ]
+    command = ["helm", "template", "postern", CHART, "--namespace", SYSTEM, "--show-only", "templates/operator/config.yaml"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return next(line.split("image: ")[1] for line in text.splitlines() if " image: " in line)
 
@@ -99,12 +74,7 @@ def prepare(api):
     for name, labels in ((SYSTEM, {}), (LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {}), (ENDING, {})):
         if api.ask("GET", f"/api/v1/namespaces/{name}")[0] == 404:
             api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    subprocess.run(
-        ["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"],
-        input=rendered(),
-        check=True,
-        capture_output=True,
-    )
+    subprocess.run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"], input=rendered(), check=True, capture_output=True)
     for kind in ("Mutating", "Validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations"
         api.ask("DELETE", f"{path}/postern")
@@ -140,16 +110,13 @@ def violations():
         "postern-containers": ("POST", at(LABELLED, "pods", **dry), unconfined),
         "postern-secrets": ("POST", at(OTHER, "pods", **dry), reader),
         "postern-images": ("PATCH", at(OTHER, "pods", "probed", **dry), pretends, MERGE),
-        "postern-ephemeral": (
-            *("PATCH", at(LABELLED, "pods", "probed", added)),
-            *({"spec": {"ephemeralContainers": [loose]}}, STRATEGIC),
-        ),
+        "postern-ephemeral": (*("PATCH", at(LABELLED, "pods", "probed", added)), *({"spec": {"ephemeralContainers": [loose]}}, STRATEGIC)),
         "postern-exec": ("POST", at(LABELLED, "pods", "probed", entered)),
     }
 
 
 def violations_of_the_operator():
-    """The same of what is refused to the operator alone."""
+    """Returns the same for the policies that bind the operator alone."""
     return {"postern-operator": ("DELETE", at(OTHER, "pods", "probed", "?dryRun=All"))}
 
 
@@ -184,9 +151,7 @@ def writes(query):
 
 def clean(api):
     """Policies first: they would keep what is theirs."""
-    subprocess.run(
-        ["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True
-    )
+    subprocess.run(["kubectl", "delete", "--ignore-not-found", "-f", "-"], input=rendered(), check=True, capture_output=True)
     for kind in ("mutating", "validating"):
         api.ask("DELETE", hook_path(kind))
     api.ask("DELETE", at("kube-system", "pods", "running", "?gracePeriodSeconds=0"))
@@ -200,7 +165,7 @@ def clean(api):
 
 
 def owned(checks):
-    """What the operator keeps is written by nobody else, in every namespace (threats A23, H6)."""
+    """Only the operator writes its objects, in every namespace (threats A23, H6)."""
     for kind, name in OWNED:
         apply = functools.partial(named, name, kind)
         for namespace in (LABELLED, OTHER, "kube-system"):
@@ -214,22 +179,11 @@ def owned(checks):
             checks.refused("postern-owned", f"UPDATE of {name}: {what}", "PATCH", path, body, MERGE)
         checks.admitted(f"{name} written again as it is", "PUT", path, checks.api.must("GET", path))
         change = apply(data={"settings": "e30="})
-        checks.admitted(
-            f"the operator's UPDATE of {name}",
-            "PATCH",
-            path + "?fieldManager=postern-operator",
-            change,
-            APPLY,
-            as_user=OPERATOR,
-        )
+        checks.admitted(f"the operator's UPDATE of {name}", "PATCH", path + "?fieldManager=postern-operator", change, APPLY, as_user=OPERATOR)
         checks.refused("postern-owned", f"DELETE of {name}", "DELETE", path)
         checks.refused("postern-owned", f"deletion of all {kind} with {name} among them", "DELETE", at(OTHER, kind))
         checks.refused(
-            "postern-owned",
-            f"DELETE of {name} by the namespace controller while the namespace lives",
-            "DELETE",
-            path,
-            as_user=NAMESPACE_CONTROLLER,
+            "postern-owned", f"DELETE of {name} by the namespace controller while the namespace lives", "DELETE", path, as_user=NAMESPACE_CONTROLLER
         )
         checks.admitted(f"the operator's DELETE of {name}", "DELETE", path, as_user=OPERATOR)
         checks.admitted(f"deletion of all {kind} elsewhere", "DELETE", at(ENDING, kind))
@@ -242,12 +196,7 @@ def owned(checks):
         checks.expect(refused, f"the operator makes no postern-ca of type {kind}", f"{status} {said(answer)}")
     checks.admitted("a ConfigMap of another name", "POST", at(LABELLED, "configmaps"), named("mine"))
     checks.admitted("its DELETE", "DELETE", at(LABELLED, "configmaps", "mine"))
-    checks.admitted(
-        "a Secret with the ConfigMap's name",
-        "POST",
-        at(LABELLED, "secrets", more="?dryRun=All"),
-        named("postern-policy", "secrets"),
-    )
+    checks.admitted("a Secret with the ConfigMap's name", "POST", at(LABELLED, "secrets", more="?dryRun=All"), named("postern-policy", "secrets"))
 
 
 def token_of(account):
@@ -263,14 +212,9 @@ def rights(checks):
         checks.expect(status == 403, f"the operator makes no {kind} {name}", status)
     for kind in ("configmaps", "secrets"):
         checks.expect(ask("GET", f"/api/v1/{kind}")[0] == 403, f"it lists no {kind}")
-        checks.expect(
-            ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3Dother")[0] == 403, "not those of another name"
-        )
+        checks.expect(ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3Dother")[0] == 403, "not those of another name")
     for kind, name in OWNED:
-        checks.expect(
-            ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3D{name}")[0] == 200,
-            f"it lists {kind} {name} of all namespaces",
-        )
+        checks.expect(ask("GET", f"/api/v1/{kind}?fieldSelector=metadata.name%3D{name}")[0] == 200, f"it lists {kind} {name} of all namespaces")
     refused = [("POST", at(OTHER, "pods"), plain()), ("PATCH", at(OTHER, "pods", "a"), {}), ("POST", at(OTHER, "pods", "a", "/exec?command=ls")),
                ("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}}), ("DELETE", at(OTHER, "pods")), ("DELETE", at(OTHER, "secrets"))]  # fmt: skip
     for request in refused:
@@ -284,22 +228,16 @@ def ending_namespace(checks):
     """A namespace that is deleted takes Postern's objects with it, by the namespace controller alone."""
     for kind, name in OWNED:
         path = at(ENDING, kind, name) + "?fieldManager=postern-operator"
-        checks.admitted(
-            f"{name} in a namespace that will end", "PATCH", path, named(name, kind), APPLY, as_user=OPERATOR
-        )
+        checks.admitted(f"{name} in a namespace that will end", "PATCH", path, named(name, kind), APPLY, as_user=OPERATOR)
     checks.admitted("DELETE of the namespace", "DELETE", f"/api/v1/namespaces/{ENDING}")
     first = at(ENDING, OWNED[0][0], OWNED[0][1], "?dryRun=All")
     ends = lambda: checks.api.ask("DELETE", first, as_user=NAMESPACE_CONTROLLER)[0] < 300
     # Policies are shown a namespace as the API server remembers it.
     checks.expect(becomes(ends, PATIENCE), "policies are shown a moment later that it ends")
     for kind, name in OWNED:
-        checks.refused(
-            "postern-owned", f"DELETE of {name} by another in a namespace that ends", "DELETE", at(ENDING, kind, name)
-        )
+        checks.refused("postern-owned", f"DELETE of {name} by another in a namespace that ends", "DELETE", at(ENDING, kind, name))
     for kind in ("configmaps", "secrets"):
-        checks.admitted(
-            f"the namespace controller's deletion of {kind}", "DELETE", at(ENDING, kind), as_user=NAMESPACE_CONTROLLER
-        )
+        checks.admitted(f"the namespace controller's deletion of {kind}", "DELETE", at(ENDING, kind), as_user=NAMESPACE_CONTROLLER)
         left = checks.api.must("GET", at(ENDING, kind))["items"]
         checks.expect(not left, f"no {kind} left", left)
 
@@ -326,16 +264,9 @@ def shape(checks):
     refuse("a third container with such a name", changed(good, "spec/containers/0/name", "postern-tools"))
     refuse(
         "an init container before the redirect",
-        changed(
-            good,
-            "spec/initContainers",
-            [good["spec"]["containers"][0] | {"name": "first"}, *good["spec"]["initContainers"]],
-        ),
+        changed(good, "spec/initContainers", [good["spec"]["containers"][0] | {"name": "first"}, *good["spec"]["initContainers"]]),
     )
-    refuse(
-        "a gateway that does not stay",
-        functools.reduce(lambda pod, field: changed(pod, f"spec/initContainers/1/{field}", None), STAYING, good),
-    )
+    refuse("a gateway that does not stay", functools.reduce(lambda pod, field: changed(pod, f"spec/initContainers/1/{field}", None), STAYING, good))
     for field in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"):
         pod = changed(good, f"spec/{field}", True)
         refuse(field, pod if field != "hostNetwork" else changed(pod, "spec/initContainers/1/ports", None))
@@ -345,32 +276,19 @@ def shape(checks):
         mounts = good["spec"]["initContainers"][1]["volumeMounts"]
         open_to_all = [mount for mount in mounts if mount["name"] not in ("postern-ca", "postern-credentials")]
         bare = changed(good, "spec/initContainers/1/volumeMounts", open_to_all)
-        refuse(
-            f"another image of the {name}",
-            changed(bare, f"{own}/image", "registry.example/evil:1"),
-            words="run Postern's image",
-        )
-        refuse(
-            f"another tag of the {name}", changed(bare, f"{own}/image", image() + "-evil"), words="run Postern's image"
-        )
+        refuse(f"another image of the {name}", changed(bare, f"{own}/image", "registry.example/evil:1"), words="run Postern's image")
+        refuse(f"another tag of the {name}", changed(bare, f"{own}/image", image() + "-evil"), words="run Postern's image")
         refuse(f"a command of the {name}", changed(good, f"{own}/command", ["/bin/sh"]))
         refuse(
             f"a {name} that is privileged",
-            changed(
-                changed(good, f"{own}/securityContext/allowPrivilegeEscalation", True),
-                f"{own}/securityContext/privileged",
-                True,
-            ),
+            changed(changed(good, f"{own}/securityContext/allowPrivilegeEscalation", True), f"{own}/securityContext/privileged", True),
         )
         refuse(f"a {name} with SYS_ADMIN", changed(good, f"{own}/securityContext/capabilities/add", ["SYS_ADMIN"]))
     refuse("a redirect that does nothing", arguments(good, "--dry-run", ""))
     refuse("a redirect that lets another UID out", changed(good, "spec/initContainers/0/args/2", "1000"))
     refuse("a gateway under another UID", changed(good, "spec/initContainers/1/securityContext/runAsUser", UID + 1))
     refuse("a gateway with settings of its own", changed(good, "spec/initContainers/1/args/2", "/tmp/settings"))
-    refuse(
-        "a gateway with a variable of its own",
-        changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}),
-    )
+    refuse("a gateway with a variable of its own", changed(good, "spec/initContainers/1/env/+", {"name": "LD_PRELOAD", "value": "x"}))
     env = "spec/initContainers/1/env"
     refuse("a gateway that does not intercept", changed(good, f"{env}/0/value", "0"))
     without = [entry for entry in good["spec"]["initContainers"][1]["env"] if entry["name"] != "POSTERN_INTERCEPT"]
@@ -384,8 +302,7 @@ def shape(checks):
     refuse("a redirect with a variable", changed(good, "spec/initContainers/0/env", [{"name": "PATH", "value": "/x"}]))
     refuse("a redirect that nobody waits for", changed(good, "spec/initContainers/0/restartPolicy", "Always"))
     refuse(
-        "a gateway that is ready before it is",
-        changed(good, "spec/initContainers/1/startupProbe", {"exec": {"command": ["/postern", "--version"]}}),
+        "a gateway that is ready before it is", changed(good, "spec/initContainers/1/startupProbe", {"exec": {"command": ["/postern", "--version"]}})
     )
     for index, name in enumerate(("redirect", "gateway")):
         own = f"spec/initContainers/{index}/resources"
@@ -398,16 +315,11 @@ def shape(checks):
     refuse("a gateway that traces elsewhere", changed(good, traced, TRACES | {"value": "http://evil:4317"}))
     refuse("a policy from another ConfigMap", changed(good, "spec/volumes/0/configMap/name", "mine"))
     over = changed(good, "spec/volumes/+", {"name": "mine", "configMap": {"name": "mine"}})
-    over = changed(
-        over, "spec/initContainers/1/volumeMounts/+", {"name": "mine", "mountPath": SETTINGS, "subPath": "settings"}
-    )
+    over = changed(over, "spec/initContainers/1/volumeMounts/+", {"name": "mine", "mountPath": SETTINGS, "subPath": "settings"})
     refuse("settings mounted over the operator's", over)
     mine, mounts = {"name": "mine", "configMap": {"name": "mine"}}, "spec/initContainers/1/volumeMounts/+"
     aside = changed(good, "spec/volumes/+", mine)
-    refuse(
-        "a policy mounted by a way around",
-        changed(aside, mounts, {"name": "mine", "mountPath": "/etc/postern/own-roots/../policy"}),
-    )
+    refuse("a policy mounted by a way around", changed(aside, mounts, {"name": "mine", "mountPath": "/etc/postern/own-roots/../policy"}))
     own = {"name": "postern-ca", "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem", "subPath": "ca-key.pem"}
     refuse("the gateway's key as an agent's CA", changed(good, mounts, own))
     for index, name in ((6, "hosts"), (7, "resolv.conf")):
@@ -493,7 +405,12 @@ def volumes_of_ours(checks, good):
     refuse("postern-run on the node's disk", changed(good, f"{on_disk}/emptyDir/medium", None))
     refuse("postern-run that others mount too", changed(good, on_disk, {"name": "postern-run", "persistentVolumeClaim": {"claimName": "mine"}}))
     refuse("another volume of such a name", changed(good, "spec/volumes/+", {"name": "postern-mine", "emptyDir": {}}))
-    create(checks, None, "another mode and size", changed(changed(good, f"{on_disk}/emptyDir/sizeLimit", "64Mi"), "spec/volumes/0/configMap/defaultMode", 0o440))
+    create(
+        checks,
+        None,
+        "another mode and size",
+        changed(changed(good, f"{on_disk}/emptyDir/sizeLimit", "64Mi"), "spec/volumes/0/configMap/defaultMode", 0o440),
+    )
 
 
 def roots_of_agents(checks, good, mine):
@@ -528,19 +445,12 @@ def containers(checks):
     refuse("capabilities that are not dropped", changed(good, f"{context}/capabilities", {}))
     for capability in ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "BPF", "ALL"):
         refuse(f"the capability {capability}", changed(good, f"{context}/capabilities/add", [capability]))
-    admit(
-        "CHOWN and KILL as root",
-        changed(changed(good, f"{context}/capabilities/add", ["CHOWN", "KILL"]), f"{context}/runAsUser", 0),
-    )
+    admit("CHOWN and KILL as root", changed(changed(good, f"{context}/capabilities/add", ["CHOWN", "KILL"]), f"{context}/runAsUser", 0))
     refuse("seccomp Unconfined", changed(good, f"{context}/seccompProfile/type", "Unconfined"))
     refuse("seccomp left out", changed(good, f"{context}/seccompProfile", None))
     admit(
         "seccomp of the pod",
-        changed(
-            changed(good, f"{context}/seccompProfile", None),
-            "spec/securityContext",
-            {"seccompProfile": {"type": "RuntimeDefault"}},
-        ),
+        changed(changed(good, f"{context}/seccompProfile", None), "spec/securityContext", {"seccompProfile": {"type": "RuntimeDefault"}}),
     )
     refuse("AppArmor Unconfined", changed(good, f"{context}/appArmorProfile", {"type": "Unconfined"}))
     refuse("the gateway's UID", changed(good, f"{context}/runAsUser", UID))
@@ -549,26 +459,14 @@ def containers(checks):
     setup = {"name": "setup", "image": "registry.example/setup:1", "securityContext": LIBRARY}
     admit("an init container behind the gateway", changed(good, "spec/initContainers/+", setup))
     refuse(
-        "the gateway's UID in an init container",
-        changed(good, "spec/initContainers/+", setup | {"securityContext": LIBRARY | {"runAsUser": UID}}),
+        "the gateway's UID in an init container", changed(good, "spec/initContainers/+", setup | {"securityContext": LIBRARY | {"runAsUser": UID}})
     )
-    refuse(
-        "the gateway's directory mounted",
-        changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-run", "mountPath": "/x"}),
-    )
+    refuse("the gateway's directory mounted", changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-run", "mountPath": "/x"}))
     refuse("certificates mounted to write", changed(good, "spec/containers/0/volumeMounts/0/readOnly", False))
-    refuse(
-        "an unsafe sysctl",
-        changed(
-            good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}
-        ),
-    )
+    refuse("an unsafe sysctl", changed(good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}))
     for path in ("/", "/var/run", HOST_PATH + "-other", "/var/lib/kubelet", HOST_PATH + "//one", HOST_PATH + "/./one"):
         refuse(f"hostPath {path}", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": path}}))
-    admit(
-        "a hostPath that is listed",
-        changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}),
-    )
+    admit("a hostPath that is listed", changed(good, "spec/volumes/+", {"name": "node", "hostPath": {"path": HOST_PATH + "/one"}}))
     port = {"containerPort": 9443, "hostPort": 443}
     refuse("a container with a port of the node's", changed(good, "spec/containers/0/ports", [port]))
     for kind in ("httpGet", "tcpSocket"):
@@ -592,14 +490,8 @@ def containers(checks):
     admit("search domains of one's own", changed(good, "spec/dnsConfig", {"searches": ["corp.example"]}))
     inline = {"name": "inline", "csi": {"driver": "nfs.csi.k8s.io", "volumeAttributes": {"server": "attacker.example"}}}
     refuse("an inline volume of any driver", changed(good, "spec/volumes/+", inline))
-    admit(
-        "one of certificates",
-        changed(good, "spec/volumes/+", inline | {"csi": {"driver": "csi.cert-manager.io", "readOnly": True}}),
-    )
-    refuse(
-        "a volume that the node mounts",
-        changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}),
-    )
+    admit("one of certificates", changed(good, "spec/volumes/+", inline | {"csi": {"driver": "csi.cert-manager.io", "readOnly": True}}))
+    refuse("a volume that the node mounts", changed(good, "spec/volumes/+", {"name": "share", "nfs": {"server": "nfs.example", "path": "/"}}))
 
 
 # Kinds of volumes that name a Secret, with what each asks for besides; None is where its name stands.
@@ -627,52 +519,36 @@ def secrets(checks):
     admit = functools.partial(create, checks, None)
     for namespace in (OTHER, "kube-system"):
         for name in ("postern-ca", "postern-credentials"):
-            mounts, variable = (
-                mounting({"secret": {"secretName": name}}),
-                {"secretKeyRef": {"name": name, "key": "ca-key.pem"}},
-            )
+            mounts, variable = (mounting({"secret": {"secretName": name}}), {"secretKeyRef": {"name": name, "key": "ca-key.pem"}})
             refuse(f"{name} mounted in {namespace}", mounts, namespace)
             refuse(f"{name} projected", mounting({"projected": {"sources": [{"secret": {"name": name}}]}}), namespace)
-            refuse(
-                f"{name} in a variable",
-                changed(plain(), "spec/containers/0/env", [{"name": "KEY", "valueFrom": variable}]),
-                namespace,
-            )
-            refuse(
-                f"{name} in all variables",
-                changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": name}}]),
-                namespace,
-            )
+            refuse(f"{name} in a variable", changed(plain(), "spec/containers/0/env", [{"name": "KEY", "valueFrom": variable}]), namespace)
+            refuse(f"{name} in all variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": name}}]), namespace)
             first = changed(mounts, "spec/initContainers", mounts["spec"]["containers"])
             refuse(f"{name} in an init container", changed(first, "spec/initContainers/0/name", "first"), namespace)
             for kind, source in BY_A_DRIVER.items():
                 handed = changed(plain(), "spec/volumes", [{"name": "stolen", kind: with_secret(source, name)}])
                 refuse(f"{name} given to {kind} in {namespace}", handed, namespace)
             refuse(f"{name} to pull images", changed(plain(), "spec/imagePullSecrets", [{"name": name}]), namespace)
-    refuse("the gateway's own Secret under another name", changed(guarded(image()), "spec/volumes/+", {"name": "mine", "secret": {"secretName": "postern-ca"}}))
+    refuse(
+        "the gateway's own Secret under another name",
+        changed(guarded(image()), "spec/volumes/+", {"name": "mine", "secret": {"secretName": "postern-ca"}}),
+    )
     for kind, source in BY_A_DRIVER.items():
         other = changed(plain(), "spec/volumes", [{"name": "other", kind: with_secret(source, "mine")}])
         admit(f"another Secret for {kind}", other, OTHER)
     admit("another Secret, mounted", mounting({"secret": {"secretName": "mine"}}), OTHER)
-    admit(
-        "another Secret, in variables",
-        changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "mine"}}]),
-        OTHER,
-    )
+    admit("another Secret, in variables", changed(plain(), "spec/containers/0/envFrom", [{"secretRef": {"name": "mine"}}]), OTHER)
     good = guarded(image())
     # In kube-system, where the other policies do not hold, so that this one alone is seen.
     admit("the gateway", good, "kube-system")
-    refuse(
-        "the gateway's name without its image",
-        changed(good, "spec/initContainers/1/image", "registry.example/evil:1"),
-        "kube-system",
-    )
+    refuse("the gateway's name without its image", changed(good, "spec/initContainers/1/image", "registry.example/evil:1"), "kube-system")
     stolen = changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-ca", "mountPath": "/x"})
     refuse("the gateway's image without its name", changed(stolen, "spec/containers/0/image", image()), "kube-system")
 
 
 def running(checks):
-    """What of a pod can be changed while it runs does not loosen it (threats A13, H14)."""
+    """No change of a running pod loosens it (threats A13, H14)."""
     pod = at(LABELLED, "pods", "running")
     checks.admitted("an injected pod that stays", "POST", at(LABELLED, "pods"), guarded(image(), "running"))
     for name in ("postern-redirect", "postern-gateway"):
@@ -685,12 +561,7 @@ def running(checks):
     checks.admitted("another image for it", "PATCH", at(LABELLED, "pods", "of-a-user"), body, STRATEGIC)
     for what, more in (("the operator's label taken away", ""), ("the same through its status", "/status")):
         checks.refused(
-            "postern-images",
-            what,
-            "PATCH",
-            at(LABELLED, "pods", "running", more),
-            {"metadata": {"labels": {"postern.dev/injected": None}}},
-            MERGE,
+            "postern-images", what, "PATCH", at(LABELLED, "pods", "running", more), {"metadata": {"labels": {"postern.dev/injected": None}}}, MERGE
         )
     checks.admitted("another label", "PATCH", pod, {"metadata": {"labels": {"team": "a"}}}, MERGE)
     checks.admitted("a pod without a gateway elsewhere", "POST", at(OTHER, "pods"), plain("bare"))
@@ -701,15 +572,9 @@ def running(checks):
     context = ephemeral()["securityContext"]
     attach(checks, None, "an ephemeral container under the same rules", ephemeral())
     refuse("one without any rules (kubectl debug)", ephemeral(securityContext={}))
-    refuse(
-        "one that may trace (--profile=general)",
-        ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}}),
-    )
+    refuse("one that may trace (--profile=general)", ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}}))
     refuse("one that is privileged", ephemeral(securityContext={"privileged": True}))
-    refuse(
-        "one with NET_ADMIN",
-        ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}}),
-    )
+    refuse("one with NET_ADMIN", ephemeral(securityContext=context | {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]}}))
     refuse("one with the gateway's UID", ephemeral(securityContext=context | {"runAsUser": UID}))
     refuse("one of its image's user", ephemeral(securityContext=LIBRARY))
     whole = changed(guarded(image(), "of-one-user"), "spec/securityContext", {"runAsUser": 1000})
@@ -718,33 +583,12 @@ def running(checks):
     refuse("one among the gateway's processes", ephemeral(targetContainerName="postern-gateway"))
     refuse("one with a name of Postern's", ephemeral(name="postern-debug"))
     refuse("one with the gateway's directory", ephemeral(volumeMounts=[{"name": "postern-run", "mountPath": "/x"}]))
-    checks.admitted(
-        "an injected pod where no other policy holds", "POST", at("kube-system", "pods"), guarded(image(), "running")
-    )
-    attach(
-        checks,
-        "postern-secrets",
-        "one with the CA",
-        ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]),
-        "kube-system",
-    )
-    attach(
-        checks,
-        "postern-secrets",
-        "one with the CA in a variable",
-        ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]),
-    )
+    checks.admitted("an injected pod where no other policy holds", "POST", at("kube-system", "pods"), guarded(image(), "running"))
+    attach(checks, "postern-secrets", "one with the CA", ephemeral(volumeMounts=[{"name": "postern-ca", "mountPath": "/x"}]), "kube-system")
+    attach(checks, "postern-secrets", "one with the CA in a variable", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]))
     checks.admitted("a plain pod elsewhere", "POST", at(OTHER, "pods"), plain("running"))
-    attach(
-        checks, None, "any ephemeral container there", {"name": "debugger", "image": "registry.example/tools:1"}, OTHER
-    )
-    attach(
-        checks,
-        "postern-secrets",
-        "one with the CA there",
-        ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]),
-        OTHER,
-    )
+    attach(checks, None, "any ephemeral container there", {"name": "debugger", "image": "registry.example/tools:1"}, OTHER)
+    attach(checks, "postern-secrets", "one with the CA there", ephemeral(envFrom=[{"secretRef": {"name": "postern-ca"}}]), OTHER)
 
 
 def connections(checks):
@@ -754,16 +598,9 @@ def connections(checks):
         for way in ("exec", "attach"):
             command = "&command=ls" if way == "exec" else ""
             for name in ("postern-gateway", "postern-redirect"):
-                checks.refused(
-                    "postern-exec", f"{way} into {name}", "POST", f"{pod}/{way}?container={name}&stdout=true{command}"
-                )
+                checks.refused("postern-exec", f"{way} into {name}", "POST", f"{pod}/{way}?container={name}&stdout=true{command}")
             checks.admitted(f"{way} into the agent", "POST", f"{pod}/{way}?container=agent&stdout=true{command}")
-    checks.refused(
-        "postern-exec",
-        "port-forward in a labelled namespace",
-        "POST",
-        at(LABELLED, "pods", "running", "/portforward?ports=8080"),
-    )
+    checks.refused("postern-exec", "port-forward in a labelled namespace", "POST", at(LABELLED, "pods", "running", "/portforward?ports=8080"))
     checks.admitted("port-forward elsewhere", "POST", at(OTHER, "pods", "running", "/portforward?ports=8080"))
 
 
@@ -806,7 +643,7 @@ def required_users(checks, drawn, named_user):
 
 
 def believed(checks, drawn, named_user):
-    """Whoever writes the label himself is not believed where Postern's webhook was not asked."""
+    """The label that says the UID was drawn counts only where Postern's webhook was asked."""
     ask = ("POST", at(LABELLED, "pods", more="?dryRun=All"), drawn)
     refused = lambda: is_refused("postern-drawn", *checks.api.ask(*ask))
     path = "/webhooks/0/failurePolicy"
@@ -823,7 +660,7 @@ def believed(checks, drawn, named_user):
 
 
 def stolen_token(checks):
-    """Who has the operator's token does what the operator does, and little more (threat H16)."""
+    """A stolen token of the operator allows what the operator does, and little more (threat H16)."""
     refuse = functools.partial(checks.refused, "postern-operator", as_user=OPERATOR)
     admit = functools.partial(checks.admitted, as_user=OPERATOR)
     json_patch, dry = "application/json-patch+json", "?dryRun=All"
@@ -923,19 +760,10 @@ def with_own_roots(pod):
     pod = changed(pod, "spec/volumes/+", {"name": "corporate", "configMap": {"name": "corporate"}})
     seen = {"name": "corporate", "mountPath": "/etc/corporate", "readOnly": True}
     pod = changed(pod, "spec/containers/0/volumeMounts/+", seen)
-    mount = {
-        "name": "corporate",
-        "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem",
-        "subPath": "ca.pem",
-        "readOnly": True,
-    }
+    mount = {"name": "corporate", "mountPath": "/etc/postern/own-roots/agent/SSL_CERT_FILE.pem", "subPath": "ca.pem", "readOnly": True}
     return changed(pod, "spec/initContainers/1/volumeMounts/+", mount)
 
 
 def mounting(source):
     pod = changed(plain(), "spec/volumes", [{"name": "stolen", **source}])
     return changed(pod, "spec/containers/0/volumeMounts", [{"name": "stolen", "mountPath": "/stolen"}])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

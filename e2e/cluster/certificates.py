@@ -1,66 +1,15 @@
-"""A certificate authority of the cluster, the certificates of its servers, and their kubeconfigs."""
+"""The certificates of the cluster's servers, and their kubeconfigs."""
 
 import base64
 import json
 
+from authority import Authority
 from commands import run
 
-EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30"]
-AUTHORITY = ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign"]
-LEAF = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature"]
 API_NAMES = [
-    *(
-        "DNS:kubernetes",
-        "DNS:kubernetes.default",
-        "DNS:kubernetes.default.svc",
-        "DNS:kubernetes.default.svc.cluster.local",
-    ),
+    *("DNS:kubernetes", "DNS:kubernetes.default", "DNS:kubernetes.default.svc", "DNS:kubernetes.default.svc.cluster.local"),
     *("DNS:localhost", "IP:127.0.0.1", "IP:10.96.0.1"),
 ]
-
-
-class Authority:
-    """A self-signed one in a directory, as `NAME.crt` and `NAME.key`."""
-
-    def __init__(self, directory, name, subject):
-        self.directory, self.certificate, self.key = directory, directory / f"{name}.crt", directory / f"{name}.key"
-        if not self.certificate.exists():
-            run(
-                "openssl",
-                "req",
-                "-x509",
-                "-out",
-                self.certificate,
-                "-keyout",
-                self.key,
-                "-subj",
-                f"/CN={subject}",
-                *EC,
-                *AUTHORITY,
-            )
-
-    def issue(self, name, subject, names=(), usage="serverAuth,clientAuth"):
-        """A leaf for `subject`; `names` are alternative ones as OpenSSL writes them."""
-        certificate, key = self.directory / f"{name}.crt", self.directory / f"{name}.key"
-        if not certificate.exists():
-            more = ["-addext", f"subjectAltName={','.join(names)}"] if names else []
-            signed = ["-CA", self.certificate, "-CAkey", self.key, "-addext", f"extendedKeyUsage={usage}"]
-            run(
-                "openssl",
-                "req",
-                "-x509",
-                "-out",
-                certificate,
-                "-keyout",
-                key,
-                "-subj",
-                subject,
-                *EC,
-                *LEAF,
-                *signed,
-                *more,
-            )
-        return certificate, key
 
 
 def prepare(directory, address, node):
@@ -83,9 +32,7 @@ def prepare(directory, address, node):
 
 
 def kubeconfig(directory, name, server):
-    ca, certificate, key = (
-        base64.b64encode((directory / file).read_bytes()).decode() for file in ("ca.crt", f"{name}.crt", f"{name}.key")
-    )
+    ca, certificate, key = (base64.b64encode((directory / file).read_bytes()).decode() for file in ("ca.crt", f"{name}.crt", f"{name}.key"))
     (directory / f"{name}.kubeconfig").write_text(
         json.dumps(
             {  # JSON is YAML.

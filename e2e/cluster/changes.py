@@ -1,4 +1,4 @@
-"""What is changed while agents run, and how long it takes until it is in force: policies, keys, the CA."""
+"""Changes while agents run (policies, keys, the CA), and how long each takes to be in force."""
 
 import base64
 import json
@@ -6,14 +6,14 @@ import re
 import time
 
 import manifests
-from api import PATIENCE, becomes
 from chart import NAMESPACE as SYSTEM
 from commands import run
 from install import CODER
 from manifests import ALLOWED, LATER, LLM, NEXT_KEY, PLACEHOLDER
 from manifests import NAMESPACE as AGENTS
-from report import Step
+from steps import Step
 from traffic import is_ours, keys_seen
+from waiting import PATIENCE, becomes
 
 ROOT, BEGIN = "postern-root-ca", "-----BEGIN CERTIFICATE-----"
 POLICY = f"/apis/postern.dev/v1alpha1/namespaces/{AGENTS}/egresspolicies/coding-agents"
@@ -83,7 +83,7 @@ def unfollowed(stage, step):
 
 
 def told(stage, name, named=""):
-    """What the conditions of a policy say and how many pods it selects, or nothing where `named` is not in it."""
+    """Returns the conditions of a policy and how many pods it selects, or nothing if `named` is not in it."""
     status = stage.policy(name).get("status", {})
     said = [f"{each['type']} {each['status']}: {each['message']}" for each in status.get("conditions", [])]
     said = " ".join([*said, f"{status['selectedPods']} pods"]) if said else ""
@@ -96,28 +96,15 @@ def credentials(stage):
 
 def key_rotated(stage, step):
     pod, mark = stage.pod(CODER), stage.mark()
-    question = json.dumps(
-        {"model": "claude-sonnet-4-5", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]}
-    )
+    question = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 8, "messages": [{"role": "user", "content": "hello"}]})
     headers = {"x-api-key": PLACEHOLDER, "content-type": "application/json", "anthropic-version": "2023-06-01"}
-    asked = {
-        "kind": "https",
-        "host": LLM,
-        "method": "POST",
-        "path": "/v1/messages",
-        "headers": headers,
-        "body": question,
-    }
+    asked = {"kind": "https", "host": LLM, "method": "POST", "path": "/v1/messages", "headers": headers, "body": question}
     restarts = pod.status_of("postern-gateway")["restartCount"]
     stage.create(manifests.secret(NEXT_KEY))
     with pod.talk("probe.py") as talk:
-        taken = stage.measured(
-            lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys_seen(stage, mark), PATIENCE
-        )
+        taken = stage.measured(lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys_seen(stage, mark), PATIENCE)
     stage.times.record(step, "a rotated key, until the provider sees it", taken, LOOKS + MEANT)
-    step.check(
-        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
-    )
+    step.check("without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts)
 
 
 def reissued(stage, step):
@@ -137,20 +124,12 @@ def reissued(stage, step):
         after = talk.ask(fresh)
         step.check("new connections have the new issuer", issuer_key(after) == authority_key(stage), issuer_key(after))
         said = talk.ask(kept)
-        step.check(
-            "the connection of before goes on",
-            is_ours(said) and said["leaf"] == first["leaf"],
-            said.get("status") or said,
-        )
-    step.check(
-        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
-    )
+        step.check("the connection of before goes on", is_ours(said) and said["leaf"] == first["leaf"], said.get("status") or said)
+    step.check("without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts)
     text = run("openssl", "x509", "-noout", "-text", input=intermediate(stage))
     constraints = text[text.find("Name Constraints") :].split("Signature Algorithm")[0]
     permitted = re.findall(r"DNS:(\S+)", constraints)
-    step.check(
-        "it is constrained to the names that are inspected or denied", {ALLOWED, LLM} <= set(permitted), constraints
-    )
+    step.check("it is constrained to the names that are inspected or denied", {ALLOWED, LLM} <= set(permitted), constraints)
 
 
 def root_rotated(stage, step):
@@ -172,9 +151,7 @@ def root_rotated(stage, step):
         step.check("agents accept what is below it", is_ours(said), said)
         said = talk.ask(kept)
         step.check("the connection of before goes on", is_ours(said), said)
-    step.check(
-        "without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts
-    )
+    step.check("without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts)
 
 
 def trusted(pod):
@@ -202,9 +179,7 @@ def programmed(stage, step, words):
 
     def holds():
         status = stage.policy().get("status", {})
-        return stage.condition("Programmed").get("status") == "True" and status.get("selectedPods") == status.get(
-            "enforcingPods"
-        )
+        return stage.condition("Programmed").get("status") == "True" and status.get("selectedPods") == status.get("enforcingPods")
 
     stage.times.record(step, words, stage.measured(holds, PATIENCE), 2 * MEANT)
 
@@ -234,9 +209,7 @@ def issuer_key(said):
         return None
     pem = f"-----BEGIN CERTIFICATE-----\n{said['leaf']}\n-----END CERTIFICATE-----\n"
     folded = re.sub(r"(.{64})", r"\1\n", pem.splitlines()[1])
-    return identifier(
-        run("openssl", "x509", "-noout", "-ext", "authorityKeyIdentifier", input=pem.replace(said["leaf"], folded))
-    )
+    return identifier(run("openssl", "x509", "-noout", "-ext", "authorityKeyIdentifier", input=pem.replace(said["leaf"], folded)))
 
 
 def identifier(text):

@@ -4,7 +4,8 @@ import json
 
 import images
 from commands import tried
-from network import NODE, within
+from namespaces import within
+from network import NODE
 from servers import executable
 
 RELEASE, NAMESPACE = "postern", "postern-system"
@@ -23,16 +24,12 @@ class Chart:
         self.stage = stage
 
     def values(self, **more):
-        """What this cluster differs in: images that no registry has, and an upstream of a private authority."""
+        """Returns the values for this cluster: local images, and an upstream of a private authority."""
         image = {"tag": images.TAG, "pullPolicy": "Never"}
         upstream = {"roots": self.stage.upstream_root(), "denyAddresses": RANGES}
         return {
             "operator": {"image": image | {"repository": images.OPERATOR}},
-            "gateway": {
-                "image": image | {"repository": images.GATEWAY},
-                "upstream": upstream,
-                "canaryImages": [f"{images.GATEWAY}:canary"],
-            },
+            "gateway": {"image": image | {"repository": images.GATEWAY}, "upstream": upstream, "canaryImages": [f"{images.GATEWAY}:canary"]},
             "ca": {"distribution": DISTRIBUTION},
         } | more
 
@@ -46,12 +43,5 @@ class Chart:
         return self.helm("uninstall", RELEASE, "--wait", "--timeout", PATIENCE)
 
     def helm(self, *arguments, **options):
-        command = [
-            executable("helm"),
-            "--kubeconfig",
-            self.stage.cluster.kubeconfig,
-            "--namespace",
-            NAMESPACE,
-            *arguments,
-        ]
+        command = [executable("helm"), "--kubeconfig", self.stage.cluster.kubeconfig, "--namespace", NAMESPACE, *arguments]
         return tried(*within(NODE, *command), timeout=400, **options)

@@ -1,18 +1,16 @@
-"""What an API server was asked for, whether its answer is the expected one, and which admission policy it names."""
+"""Checks of an API server's answers: the status, and the admission policy that refused."""
 
 from administration import said
 
 
 class Checks:
-    """Asks, compares, counts."""
+    """The checks of a step that asks an API server."""
 
-    def __init__(self, api):
-        self.api, self.done, self.failed = api, 0, 0
+    def __init__(self, step, api=None):
+        self.step, self.api = step, api
 
     def expect(self, right, what, evidence=""):
-        self.done += 1
-        self.failed += not right
-        print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
+        self.step.check(what, right, evidence)
 
     def refused(self, policy, what, *request, words="", **more):
         """That a request is refused by this very policy, and with these words."""

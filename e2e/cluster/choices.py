@@ -1,10 +1,10 @@
-"""What a namespace and a pod choose of Postern's containers by annotation: resources where there are limits, a canary, the log."""
+"""Annotations of namespaces and pods choose resources, a canary image and the log level."""
 
 import images
 import manifests
-from api import PATIENCE, becomes
 from pods import GATEWAY, REDIRECT
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 BOUNDED, CANARY = "bounded", f"{images.GATEWAY}:canary"
 KEY = "postern.dev/"
@@ -28,11 +28,11 @@ def limited(stage, step):
     stage.create(*bounds(), manifests.policy(namespace=BOUNDED), manifests.secret(namespace=BOUNDED))
     pod = manifests.idle("agent", BOUNDED)
     pod["spec"]["containers"][0]["resources"] = OWN
-    status, said = becomes(lambda: refused(stage.apply(pod), "limit"), PATIENCE) or stage.apply(pod)
-    step.check("as the chart has it, the pod is refused by the limits", status != 0, said)
+    status, answer = becomes(lambda: refused(stage.apply(pod), "limit"), PATIENCE) or stage.apply(pod)
+    step.check("as the chart has it, the pod is refused by the limits", status != 0, answer)
     annotate(stage, "namespace", BOUNDED, LIMITS | {f"{KEY}gateway-limits": "memory=64Gi"})
-    status, said = becomes(lambda: refused(stage.apply(pod), "bound"), PATIENCE) or stage.apply(pod)
-    step.check("past the chart's bounds, with a sentence that names both", status != 0 and "gateway-limits" in said, said)
+    status, answer = becomes(lambda: refused(stage.apply(pod), "bound"), PATIENCE) or stage.apply(pod)
+    step.check("past the chart's bounds, with a sentence that names both", status != 0 and "gateway-limits" in answer, answer)
     annotate(stage, "namespace", BOUNDED, LIMITS)
     made = stage.start(pod)
     given = {name: made.init_container(name)["resources"]["limits"] for name in (GATEWAY, REDIRECT)}
@@ -42,8 +42,8 @@ def limited(stage, step):
 
 def chosen(stage, step):
     stage.cluster.ctr("images", "tag", "--force", f"{images.GATEWAY}:{images.TAG}", CANARY)
-    status, said = stage.apply(manifests.idle("stranger", annotations={f"{KEY}gateway-image": "registry.example/other:1"}))
-    step.check("an image that the chart does not list is refused", status != 0 and "no image that the chart lists" in said, said)
+    status, answer = stage.apply(manifests.idle("stranger", annotations={f"{KEY}gateway-image": "registry.example/other:1"}))
+    step.check("an image that the chart does not list is refused", status != 0 and "no image that the chart lists" in answer, answer)
     pod = stage.start(manifests.idle("canary", annotations={f"{KEY}gateway-image": CANARY}))
     seen = [pod.init_container(name)["image"] for name in (REDIRECT, GATEWAY)]
     step.check("a pod runs the canary that the chart lists", seen == [CANARY, CANARY], seen)
@@ -51,8 +51,8 @@ def chosen(stage, step):
     annotate(stage, "pod", "canary", {f"{KEY}log-level": "debug"}, manifests.NAMESPACE)
     told = stage.measured(lambda: "level=DEBUG" in pod.logs(GATEWAY))
     stage.times.record(step, "the level of a running gateway's log, until it is another", told, 90)
-    status, said = stage.kubectl("annotate", "pod", "canary", "-n", manifests.NAMESPACE, f"{KEY}log-level=loud", "--overwrite")
-    step.check("a level that is none is refused", status != 0 and "is none of" in said, said)
+    status, answer = stage.kubectl("annotate", "pod", "canary", "-n", manifests.NAMESPACE, f"{KEY}log-level=loud", "--overwrite")
+    step.check("a level that is none is refused", status != 0 and "is none of" in answer, answer)
     stage.delete("pod", "canary", manifests.NAMESPACE, wait=False)
 
 
@@ -61,14 +61,16 @@ def capabilities(stage, step):
     plain = manifests.container("agent", manifests.IDLE)
     pod = stage.start(manifests.agent("asks", containers=[plain, asking]))
     effective = {name: pod.execute("grep", "CapEff", "/proc/self/status", container=name)[1].split()[-1] for name in ("agent", "asking")}
-    step.check("who asks for nothing has none, who asks for CHOWN has it alone", effective == {"agent": "0" * 16, "asking": "0" * 15 + "1"}, effective)
+    step.check(
+        "who asks for nothing has none, who asks for CHOWN has it alone", effective == {"agent": "0" * 16, "asking": "0" * 15 + "1"}, effective
+    )
     stage.delete("pod", "asks", manifests.NAMESPACE, wait=False)
 
 
 def refused(told, word):
     """A refusal with this word in it, or nothing: of quotas and annotations the API server learns a moment later."""
-    status, said = told
-    return told if status != 0 and word in said else None
+    status, answer = told
+    return told if status != 0 and word in answer else None
 
 
 def bounds():
@@ -81,6 +83,6 @@ def bounds():
 def annotate(stage, kind, name, annotations, namespace=None):
     where = ["-n", namespace] if namespace else []
     words = [f"{key}={value}" for key, value in annotations.items()]
-    status, said = stage.kubectl("annotate", kind, name, *where, "--overwrite", *words)
+    status, answer = stage.kubectl("annotate", kind, name, *where, "--overwrite", *words)
     if status:
-        raise RuntimeError(f"kubectl annotate: {said}")
+        raise RuntimeError(f"kubectl annotate: {answer}")

@@ -1,6 +1,6 @@
 """A Kubernetes of one node in network namespaces of its own: etcd, its servers and containerd, without a registry.
 
-python3 e2e/cluster/cluster.py up | down
+python3 e2e/run.py cluster/cluster up | down
 """
 
 import fcntl
@@ -17,11 +17,13 @@ import certificates
 import images
 import network
 import servers
-from api import Api, becomes
+from api import Api
 from commands import run, tried
-from network import NODE, NODE_ADDRESS, RESOLVER, within
+from namespaces import within
+from network import NODE, NODE_ADDRESS, RESOLVER
 from processes import Processes
 from servers import executable
+from waiting import becomes
 
 RUN = servers.CACHE / "run"
 NODE_NAME = "e2e-node"
@@ -61,10 +63,7 @@ class Cluster:
         self._start_containerd()
         self._start_controllers()
         self._start_kubelet()
-        self._demand(
-            "kubelet",
-            lambda: self._node_is_ready() and self.api.exists("/api/v1/namespaces/default/serviceaccounts/default"),
-        )
+        self._demand("kubelet", lambda: self._node_is_ready() and self.api.exists("/api/v1/namespaces/default/serviceaccounts/default"))
 
     def down(self):
         """Ends what an `up` of this or an earlier run started, by the processes it recorded."""
@@ -135,20 +134,9 @@ class Cluster:
         addresses = [[{"subnet": "10.244.0.0/24"}], [{"subnet": "fd00:244::/64"}]]
         routes = [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
         ipam = {"type": "host-local", "dataDir": f"{RUN}/cni-addresses", "ranges": addresses, "routes": routes}
-        bridge = {
-            "type": "bridge",
-            "bridge": network.BRIDGE,
-            "isGateway": True,
-            "ipMasq": True,
-            "hairpinMode": True,
-            "ipam": ipam,
-        }
+        bridge = {"type": "bridge", "bridge": network.BRIDGE, "isGateway": True, "ipMasq": True, "hairpinMode": True, "ipam": ipam}
         (RUN / "cni").mkdir(exist_ok=True)
-        plugins = {
-            "cniVersion": "0.4.0",
-            "name": "e2e",
-            "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}],
-        }
+        plugins = {"cniVersion": "0.4.0", "name": "e2e", "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}]}
         (RUN / "cni/10-e2e.conflist").write_text(json.dumps(plugins))
         (RUN / "containerd.toml").write_text(CONTAINERD_SETTINGS)
         self._start("containerd", "containerd", "--config", RUN / "containerd.toml")
@@ -157,11 +145,9 @@ class Cluster:
 
     def _start_controllers(self):
         for name in ("kube-controller-manager", "kube-scheduler"):
-            own = f"{self.pki}/{name}.kubeconfig"
-            settings = [f"--{each}kubeconfig={own}" for each in ("", "authentication-", "authorization-")]
-            self._start(
-                name, executable(name), *settings, "--bind-address=127.0.0.1", "--leader-elect=false", *self._more(name)
-            )
+            owned = f"{self.pki}/{name}.kubeconfig"
+            settings = [f"--{each}kubeconfig={owned}" for each in ("", "authentication-", "authorization-")]
+            self._start(name, executable(name), *settings, "--bind-address=127.0.0.1", "--leader-elect=false", *self._more(name))
 
     def _more(self, name):
         if name == "kube-scheduler":
@@ -180,11 +166,7 @@ class Cluster:
                 {
                     "apiVersion": "kubelet.config.k8s.io/v1beta1",
                     "kind": "KubeletConfiguration",
-                    "authentication": {
-                        "anonymous": {"enabled": False},
-                        "webhook": {"enabled": True},
-                        "x509": {"clientCAFile": f"{self.pki}/ca.crt"},
-                    },
+                    "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}, "x509": {"clientCAFile": f"{self.pki}/ca.crt"}},
                     "authorization": {"mode": "Webhook"},
                     "tlsCertFile": f"{self.pki}/kubelet.crt",
                     "tlsPrivateKeyFile": f"{self.pki}/kubelet.key",
@@ -200,16 +182,8 @@ class Cluster:
                 }
             )
         )
-        settings = [
-            f"--config={RUN}/kubelet.json",
-            f"--kubeconfig={self.pki}/kubelet.kubeconfig",
-            f"--root-dir={RUN}/kubelet",
-        ]
-        node = [
-            f"--hostname-override={NODE_NAME}",
-            f"--node-ip={NODE_ADDRESS[4]}",
-            f"--container-runtime-endpoint=unix://{CONTAINERD}",
-        ]
+        settings = [f"--config={RUN}/kubelet.json", f"--kubeconfig={self.pki}/kubelet.kubeconfig", f"--root-dir={RUN}/kubelet"]
+        node = [f"--hostname-override={NODE_NAME}", f"--node-ip={NODE_ADDRESS[4]}", f"--container-runtime-endpoint=unix://{CONTAINERD}"]
         # Without CAP_SYS_RESOURCE nobody lowers it, neither kubelet nor runc.
         self._start("kubelet", executable("kubelet"), *settings, *node, "--oom-score-adj=0")
         tracking = ["max-per-core=0", "min=0", "tcp-timeout-established=0", "tcp-timeout-close-wait=0"]
@@ -238,8 +212,8 @@ class Cluster:
         for task in tried(*client, "tasks", "ls", "-q")[1].split():
             tried(*client, "tasks", "rm", "-f", task, timeout=20)
         for container in tried(*client, "containers", "ls", "-q")[1].split():
-            told = tried(*client, "containers", "info", container)[1]
-            for word in told.split('"'):
+            shown = tried(*client, "containers", "info", container)[1]
+            for word in shown.split('"'):
                 if word.startswith("/run/netns/cni-") or word.startswith("/var/run/netns/cni-"):
                     tried("ip", "netns", "del", Path(word).name)
             tried(*client, "containers", "rm", container, timeout=20)

@@ -1,24 +1,26 @@
 """Presents leaves below a namespace's CA to real clients that trust its root: good ones are accepted, all others refused.
 
-python3 e2e/cluster/constraints.py [--only WORD] [--verbose]
+python3 e2e/run.py cluster/constraints [--only WORD]… [--verbose]
 
 It wants cargo, curl, openssl, gnutls-cli, node, npm, go and java; Bun comes from npm into the cache. The CA is issued by the operator's own code (`examples/issue.rs`), the
 leaves by openssl with the key of that CA, as whoever stole it would do.
 """
 
-import argparse
 import http.server
 import json
 import os
 import ssl
-import subprocess
 import sys
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
+from commands import run, tried
+from runner import Suite
+from runner import run as run_suite
 from servers import CACHE
+from steps import Step
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
@@ -54,13 +56,7 @@ CASES = {
             ("evil", [f"DNS:{EVIL}"], EVIL, REFUSES),
         ],
     ),
-    "every host": (
-        ["**"],
-        [
-            ("any name", ["DNS:anything.test"], "anything.test", ACCEPTS),
-            ("an address", ["IP:127.0.0.1"], "127.0.0.1", REFUSES),
-        ],
-    ),
+    "every host": (["**"], [("any name", ["DNS:anything.test"], "anything.test", ACCEPTS), ("an address", ["IP:127.0.0.1"], "127.0.0.1", REFUSES)]),
     "no host": (
         [],
         [
@@ -93,28 +89,28 @@ CASES = {
 EXCEPTIONS = {(client, "the address"): REFUSES for client in ("java", "bun")}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", metavar="WORD", help="cases and leaves whose name holds it")
-    parser.add_argument("--verbose", action="store_true", help="what each client said")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="postern-constraints-") as folder:
-        folder = Path(folder)
-        clients = build(folder)
-        checks = []
-        for name, holds, lines in (check for name in CASES for check in case(name, folder, clients, arguments.only)):
-            checks.append(holds)
-            print(f"{'ok  ' if holds else 'FAIL'}  {name}", flush=True)
-            for line in lines if arguments.verbose or not holds else []:
-                print(f"      {line}")
-    print(f"{sum(checks)} passed, {len(checks) - sum(checks)} failed, {len(clients)} clients each: {', '.join(clients)}")
-    sys.exit(0 if checks and all(checks) else 1)
+def stages(_options):
+    yield "leaves below a namespace's CA", Clients, lambda _: [Step(name, partial(judge, name)) for name in CASES]
+
+
+class Clients:
+    """A directory for certificates, and every client's command for roots, name and port."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __enter__(self):
+        self.commands = build(self.folder)
+        return self
+
+    def __exit__(self, *_):
+        pass
 
 
 def build(folder):
     """Makes the clients that are compiled; for each client, its command for roots, name and port."""
     run("cargo", "build", "--quiet", "--locked", "--features", "operator", "--examples", cwd=REPOSITORY)
-    run("go", "build", "-o", folder / "verify-go", VERIFIERS / "verify.go", env={"GO111MODULE": "off", "GOFLAGS": ""})
+    run("go", "build", "-o", folder / "verify-go", VERIFIERS / "verify.go", env=os.environ | {"GO111MODULE": "off", "GOFLAGS": ""})
     run("javac", "-d", folder, VERIFIERS / "Verify.java")
     bun = installed_bun()
     return {
@@ -158,33 +154,30 @@ def installed_bun():
 REFUSALS = {"curl": {60}, "openssl": {1}}
 
 
-def case(name, folder, clients, only):
+def judge(name, stage, step):
     """Issues a CA for the hosts of a case and shows its leaves to every client."""
     hosts, leaves = CASES[name]
-    chosen = [leaf for leaf in leaves if only in f"{name}: {leaf[0]}"]
-    if not chosen:
-        return
+    folder, clients = stage.folder, stage.commands
     issued = issue(folder, hosts)
-    for number, (leaf, names, asked, expected) in enumerate(chosen):
+    step.notes.append(f"the CA is {len(issued['ca-cert.pem'].splitlines()) * 48} bytes with its root")
+    for number, (leaf, names, asked, expected) in enumerate(leaves):
         with Server(mint(folder, number, asked, names)) as port, ThreadPoolExecutor(os.cpu_count()) as pool:
             asks = [command(folder / "roots.pem", asked, str(port)) for command in clients.values()]
             verdicts = dict(zip(clients, pool.map(verdict, clients, asks)))
         wanted = {client: EXCEPTIONS.get((client, leaf), expected) for client in clients}
         different = [client for client in clients if verdicts[client][0] != wanted[client]]
         known = [client for client in clients if wanted[client] != expected]
-        told = f"{name}: {leaf}: every client {expected}{f' but {known} (known)' if known else ''}"
-        size = f"the CA is {len(issued['ca-cert.pem'].splitlines()) * 48} bytes with its root"
-        lines = [f"{client} {saw}: {said}" for client, (saw, said) in verdicts.items() if not different or client in different]
-        yield told, not different, [*lines, size]
+        words = f"{leaf}: every client {expected}{f' but {known} (known)' if known else ''}"
+        step.check(words, not different, [f"{client} {verdicts[client]}" for client in different or clients])
 
 
 def issue(folder, hosts):
-    """What the operator would write into the namespace's Secret."""
+    """Issues the certificates that the operator would write into the namespace's Secret."""
     policy = folder / "policy.yaml"
     destinations = [{"name": "all", "hosts": hosts, "action": "Inspect"}] if hosts else []
     document = {"apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": {"name": "a"}}
     policy.write_text(json.dumps({**document, "spec": {"destinations": destinations}}))
-    issued = json.loads(run(target() / "debug/examples/issue", policy).stdout)
+    issued = json.loads(run(target() / "debug/examples/issue", policy))
     for key in ("ca-cert.pem", "ca-key.pem", "roots.pem"):
         (folder / key).write_text(issued[key])
     # As gateways send it: the intermediate without the root after it.
@@ -254,15 +247,11 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 def verdict(client, command):
     """Whether a client accepts what it is shown, and what it says."""
-    try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        return "hangs", "no end within 120 s"
-    said = " ".join((done.stdout + done.stderr).split()) if client != "openssl" else verification(done.stdout + done.stderr)
-    if done.returncode == 0:
-        return ACCEPTS, said[:300]
-    refused = done.returncode in REFUSALS.get(client, {1})
-    return REFUSES if refused else f"breaks (status {done.returncode})", said[:300]
+    status, text = tried(*command)
+    words = " ".join(text.split()) if client != "openssl" else verification(text)
+    if status == 0:
+        return ACCEPTS, words[:300]
+    return REFUSES if status in REFUSALS.get(client, {1}) else f"breaks (status {status})", words[:300]
 
 
 def verification(text):
@@ -278,14 +267,5 @@ def target():
     return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 
 
-def run(*command, env=None, **options):
-    """A command that must succeed; its text."""
-    environment = {**os.environ, **(env or {})}
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False, **options)
-    if done.returncode:
-        sys.exit(f"FAIL  {command[0]} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done
-
-
 if __name__ == "__main__":
-    main()
+    run_suite(Suite("constraints", __doc__.splitlines()[0], stages))

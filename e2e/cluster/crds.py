@@ -1,18 +1,15 @@
-"""Has a real API server judge policies by the CustomResourceDefinitions alone: what it takes, and what it refuses in which words.
-
-Wants KUBECONFIG of a server that may be changed, and kubectl (or KUBECTL). Prints a line a check, then n/n; exits 1 on a difference.
-"""
+"""The CustomResourceDefinitions on a real API server: what they take by themselves, and what they refuse in which words."""
 
 import json
 import os
 import pathlib
 import re
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from api import PATIENCE, becomes
 from policies import BAD, GOOD, NAMESPACE, policy
+from steps import Step
+from waiting import PATIENCE, becomes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFINITIONS = ROOT / "charts/postern/crds"
@@ -20,18 +17,17 @@ KUBECTL = os.environ.get("KUBECTL", "kubectl")
 FENCED = re.compile(r"^```yaml\n(apiVersion: postern\.dev/.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def main():
-    checks = [*installed()]
+def steps():
+    yield Step("the definitions judge policies", judge)
+
+
+def judge(_stage, step):
+    for check in installed():
+        step.check(*check)
     with ThreadPoolExecutor(4) as pool:
-        checks += pool.map(refused, BAD)
-        checks += pool.map(taken, GOOD)
-        checks += pool.map(written, documents())
-    checks += [unknown(), metadata_is_bounded(), *shown()]
-    for name, holds, saw in checks:
-        print(f"{'ok  ' if holds else 'FAIL'}  {name}" + ("" if holds else f"\n      saw: {saw.strip()[:1500]}"))
-    kept = sum(1 for check in checks if check[1])
-    print(f"{kept}/{len(checks)}")
-    return kept != len(checks)
+        checks = [*pool.map(refused, BAD), *pool.map(taken, GOOD), *pool.map(written, documents())]
+    for check in [*checks, unknown(), metadata_is_bounded(), *shown()]:
+        step.check(*check)
 
 
 def kubectl(*arguments, given=None):
@@ -42,7 +38,7 @@ def kubectl(*arguments, given=None):
 
 
 def tried(given):
-    """What the API server makes of a policy, or says of it; nothing is kept."""
+    """Returns a policy as the API server would store it, or its error; nothing is stored."""
     status, out, err = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=given)
     return (json.loads(out), "") if status == 0 else (None, err)
 
@@ -66,16 +62,16 @@ def installed():
 
 def refused(case):
     name, given, message = case
-    made, said = tried(given)
-    return f"refused: {name}", made is None and message in said, said or json.dumps(made)
+    made, answer = tried(given)
+    return f"refused: {name}", made is None and message in answer, answer or json.dumps(made)
 
 
 def taken(case):
     """Taken, and not changed but for the one default."""
     name, given = case
-    made, said = tried(given)
+    made, answer = tried(given)
     expected = {"enforcement": "Enforce"} | without_nulls(given["spec"])
-    return f"taken as it is: {name}", made is not None and made["spec"] == expected, said or json.dumps(made)
+    return f"taken as it is: {name}", made is not None and made["spec"] == expected, answer or json.dumps(made)
 
 
 def without_nulls(value):
@@ -118,32 +114,27 @@ def unknown():
 
 
 def metadata_is_bounded():
-    made, said = tried(policy(name="a" * 239))
-    return "refused: a name that names no file", made is None and "at most 238 characters" in said, said
+    made, answer = tried(policy(name="a" * 239))
+    return "refused: a name that names no file", made is None and "at most 238 characters" in answer, answer
 
 
 def shown():
-    """What kubectl shows of a policy and its status."""
+    """Checks how kubectl shows a policy and its status."""
     kubectl("delete", "egp", "shown", "-n", NAMESPACE, "--ignore-not-found")
     kubectl("create", "-f", "-", given=policy(name="shown"))
     now = "2026-01-01T00:00:00Z"
     conditions = [
-        {"type": kind, "status": "True", "reason": "Tried", "message": "", "lastTransitionTime": now}
-        for kind in ("Accepted", "Programmed")
+        {"type": kind, "status": "True", "reason": "Tried", "message": "", "lastTransitionTime": now} for kind in ("Accepted", "Programmed")
     ]
     status = {"status": {"conditions": conditions, "selectedPods": 3, "enforcingPods": 2, "enforcing": "2/3", "revision": "sha256:1"}}
-    code, out, err = kubectl(
-        "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(status)
-    )
+    code, out, err = kubectl("patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(status))
     yield "the status is a subresource", code == 0, out + err
     _, out, err = kubectl("get", "egp", "shown", "-n", NAMESPACE)
     header, row = (out.splitlines() + ["", ""])[:2]
     yield "columns", header.split() == ["NAME", "ENFORCEMENT", "ACCEPTED", "PROGRAMMED", "PODS", "CHECKED", "AGE"], out + err
     yield "their values", row.split()[1:5] == ["Enforce", "True", "True", "2/3"], out + err
     doubled = {"status": {"conditions": [conditions[0], conditions[0]]}}
-    code, out, err = kubectl(
-        "patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(doubled)
-    )
+    code, out, err = kubectl("patch", "egp", "shown", "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
     yield "a condition has one entry", code != 0 and "Duplicate value" in err, out + err
     # Documentation and names are published a moment after a definition is established.
     for what, words, *command in (
@@ -159,7 +150,3 @@ def says(words, *command):
     """Whether a command of kubectl's succeeds with these words."""
     code, out, err = kubectl(*command)
     return code == 0 and words in out + err
-
-
-if __name__ == "__main__":
-    sys.exit(main())

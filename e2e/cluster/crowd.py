@@ -142,7 +142,7 @@ def spec(word, hosts):
 
 
 class Maps:
-    """What every namespace's ConfigMap says, followed by a watch; `at` is when its revision changed last."""
+    """Every namespace's ConfigMap, followed by a watch; `at` is when its revision last changed."""
 
     def __init__(self, client):
         self.revisions, self.at, self.changes = {}, {}, 0

@@ -5,7 +5,6 @@ import signal
 import time
 
 import manifests
-from api import PATIENCE, becomes
 from changes import POLICY, change, programmed
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR
@@ -14,8 +13,9 @@ from manifests import ALLOWED, LATER, OTHER, UNNAMED
 from manifests import NAMESPACE as AGENTS
 from network import UPSTREAM
 from pods import GATEWAY
-from report import Step
+from steps import Step
 from traffic import is_ours, strays
+from waiting import PATIENCE, becomes
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/postern-operator"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/postern-operator"
@@ -59,9 +59,7 @@ def gateway_killed(stage, step):
     recovered = again["time"] - killed if again else None
     stage.times.record(step, "a killed gateway, until agents are served again", recovered, 60)
     foreign = [said for said in heard if "issuer" in said and not said["issuer"].startswith("Postern")]
-    step.check(
-        "whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served"
-    )
+    step.check("whatever answered was Postern", not foreign, f"{sum(map(served, heard))} of {len(heard)} requests were served")
     pages = [line["line"].split()[1] for line in stage.seen_since(mark, kind="request") if "/load" in line["line"]]
     of_those_served, others = ([said for said in heard if served(said) == which] for which in (True, False))
     lacking = {said["page"] for said in of_those_served} - set(pages)
@@ -81,14 +79,14 @@ def gateway_ends_again(stage, step):
     pod = stage.start(manifests.idle("crashing"))
     about = lambda reason: [said for said in stage.events_of(AGENTS) if said.startswith(f"{reason}: ")]
     pod.kill_gateway()
-    told = becomes(lambda: about("GatewayRestarted"), PATIENCE)
-    step.check("an Event says that the gateway ended and runs again", told and "exit code 137" in told[0], told)
+    shown = becomes(lambda: about("GatewayRestarted"), PATIENCE)
+    step.check("an Event says that the gateway ended and runs again", shown and "exit code 137" in shown[0], shown)
     # Kubelet gives it another id once it runs.
     again = becomes(lambda: pod.status_of(GATEWAY)["restartCount"] == 1 and pod.is_ready(), PATIENCE)
     step.check("kubelet has started it again", again, pod.status_of(GATEWAY))
     pod.kill_gateway()
-    told = becomes(lambda: about("GatewayBackOff"), PATIENCE)
-    step.check("an Event says that kubelet waits, and how long", told and "Kubelet waits 10s" in told[0], told)
+    shown = becomes(lambda: about("GatewayBackOff"), PATIENCE)
+    step.check("an Event says that kubelet waits, and how long", shown and "Kubelet waits 10s" in shown[0], shown)
     stage.delete("pod", pod.name, AGENTS, wait=False)
 
 
@@ -104,8 +102,8 @@ def unguarded(stage, step):
     step.check("the policy's status names it", seen and f"1 unguarded: {LATE}/early" in condition()["message"], condition())
     listed = stage.kubectl("get", "egresspolicies", "-n", LATE)[1]
     step.check("kubectl get shows it", "0/1, 1 unguarded" in listed, listed)
-    told = becomes(lambda: [said for said in stage.events_of(LATE) if said.startswith("Unguarded: The pod has")], PATIENCE)
-    step.check("an Event on the pod says what to do", told and "Start it anew" in told[0], told)
+    shown = becomes(lambda: [said for said in stage.events_of(LATE) if said.startswith("Unguarded: The pod has")], PATIENCE)
+    step.check("an Event on the pod says what to do", shown and "Start it anew" in shown[0], shown)
     step.check("it is reported, not deleted", early.exists(), early.name)
     guarded = stage.start(manifests.idle("after", LATE))
     stage.kubectl("label", "namespace", LATE, "postern.dev/unguarded=Delete")
@@ -129,8 +127,8 @@ def redirect_deleted(stage, step):
     step.check("the gateway says that interception is not proven", unproven is not None, unproven)
 
     def gone():
-        found = stage.api.found(doomed.path)
-        return not found or found["metadata"].get("deletionTimestamp") or found["metadata"]["uid"] != before
+        matches = stage.api.found(doomed.path)
+        return not matches or matches["metadata"].get("deletionTimestamp") or matches["metadata"]["uid"] != before
 
     taken = stage.measured(gone)
     stage.times.record(step, "a pod without its redirect, until the operator deletes it", taken, 120)

@@ -13,11 +13,7 @@ FIELDS = {
     "POSTERN_NODE": "spec.nodeName",
     "POSTERN_NODE_ADDRESSES": "status.hostIPs",
 }
-LIBRARY = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
+LIBRARY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def plain(name="agent", **metadata):
@@ -33,10 +29,7 @@ def guarded(image, name="agent", **metadata):
     """The same after injection."""
     pod = plain(name, **metadata)
     pod["metadata"]["labels"] = {"postern.dev/injected": "true", DRAWN: "drawn"} | pod["metadata"].get("labels", {})
-    pod["spec"]["containers"][0] |= {
-        "securityContext": copy.deepcopy(LIBRARY),
-        "volumeMounts": [mount("trust", "/run/postern-trust")],
-    }
+    pod["spec"]["containers"][0] |= {"securityContext": copy.deepcopy(LIBRARY), "volumeMounts": [mount("trust", "/run/postern-trust")]}
     pod["spec"]["initContainers"] = [redirect(image), gateway(image)]
     pod["spec"]["volumes"] = [
         {"name": "postern-policy", "configMap": {"name": "postern-policy", "defaultMode": READ}},
@@ -57,12 +50,7 @@ def redirect(image):
 
 
 def gateway(image):
-    mounts = {
-        "policy": "/etc/postern/policy",
-        "ca": "/etc/postern/ca",
-        "credentials": "/etc/postern/credentials",
-        "podinfo": "/etc/podinfo",
-    }
+    mounts = {"policy": "/etc/postern/policy", "ca": "/etc/postern/ca", "credentials": "/etc/postern/credentials", "podinfo": "/etc/podinfo"}
     written = [
         {"name": "postern-run", "mountPath": RUN},
         {"name": "postern-trust", "mountPath": "/run/postern-trust"},

@@ -32,7 +32,7 @@ int main(void) { signal(SIGINT, end); signal(SIGTERM, end); signal(SIGCHLD, SIG_
 
 
 def pause():
-    """What holds a pod's namespaces."""
+    """Returns the image that holds a pod's namespaces."""
 
     def fill(root):
         (root / "pause.c").write_text(PAUSE_SOURCE)
@@ -48,15 +48,7 @@ def agent():
     def system():
         directory = Path(tempfile.mkdtemp(dir=IMAGES))
         exclude = "--dpkgopt=path-exclude=/usr/share/{doc,locale,man,info}/*"
-        run(
-            "mmdebstrap",
-            "--quiet",
-            "--variant=essential",
-            f"--include={PACKAGES}",
-            exclude,
-            "bookworm",
-            directory / "system.tar",
-        )
+        run("mmdebstrap", "--quiet", "--variant=essential", f"--include={PACKAGES}", exclude, "bookworm", directory / "system.tar")
         layer = (directory / "system.tar").read_bytes()
         shutil.rmtree(directory)
         return layer
@@ -65,17 +57,7 @@ def agent():
         libraries = root / "opt/sdk"
         # The interpreter is the image's, not the one that runs this.
         fitting = ["--python-version", "3.11", "--only-binary=:all:", "--target", libraries]
-        run(
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--root-user-action=ignore",
-            *fitting,
-            *SDK,
-        )
+        run(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore", *fitting, *SDK)
 
     recipe = f"{PACKAGES} {SDK}"
     return cached(AGENT, recipe, lambda: [system(), layer_of(sdk)], {"Env": [PATH, "PYTHONPATH=/opt/sdk"]})

@@ -4,11 +4,11 @@ import json
 import time
 
 import manifests
-from api import PATIENCE, becomes
 from chart import CHART, NAMESPACE, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY, REDIRECT
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 CODER = "coder"
 
@@ -23,25 +23,21 @@ def steps():
 
 def installed(stage, step):
     started = time.monotonic()
-    status, said = stage.chart.install()
+    status, answer = stage.chart.install()
     stage.times.record(step, "helm install, until the operator is available", time.monotonic() - started)
-    step.check("helm install waits until the operator is available", status == 0, said)
+    step.check("helm install waits until the operator is available", status == 0, answer)
     replicas = lambda: stage.api.take(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/postern-operator")["status"]
     available = becomes(lambda: replicas().get("availableReplicas") == 2, PATIENCE)
     step.check("two replicas of the operator are available", available, replicas())
     for kind in ("mutating", "validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern"
-        bundles = lambda path=path: all(
-            each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"]
-        )
+        bundles = lambda path=path: all(each["clientConfig"].get("caBundle") for each in stage.api.take(path)["webhooks"])
         seen = [(each["name"], each["failurePolicy"]) for each in stage.api.take(path)["webhooks"]]
         step.check(
-            f"the {kind} webhooks have a caBundle, and fail closed",
-            becomes(bundles, PATIENCE) and all(each[1] == "Fail" for each in seen),
-            seen,
+            f"the {kind} webhooks have a caBundle, and fail closed", becomes(bundles, PATIENCE) and all(each[1] == "Fail" for each in seen), seen
         )
-    status, said = stage.chart.helm("test", RELEASE, "--timeout", f"{PATIENCE}s")
-    step.check(f"helm test of {CHART.name}", status == 0, said)
+    status, answer = stage.chart.helm("test", RELEASE, "--timeout", f"{PATIENCE}s")
+    step.check(f"helm test of {CHART.name}", status == 0, answer)
 
 
 def first_policy(stage, step):
@@ -77,10 +73,10 @@ def is_in_force(stage):
     theirs = {"name": "theirs", "secret": {"secretName": "postern-ca"}}
     thief = manifests.agent("dry", manifests.OTHER, containers=[mounted], volumes=[theirs])
     dry = lambda given: stage.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input=json.dumps(given))
-    injected, said = dry(manifests.idle("dry"))
+    injected, answer = dry(manifests.idle("dry"))
     refused = [dry(manifests.policy("dry", **WRONG["the webhook"][0])), dry(thief)]
     denied = [status != 0 and word in text for (status, text), word in zip(refused, ("denied", "ValidatingAdmissionPolicy"))]
-    return injected == 0 and GATEWAY in said and all(denied)
+    return injected == 0 and GATEWAY in answer and all(denied)
 
 
 BOTH = {"name": "both", "hosts": ["a.example.com"], "cidrs": ["10.0.0.0/8"], "action": "Tunnel"}
@@ -96,8 +92,8 @@ WRONG = {
 
 def refused(stage, step):
     for who, (spec, words) in WRONG.items():
-        status, said = stage.apply(manifests.policy("wrong", **spec))
-        step.check(f"{who} refuses, and says what", status != 0 and words in said, said)
+        status, answer = stage.apply(manifests.policy("wrong", **spec))
+        step.check(f"{who} refuses, and says what", status != 0 and words in answer, answer)
     listed = stage.kubectl("get", "egresspolicies", "-n", AGENTS, "-o", "name")[1]
     step.check("none of them is there", "wrong" not in listed, listed)
 
@@ -129,9 +125,9 @@ def injected(stage, step):
     step.check("the gateway has proven interception", proven == 1, pod.ask("/readyz"))
     # What it printed last is in its log a moment after its end.
     becomes(lambda: "issuer" in pod.logs("prepare"), PATIENCE)
-    said = pod.logs("prepare").strip()
-    guarded = "got out" not in said and "Postern" in said
-    step.check("A13 an init container of the agent's is guarded already", guarded, said)
+    answer = pod.logs("prepare").strip()
+    guarded = "got out" not in answer and "Postern" in answer
+    step.check("A13 an init container of the agent's is guarded already", guarded, answer)
 
 
 def coder():

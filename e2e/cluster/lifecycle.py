@@ -1,25 +1,21 @@
 """Installs, upgrades and uninstalls the chart on a real API server, and looks at what each leaves as it was.
 
-python3 e2e/cluster/lifecycle.py    # helm and kubectl on PATH, KUBECONFIG of an API server without controllers or Postern
-
-Nothing runs, so nobody answers the webhook: what must start without it starts, and what must not does not. Exit status 1 where
-a check fails.
+Nothing runs, so nobody answers the webhook: what must start without it starts, and what must not does not.
 """
 
 import base64
 import subprocess
-import sys
+from functools import cache
 
 from administration import MERGE, STRATEGIC, Administration, said
-from api import becomes
 from backstops import CHART, OPERATOR, PATIENCE, SYSTEM, image
 from checks import Checks, at
 from guarded_pod import changed, ephemeral, guarded, plain
+from steps import Step
+from waiting import becomes
 
 LABELLED, OTHER = "lifecycle-labelled", "lifecycle-other"
-HOOKS = [
-    f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern" for kind in ("mutating", "validating")
-]
+HOOKS = [f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/postern" for kind in ("mutating", "validating")]
 BACKSTOPS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 POLICIES = f"/apis/postern.dev/v1alpha1/namespaces/{LABELLED}/egresspolicies"
 POLICY = {
@@ -28,24 +24,30 @@ POLICY = {
 }  # fmt: skip
 HELD = {"finalizers": ["example.com/held"]}
 JSON_PATCH = "application/json-patch+json"
-# Pods from before: with a gateway and without, where all are injected and where a pod asks for itself.
-BARE, GUARDED = plain(), changed(guarded(image()), "spec/containers/0/securityContext/runAsUser", 1000)
-PODS = [(namespace, name, pod) for namespace in (LABELLED, OTHER) for name, pod in (("bare", BARE), ("guarded", GUARDED))]
+BARE = plain()
 BUNDLE = base64.b64encode(b"the operator's own").decode()
 
 
-def main():
+def steps():
+    yield Step("the chart installed, upgraded and uninstalled", lives)
+
+
+def lives(_stage, step):
     api = Administration()
-    checks = Checks(api)
+    checks = Checks(step, api)
     before(api)
     try:
-        for step in (installed, unreachable, goes_on, upgraded, uninstalled):
-            print(f"-- {step.__name__}")
-            step(checks)
+        for part in (installed, unreachable, goes_on, upgraded, uninstalled):
+            part(checks)
     finally:
         clean(api)
-    print(f"{checks.done} checks, {checks.failed} failed")
-    return 1 if checks.failed else 0
+
+
+@cache
+def pods():
+    """Pods from before: with a gateway and without, where all are injected and where a pod asks for itself."""
+    owned = changed(guarded(image()), "spec/containers/0/securityContext/runAsUser", 1000)
+    return [(namespace, name, pod) for namespace in (LABELLED, OTHER) for name, pod in (("bare", BARE), ("guarded", owned))]
 
 
 def before(api):
@@ -53,7 +55,7 @@ def before(api):
     kubectl("apply", "--server-side", "--force-conflicts", "--filename", str(CHART / "crds"))
     for name, labels in ((LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {})):
         api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    for namespace, name, pod in PODS:
+    for namespace, name, pod in pods():
         api.must("POST", at(namespace, "pods"), pod | {"metadata": pod["metadata"] | HELD | {"name": name}})
     policy = POLICY | {"metadata": POLICY["metadata"] | HELD}
     if not becomes(lambda: api.ask("POST", POLICIES, policy)[0] in (201, 409), PATIENCE):
@@ -66,13 +68,8 @@ def installed(checks):
     for path in HOOKS:
         status, configuration = checks.api.ask("GET", path)
         bundles = [each["clientConfig"].get("caBundle") for each in configuration.get("webhooks", [])]
-        checks.expect(
-            status == 200 and bundles and not any(bundles), f"{path.split('/')[-2]} without a caBundle", bundles
-        )
-        patch = [
-            {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": BUNDLE}
-            for index in range(len(bundles))
-        ]
+        checks.expect(status == 200 and bundles and not any(bundles), f"{path.split('/')[-2]} without a caBundle", bundles)
+        patch = [{"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": BUNDLE} for index in range(len(bundles))]
         status, answer = soon(lambda: checks.api.ask("PATCH", path, patch, JSON_PATCH, as_user=OPERATOR), 200)
         checks.expect(status == 200, "the operator may write caBundle", said(answer))
     status, _ = checks.api.ask("DELETE", HOOKS[0] + "?dryRun=All", as_user=OPERATOR)
@@ -88,11 +85,7 @@ def unreachable(checks):
         ("a policy", POLICIES, POLICY | {"metadata": {"name": "another"}}),
     ):
         status, answer = soon(lambda: checks.api.ask("POST", path + "?dryRun=All", body), 500)
-        checks.expect(
-            status == 500 and "postern.dev" in said(answer),
-            f"refused without the webhook: {what}",
-            f"{status} {said(answer)}",
-        )
+        checks.expect(status == 500 and "postern.dev" in said(answer), f"refused without the webhook: {what}", f"{status} {said(answer)}")
     for namespace in (OTHER, "kube-system", SYSTEM):
         checks.admitted(f"a pod in {namespace}", "POST", at(namespace, "pods", more="?dryRun=All"), plain())
     checks.admitted("a policy's deletion", "DELETE", f"{POLICIES}/kept?dryRun=All")
@@ -100,7 +93,7 @@ def unreachable(checks):
 
 def goes_on(checks):
     """Nobody answers still: of what is there already, nothing stops that Postern does not judge (threat H2)."""
-    for namespace, name, pod in PODS:
+    for namespace, name, pod in pods():
         path, what = at(namespace, "pods", name), f"{name} in {namespace}"
         for part in ("annotations", "labels"):
             done = {"metadata": {part: {"workflows.argoproj.io/completed": "true"}}}
@@ -129,7 +122,7 @@ def goes_on(checks):
 
 
 def unanswered(checks, what, path, body, kind=STRATEGIC):
-    """What is judged waits for the operator."""
+    """A change that the webhook judges waits for the operator."""
     status, answer = checks.api.ask("PATCH", path, body, kind)
     right = status == 500 and "failed calling webhook" in said(answer) and "postern.dev" in said(answer)
     checks.expect(right, f"refused without the webhook: {what}", f"{status} {said(answer)}")
@@ -141,11 +134,7 @@ def upgraded(checks):
     for path in HOOKS:
         hooks = checks.api.must("GET", path)["webhooks"]
         kept = {each["clientConfig"].get("caBundle") for each in hooks} == {BUNDLE}
-        checks.expect(
-            kept and {each["timeoutSeconds"] for each in hooks} == {7},
-            f"{path.split('/')[-2]}: new values, caBundle kept",
-            hooks,
-        )
+        checks.expect(kept and {each["timeoutSeconds"] for each in hooks} == {7}, f"{path.split('/')[-2]}: new values, caBundle kept", hooks)
     checks.expect(checks.api.ask("GET", f"{POLICIES}/kept")[0] == 200, "the policy is kept")
 
 
@@ -154,11 +143,7 @@ def uninstalled(checks):
     checks.expect(result.returncode == 0, "helm uninstall", result.stderr)
     for path in HOOKS:
         checks.expect(checks.api.ask("GET", path)[0] == 404, f"no {path.split('/')[-2]} left")
-    left = [
-        each["metadata"]["name"]
-        for each in checks.api.must("GET", BACKSTOPS)["items"]
-        if each["metadata"]["name"].startswith("postern-")
-    ]
+    left = [each["metadata"]["name"] for each in checks.api.must("GET", BACKSTOPS)["items"] if each["metadata"]["name"].startswith("postern-")]
     checks.expect(not left, "no admission policy left", left)
     status, answer = soon(lambda: checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), plain()), 201)
     checks.expect(status == 201, "a pod of the labelled namespace starts", f"{status} {said(answer)}")
@@ -184,7 +169,7 @@ def soon(ask, wanted):
 def clean(api):
     helm("uninstall", "postern", "--ignore-not-found")
     kubectl("delete", "--ignore-not-found", "--wait=false", "--filename", str(CHART / "crds"))
-    for path in [*(at(namespace, "pods", name) for namespace, name, _ in PODS), f"{POLICIES}/kept"]:
+    for path in [*(at(namespace, "pods", name) for namespace, name, _ in pods()), f"{POLICIES}/kept"]:
         api.ask("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
     for name in (LABELLED, OTHER, SYSTEM):
         for kind in ("configmaps", "secrets", "pods"):
@@ -201,7 +186,3 @@ def helm(*arguments):
 
 def kubectl(*arguments):
     subprocess.run(["kubectl", *arguments], check=True, capture_output=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What users write: namespaces, policies, secrets and pods of agents."""
+"""The users' manifests: namespaces, policies, secrets and pods of agents."""
 
 import images
 
@@ -38,21 +38,11 @@ def injected_namespace(name=NAMESPACE):
 
 
 def policy(name="coding-agents", namespace=NAMESPACE, **spec):
-    return {
-        "apiVersion": "postern.dev/v1alpha1",
-        "kind": "EgressPolicy",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": SPEC | spec,
-    }
+    return {"apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": {"name": name, "namespace": namespace}, "spec": SPEC | spec}
 
 
 def cluster_policy(name, **spec):
-    return {
-        "apiVersion": "postern.dev/v1alpha1",
-        "kind": "ClusterEgressPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return {"apiVersion": "postern.dev/v1alpha1", "kind": "ClusterEgressPolicy", "metadata": {"name": name}, "spec": spec}
 
 
 def inspect(name, *hosts):
@@ -84,12 +74,7 @@ SPEC = {
 
 
 def secret(key=KEY, namespace=NAMESPACE):
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "anthropic", "namespace": namespace},
-        "stringData": {"api-key": key},
-    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "anthropic", "namespace": namespace}, "stringData": {"api-key": key}}
 
 
 def container(name, command, **more):
@@ -98,10 +83,7 @@ def container(name, command, **more):
 
 def agent(name, namespace=NAMESPACE, annotations=None, labels=None, containers=None, **spec):
     """An agent's pod: one container as root, with a port that is declared and probed, and one of an ordinary user."""
-    served = {
-        "ports": [{"containerPort": DECLARED}],
-        "readinessProbe": {"httpGet": {"path": "/", "port": DECLARED}, "periodSeconds": 1},
-    }
+    served = {"ports": [{"containerPort": DECLARED}], "readinessProbe": {"httpGet": {"path": "/", "port": DECLARED}, "periodSeconds": 1}}
     # All that an agent may ask for: what holds against it holds against those who ask for less.
     root = {"securityContext": {"capabilities": {"add": CAPABILITIES}}}
     both = [container("agent", SERVE, **served, **root), container("user", IDLE, securityContext={"runAsUser": 1000})]
@@ -125,13 +107,7 @@ def idle(name, namespace=NAMESPACE, **more):
 
 
 def job(name, command, namespace=NAMESPACE):
-    template = {
-        "spec": {
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": 2,
-            "containers": [container("agent", command)],
-        }
-    }
+    template = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 2, "containers": [container("agent", command)]}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -142,14 +118,6 @@ def job(name, command, namespace=NAMESPACE):
 
 def deployment(name, namespace, replicas=1):
     labels = {"app": name}
-    pod = {
-        "metadata": {"labels": labels},
-        "spec": {"terminationGracePeriodSeconds": 2, "containers": [container("agent", IDLE)]},
-    }
+    pod = {"metadata": {"labels": labels}, "spec": {"terminationGracePeriodSeconds": 2, "containers": [container("agent", IDLE)]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": spec,
-    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace}, "spec": spec}

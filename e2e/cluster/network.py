@@ -1,12 +1,10 @@
 """Two network namespaces, the node's and all that is outside it, and what pods open across the node's bridge."""
 
-import ctypes
 import json
-import subprocess
-from contextlib import contextmanager
 from pathlib import Path
 
-from commands import run
+from commands import run, tried
+from namespaces import address, inside, ip, within
 
 NODE, OUTSIDE = "postern-e2e-node", "postern-e2e-outside"
 NODE_ADDRESS = {4: "10.99.0.2", 6: "fd00:99::2"}
@@ -18,8 +16,6 @@ ELSEWHERE = {4: "10.99.0.66", 6: "fd00:99::66"}
 METADATA = "169.254.169.254"
 RESOLVER = "10.96.0.10"
 BRIDGE = "cni0"
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
 NODE_SETTINGS = {
     "ipv4/ip_forward": 1,
     "ipv6/conf/all/forwarding": 1,
@@ -45,19 +41,14 @@ def build():
     """Both namespaces and the wire between them; the node's only way leads outside, and none leads to this machine."""
     for name in (NODE, OUTSIDE):
         run("ip", "netns", "add", name)
-        run("ip", "-n", name, "link", "set", "lo", "up")
-    run("ip", "-n", NODE, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", OUTSIDE)
-    outside = [*GATEWAY.values(), *UPSTREAM.values(), *ELSEWHERE.values()]
-    for name, addresses in ((NODE, NODE_ADDRESS.values()), (OUTSIDE, outside)):
-        for address in addresses:
-            options = ["/64", "nodad"] if ":" in address else ["/24"]
-            run("ip", "-n", name, "address", "add", address + options[0], "dev", "eth0", *options[1:])
-        run("ip", "-n", name, "link", "set", "eth0", "up")
-    for address in (METADATA, RESOLVER):
-        run("ip", "-n", OUTSIDE, "address", "add", f"{address}/32", "dev", "lo")
-        run("ip", "-n", NODE, "route", "add", f"{address}/32", "via", GATEWAY[4])
-    run("ip", "-n", NODE, "route", "add", "default", "via", GATEWAY[4])
-    run("ip", "-n", NODE, "-6", "route", "add", "default", "via", GATEWAY[6])
+    ip(NODE, f"link add eth0 type veth peer name eth0 netns {OUTSIDE}")
+    for name, addresses in ((NODE, [NODE_ADDRESS]), (OUTSIDE, [GATEWAY, UPSTREAM, ELSEWHERE])):
+        address(name, *(each for families in addresses for each in families.values()))
+        ip(name, "link set lo up", "link set eth0 up")
+    for each in (METADATA, RESOLVER):
+        ip(OUTSIDE, f"address add {each}/32 dev lo")
+        ip(NODE, f"route add {each}/32 via {GATEWAY[4]}")
+    ip(NODE, f"route add 0.0.0.0/0 via {GATEWAY[4]}", f"route add ::/0 via {GATEWAY[6]}")
     with inside(NODE):
         for key, value in NODE_SETTINGS.items():
             Path("/proc/sys/net", key).write_text(str(value))
@@ -66,32 +57,11 @@ def build():
 
 def remove():
     for name in (NODE, OUTSIDE):
-        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        tried("ip", "netns", "del", name)
 
 
 def exists():
     return Path("/run/netns", NODE).exists()
-
-
-def within(name, *command):
-    """A command in a namespace. `ip netns exec` would hide cgroups."""
-    return ["nsenter", f"--net=/run/netns/{name}", *map(str, command)]
-
-
-@contextmanager
-def inside(name):
-    """This thread in a namespace: sockets made there stay there."""
-    with open("/proc/thread-self/ns/net", "rb") as before, open(f"/run/netns/{name}", "rb") as there:
-        enter(there)
-        try:
-            yield
-        finally:
-            enter(before)
-
-
-def enter(namespace):
-    if LIBC.setns(namespace.fileno(), CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), f"{namespace.name} cannot be entered")
 
 
 class Wire:
@@ -106,8 +76,8 @@ class Wire:
         counted = {}
         for name in ("opened4", "opened6"):
             listed = json.loads(run(*within(NODE, "nft", "-j", "list", "set", "inet", "postern_e2e", name)))
-            (found,) = [each["set"] for each in listed["nftables"] if "set" in each]
-            for element in found.get("elem", []):
+            (matches,) = [each["set"] for each in listed["nftables"] if "set" in each]
+            for element in matches.get("elem", []):
                 source, destination, protocol, port = element["elem"]["val"]["concat"]
                 if source in addresses:
                     counted[f"{protocol} {destination} {port}"] = element["elem"]["counter"]["packets"]

@@ -1,4 +1,4 @@
-"""What stands outside the cluster: every provider, the cluster's resolver, and whatever must not be reached.
+"""The servers outside the cluster: every provider, the cluster's resolver, and addresses that nobody may reach.
 
 python3 outside.py CERTIFICATE KEY LOG writes a JSON line for whatever reaches it.
 """
@@ -72,8 +72,8 @@ class Outside:
         def loop():
             while True:
                 data, peer = kept.recvfrom(4096)
-                said = read_name(data, 12)[0] if kind == "question" else len(data)
-                self.log(kind=kind, address=address, port=port, peer=peer[0], said=said)
+                output = read_name(data, 12)[0] if kind == "question" else len(data)
+                self.log(kind=kind, address=address, port=port, peer=peer[0], said=output)
                 kept.sendto(reply(data), peer)
 
         threading.Thread(target=loop, daemon=True).start()

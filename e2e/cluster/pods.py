@@ -7,9 +7,10 @@ import signal
 import subprocess
 from pathlib import Path
 
-from api import PATIENCE, becomes
 from commands import run
-from network import NODE, inside
+from namespaces import inside
+from network import NODE
+from waiting import PATIENCE, becomes
 
 HERE = Path(__file__).resolve().parent
 ADMIN = 15090
@@ -29,9 +30,7 @@ class Pod:
 
     def is_ready(self):
         found = self.stage.api.found(self.path)
-        return bool(found) and any(
-            each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", [])
-        )
+        return bool(found) and any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", []))
 
     def stays(self):
         """Whether it is Ready and nobody has deleted it."""
@@ -41,9 +40,7 @@ class Pod:
     def demand_ready(self):
         if not becomes(self.is_ready, PATIENCE):
             found = self.stage.api.found(self.path) or {}
-            raise RuntimeError(
-                f"{self.name} is not Ready: {json.dumps(found.get('status'))} {self.stage.events_of(self.namespace)}"
-            )
+            raise RuntimeError(f"{self.name} is not Ready: {json.dumps(found.get('status'))} {self.stage.events_of(self.namespace)}")
         return self
 
     def addresses(self):
@@ -66,12 +63,10 @@ class Pod:
     def execute(self, *command, container="agent", **options):
         """Status and output of a command in a container, by `kubectl exec`."""
         interactive = ["-i"] if "input" in options else []
-        return self.stage.kubectl(
-            "exec", *interactive, "-n", self.namespace, self.name, "-c", container, "--", *command, **options
-        )
+        return self.stage.kubectl("exec", *interactive, "-n", self.namespace, self.name, "-c", container, "--", *command, **options)
 
     def program(self, name, *arguments, container="agent"):
-        """What a program of `programs/` printed as JSON."""
+        """Runs a program of `programs/`, and returns the JSON that it printed."""
         interpreter = ["node", "--input-type=module", "-"] if name.endswith(".mjs") else ["python3", "-"]
         source = (HERE / "programs" / name).read_text()
         status, printed = self.execute(*interpreter, *map(str, arguments), container=container, input=source)
@@ -81,10 +76,10 @@ class Pod:
             return {"error": f"status {status}: {printed}"}
 
     def probe(self, *probes, container="agent"):
-        """What became of each; see `programs/probe.py`."""
+        """Returns the result of each attempt; see `programs/probe.py`."""
         with self.talk("probe.py", container=container) as talk:
-            told = [talk.ask(probe) for probe in probes]
-        return told if len(told) > 1 else told[0]
+            shown = [talk.ask(probe) for probe in probes]
+        return shown if len(shown) > 1 else shown[0]
 
     def talk(self, program, *arguments, container="agent"):
         """A program of `programs/` that goes on: it needs no API server."""
@@ -145,9 +140,7 @@ class Talk:
         source = (HERE / "programs" / program).read_text()
         stage, identifier = pod.stage, pod.status_of(container)["containerID"].removeprefix("containerd://")
         command = stage.cluster.inside_container(identifier, "python3", "-uc", source, *arguments)
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.heard = []
 
     def __enter__(self):
@@ -163,17 +156,17 @@ class Talk:
 
     def next(self):
         line = self.process.stdout.readline()
-        said = json.loads(line) if line else {"error": "the program has ended"}
-        self.heard.append(said)
-        return said
+        output = json.loads(line) if line else {"error": "the program has ended"}
+        self.heard.append(output)
+        return output
 
     def until(self, holds, most=2000):
         """Reads on until a line is as wanted; that line, or None."""
         for _ in range(most):
-            said = self.next()
-            if holds(said):
-                return said
-            if said.get("error") == "the program has ended":
+            output = self.next()
+            if holds(output):
+                return output
+            if output.get("error") == "the program has ended":
                 return None
         return None
 

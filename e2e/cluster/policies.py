@@ -92,13 +92,7 @@ EVERYTHING = {
             "sigV4": {"service": "bedrock", "region": "us-east-1"},
         },
     ],
-    "limits": {
-        "requestBodyBytes": 33554432,
-        "toolInputBytes": 1048576,
-        "tokensPerDay": 5000000,
-        "requestsPerMinute": 120,
-        "consecutiveDenials": 20,
-    },
+    "limits": {"requestBodyBytes": 33554432, "toolInputBytes": 1048576, "tokensPerDay": 5000000, "requestsPerMinute": 120, "consecutiveDenials": 20},
     "audit": {"toolInputs": "Hash"},
 }
 
@@ -186,11 +180,19 @@ BAD = [
     ("a key of the environment", credential(secretKeyRef=None, fromEnv="KEY"), "`fromEnv` and `fromFile` are for files on a laptop"),
     ("a key of a file", credential(secretKeyRef=None, fromFile="key"), "`fromEnv` and `fromFile` are for files on a laptop"),
     ("a credential without a source", credential(secretKeyRef=None), "in a cluster a credential has `secretKeyRef: {name, key}`"),
-    ("a namespace of keys that is none", cluster(credentials=[KEYS[0] | {"secretKeyRef": {"name": "s", "key": "k", "namespace": "A.b"}}]), "should match '^[a-z0-9]"),
+    (
+        "a namespace of keys that is none",
+        cluster(credentials=[KEYS[0] | {"secretKeyRef": {"name": "s", "key": "k", "namespace": "A.b"}}]),
+        "should match '^[a-z0-9]",
+    ),
     ("a Secret without a key", credential(secretKeyRef={"name": "s"}), "key: Required value"),
     ("a key for a pattern", credential(hosts=["*.example"]), "exact names, never to a pattern"),
     ("a key for an address", credential(hosts=["192.0.2.1"]), "to names, never to an address"),
     ("a short placeholder", credential(placeholder="short"), "should be at least 8 chars long"),
     ("a placeholder with a space", credential(placeholder="two words here"), "should match '^[!-~]*$'"),
-    ("a placeholder that no signature has", credential(placeholder="with/slash", sigV4={"service": "a", "region": "b"}), "which has no `/`, `,` and `=`"),
+    (
+        "a placeholder that no signature has",
+        credential(placeholder="with/slash", sigV4={"service": "a", "region": "b"}),
+        "which has no `/`, `,` and `=`",
+    ),
 ]

@@ -25,12 +25,7 @@ class Processes:
             return
         with self.log(name).open("a") as log:
             process = subprocess.Popen(
-                list(map(str, command)),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=environment,
+                list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
             )
         self.children[name] = process
         record = {"process": process.pid, "started": beginning(process.pid)}
@@ -60,8 +55,8 @@ class Processes:
         record = self.records / name
         if not record.exists():
             return None
-        said = json.loads(record.read_text())
-        return said["process"] if beginning(said["process"]) == said["started"] else None
+        recorded = json.loads(record.read_text())
+        return recorded["process"] if beginning(recorded["process"]) == recorded["started"] else None
 
     def names(self):
         return [record.name for record in self.records.glob("*")]

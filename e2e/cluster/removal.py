@@ -1,12 +1,12 @@
 """Upgrades, drained nodes, deleted namespaces, and Postern's own end."""
 
 import manifests
-from api import PATIENCE, becomes
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR, RELEASE
 from manifests import NAMESPACE as AGENTS
 from pods import GATEWAY
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 NODE = "e2e-node"
 KINDS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"]
@@ -21,8 +21,8 @@ def steps():
 
 def upgraded(stage, step):
     before = stage.policy()["metadata"]["uid"]
-    status, said = stage.chart.install(redirect={"resources": {"limits": {"memory": "96Mi"}}})
-    step.check("helm upgrade ends", status == 0, said)
+    status, answer = stage.chart.install(redirect={"resources": {"limits": {"memory": "96Mi"}}})
+    step.check("helm upgrade ends", status == 0, answer)
     step.check("the policy is the same", stage.policy()["metadata"]["uid"] == before, before)
     # Former replicas answer until the API server asks them no more.
     alone = becomes(lambda: [pod.stays() for pod in stage.pods_of(SYSTEM, OPERATOR)] == [True, True], PATIENCE)
@@ -55,8 +55,8 @@ def deleted(stage, step):
 
 
 def uninstalled(stage, step):
-    status, said = stage.chart.uninstall()
-    step.check("helm uninstall ends", status == 0, said)
+    status, answer = stage.chart.uninstall()
+    step.check("helm uninstall ends", status == 0, answer)
     left = stage.kubectl("get", ",".join(KINDS), "-o", "name")[1]
     step.check("no webhook and no admission policy is left", RELEASE not in left, left or "none")
     stage.create_namespace(manifests.injected_namespace("afterwards"))

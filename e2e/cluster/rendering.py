@@ -1,19 +1,21 @@
-"""Checks what the chart renders: over a matrix of values, against the oldest and the newest Kubernetes it supports.
+"""Checks the rendered chart: over a matrix of values, against the oldest and the newest Kubernetes it supports.
 
-python3 e2e/cluster/rendering.py    # helm on PATH; PyPI's kubernetes-validate is installed into the cache where it is missing
-
-No cluster is needed. Every object is validated strictly; the objects of others (cert-manager, Prometheus, Postern's own) have no
-schema there and are looked at by hand below. Exit status 1 where a check fails.
+Every object is validated strictly by PyPI's kubernetes-validate, which is installed into the cache where it is missing; the
+objects of others (cert-manager, Prometheus, Postern's own) have no schema there and are looked at by hand below.
 """
 
 import importlib
 import json
 import os
+import site
 import subprocess
 import sys
 import tempfile
 import venv
 from pathlib import Path
+
+from checks import Checks
+from steps import Step
 
 ROOT_DIRECTORY = Path(__file__).parents[2]
 CHART = ROOT_DIRECTORY / "charts" / "postern"
@@ -35,14 +37,11 @@ MATRIX = {
     "cert-manager": {"ca": {"source": "CertManager"}, "webhook": {"certificate": {"source": "CertManager"}}},
     "cert-manager's own issuers": {
         "ca": {"source": "CertManager", "certManager": {"issuerRef": {"name": "company", "kind": "ClusterIssuer"}}},
-        "webhook": {
-            "certificate": {"source": "CertManager", "issuerRef": {"name": "company", "kind": "ClusterIssuer"}}
-        },
+        "webhook": {"certificate": {"source": "CertManager", "issuerRef": {"name": "company", "kind": "ClusterIssuer"}}},
     },
     "monitors, rules and dashboards": {
         "monitoring": {
-            kind: {"enabled": True, "labels": {"release": "prometheus"}}
-            for kind in ("serviceMonitor", "podMonitor", "prometheusRule", "dashboards")
+            kind: {"enabled": True, "labels": {"release": "prometheus"}} for kind in ("serviceMonitor", "podMonitor", "prometheusRule", "dashboards")
         }
     },
     "network policies": {
@@ -56,9 +55,7 @@ MATRIX = {
         "operator": {"image": {"digest": DIGEST}},
         "gateway": {"image": {"tag": "1.2.3", "digest": DIGEST}, "formerImages": ["registry.example/old:1"]},
     },
-    "dual stack, traced": {
-        "gateway": {"dualStack": True, "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://it's:4317"}]}
-    },
+    "dual stack, traced": {"gateway": {"dualStack": True, "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://it's:4317"}]}},
     "a proxy, roots and ranges": {
         "gateway": {
             "upstream": {
@@ -68,10 +65,7 @@ MATRIX = {
                 "allowAddresses": ["127.0.0.0/8"],
                 "hosts": {"api.anthropic.com": "10.0.0.7:8443"},
             },
-            "listeners": {
-                "dnsPool": "198.18.0.0/16",
-                "reverse": [{"address": "127.0.0.1:15003", "upstream": "https://api.anthropic.com"}],
-            },
+            "listeners": {"dnsPool": "198.18.0.0/16", "reverse": [{"address": "127.0.0.1:15003", "upstream": "https://api.anthropic.com"}]},
             "limits": {"requestBodyBytes": "16MiB", "headerCount": 64},
             "timeouts": {"upstreamHead": "5m"},
             "settings": {"limits": {"celCost": 5000}},
@@ -106,10 +100,7 @@ MATRIX = {
         "rbac": {"secretNamespaces": ["agents"], "sourceNamespaces": ["keys"]},
     },
     "without backstops": {"backstops": {"enabled": False}},
-    "port-forward allowed": {
-        "backstops": {"denyPortForward": False},
-        "webhook": {"excludedNamespaces": ["legacy"], "timeoutSeconds": 5},
-    },
+    "port-forward allowed": {"backstops": {"denyPortForward": False}, "webhook": {"excludedNamespaces": ["legacy"], "timeoutSeconds": 5}},
 }
 
 REFUSED = [
@@ -118,26 +109,11 @@ REFUSED = [
     ("no replica", {"operator": {"replicas": 0}}, NEWEST, "/operator/replicas"),
     ("another source of the CA", {"ca": {"source": "Vault"}}, NEWEST, "/ca/source"),
     ("half a digest", {"gateway": {"image": {"digest": "sha256:12"}}}, NEWEST, "/gateway/image/digest"),
-    (
-        "a proxy by TLS",
-        {"gateway": {"upstream": {"proxy": {"url": "https://proxy.example"}}}},
-        NEWEST,
-        "/gateway/upstream/proxy/url",
-    ),
-    (
-        "a limit that does not exist",
-        {"gateway": {"limits": {"requestBody": "1MiB"}}},
-        NEWEST,
-        "'requestBody' not allowed",
-    ),
+    ("a proxy by TLS", {"gateway": {"upstream": {"proxy": {"url": "https://proxy.example"}}}}, NEWEST, "/gateway/upstream/proxy/url"),
+    ("a limit that does not exist", {"gateway": {"limits": {"requestBody": "1MiB"}}}, NEWEST, "'requestBody' not allowed"),
     ("a timeout without its unit", {"gateway": {"timeouts": {"sniff": "5"}}}, NEWEST, "/gateway/timeouts/sniff"),
     ("a webhook that may take a minute", {"webhook": {"timeoutSeconds": 60}}, NEWEST, "/webhook/timeoutSeconds"),
-    (
-        "agents beside the operator",
-        {"networkPolicy": {"agents": {"namespaces": [NAMESPACE]}}},
-        NEWEST,
-        "agents do not run there",
-    ),
+    ("agents beside the operator", {"networkPolicy": {"agents": {"namespaces": [NAMESPACE]}}}, NEWEST, "agents do not run there"),
     ("a bound of a device", {"gateway": {"resourceBounds": {"most": {"gpu": 1}}}}, NEWEST, "invalid propertyName 'gpu'"),
     ("a level that is none", {"injection": {"logLevels": ["loud"]}}, NEWEST, "/injection/logLevels"),
     ("keys beside the root's", {"rbac": {"sourceNamespaces": [NAMESPACE]}}, NEWEST, "keep keys in another namespace"),
@@ -145,42 +121,31 @@ REFUSED = [
 ]
 
 
-class Checks:
-    """Compares and counts."""
-
-    def __init__(self):
-        self.done, self.failed = 0, 0
-
-    def expect(self, right, what, evidence=""):
-        self.done += 1
-        self.failed += not right
-        print(f"{'ok  ' if right else 'FAIL'} {what}" + ("" if right else f"\n     {evidence}"), flush=True)
+def steps():
+    yield Step("what the chart renders", rendered)
 
 
-def main():
+def rendered(_stage, step):
     prepare()
-    checks = Checks()
+    checks = Checks(step)
     lint(checks)
     written(checks)
     checks.expect(
-        problems({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"prots": []}}, OLDEST),
-        "a misspelt field is found",
+        problems({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"prots": []}}, OLDEST), "a misspelt field is found"
     )
     for name, values in MATRIX.items():
-        rendered = {version: template(values, version) for version in (OLDEST, NEWEST)}
-        for version, (status, text) in rendered.items():
+        outputs = {version: template(values, version) for version in (OLDEST, NEWEST)}
+        for version, (status, text) in outputs.items():
             checks.expect(status == 0, f"{name}: rendered for {version}", text)
-        if all(status == 0 for status, _ in rendered.values()):
-            look(checks, name, values, {version: objects(text) for version, (_, text) in rendered.items()})
+        if all(status == 0 for status, _ in outputs.values()):
+            look(checks, name, values, {version: objects(text) for version, (_, text) in outputs.items()})
     for name, values, version, words in REFUSED:
         status, text = template(values, version)
         checks.expect(status != 0 and words in text, f"refused: {name}", f"{status} {text}")
-    print(f"{checks.done} checks, {checks.failed} failed")
-    return 1 if checks.failed else 0
 
 
 def written(checks):
-    """What is made from the chart and committed is what the chart makes now, and valid."""
+    """The committed files are those that the chart renders now, and are valid."""
     with tempfile.NamedTemporaryFile() as file:
         subprocess.run([ROOT_DIRECTORY / "scripts" / "deploy.sh", file.name], check=True)
         fresh = Path(file.name).read_text()
@@ -195,13 +160,12 @@ def written(checks):
 
 
 def prepare():
-    """Goes on under a Python of its own that has what validates and reads YAML."""
-    python = CACHE / "bin" / "python"
-    if not (CACHE / "bin" / "kubernetes-validate").exists():
+    """Makes importable what validates and reads YAML."""
+    packages = CACHE / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    if not (packages / "kubernetes_validate").exists():
         venv.create(CACHE, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", VALIDATE], check=True)
-    if Path(sys.prefix).resolve() != CACHE.resolve():
-        os.execv(python, [python, *sys.argv])
+        subprocess.run([CACHE / "bin/python", "-m", "pip", "install", "--quiet", VALIDATE], check=True)
+    site.addsitedir(str(packages))
 
 
 def lint(checks):
@@ -211,18 +175,7 @@ def lint(checks):
 
 def template(values, version):
     """Status, and the objects as YAML or what is wrong."""
-    command = (
-        "template",
-        "postern",
-        CHART,
-        "--namespace",
-        NAMESPACE,
-        "--include-crds",
-        "--kube-version",
-        version,
-        "--values",
-        "-",
-    )
+    command = ("template", "postern", CHART, "--namespace", NAMESPACE, "--include-crds", "--kube-version", version, "--values", "-")
     result = helm(*command, input=json.dumps(values))
     return result.returncode, result.stdout if result.returncode == 0 else result.stderr
 
@@ -255,18 +208,14 @@ def look(checks, name, values, rendered):
     ]
     checks.expect(not unlabelled, f"{name}: every object says which chart it is of", unlabelled)
     crds = [each["metadata"]["name"] for each in everything if each["kind"] == "CustomResourceDefinition"]
-    shipped = sorted(
-        each["metadata"]["name"] for path in (CHART / "crds").glob("*.yaml") for each in objects(path.read_text())
-    )
+    shipped = sorted(each["metadata"]["name"] for path in (CHART / "crds").glob("*.yaml") for each in objects(path.read_text()))
     checks.expect(sorted(crds) == shipped, f"{name}: the CRDs are those of crds/", (crds, shipped))
-    settings = next(
-        each for each in everything if each["kind"] == "ConfigMap" and each["metadata"]["name"] == "postern-operator"
-    )
+    settings = next(each for each in everything if each["kind"] == "ConfigMap" and each["metadata"]["name"] == "postern-operator")
     follow(checks, name, values, everything, objects(settings["data"]["config.yaml"])[0])
 
 
 def follow(checks, name, values, everything, settings):
-    """What one part says must be what the others are about."""
+    """The parts of the rendered chart fit each other."""
     kinds = {}
     for each in everything:
         kinds.setdefault(each["kind"], []).append(each)
@@ -274,16 +223,11 @@ def follow(checks, name, values, everything, settings):
     pod = deployment["spec"]["template"]["spec"]
     checks.expect(pod["serviceAccountName"] == account, f"{name}: the operator runs as who its settings name")
     replicas = values.get("operator", {}).get("replicas", 2)
-    checks.expect(
-        ("PodDisruptionBudget" in kinds) == (replicas > 1),
-        f"{name}: a disruption budget where there is more than one replica",
-    )
+    checks.expect(("PodDisruptionBudget" in kinds) == (replicas > 1), f"{name}: a disruption budget where there is more than one replica")
     gateway = objects(settings["gateway"]["settings"])[0]
     wanted = {"port": 15001} == gateway["listeners"]["transparent"] and gateway["interception"]["mode"] == "Required"
     checks.expect(
-        wanted and {"fromEnv": "POSTERN_NODE_ADDRESSES"} in gateway["upstream"]["denyAddresses"],
-        f"{name}: the gateway's settings",
-        gateway,
+        wanted and {"fromEnv": "POSTERN_NODE_ADDRESSES"} in gateway["upstream"]["denyAddresses"], f"{name}: the gateway's settings", gateway
     )
     policies = {each["metadata"]["name"]: json.dumps(each) for each in kinds.get("ValidatingAdmissionPolicy", [])}
     images = settings["gateway"]["canaryImages"] + settings["gateway"]["formerImages"]
@@ -298,19 +242,13 @@ def follow(checks, name, values, everything, settings):
             f"{name}: the policies admit the image that is injected",
             image,
         )
-        checks.expect(
-            f":{NAMESPACE}:{account}'" in policies["postern-owned"], f"{name}: the policies admit the operator's writes"
-        )
+        checks.expect(f":{NAMESPACE}:{account}'" in policies["postern-owned"], f"{name}: the policies admit the operator's writes")
     given = settings["root"]["source"] == "Given"
-    checks.expect(
-        given == (values.get("ca", {}).get("source", "Generated") != "Generated"), f"{name}: who makes the root"
-    )
+    checks.expect(given == (values.get("ca", {}).get("source", "Generated") != "Generated"), f"{name}: who makes the root")
     if values.get("ca", {}).get("source") == "CertManager":
         made = {each["spec"]["secretName"]: each["spec"] for each in kinds["Certificate"]}
         root = made[settings["root"]["secret"]]
-        checks.expect(
-            root["isCA"] and root["privateKey"]["algorithm"] == "ECDSA", f"{name}: cert-manager makes a root", root
-        )
+        checks.expect(root["isCA"] and root["privateKey"]["algorithm"] == "ECDSA", f"{name}: cert-manager makes a root", root)
         checks.expect(
             f"postern-webhook.{NAMESPACE}.svc" in made[settings["webhook"]["certificate"]]["dnsNames"],
             f"{name}: cert-manager makes the webhook's certificate",
@@ -318,7 +256,7 @@ def follow(checks, name, values, everything, settings):
 
 
 def problems(each, version):
-    """What is wrong with an object by the schemas of a version of Kubernetes, strictly."""
+    """Returns what is wrong with an object by the strict schemas of a version of Kubernetes."""
     kubernetes = importlib.import_module("kubernetes_validate")
     try:
         kubernetes.validate(each, version, strict=True)
@@ -329,7 +267,3 @@ def problems(each, version):
 
 def identity(each):
     return each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

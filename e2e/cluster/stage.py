@@ -5,18 +5,20 @@ import sys
 import time
 from pathlib import Path
 
-import certificates
 import images
 import manifests
 import servers
-from api import PATIENCE, becomes
+from authority import Authority
 from chart import Chart
-from cluster import RUN, Cluster
 from commands import tried
-from network import NODE, OUTSIDE, Wire, within
+from namespaces import within
+from network import NODE, OUTSIDE, Wire
 from pods import Pod
-from report import Times
 from servers import executable
+from times import Times
+from waiting import PATIENCE, becomes
+
+from cluster import RUN, Cluster
 
 HERE = Path(__file__).resolve().parent
 UPSTREAM_CA = "Stand-in Upstream CA"
@@ -26,7 +28,7 @@ NAMES = [manifests.ALLOWED, manifests.FORBIDDEN, manifests.UNNAMED, manifests.LA
 class Stage:
     """Brings everything up; leaving it removes everything, unless it is to be kept for a next run."""
 
-    def __init__(self, keep):
+    def __init__(self, keep, _directory):
         self.keep, self.cluster, self.times = keep, Cluster(), Times()
         self.log, self.wire, self.chart = RUN / "outside.jsonl", Wire(), Chart(self)
 
@@ -48,9 +50,7 @@ class Stage:
 
     def kubectl(self, *arguments, **options):
         """Status and output of kubectl as the cluster's administrator."""
-        return tried(
-            *within(NODE, executable("kubectl"), "--kubeconfig", self.cluster.kubeconfig, *arguments), **options
-        )
+        return tried(*within(NODE, executable("kubectl"), "--kubeconfig", self.cluster.kubeconfig, *arguments), **options)
 
     def apply(self, *objects):
         """Status and output of `kubectl apply`."""
@@ -58,10 +58,10 @@ class Stage:
         return self.kubectl("apply", "-f", "-", input=json.dumps(listed))
 
     def create(self, *objects):
-        """As `apply`, of what must be taken."""
-        status, said = self.apply(*objects)
+        """Applies, and fails unless the API server accepts."""
+        status, answer = self.apply(*objects)
         if status:
-            raise RuntimeError(f"kubectl apply: {said}")
+            raise RuntimeError(f"kubectl apply: {answer}")
 
     def create_namespace(self, *namespaces):
         """Namespaces in which pods can be made: their service accounts come a moment later."""
@@ -72,9 +72,7 @@ class Stage:
 
     def delete(self, kind, name, namespace=None, wait=True):
         where = ["-n", namespace] if namespace else []
-        return self.kubectl(
-            "delete", kind, name, *where, f"--wait={json.dumps(wait)}", "--ignore-not-found", f"--timeout={PATIENCE}s"
-        )
+        return self.kubectl("delete", kind, name, *where, f"--wait={json.dumps(wait)}", "--ignore-not-found", f"--timeout={PATIENCE}s")
 
     def pod(self, name, namespace=manifests.NAMESPACE):
         return Pod(self, name, namespace)
@@ -85,17 +83,11 @@ class Stage:
         return self.pod(pod["metadata"]["name"], pod["metadata"]["namespace"]).demand_ready()
 
     def pods_of(self, namespace, labels=""):
-        return [
-            self.pod(each["metadata"]["name"], namespace)
-            for each in self.api.items(f"/api/v1/namespaces/{namespace}/pods", labels)
-        ]
+        return [self.pod(each["metadata"]["name"], namespace) for each in self.api.items(f"/api/v1/namespaces/{namespace}/pods", labels)]
 
     def events_of(self, namespace):
         """The messages of a namespace's Events."""
-        return [
-            f"{each['reason']}: {each.get('message', '')}"
-            for each in self.api.items(f"/api/v1/namespaces/{namespace}/events")
-        ]
+        return [f"{each['reason']}: {each.get('message', '')}" for each in self.api.items(f"/api/v1/namespaces/{namespace}/events")]
 
     def policy(self, name="coding-agents", namespace=manifests.NAMESPACE):
         return self.api.take(f"/apis/postern.dev/v1alpha1/namespaces/{namespace}/egresspolicies/{name}")
@@ -105,10 +97,7 @@ class Stage:
         policy = self.policy(name, namespace)
         conditions = policy.get("status", {}).get("conditions", [])
         newest = policy["metadata"]["generation"]
-        return next(
-            (each for each in conditions if each["type"] == kind and each.get("observedGeneration", newest) == newest),
-            {},
-        )
+        return next((each for each in conditions if each["type"] == kind and each.get("observedGeneration", newest) == newest), {})
 
     def mark(self):
         """A place in the log of what stands outside, for `seen_since`."""
@@ -149,8 +138,8 @@ class Stage:
         directory.mkdir(exist_ok=True)
         self.log.touch()
         names = [f"DNS:{name}" for name in NAMES]
-        leaf = certificates.Authority(directory, "upstream", UPSTREAM_CA).issue("leaf", "/CN=stand-in", names)
+        leaf = Authority(directory, "upstream", UPSTREAM_CA).issue("leaf", "/CN=stand-in", names)
         processes = self.cluster.processes
-        processes.start("outside", *within(OUTSIDE, sys.executable, HERE / "outside.py", *leaf, self.log))
+        processes.start("outside", *within(OUTSIDE, sys.executable, HERE.parent / "run.py", "cluster/outside", *leaf, self.log))
         if not becomes(lambda: "ready" in processes.log("outside").read_text(), PATIENCE):
             raise RuntimeError(f"what stands outside does not start: {processes.log('outside').read_text()}")

@@ -1,13 +1,13 @@
-"""What leaves an agent's pod, what does not, and what is changed on its way."""
+"""Traffic of an agent's pod: allowed, denied, and changed on its way."""
 
 import manifests
-from api import PATIENCE, becomes
 from answers import DANGEROUS, HARMLESS
 from install import CODER
 from manifests import ALLOWED, FORBIDDEN, KEY, PLACEHOLDER, UNNAMED
 from network import ELSEWHERE, METADATA, NODE_ADDRESS, RESOLVER, UPSTREAM
 from outside import INTACT
-from report import Step
+from steps import Step
+from waiting import PATIENCE, becomes
 
 POSTERN = "Postern"
 # What a rejecting rule is to a sender: EPERM where the kernel rejects on the way out.
@@ -29,33 +29,18 @@ def steps():
 def inspected(stage, step):
     pod, mark = stage.pod(CODER), stage.mark()
     for container in CONTAINERS:
-        for family, address in {
-            "as resolved": None,
-            **{f"over IPv{each}": at for each, at in UPSTREAM.items()},
-        }.items():
+        for family, address in {"as resolved": None, **{f"over IPv{each}": at for each, at in UPSTREAM.items()}}.items():
             said = pod.probe({"kind": "https", "host": ALLOWED, "address": address}, container=container)
-            step.check(
-                f"{container}: {family}: the issuer is Postern's of this namespace",
-                is_ours(said) and said["body"] == INTACT,
-                said,
-            )
+            step.check(f"{container}: {family}: the issuer is Postern's of this namespace", is_ours(said) and said["body"] == INTACT, said)
     status, said = pod.execute("curl", "-sv", f"https://{ALLOWED}/")
-    step.check(
-        "curl: the issuer is Postern's",
-        status == 0 and POSTERN in line_of(said, "issuer:") and INTACT in said,
-        line_of(said, "issuer:"),
-    )
+    step.check("curl: the issuer is Postern's", status == 0 and POSTERN in line_of(said, "issuer:") and INTACT in said, line_of(said, "issuer:"))
     said = pod.program("node.mjs", f"https://{ALLOWED}/")
     step.check("Node trusts the gateway", said.get("body") == INTACT, said)
     said = pod.execute("sh", "-c", "echo $JAVA_TOOL_OPTIONS; head -c 4 /run/postern-trust/java.jks | od -An -tx1")[1]
     step.check("Java is told of a key store", "javax.net.ssl.trustStore=" in said and "fe ed fe ed" in said, said)
     requests = stage.seen_since(mark, kind="request")
     peers = {request["peer"] for request in requests}
-    step.check(
-        "the upstream saw each request, from this node alone",
-        len(requests) == 8 and len(peers) <= 2,
-        (len(requests), peers),
-    )
+    step.check("the upstream saw each request, from this node alone", len(requests) == 8 and len(peers) <= 2, (len(requests), peers))
     bundle = pod.execute("sh", "-c", "grep -c BEGIN $SSL_CERT_FILE")[1].strip()
     step.check("the bundle has the system's roots and Postern's", int(bundle) > 100, f"{bundle} certificates")
 
@@ -73,11 +58,7 @@ def guarded(stage, step):
     step.check("the upstream saw the key", keys == [KEY], keys)
     mark = stage.mark()
     said = pod.program("sdk.py", '{"api_key": "sk-ant-another-key"}')
-    step.check(
-        "another key is refused before it leaves",
-        said.get("status") == 403 and not stage.seen_since(mark, kind="request"),
-        said,
-    )
+    step.check("another key is refused before it leaves", said.get("status") == 403 and not stage.seen_since(mark, kind="request"), said)
     said = pod.execute("sh", "-c", "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'")[1]
     step.check("the key is in no variable", KEY not in said and PLACEHOLDER in said, line_of(said, "ANTHROPIC"))
 
@@ -89,24 +70,14 @@ def denied(stage, step):
     step.check("a host that a rule denies: 403 with the rule", said.get("status") == 403 and rule in said["body"], said)
     event = said.get("headers", {}).get("x-postern-event")
     # It is written after the answer, and comes through containerd and kubelet.
-    found = becomes(lambda: [each["decision"] for each in pod.events() if each["id"] == event], PATIENCE)
-    step.check(
-        "the event that it names is on the gateway's standard output", found and found[0]["verdict"] == "Deny", found
-    )
+    matches = becomes(lambda: [each["decision"] for each in pod.events() if each["id"] == event], PATIENCE)
+    step.check("the event that it names is on the gateway's standard output", matches and matches[0]["verdict"] == "Deny", matches)
     said = pod.probe({"kind": "name", "name": UNNAMED}, {"kind": "https", "host": UNNAMED, "address": UPSTREAM[4]})
     step.check("a name that no rule names does not exist", "error" in said[0], said[0])
     step.check("dialled at an address, it is reset", "error" in said[1], said[1])
     said = stage.seen_since(mark)
-    asked = [
-        line["said"]
-        for line in said
-        if line["kind"] == "question" and (UNNAMED in line["said"] or FORBIDDEN in line["said"])
-    ]
-    step.check(
-        "nobody outside was asked for either, or saw a request",
-        not asked and not [line for line in said if line["kind"] == "request"],
-        said,
-    )
+    asked = [line["said"] for line in said if line["kind"] == "question" and (UNNAMED in line["said"] or FORBIDDEN in line["said"])]
+    step.check("nobody outside was asked for either, or saw a request", not asked and not [line for line in said if line["kind"] == "request"], said)
 
 
 def without_name(stage, step):
@@ -183,9 +154,7 @@ def recorded(stage, step):
         f"{len(numbers)} events from {numbers[0]}",
     )
     workload = events[-1].get("workload")
-    step.check(
-        "they name the pod", workload and workload["pod"] == CODER and workload["serviceAccount"] == "agent", workload
-    )
+    step.check("they name the pod", workload and workload["pod"] == CODER and workload["serviceAccount"] == "agent", workload)
     step.check("no key is in them", KEY not in pod.logs("postern-gateway"), "not found")
 
 
@@ -194,11 +163,7 @@ def nothing_left(stage, step, pod, mark):
     reached = [line for line in stage.seen_since(mark) if line["kind"] in ("reached", "datagram", "request")]
     step.check("nothing arrived outside", not reached, reached or "nothing")
     foreign = strays(stage, pod)
-    step.check(
-        "nothing left the pod but what its gateway keeps open to the upstream",
-        not foreign,
-        stage.wire.opened(*pod.addresses()),
-    )
+    step.check("nothing left the pod but what its gateway keeps open to the upstream", not foreign, stage.wire.opened(*pod.addresses()))
 
 
 def strays(stage, pod):
@@ -223,8 +188,8 @@ def is_ours(said):
 
 def refused(said):
     """By the kernel or by the gateway: with a reset, or with the reason where the bytes were plain HTTP."""
-    told = said.get("heard")
-    return said.get("error") in REFUSALS or told == "" or "x-postern-decision: deny" in (told or "")
+    shown = said.get("heard")
+    return said.get("error") in REFUSALS or shown == "" or "x-postern-decision: deny" in (shown or "")
 
 
 def line_of(text, word):

@@ -1,4 +1,4 @@
-"""What the accomplice does from outside: it dials the pod, and tries the explicit listener."""
+"""The accomplice outside: it dials the pod, and tries the explicit listener."""
 
 import ssl
 
@@ -6,7 +6,7 @@ from topology import KINDS, PATIENCE, POD
 
 
 def dialled(topology, family, port, says=b"", patience=PATIENCE):
-    """What a port of the pod says to the accomplice, or the error."""
+    """Returns the answer of a port of the pod to the accomplice, or the error."""
     with topology.socket("accomplice", family, KINDS["tcp"]) as dialling:
         dialling.settimeout(patience)
         try:

@@ -38,7 +38,7 @@ class Agents:
         self.python = interpreter()
 
     def run(self, identity, program, *arguments, patience=ANSWER):
-        """What a program saw, once it has ended; `patience` is for each answer that it waits for."""
+        """Runs a program and returns what it saw; `patience` is its deadline for each answer."""
         command, environment = self._command(identity, program, arguments), os.environ | {"PATIENCE": str(patience)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
         if done.returncode:

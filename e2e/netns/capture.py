@@ -38,7 +38,7 @@ class Capture:
         self.marker.close()
 
     def during(self, act, counts):
-        """What `act` gave back, and the frames that left the pod meanwhile and that `counts` counts."""
+        """Returns the result of `act`, and the frames that left the pod meanwhile and satisfy `counts`."""
         self.upto_marker()
         given = act()
         left = [frame for frame in self.upto_marker() if counts(frame)]
@@ -66,8 +66,8 @@ class Capture:
         return None if kind == PACKET_OUTGOING else frames.parse(raw)
 
     def _is_machinery(self, frame):
-        own = frame.asks_only(self.neighbours) or frame.reports_only(self.own_groups)
-        return own or frame.payload[8:].startswith(b"postern-marker-")
+        owned = frame.asks_only(self.neighbours) or frame.reports_only(self.own_groups)
+        return owned or frame.payload[8:].startswith(b"postern-marker-")
 
     def _demand_all_seen(self):
         statistics = self.packets.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)

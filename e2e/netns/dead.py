@@ -8,7 +8,7 @@ from attack import FAMILIES, LITTLE, MUCH, NONE, elsewhere
 from gateway import PORTS, UID
 from outside import UPSTREAM_CA
 from plan import Instead, Without
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE, UPSTREAM
 from twin import POSTERN, between_containers, inspected
 

@@ -9,7 +9,7 @@ from attack import FAMILIES, NONE
 from frames import SYN, TCP, UDP
 from outside import ACCOMPLICE_PORT
 from plan import Instead, Without
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE, KINDS, UPSTREAM
 from twin import inspected
 

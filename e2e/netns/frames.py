@@ -1,4 +1,4 @@
-"""What an Ethernet frame carries, as far as it is evidence."""
+"""Parses the parts of Ethernet frames that are evidence."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Frame:
 
 
 def parse(raw):
-    """What is behind an Ethernet header, or None where it is neither IP nor ARP."""
+    """Parses the payload of an Ethernet frame; None if it is neither IP nor ARP."""
     kind, packet = raw[12:14], raw[14:]
     if kind == b"\x08\x06" and len(packet) >= 28:
         source, target = [str(ipaddress.IPv4Address(packet[at : at + 4])) for at in (14, 24)]

@@ -1,4 +1,4 @@
-"""What others can reach in the pod: declared ports and the probes, nothing else (threats A15, A22, G2)."""
+"""Others reach declared ports and the probes in the pod, nothing else (threats A15, A22, G2)."""
 
 from contextlib import suppress
 from functools import partial
@@ -9,7 +9,7 @@ from attack import FAMILIES, LITTLE, MUCH, NONE, elsewhere
 from frames import TCP, UDP
 from gateway import KEY, PORTS
 from plan import INBOUND, Without
-from report import Subject
+from subject import Subject
 from topology import KINDS, POD
 from twin import inspected
 
@@ -38,8 +38,8 @@ def listening(kind, stage, subject):
     both_halves(stage, subject, attempt, BOTH)
     for family in FAMILIES:
         with stage.agents.start(USER, "attacks/listen", "tcp", family, DECLARED):
-            said = dialled(stage.topology, family, DECLARED)
-        subject.check(f"twin: a declared port is served over IPv{family}", said.startswith("secret"), said)
+            answer = dialled(stage.topology, family, DECLARED)
+        subject.check(f"twin: a declared port is served over IPv{family}", answer.startswith("secret"), answer)
 
 
 def gateway_ports(stage, subject):
@@ -111,8 +111,8 @@ def admin(stage, subject):
         dial = ["plain", 4, "127.0.0.1", *PORTS.values()]
         seen, left = stage.attempt(identity, "tcp", *dial, counts=elsewhere, patience=LITTLE)
         subject.nothing_left(identity.name, left, seen)
-    told = stage.gateway.ask("/metrics")[1]
-    subject.check("the key is not in the metrics", KEY not in told, told[:200])
+    shown = stage.gateway.ask("/metrics")[1]
+    subject.check("the key is not in the metrics", KEY not in shown, shown[:200])
 
 
 def borrowed(stage, subject):

@@ -7,7 +7,7 @@ from attack import Attack
 from frames import UDP
 from gateway import UID
 from plan import First, Instead, Without
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE, LINK_LOCAL, POD
 from twin import between_containers, inspected_after_quic
 
@@ -54,12 +54,12 @@ def ipv6():
 
 def datagrams():
     # By the kernel: what is dropped is a timeout for its sender.
-    told = ("refused, not dropped", lambda seen, _: seen["answer"] in REFUSALS)
-    quic = {"refused": told, "twin": inspected_after_quic}
+    shown = ("refused, not dropped", lambda seen, _: seen["answer"] in REFUSALS)
+    quic = {"refused": shown, "twin": inspected_after_quic}
     yield Attack("A4", "QUIC", FINAL_REJECT, (REJECT,), "quic", accomplice, **quic)
     # The kernel tells a ping socket of IPv6 nothing about its refusal.
-    told = ("refused at once", lambda seen, family: family == 6 or seen in REFUSALS)
-    yield Attack("A5", "echo requests", FINAL_REJECT, (REJECT,), "ping", accomplice, refused=told)
+    shown = ("refused at once", lambda seen, family: family == 6 or seen in REFUSALS)
+    yield Attack("A5", "echo requests", FINAL_REJECT, (REJECT,), "ping", accomplice, refused=shown)
     kinds = {
         "UDP": ("plain", ACCOMPLICE),
         "UDP in fragments": ("large", ACCOMPLICE),

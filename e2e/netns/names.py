@@ -6,7 +6,7 @@ from agent import BOTH, USER
 from attack import FAMILIES, LITTLE, MUCH, elsewhere
 from gateway import PORTS
 from outside import BARE_PORT, GREETING, INTACT, SSL_REQUEST
-from report import Subject
+from subject import Subject
 from topology import BARE, POD, UPSTREAM
 from twin import POSTERN, inspected
 
@@ -46,7 +46,7 @@ def opaque(run, who, subject):
     holds = seen["heard"] == [GREETING, "hello"] and seen["peer"].startswith(SYNTHETIC)
     subject.check(f"{who}: ssh-like, the server speaks first, by synthetic address", holds, seen)
     seen = run("twins/speak", "db.example.com", 5432, SSL_REQUEST.hex(), STARTUP.hex())
-    holds = [said[:1] for said in seen["heard"]] == ["N", "R"] and seen["peer"].startswith(SYNTHETIC)
+    holds = [output[:1] for output in seen["heard"]] == ["N", "R"] and seen["peer"].startswith(SYNTHETIC)
     subject.check(f"{who}: PostgreSQL-like by synthetic address", holds, seen)
     for family in FAMILIES:
         seen = run("twins/speak", BARE[family], BARE_PORT, "", b"hello".hex())

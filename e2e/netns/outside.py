@@ -1,4 +1,4 @@
-"""What stands outside the pod: the upstream's services, its resolver, and whatever the accomplice holds open."""
+"""The servers outside the pod: the upstream's services, its resolver, and the accomplice's port."""
 
 import socket
 import ssl

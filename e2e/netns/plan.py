@@ -4,8 +4,8 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from commands import run
 from gateway import UID
-from topology import run
 
 INBOUND = [8080]
 

@@ -6,7 +6,7 @@ import subprocess
 from agent import BOTH
 from attack import elsewhere
 from plan import Instead, Without, WithoutChain
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE
 from twin import inspected
 
@@ -57,12 +57,12 @@ def without_ipv6(stage, subject):
 def doctor(stage, subject):
     """It tries what whoever runs it can send, and says what became of it."""
     for identity in BOTH:
-        found = examined(stage, identity)
-        subject.check(f"{identity.name}: every way out leads to the gateway or nowhere", found == {"ok"}, found)
+        matches = examined(stage, identity)
+        subject.check(f"{identity.name}: every way out leads to the gateway or nowhere", matches == {"ok"}, matches)
     stage.plan.remove()
     for identity in BOTH:
-        found = examined(stage, identity)
-        subject.check(f"{identity.name}: without the plan it is not enforced", found == {"not enforced"}, found)
+        matches = examined(stage, identity)
+        subject.check(f"{identity.name}: without the plan it is not enforced", matches == {"not enforced"}, matches)
     stage.plan.program()
 
 
@@ -75,13 +75,13 @@ def examined(stage, identity):
 
 
 def unproven(stage, subject, words):
-    stage.gateway.prove_again()
+    stage.gateway.reload()
     lost = stage.gateway.becomes(lambda: stage.gateway.proven() == 0 and not stage.gateway.is_ready())
     subject.check(f"{words}: not ready, and the metric says 0", lost, told(stage))
-    verified, said = stage.plan.verify()
-    subject.check(f"{words}: --verify says so", not verified, said)
+    verified, answer = stage.plan.verify()
+    subject.check(f"{words}: --verify says so", not verified, answer)
     stage.plan.program()
-    stage.gateway.prove_again()
+    stage.gateway.reload()
     again = stage.gateway.becomes(lambda: proven(stage))
     subject.check(f"{words}: proven again once programmed again", again, told(stage))
 

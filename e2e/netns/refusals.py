@@ -1,8 +1,8 @@
-"""What the redirect refuses to do, and what it does however often it is asked (issue 4, bad input)."""
+"""The redirect refuses bad input, and gives the same result however often it runs."""
 
 from agent import BOTH, USER
 from attack import elsewhere
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE
 from twin import inspected
 
@@ -38,9 +38,9 @@ def refusals(stage, subject):
 def refused(stage, subject, words, before):
     rules = stage.plan.rules()
     done = stage.plan.run(before=before)
-    said = done.stderr.strip()
-    subject.check(f"{words}: exit status 1", done.returncode == 1, (done.returncode, said))
-    subject.check(f"{words}: one sentence", said and len(said.splitlines()) == 1, said)
+    output = done.stderr.strip()
+    subject.check(f"{words}: exit status 1", done.returncode == 1, (done.returncode, output))
+    subject.check(f"{words}: one sentence", output and len(output.splitlines()) == 1, output)
     subject.check(f"{words}: no rule has changed", stage.plan.rules() == rules, stage.plan.rules())
 
 
@@ -49,12 +49,12 @@ def idempotent(stage, subject):
     subject.check("the rules are where this backend has them", stage.backend.mark in rules, rules)
     stage.plan.program()
     subject.check("again: the same rules", stage.plan.rules() == rules, stage.plan.rules())
-    verified, said = stage.plan.verify()
-    subject.check("--verify finds them", verified, said)
+    verified, output = stage.plan.verify()
+    subject.check("--verify finds them", verified, output)
     stage.plan.remove()
     subject.check("--remove leaves none", "postern" not in stage.plan.rules().lower(), stage.plan.rules())
-    verified, said = stage.plan.verify()
-    subject.check("--verify misses them", not verified, said)
+    verified, output = stage.plan.verify()
+    subject.check("--verify misses them", not verified, output)
     stage.plan.program()
     inspected(stage, subject)
 

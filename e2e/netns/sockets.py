@@ -1,9 +1,9 @@
-"""What sockets the agent has at all, and what it gains by options and by a user namespace (threats A5, A25)."""
+"""Tries which sockets the agent can open, also by options and in a user namespace (threats A5, A25)."""
 
 from agent import BOTH
 from attack import elsewhere
 from gateway import UID
-from report import Subject
+from subject import Subject
 from topology import ACCOMPLICE
 from twin import between_containers
 
@@ -28,7 +28,7 @@ def families(stage, subject):
         unseen = opened - INSIDE - RESIDUE
         subject.check(f"{who}: nothing opens that the plan does not see", not unseen, unseen)
         gained = seen["user namespace"]
-        denied = all(said.split(",")[0] in DENIED for said in gained.values())
+        denied = all(answer.split(",")[0] in DENIED for answer in gained.values())
         subject.check(f"{who}: a user namespace gives nothing, not even by the gateway's UID", denied, gained)
         subject.nothing_left(who, left, seen)
     between_containers(stage, subject)
@@ -37,7 +37,7 @@ def families(stage, subject):
 def options(stage, subject):
     for identity in BOTH:
         seen, left = stage.attempt(identity, "options", counts=elsewhere)
-        allowed = {name: said for name, said in seen.items() if said not in DENIED}
+        allowed = {name: answer for name, answer in seen.items() if answer not in DENIED}
         subject.check(f"{identity.name}: the kernel denies each", not allowed, seen)
         subject.nothing_left(identity.name, left, seen)
     between_containers(stage, subject)

@@ -1,12 +1,13 @@
 """Four network namespaces: the agent's pod, an upstream and an accomplice, joined by a wire between them."""
 
-import ctypes
 import os
 import signal
 import socket
-import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+
+from commands import run, tried
+from namespaces import address, inside, ip
 
 HOSTS = ["pod", "upstream", "accomplice"]
 # The upstream's second address is named by nobody.
@@ -35,8 +36,6 @@ KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 PATIENCE = 10
 IPV6_OFF = "ipv6/conf/all/disable_ipv6"
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Topology:
@@ -55,10 +54,10 @@ class Topology:
 
     def __exit__(self, *_):
         for host in [*HOSTS, "wire"]:
-            left = subprocess.run(["ip", "netns", "pids", self.name(host)], capture_output=True, text=True, check=False)
-            for process in left.stdout.split():
+            status, processes = tried("ip", "netns", "pids", self.name(host))
+            for process in processes.split() if status == 0 else []:
                 os.kill(int(process), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "del", self.name(host)], capture_output=True, check=False)
+            tried("ip", "netns", "del", self.name(host))
         resolver = self._resolver()
         resolver.unlink(missing_ok=True)
         if resolver.parent.exists():
@@ -67,15 +66,9 @@ class Topology:
     def name(self, host):
         return f"{self.prefix}-{host}"
 
-    @contextmanager
     def inside(self, host):
-        """This thread in a host's namespace: sockets made there stay there, and /proc/sys is that host's."""
-        with open("/proc/thread-self/ns/net", "rb") as before, open(f"/run/netns/{self.name(host)}", "rb") as there:
-            enter(there)
-            try:
-                yield
-            finally:
-                enter(before)
+        """This thread in a host's namespace."""
+        return inside(self.name(host))
 
     def socket(self, host, family, kind, owner=0):
         """A socket in a host's namespace, made by a UID, which the kernel's rules take for its owner's."""
@@ -106,53 +99,27 @@ class Topology:
             yield
         finally:
             self.write(host, {IPV6_OFF: 0})
-            self._address(host, [address for address in ADDRESSES[host] if ":" in address])
-            batch("-n", self.name(host), lines=[f"route add ::/0 via {ACCOMPLICE[6]}"])
+            address(self.name(host), *(each for each in ADDRESSES[host] if ":" in each))
+            ip(self.name(host), f"route add ::/0 via {ACCOMPLICE[6]}")
 
     def _build(self):
         for host in [*HOSTS, "wire"]:
             run("ip", "netns", "add", self.name(host))
             self.write(host, {f"ipv6/conf/default/{key}": value for key, value in QUIET.items()})
         wire = self.name("wire")
-        batch("-n", wire, lines=["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"])
+        ip(wire, "link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up")
         for host in HOSTS:
-            joined = f"link add {host} type veth peer name eth0 netns {self.name(host)}"
-            batch("-n", wire, lines=[joined, f"link set {host} master bridge up"])
-            batch("-n", self.name(host), lines=["link set lo up", "link set eth0 up"])
-            self._address(host, ADDRESSES[host])
+            ip(wire, f"link add {host} type veth peer name eth0 netns {self.name(host)}", f"link set {host} master bridge up")
+            ip(self.name(host), "link set lo up", "link set eth0 up")
+            address(self.name(host), *ADDRESSES[host])
         # Seen on the wire in the order in which they were sent, whichever processor their senders ran on.
         steered = "/sys/class/net/pod/queues/rx-0/rps_cpus"
         run(*self.command("wire", "sh", "-c", f"[ ! -e {steered} ] || echo 1 > {steered}"))
-        routes = [f"route add 0.0.0.0/0 via {ACCOMPLICE[4]}", f"route add ::/0 via {ACCOMPLICE[6]}"]
-        batch("-n", self.name("pod"), lines=routes)
+        ip(self.name("pod"), f"route add 0.0.0.0/0 via {ACCOMPLICE[4]}", f"route add ::/0 via {ACCOMPLICE[6]}")
         self.write("pod", POD_SETTINGS)
         self._resolver().parent.mkdir(parents=True)
         self._resolver().write_text(f"nameserver {UPSTREAM[4]}\n")
 
-    def _address(self, host, addresses):
-        batch("-n", self.name(host), lines=[f"address add {each}{width(each)} dev eth0" for each in addresses])
-
     def _resolver(self):
-        """What `ip netns exec` shows as /etc/resolv.conf."""
+        """Returns the file that `ip netns exec` mounts as /etc/resolv.conf."""
         return Path("/etc/netns", self.name("pod"), "resolv.conf")
-
-
-def width(address):
-    return "/64" if ":" in address else "/24"
-
-
-def enter(namespace):
-    if LIBC.setns(namespace.fileno(), CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), f"{namespace.name} cannot be entered")
-
-
-def batch(*options, lines):
-    run("ip", *options, "-batch", "-", input="\n".join(lines))
-
-
-def run(*command, **options):
-    """Standard output of a command that must succeed."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout

@@ -1,4 +1,4 @@
-"""What must pass wherever an attack is refused: the benign half of every test."""
+"""The benign twins: traffic that must pass while an attack is refused."""
 
 from agent import OTHER, USER
 from outside import INTACT

@@ -8,7 +8,7 @@ import ssl
 import struct
 from functools import cached_property
 
-from network import inside
+from namespaces import inside
 from pod import BESIDE, NAME, NAMESPACES
 
 # No packet gets there: the redirect brings questions and connections to the gateway.
@@ -34,8 +34,8 @@ class Agent:
 
     def chat(self, parent=None, padding=0):
         """Status and text of a turn with two calls of Bash; `parent` is the span it belongs to."""
-        said = {"role": "user", "content": PROMPT + " " * padding}
-        asked = {"model": MODEL, "max_tokens": 64, "stream": True, "messages": [said], "tools": TOOLS}
+        output = {"role": "user", "content": PROMPT + " " * padding}
+        asked = {"model": MODEL, "max_tokens": 64, "stream": True, "messages": [output], "tools": TOOLS}
         headers = {"content-type": "application/json", "anthropic-version": "2023-06-01", "x-api-key": "postern:anthropic"}
         if parent:
             headers["traceparent"] = parent

@@ -1,4 +1,4 @@
-"""What keeps the gateways busy: one round moves every series that panels and alerts ask for."""
+"""Traffic for the gateways: one round moves every series that panels and alerts ask for."""
 
 from agent import resolve
 from stage import GONE
@@ -10,8 +10,8 @@ SWITCH = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-versio
 
 
 def round_of(stage, number):
-    """What did not come out as it should, in words."""
-    said = {
+    """Sends one round of traffic, and returns which parts failed."""
+    answer = {
         "a turn": stage.agent.chat()[0] == 200,
         "a turn by the proxy": stage.proxied.chat()[0] == 200,
         "an allowed request": stage.agent.ask("api.example.com", "GET", "/open/this") == (200, INTACT),
@@ -26,5 +26,5 @@ def round_of(stage, number):
         "a new policy": stage.change_policy(),
     }
     if number < SELDOM:
-        said["a client that rejects the leaf"] = stage.agent.distrusts("api.example.com")
-    return [what for what, holds in said.items() if not holds]
+        answer["a client that rejects the leaf"] = stage.agent.distrusts("api.example.com")
+    return [what for what, holds in answer.items() if not holds]

@@ -3,11 +3,11 @@
 import json
 import time
 
-from api import becomes
 from busy import round_of
 from pod import BESIDE, NAME
 from prometheus import CHART
-from report import Step
+from steps import Step
+from waiting import becomes
 
 # What Grafana makes of them where gateways are scraped each second and both pods are chosen.
 VARIABLES = {"$__rate_interval": "4s", "$__range": "5m", "$namespace": "agents", "$pod": f"({NAME}|{BESIDE})"}
@@ -24,7 +24,7 @@ def steps():
 
 
 def targets(stage, step):
-    becomes(lambda: not stage.prometheus.down(), PATIENCE)
+    becomes(lambda: not stage.prometheus.down())
     step.check("gateways and operator are scraped", not stage.prometheus.down(), stage.prometheus.down() or "3 targets are up")
 
 
@@ -43,7 +43,7 @@ def have_data(stage, step):
 
 
 def lacks(prometheus, query):
-    """What a query's answer lacks, or nothing."""
+    """Returns why a query has no useful data, or nothing."""
     try:
         values = prometheus.values(query)
     except ValueError as error:
@@ -75,9 +75,9 @@ def have_choices(stage, step):
         for name, variable in listed.items():
             if variable["type"] == "query":
                 selector, label = variable["query"].removeprefix("label_values(").removesuffix(")").rsplit(", ", 1)
-                found = stage.prometheus.ask(f"label/{label}/values", **{"match[]": selector.replace("$namespace", "agents")})
+                matches = stage.prometheus.ask(f"label/{label}/values", **{"match[]": selector.replace("$namespace", "agents")})
                 wanted = {"namespace": ["agents"], "pod": [NAME, BESIDE]}[name]
-                step.check(f"{dashboard['title']}: ${name}", found == wanted, found)
+                step.check(f"{dashboard['title']}: ${name}", matches == wanted, matches)
 
 
 def operators_view(stage, step):
@@ -88,7 +88,7 @@ def operators_view(stage, step):
         "postern_operator_leader": 1,
     }
     for query, expected in seen.items():
-        becomes(lambda query=query, expected=expected: latest(stage, query) == [expected], PATIENCE)
+        becomes(lambda query=query, expected=expected: latest(stage, query) == [expected])
         step.check(f"{query} is {expected}", latest(stage, query) == [expected], latest(stage, query))
 
 

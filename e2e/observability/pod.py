@@ -3,14 +3,14 @@
 import base64
 import json
 import os
-import re
 import shutil
 import urllib.request
 
 import replicas
-from api import becomes
 from commands import run, tried
-from network import within
+from gateway_process import metric
+from namespaces import within
+from waiting import becomes
 
 NODE_ADDRESS = "10.98.6.1"
 ADMIN = 15090
@@ -19,8 +19,6 @@ UID = 61234
 NAME, BESIDE = "coder-0", "coder-1"
 NAMESPACES = {NAME: "ob", BESIDE: "ob-beside"}
 ADDRESSES = {NAME: "10.98.6.2", BESIDE: "10.98.6.6"}
-PATIENCE = 120
-SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 
 
 def wire():
@@ -60,17 +58,16 @@ class Volumes:
 
     def refresh(self):
         """Takes over what the API server has now."""
-        status, said = self._asked()
-        replicas.demand(status, said)
-        policy, ca, credentials, pod = json.loads(said)["items"]
+        status, output = self._asked()
+        replicas.demand(status, output)
+        policy, ca, credentials, pod = json.loads(output)["items"]
         self._write("policy", {name: text.encode() for name, text in policy["data"].items()})
         for volume, secret in (("ca", ca), ("credentials", credentials)):
             data = secret.get("data", {}).items()
             self._write(volume, {name: base64.b64decode(value) for name, value in data})
         metadata = pod["metadata"]
         lines = {
-            kind: "\n".join(f"{name}={json.dumps(value)}" for name, value in metadata.get(kind, {}).items())
-            for kind in ("labels", "annotations")
+            kind: "\n".join(f"{name}={json.dumps(value)}" for name, value in metadata.get(kind, {}).items()) for kind in ("labels", "annotations")
         }
         self._write("podinfo", {kind: text.encode() for kind, text in lines.items()})
 
@@ -105,7 +102,7 @@ class Gateway:
     def start(self, command, environment):
         base = {"PATH": os.environ["PATH"], "POSTERN_INTERCEPT": "1"}
         self.processes.start(self.name, *in_pod(self.name, *identity(command)), environment=base | environment)
-        if not becomes(self.is_ready, PATIENCE):
+        if not becomes(self.is_ready):
             raise RuntimeError(f"{self.name} is not ready: {self.processes.log(self.name).read_text()[-2000:]}")
 
     def is_ready(self):
@@ -117,23 +114,12 @@ class Gateway:
     def metric(self, name, **labels):
         """The sum of a metric over all series with these labels, or None where there is none."""
         with urllib.request.urlopen(f"http://{self.admin}/metrics", timeout=5) as answer:
-            samples = [SAMPLE.match(line) for line in answer.read().decode().splitlines() if line[:1] != "#"]
-        wanted = [f'{label}="{value}"' for label, value in labels.items()]
-        values = [
-            float(sample[3])
-            for sample in samples
-            if sample and sample[1] == name and all(each in (sample[2] or "").split(",") for each in wanted)
-        ]
-        return sum(values) if values else None
+            return metric(answer.read().decode(), name, **labels)
 
 
 def identity(command):
     """A command as the gateway's user, without any capability."""
-    return [
-        *("setpriv", "--reuid", UID, "--regid", UID, "--clear-groups"),
-        *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"),
-        *command,
-    ]
+    return [*("setpriv", "--reuid", UID, "--regid", UID, "--clear-groups"), *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"), *command]
 
 
 def in_pod(name, *command):

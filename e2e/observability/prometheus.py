@@ -38,8 +38,8 @@ class Prometheus:
 
     def values(self, query):
         """All values of a query since the start, a second apart, by series; NaN is none."""
-        said = self.ask("query_range", query=query, start=self.started, end=time.time(), step=1)
-        series = [[float(value) for _, value in each["values"]] for each in said["result"]]
+        output = self.ask("query_range", query=query, start=self.started, end=time.time(), step=1)
+        series = [[float(value) for _, value in each["values"]] for each in output["result"]]
         return [value for values in series for value in values if value == value]
 
     def down(self):
@@ -61,19 +61,14 @@ def configuration():
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(CHART / "alerts/postern.yaml")],
-        "scrape_configs": [
-            job("postern-system/postern-gateways", injected, beside),
-            job("postern-operator", operator) | {"honor_labels": honored},
-        ],
+        "scrape_configs": [job("postern-system/postern-gateways", injected, beside), job("postern-operator", operator) | {"honor_labels": honored}],
     }
 
 
 def target(pod):
-    """What the PodMonitor says of an injected pod: the container port that it names, and whose it is."""
+    """Returns the scrape target of an injected pod, as the PodMonitor selects it."""
     containers = pod["spec"]["initContainers"] + pod["spec"]["containers"]
-    ports = {
-        port["name"]: (each["name"], port["containerPort"]) for each in containers for port in each.get("ports", [])
-    }
+    ports = {port["name"]: (each["name"], port["containerPort"]) for each in containers for port in each.get("ports", [])}
     container, port = ports["postern-metrics"]
     metadata = pod["metadata"]
     if metadata["labels"].get("postern.dev/injected") != "true":

@@ -4,18 +4,18 @@ import json
 import os
 import shutil
 
-import alone
-import certificates
+import api_server
 import jaeger
 import replicas
 import servers
 from agent import Agent
-from api import becomes
+from authority import Authority
 from commands import run
 from pod import ADDRESSES, ADMIN, BESIDE, NAME, NODE_ADDRESS, UID, Gateway, Volumes, in_pod, unwire, wire
 from processes import Processes
 from prometheus import Prometheus
 from upstream import Upstream
+from waiting import becomes
 
 KEY = "canary-of-a-real-key"
 HOSTS = ["api.anthropic.com", "api.example.com", "forbidden.example.com", "tunnel.example.com"]
@@ -24,14 +24,12 @@ GONE = "gone.example.com"
 OPERATOR = {"webhook": 8443, "admin": 8080}
 PROXY = ("127.0.0.1", 15002)
 OTHERS = "others"
-PATIENCE = 180
 
 
 class Stage:
     """Starts everything in a directory; leaving it ends what was started."""
 
-    def __init__(self, directory, postern, operator):
-        directory.chmod(0o755)
+    def __init__(self, postern, operator, directory):
         self.directory, self.operator = directory, operator
         self.postern, self.rounds = directory / "postern", 0
         # Where the gateway's user may read it: the repository may stand in root's home.
@@ -61,14 +59,14 @@ class Stage:
         self.rounds += 1
         before = self.stamp()
         replicas.demand(*replicas.kubectl("apply", "-f", "-", given=policy(self.rounds)))
-        if not becomes(lambda: self.stamp() != before, PATIENCE):
+        if not becomes(lambda: self.stamp() != before):
             raise RuntimeError("the operator does not stamp the pod with the new revision")
         self.volumes.refresh()
-        return becomes(lambda: self.gateway.metric("postern_policy_info", revision=self.stamp()) == 1, PATIENCE)
+        return becomes(lambda: self.gateway.metric("postern_policy_info", revision=self.stamp()) == 1)
 
     def stamp(self):
-        found = replicas.found("pod", NAME, replicas.AGENTS)["metadata"].get("annotations", {})
-        return found.get("postern.dev/policy-revision")
+        matches = replicas.found("pod", NAME, replicas.AGENTS)["metadata"].get("annotations", {})
+        return matches.get("postern.dev/policy-revision")
 
     def _start(self):
         wire()
@@ -76,9 +74,9 @@ class Stage:
         outside = self.directory / "outside"
         outside.mkdir()
         names = [f"DNS:{name}" for name in HOSTS]
-        leaf = certificates.Authority(outside, "upstream", "Stand-in Upstream CA").issue("leaf", "/CN=stand-in", names)
+        leaf = Authority(outside, "upstream", "Stand-in Upstream CA").issue("leaf", "/CN=stand-in", names)
         self.upstream = Upstream(NODE_ADDRESS, *leaf)
-        kubeconfig = alone.start(self.directory, self.processes)
+        kubeconfig = api_server.start(self.directory, self.processes)
         os.environ |= {"KUBECONFIG": str(kubeconfig), "PATH": f"{servers.BIN}:{os.environ['PATH']}"}
         self._start_operator()
         self._start_pod()
@@ -91,9 +89,9 @@ class Stage:
         replicas.prepare(self.operator, NODE_ADDRESS, [operator])
         replicas.demand(*replicas.kubectl("create", "-f", "-", given=replicas.namespace(OTHERS, INJECTED)))
         settings = self.directory / "operator.json"
-        told = replicas.settings(operator.webhook, OPERATOR["admin"])
-        told["gateway"]["settings"] = json.dumps(self.settings())
-        settings.write_text(json.dumps(told))
+        shown = replicas.settings(operator.webhook, OPERATOR["admin"])
+        shown["gateway"]["settings"] = json.dumps(self.settings())
+        settings.write_text(json.dumps(shown))
         command = [self.operator, "run", "--config", settings]
         self.processes.start("operator", *command, environment=os.environ | {"POD_NAME": operator.name})
         self._demand(lambda: replicas.mutating() and replicas.validating(), "operator")
@@ -123,11 +121,11 @@ class Stage:
         (place / "trust").mkdir(parents=True)
         for made in (place, place / "trust"):
             os.chown(made, UID, UID)
-        told = self.settings() | {"listeners": {"explicit": {"address": "%s:%s" % PROXY}}}
-        told["admin"] = told["admin"] | {"socket": f"{place}/status.sock"}
-        told["trust"] = told["trust"] | {"directory": f"{place}/trust"}
+        shown = self.settings() | {"listeners": {"explicit": {"address": "%s:%s" % PROXY}}}
+        shown["admin"] = shown["admin"] | {"socket": f"{place}/status.sock"}
+        shown["trust"] = shown["trust"] | {"directory": f"{place}/trust"}
         settings = place / "settings"
-        settings.write_text(json.dumps(told))
+        settings.write_text(json.dumps(shown))
         variables = WORKLOAD | {"POSTERN_POD": BESIDE} | exports(jaeger.HTTP, "http/protobuf")
         self.beside.start([self.postern, "gateway", "--config", settings], variables)
         self.proxied = Agent(place / "trust/ca-bundle.pem", PROXY)
@@ -154,18 +152,18 @@ class Stage:
         }
 
     def _demand(self, holds, name):
-        if not becomes(holds, PATIENCE):
+        if not becomes(holds):
             raise RuntimeError(f"{name} does not come to where it should: {self.processes.log(name).read_text()[-2000:]}")
 
 
 class Replica:
-    """The one of the operator, as its Service's endpoints are made of it."""
+    """The operator's only replica, from which its Service's endpoints are made."""
 
     name, webhook = "postern-operator-0", OPERATOR["webhook"]
 
 
 def policy(number):
-    """What the agents may; each number is another revision."""
+    """Returns the agents' policy; each number is another revision."""
     matching = {"any": [{"param": "command", "operator": "Matches", "values": [r"rm\s+-rf\s+/"]}]}
     return {
         "apiVersion": "postern.dev/v1alpha1",
@@ -174,20 +172,14 @@ def policy(number):
         "spec": {
             "destinations": [
                 {"name": "anthropic", "hosts": ["api.anthropic.com"], "action": "Inspect"},
-                {
-                    **{"name": "api", "hosts": ["api.example.com", GONE], "action": "Inspect"},
-                    "endpoints": [{"methods": ["GET"], "path": "/open/**"}],
-                },
+                {**{"name": "api", "hosts": ["api.example.com", GONE], "action": "Inspect"}, "endpoints": [{"methods": ["GET"], "path": "/open/**"}]},
                 {"name": "tunnel", "hosts": ["tunnel.example.com"], "action": "Tunnel"},
                 {"name": "forbidden", "hosts": ["forbidden.example.com"], "action": "Deny"},
                 {"name": "number", "hosts": [f"of-{number}.example.com"], "action": "Tunnel"},
             ],
             "tools": [{"name": "no-force-remove", "kind": "Shell", "action": "Deny", "when": matching}],
             "credentials": [
-                {
-                    **{"name": "anthropic", "hosts": ["api.anthropic.com"], "require": True},
-                    "secretKeyRef": {"name": "llm", "key": "anthropic"},
-                }
+                {**{"name": "anthropic", "hosts": ["api.anthropic.com"], "require": True}, "secretKeyRef": {"name": "llm", "key": "anthropic"}}
             ],
         },
     }
@@ -212,17 +204,8 @@ def credential():
 
 def exports(port, protocol):
     """The variables that have a gateway export its spans, soon."""
-    return {
-        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{NODE_ADDRESS}:{port}",
-        "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
-        "OTEL_BSP_SCHEDULE_DELAY": "200",
-    }
+    return {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{NODE_ADDRESS}:{port}", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_BSP_SCHEDULE_DELAY": "200"}
 
 
 INJECTED = {"postern.dev/injection": "enabled"}
-WORKLOAD = {
-    "POSTERN_NAMESPACE": replicas.AGENTS,
-    "POSTERN_POD": NAME,
-    "POSTERN_SERVICE_ACCOUNT": "default",
-    "POSTERN_NODE": "node",
-}
+WORKLOAD = {"POSTERN_NAMESPACE": replicas.AGENTS, "POSTERN_POD": NAME, "POSTERN_SERVICE_ACCOUNT": "default", "POSTERN_NODE": "node"}

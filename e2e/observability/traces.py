@@ -7,13 +7,12 @@ import time
 import answers
 import jaeger
 from agent import MODEL, PROMPT
-from api import becomes
 from busy import round_of
 from pod import NODE_ADDRESS
-from report import Step
 from stage import KEY
+from steps import Step
+from waiting import becomes
 
-PATIENCE = 60
 SECRETS = [PROMPT, KEY, answers.SAID, answers.HARMLESS, answers.DANGEROUS]
 WANTED = {
     "gen_ai.operation.name": "chat",
@@ -38,11 +37,11 @@ def steps():
 def arrives(step, stage, gateway, agent, protocol):
     trace, parent = secrets.token_hex(16), secrets.token_hex(8)
     started = time.time_ns()
-    status, said = agent.chat(f"00-{trace}-{parent}-01")
-    step.check("the turn is answered, the dangerous call replaced", status == 200 and "no-force-remove" in said, said[-300:])
-    own = {"traceId": trace, "spanId": parent, "name": "turn", "kind": 1}
-    jaeger.give(NODE_ADDRESS, own | {"startTimeUnixNano": str(started), "endTimeUnixNano": str(time.time_ns())})
-    arrived = becomes(lambda: whole(jaeger.trace(trace)), PATIENCE)
+    status, answer = agent.chat(f"00-{trace}-{parent}-01")
+    step.check("the turn is answered, the dangerous call replaced", status == 200 and "no-force-remove" in answer, answer[-300:])
+    owned = {"traceId": trace, "spanId": parent, "name": "turn", "kind": 1}
+    jaeger.give(NODE_ADDRESS, owned | {"startTimeUnixNano": str(started), "endTimeUnixNano": str(time.time_ns())})
+    arrived = becomes(lambda: whole(jaeger.trace(trace)))
     if not step.check(f"by {protocol} a span joins the agent's in Jaeger", arrived, jaeger.trace(trace)):
         return
     spans = {span["spanID"]: span for span in arrived["spans"]}
@@ -66,7 +65,7 @@ def arrives(step, stage, gateway, agent, protocol):
     step.check("no prompt, answer, command or key is in it", not [each for each in SECRETS if each in text], f"{len(text)} bytes")
     step.check("the upstream saw the key all the same", stage.upstream.keys == {KEY}, len(stage.upstream.keys))
     # Jaeger may have it before the gateway has Jaeger's answer.
-    exported = becomes(lambda: gateway.metric(EXPORTED, result="success"), PATIENCE)
+    exported = becomes(lambda: gateway.metric(EXPORTED, result="success"))
     step.check("the export is counted", exported, exported)
 
 
@@ -78,7 +77,7 @@ def collector_dies(stage, step):
     wrong = round_of(stage, 0)
     step.check("traffic goes on", not wrong, wrong)
     for gateway in gateways:
-        failed = becomes(lambda gateway=gateway: gateway.metric(EXPORTED, result="failure"), PATIENCE)
+        failed = becomes(lambda gateway=gateway: gateway.metric(EXPORTED, result="failure"))
         step.check(f"{gateway.name} counts what it could not export", failed, failed)
     seconds = asked(stage)
     # Whoever waited for the collector would have no answer before the agent's own patience ends.
@@ -98,7 +97,7 @@ def asked(stage):
 
 
 def counted(gateway):
-    """What a dead collector must not touch."""
+    """Returns the counters that a dead collector must not change."""
     return {
         "events dropped": gateway.metric("postern_ledger_dropped_total"),
         "internal failures": gateway.metric("postern_connections_closed_total", reason="internal"),

@@ -143,8 +143,8 @@ def gemini_answer(chunks):
             if candidate.finish_reason:
                 verdict["finish"].append(str(getattr(candidate.finish_reason, "value", candidate.finish_reason)))
             for kind in ("grounding_metadata", "url_context_metadata"):
-                found = getattr(candidate, kind, None)
-                verdict["hosted"] += [kind] if found and found.model_dump(exclude_none=True) else []
+                matches = getattr(candidate, kind, None)
+                verdict["hosted"] += [kind] if matches and matches.model_dump(exclude_none=True) else []
             for part in (candidate.content and candidate.content.parts) or []:
                 gemini_part(part, verdict)
     return verdict
@@ -226,7 +226,7 @@ def invoke(question):
 
 
 def messages_events(events):
-    """What a client of InvokeModel puts together from the events of Claude, or the text of another model."""
+    """Joins the events of InvokeModel as a client does: a message of Claude, or the text of another model."""
     if not any("type" in event for event in events):
         return {"tool_calls": [], "server_calls": [], "text": "".join(event.get("outputText", "") for event in events)}
     (start,) = [event["message"] for event in events if event.get("type") == "message_start"]

@@ -72,7 +72,7 @@ class Batch:
         """Takes a recording in, unless its rules and those of the others disturb each other."""
         together = list(dict.fromkeys(self.rules + rules))
         everyone = self.members | {name: (calls, rules)}
-        if any(denied(calls, together) != denied(calls, own) for calls, own in everyone.values()):
+        if any(denied(calls, together) != denied(calls, owned) for calls, owned in everyone.values()):
             return False
         self.rules, self.members = together, everyone
         return True

@@ -108,26 +108,26 @@ def directory():
 def load(place, made):
     """Every usable recording of `place`, by name; those that are framed anew for InvokeModel are written to `made`."""
     expected = {sdk: json.loads((place / f"expected-{sdk}-sdk.json").read_text())["files"] for sdk in ("python", "node")}
-    found = []
+    matches = []
     for file in sorted(path for path in place.rglob("*") if path.suffix in (".sse", ".bin", ".json")):
         name = str(file.relative_to(place))
-        said = {sdk: files[name] for sdk, files in expected.items() if name in files}
-        if file.suffix == ".sse" and said:
-            found.append(Recording(name, file, said["python"]["api"], True, said))
-            found += [first(found[-1], made)] if file.read_bytes().count(END) > 1 else []
+        output = {sdk: files[name] for sdk, files in expected.items() if name in files}
+        if file.suffix == ".sse" and output:
+            matches.append(Recording(name, file, output["python"]["api"], True, output))
+            matches += [first(matches[-1], made)] if file.read_bytes().count(END) > 1 else []
         elif file.suffix == ".bin":
-            found.append(Recording(name, file, "invoke" if any(word in name for word in INVOKED) else "converse", True, {}))
+            matches.append(Recording(name, file, "invoke" if any(word in name for word in INVOKED) else "converse", True, {}))
         elif file.suffix == ".json" and not name.endswith((".request.json", ".meta.json", ".chunks.json")):
             dialect = whole(file)
-            found += [Recording(name, file, dialect, False, {})] if dialect else []
-    alone = [each for each in found if not each.several]
-    found += [framed(each, made) for each in alone if each.dialect == "anthropic" and has_calls(each)]
-    found += [
+            matches += [Recording(name, file, dialect, False, {})] if dialect else []
+    alone = [each for each in matches if not each.several]
+    matches += [framed(each, made) for each in alone if each.dialect == "anthropic" and has_calls(each)]
+    matches += [
         Recording(f"invoke/{each.name}", each.file, "invoke", False, {})
-        for each in found
+        for each in matches
         if each.dialect == "anthropic" and not each.stream
     ]
-    return {recording.name: recording for recording in found}
+    return {recording.name: recording for recording in matches}
 
 
 def first(recording, made):

@@ -1,4 +1,4 @@
-"""What a judge's verdict says: the calls in it, its text without refusals, and how it must look once calls were denied."""
+"""Reads a judge's verdict: its calls, its text without refusals, and how it must look after calls were denied."""
 
 import json
 import re
@@ -74,28 +74,28 @@ def spoken(content):
 
 
 def differences(dialect, before, after, kept):
-    """What is wrong with a verdict on an answer of which only `kept` may be left of the calls that `before` has."""
+    """Returns what is wrong with a verdict, if only the calls `kept` may be left of those in `before`."""
     if not after["ok"]:
         return [f"rejected: {after['error']}"]
-    found, had = [], calls(dialect, before)
+    matches, had = [], calls(dialect, before)
     if calls(dialect, after) != kept:
-        found.append(f"calls left: {calls(dialect, after)}, not {kept}")
-    said = text(dialect, after)
-    refusals = len(REFUSAL.findall(said))
+        matches.append(f"calls left: {calls(dialect, after)}, not {kept}")
+    answer = text(dialect, after)
+    refusals = len(REFUSAL.findall(answer))
     denied = [call for call in had if call not in kept]
     hosted = sum(call.hosted for call in denied)
     # What a provider found or fetched by itself may have a refusal of its own, or share one.
     if refusals < len(denied) - hosted + bool(hosted) or (refusals > len(denied) and not hosted):
-        found.append(f"{refusals} refusals for {len(denied)} denied calls")
-    if REFUSAL.sub("", said).strip() != text(dialect, before).strip():
-        found.append(f"the text became {REFUSAL.sub('', said)[:80]!r}")
+        matches.append(f"{refusals} refusals for {len(denied)} denied calls")
+    if REFUSAL.sub("", answer).strip() != text(dialect, before).strip():
+        matches.append(f"the text became {REFUSAL.sub('', answer)[:80]!r}")
     wanted = stops(dialect, before)
     if not any(not call.hosted for call in kept):
         wanted = [ENDS.get(stop, stop) for stop in wanted] if had else wanted
     if stops(dialect, after) != wanted:
-        found.append(f"stop reasons {stops(dialect, after)}, not {wanted}")
-    found += [f"{key}: {after.get(key)}, not {before[key]}" for key in ("usage", "model") if key in before and after.get(key) != before[key]]
-    return found
+        matches.append(f"stop reasons {stops(dialect, after)}, not {wanted}")
+    matches += [f"{key}: {after.get(key)}, not {before[key]}" for key in ("usage", "model") if key in before and after.get(key) != before[key]]
+    return matches
 
 
 def legible(dialect, verdict):
@@ -126,33 +126,33 @@ def of_messages(verdict):
 
 
 def of_chat(verdict):
-    found = []
+    matches = []
     for choice in verdict["choices"]:
         legacy = [choice["function_call"] | {"id": None}] if choice["function_call"] else []
-        found += [Call(call["id"], call["name"], spelled(call["arguments"]), False) for call in choice["tool_calls"] + legacy]
-    return found
+        matches += [Call(call["id"], call["name"], spelled(call["arguments"]), False) for call in choice["tool_calls"] + legacy]
+    return matches
 
 
 def of_responses(verdict):
     hosted = lambda call: call["type"] == "mcp_call" or f"{call['type']}_output" in verdict["items"]  # noqa: E731
-    found = [
+    matches = [
         Call(call.get("call_id"), call.get("name") or NAMES.get(call["type"]), spelled(call.get("arguments")), hosted(call))
         for call in verdict["tool_calls"]
     ]
-    found += [Call(None, item, "null", True) for item in verdict["items"] if item in HOSTED]
-    return sorted(found, key=lambda call: call.hosted)
+    matches += [Call(None, item, "null", True) for item in verdict["items"] if item in HOSTED]
+    return sorted(matches, key=lambda call: call.hosted)
 
 
 def of_gemini(verdict):
     # Parts without a name continue the call before them.
     calls = [call for call in verdict["tool_calls"] if call.get("name")]
-    found = [Call(call.get("id"), call["name"], spelled(call.get("args")), False) for call in calls]
-    return found + [Call(None, kind, "null", True) for kind in dict.fromkeys(verdict["hosted"])]
+    matches = [Call(call.get("id"), call["name"], spelled(call.get("args")), False) for call in calls]
+    return matches + [Call(None, kind, "null", True) for kind in dict.fromkeys(verdict["hosted"])]
 
 
 def of_converse(verdict):
-    found = [Call(call["id"], call["name"], spelled(call["input"]), call.get("type") == "server_tool_use") for call in verdict["tool_calls"]]
-    return sorted(found, key=lambda call: call.hosted)
+    matches = [Call(call["id"], call["name"], spelled(call["input"]), call.get("type") == "server_tool_use") for call in verdict["tool_calls"]]
+    return sorted(matches, key=lambda call: call.hosted)
 
 
 def spelled(given):
@@ -165,7 +165,7 @@ def spelled(given):
 
 
 def whole(value):
-    """The same value with whole numbers as such: some SDKs read 7 as 7.0."""
+    """Returns the value with whole numbers as integers: some SDKs read 7 as 7.0."""
     if isinstance(value, dict):
         return {key: whole(each) for key, each in value.items()}
     if isinstance(value, list):

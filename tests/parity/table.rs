@@ -181,11 +181,18 @@ pub(super) const TABLE: &[Case] = &[
     Case {
         title: "calls inside a wrapper",
         spec: "tools: [{name: no-delete, tools: [delete_file], action: Deny}]",
-        calls: &[call(
-            "multi_tool_use.parallel",
-            r#"{"tool_uses":[{"recipient_name":"functions.delete_file","parameters":{"id":7}}]}"#,
-            Deny("no-delete"),
-        )],
+        calls: &[
+            call(
+                "multi_tool_use.parallel",
+                r#"{"tool_uses":[{"recipient_name":"functions.get_weather","parameters":{}},{"recipient_name":"functions.delete_file","parameters":{"id":7}}]}"#,
+                Deny("no-delete"),
+            ),
+            call(
+                "multi_tool_use.parallel",
+                r#"{"tool_uses":[{"recipient_name":"functions.get_weather","parameters":{}},{"recipient_name":"functions.read_file","parameters":{"id":7}}]}"#,
+                Allow(None),
+            ),
+        ],
     },
 ];
 

@@ -8,7 +8,6 @@ use super::model::{
 use crate::parity::anthropic::Anthropic;
 use crate::parity::chat::Chat;
 use crate::parity::dialect::Mode::{Streamed, Whole};
-use crate::parity::responses::Responses;
 
 const BOUND: &str = "postern/builtin/bound";
 const UNPARSEABLE: &str = "postern/builtin/unparseable";
@@ -167,9 +166,6 @@ fn a_name_in_another_dress_is_denied_by_the_same_rule_and_allowed_by_none() {
     let allow = Model::under("toolDefault: Deny\ntools: [{name: shell, tools: [bash], action: Allow}]");
     let stream = |id: &str, name: &str| named(&message(&[call(0, id, name, &["{}"])], "tool_use"));
     let dressed = [
-        "BASH",
-        "Bash",
-        "ｂａｓｈ",
         "𝐛𝐚𝐬𝐡",
         "ba\u{200b}sh",
         "\u{2060}bash",
@@ -377,41 +373,6 @@ fn a_name_forges_nothing_in_a_refusal_or_an_event() {
         named(&message(&[call(0, "toolu_y", "mcp__srv__do.it", &["{}"])], "tool_use")),
     );
     assert_eq!(heard.text.lines().nth(1), Some("Tool: mcp__srv__do.it"), "the twin: a plain name as it is");
-}
-
-/// F5, F24: a call in a namespace, or inside a wrapper that agents unpack, is that call.
-#[test]
-fn a_call_inside_a_namespace_or_a_wrapper_is_judged() {
-    let model = Model::under(
-        "tools: [{name: no-delete, tools: [delete_file, 'forge.delete_repository'], action: Deny}]",
-    );
-    let wrapped = |tool: &str| {
-        let input = json!({"tool_uses": [
-            {"recipient_name": "functions.get_weather", "parameters": {}},
-            {"recipient_name": format!("functions.{tool}"), "parameters": {"id": 7}},
-        ]});
-        item(
-            json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "multi_tool_use.parallel", "arguments": input.to_string(), "status": "completed"}),
-        )
-    };
-    let within = |namespace: &str| {
-        item(
-            json!({"type": "function_call", "id": "fc_1", "call_id": "call_2", "namespace": namespace, "name": "delete_repository", "arguments": "{}", "status": "completed"}),
-        )
-    };
-    for denied in [wrapped("delete_file"), within("forge")] {
-        let heard = model.hear(&Responses, Whole, denied);
-        assert!(heard.calls.is_empty() && heard.text.contains("Rule: agents/test/no-delete"), "{heard:?}");
-    }
-    model.assert_passes(&Responses, Whole, wrapped("read_file"));
-    model.assert_passes(&Responses, Whole, within("wiki"));
-}
-
-/// A whole response with one item.
-fn item(item: Value) -> String {
-    let mut response = json!({"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "error": null, "model": "gpt-5", "output": [], "tools": []});
-    response["output"] = vec![item].into();
-    response.to_string()
 }
 
 /// J9, J12: what a model or an agent chose is text on a terminal, wherever events are read, and a plain name is as it is.

@@ -29,31 +29,7 @@ fn said(calls: &[(&str, &'static str, &'static str)]) -> Said {
     Said { text: "so", calls: calls.iter().map(called).collect() }
 }
 
-/// F7: of several calls those that are denied become text, and what is left is a stream that strict clients read.
-#[test]
-fn of_parallel_calls_the_denied_ones_go_and_the_others_stay_whole() {
-    let model = Model::under(NO_DELETE);
-    let weather = r#"{"location":"Z\u00fcrich","days":3}"#;
-    for dialect in EVERY {
-        for mode in [Whole, Streamed] {
-            let Some((host, path)) = dialect.place(mode) else { continue };
-            let said = said(&[
-                ("call_1", "delete_file", r#"{"id":1}"#),
-                ("call_2", "get_weather", weather),
-                ("call_3", "delete_file", "{}"),
-                ("call_4", "get_weather", "{}"),
-            ]);
-            let body = dialect.answer(&said, mode).concat();
-            let heard = model.hear(dialect, mode, body);
-            let left: Vec<&str> = heard.calls.iter().map(|call| call.id.as_str()).collect();
-            assert_eq!(left, ["call_2", "call_4"], "{host}{path}");
-            assert_eq!(heard.calls[0].input, serde_json::from_str::<Value>(weather).unwrap());
-            assert_eq!(heard.text.matches("Rule: agents/test/no-delete").count(), 2, "{}", heard.text);
-        }
-    }
-}
-
-/// F7: what stands in the place of a call is a paragraph of its own, for clients that join it to what is around it.
+/// F7: the text that replaces a call is a paragraph of its own, for clients that join it to the text around it.
 #[test]
 fn a_refusal_is_a_paragraph_of_its_own() {
     let model = Model::under(NO_DELETE);
@@ -83,7 +59,6 @@ fn a_refusal_is_a_paragraph_of_its_own() {
 fn only_a_reason_that_speaks_of_calls_is_changed_and_only_without_any() {
     let model = Model::under(NO_DELETE);
     let denied = |index| call(index, "toolu_1", "delete_file", &["{}"]);
-    let kept = |index| call(index, "toolu_2", "get_weather", &["{}"]);
     let stop_of = |body: &str| {
         let delta = body.split("\n\n").find(|event| event.contains("message_delta")).unwrap();
         let data: Value = serde_json::from_str(delta.split_once("data: ").unwrap().1).unwrap();
@@ -91,8 +66,6 @@ fn only_a_reason_that_speaks_of_calls_is_changed_and_only_without_any() {
     };
     for (blocks, stop, expected) in [
         (vec![denied(0)], "tool_use", "end_turn"),
-        (vec![denied(0), kept(1)], "tool_use", "tool_use"),
-        (vec![kept(0), denied(1)], "tool_use", "tool_use"),
         (vec![denied(0)], "max_tokens", "max_tokens"),
         (vec![denied(0)], "refusal", "refusal"),
         (vec![denied(0)], "pause_turn", "pause_turn"),
@@ -114,7 +87,6 @@ fn only_a_reason_that_speaks_of_calls_is_changed_and_only_without_any() {
         ("delete_file", "stop", "stop"),
         ("delete_file", "length", "length"),
         ("delete_file", "content_filter", "content_filter"),
-        ("get_weather", "tool_calls", "tool_calls"),
     ] {
         let stream = chunks(&[choice(0, start(name), None), choice(0, json!({}), Some(finish))]);
         let answer = model.ask(&Chat, Streamed, stream);
@@ -197,20 +169,13 @@ fn a_call_that_comes_in_one_copy_alone_is_judged() {
     model.assert_passes(&Responses, Streamed, only_last("ls"));
 }
 
-/// F12: what goes on of an AWS event stream has its checksums right, and a frame whose checksum is wrong ends it.
+/// F12: a frame of an AWS event stream whose checksum is wrong ends the answer.
 #[test]
-fn an_event_stream_is_framed_with_valid_checksums() {
+fn a_frame_with_a_wrong_checksum_ends_the_answer() {
     let model = Model::under(NO_FORCE);
-    let said = |command: &'static str| said(&[("call_1", "Bash", command), ("call_2", "get_weather", "{}")]);
-    let evil = said(r#"{"command":"rm -rf /"}"#);
+    let said = said(&[("call_1", "Bash", r#"{"command":"ls"}"#), ("call_2", "get_weather", "{}")]);
     for dialect in [&Converse as &dyn Dialect, &Invoke] {
-        // The reader of the answer checks both checksums of each frame.
-        let heard = model.hear(dialect, Streamed, dialect.answer(&evil, Streamed).concat());
-        let left: Vec<&str> = heard.calls.iter().map(|call| call.id.as_str()).collect();
-        assert_eq!(left, ["call_2"], "{}", heard.text);
-
-        let fine = dialect.answer(&said(r#"{"command":"ls"}"#), Streamed);
-        model.assert_passes(dialect, Streamed, fine.concat());
+        let fine = dialect.answer(&said, Streamed);
         for broken in [3, 5] {
             let mut pieces: Vec<Vec<u8>> = fine.iter().map(|piece| piece.to_vec()).collect();
             let middle = pieces[broken].len() - 20;

@@ -19,8 +19,8 @@ def stream():
     with client.messages.stream(messages=[ASKED], **asked) as events:
         call = events.get_final_message().content[0]
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "ran"}]}
-    said = {"role": "assistant", "content": [call.model_dump(include={"type", "id", "name", "input"})]}
-    with client.messages.stream(messages=[ASKED, said, result], **asked) as events:
+    output = {"role": "assistant", "content": [call.model_dump(include={"type", "id", "name", "input"})]}
+    with client.messages.stream(messages=[ASKED, output, result], **asked) as events:
         text = "".join(events.text_stream)
     return {"tool": [call.name, call.input["command"]], "text": text}
 

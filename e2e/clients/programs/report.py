@@ -1,4 +1,4 @@
-"""What every fetching program prints: `status`, `issuer`, `version` or `error` lines, an empty line, the body."""
+"""The output of every fetching program: `status`, `issuer`, `version` or `error` lines, an empty line, the body."""
 
 import sys
 

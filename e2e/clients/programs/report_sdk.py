@@ -1,4 +1,4 @@
-"""What the SDK programs have in common: `check WORD` prints one JSON object, {"text": …, "tool": …} or {"error": …}."""
+"""The shared part of the SDK programs: `check WORD` prints one JSON object, {"text": …, "tool": …} or {"error": …}."""
 
 import json
 import sys

@@ -13,10 +13,10 @@ command += ["--write-out", "%{stderr}\nstatus %{http_code} version %{http_versio
 command += [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
 command += ["--data-binary", "@-"] if body else []
 done = subprocess.run(command, input=body, capture_output=True, check=False)
-said = done.stderr.decode()
+answer = done.stderr.decode()
 if done.returncode:
-    report.failure(next(line for line in said.splitlines() if line.startswith("curl: ")))
+    report.failure(next(line for line in answer.splitlines() if line.startswith("curl: ")))
 else:
-    issuer = re.search(r"issuer: .*CN=([^;\n]*)", said)
-    status, version = re.search(r"status (\d+) version (\S+)", said).groups()
+    issuer = re.search(r"issuer: .*CN=([^;\n]*)", answer)
+    status, version = re.search(r"status (\d+) version (\S+)", answer).groups()
     report.answer(status, issuer[1].strip() if issuer else "", version, done.stdout)

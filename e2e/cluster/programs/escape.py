@@ -1,4 +1,4 @@
-"""What an agent tries against the redirect and the gateway from within its container: UID of the gateway."""
+"""An agent's attacks on the redirect and the gateway from its container: UID of the gateway."""
 
 import ctypes
 import json
@@ -45,14 +45,14 @@ def in_child(attempt):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        said = outcome(attempt)
-        os.write(writing, json.dumps(said).encode())
+        answer = outcome(attempt)
+        os.write(writing, json.dumps(answer).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        said = pipe.read()
+        answer = pipe.read()
     os.waitpid(child, 0)
-    return json.loads(said or '"no word"')
+    return json.loads(answer or '"no word"')
 
 
 def unshare(flags):
@@ -77,18 +77,18 @@ def gateways_processes():
 
 
 def files(*paths):
-    found = [path for path in paths if Path(path).exists()]
-    return ", ".join(found) if found else "none"
+    matches = [path for path in paths if Path(path).exists()]
+    return ", ".join(matches) if matches else "none"
 
 
-told = {name: command(words) for name, words in COMMANDS.items()}
-told |= {name: outcome(lambda made=made: socket.socket(*made).close()) for name, made in SOCKETS.items()}
-told["setuid"] = in_child(lambda: os.setuid(GATEWAY))
-told["setresuid"] = in_child(lambda: os.setresuid(GATEWAY, GATEWAY, GATEWAY))
-told["setgid"] = in_child(lambda: os.setgid(GATEWAY))
-told["setuid program"] = outcome(setuid_program)
-told["user namespace"] = in_child(lambda: unshare(CLONE_NEWUSER | CLONE_NEWNET))
-told["mount namespace"] = in_child(lambda: unshare(CLONE_NEWNS))
-told["gateway's processes"] = gateways_processes()
+shown = {name: command(words) for name, words in COMMANDS.items()}
+shown |= {name: outcome(lambda made=made: socket.socket(*made).close()) for name, made in SOCKETS.items()}
+shown["setuid"] = in_child(lambda: os.setuid(GATEWAY))
+shown["setresuid"] = in_child(lambda: os.setresuid(GATEWAY, GATEWAY, GATEWAY))
+shown["setgid"] = in_child(lambda: os.setgid(GATEWAY))
+shown["setuid program"] = outcome(setuid_program)
+shown["user namespace"] = in_child(lambda: unshare(CLONE_NEWUSER | CLONE_NEWNET))
+shown["mount namespace"] = in_child(lambda: unshare(CLONE_NEWNS))
+shown["gateway's processes"] = gateways_processes()
 secret = ["/etc/postern", "/run/postern", "/run/secrets/kubernetes.io", "/var/run/secrets/kubernetes.io"]
-print(json.dumps({"attempts": told, "files": files(*secret), "user": os.getuid()}))
+print(json.dumps({"attempts": shown, "files": files(*secret), "user": os.getuid()}))

@@ -26,7 +26,7 @@ def asked(page):
 while not select.select([sys.stdin], [], [], 0.05)[0]:
     page, began = f"/load/{next(numbers)}", time.time()
     try:
-        said = asked(page)
+        output = asked(page)
     except (OSError, http.client.HTTPException) as error:
-        said = {"error": repr(error)}
-    print(json.dumps({"page": page, "began": began, "time": time.time()} | said), flush=True)
+        output = {"error": repr(error)}
+    print(json.dumps({"page": page, "began": began, "time": time.time()} | output), flush=True)

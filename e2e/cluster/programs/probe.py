@@ -28,13 +28,13 @@ def https(probe):
     connection.request(probe.get("method", "GET"), probe.get("path", "/"), probe.get("body"), headers)
     answer = connection.getresponse()
     body = answer.read().decode(errors="replace")
-    told = {name.lower(): value for name, value in answer.getheaders() if name.lower().startswith("x-postern")}
+    shown = {name.lower(): value for name, value in answer.getheaders() if name.lower().startswith("x-postern")}
     return {
         "issuer": connection.issuer,
         "leaf": connection.leaf,
         "status": answer.status,
         "body": body[:3000],
-        "headers": told,
+        "headers": shown,
     }
 
 
@@ -69,8 +69,8 @@ def udp(probe):
 
 
 def name(probe):
-    found = socket.getaddrinfo(probe["name"], 443, proto=socket.IPPROTO_TCP)
-    return {"addresses": sorted({each[4][0] for each in found})}
+    matches = socket.getaddrinfo(probe["name"], 443, proto=socket.IPPROTO_TCP)
+    return {"addresses": sorted({each[4][0] for each in matches})}
 
 
 KINDS = {"https": https, "http": https, "tcp": tcp, "udp": udp, "name": name}
@@ -79,13 +79,13 @@ KINDS = {"https": https, "http": https, "tcp": tcp, "udp": udp, "name": name}
 def tried(probe):
     started = time.monotonic()
     try:
-        said = KINDS[probe["kind"]](probe)
+        output = KINDS[probe["kind"]](probe)
     except (OSError, http.client.HTTPException) as error:
         KEPT.pop(probe.get("kept"), None)
         # What TLS and resolvers say has numbers of their own.
         foreign = isinstance(error, (ssl.SSLError, socket.gaierror, http.client.HTTPException)) or not error.errno
-        said = {"error": repr(error) if foreign else errno.errorcode[error.errno]}
-    return said | {"seconds": round(time.monotonic() - started, 3)}
+        output = {"error": repr(error) if foreign else errno.errorcode[error.errno]}
+    return output | {"seconds": round(time.monotonic() - started, 3)}
 
 
 for line in sys.stdin:

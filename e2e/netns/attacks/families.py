@@ -31,14 +31,14 @@ def opens(*arguments):
 
 
 def in_user_namespace(uid, act, *arguments):
-    """What comes of it in a user namespace of its own, where it calls itself `uid`, in the pod's network still."""
+    """Tries the same in a user namespace, as `uid`, in the pod's network."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         own = os.getuid()
         libc = ctypes.CDLL(None, use_errno=True)
         failed = libc.unshare(CLONE_NEWUSER)
-        said = errno.errorcode[ctypes.get_errno()] if failed else tried(act_as, uid, own, act, *arguments)
-        os.write(writer, said.encode())
+        answer = errno.errorcode[ctypes.get_errno()] if failed else tried(act_as, uid, own, act, *arguments)
+        os.write(writer, answer.encode())
         os._exit(0)
     os.wait()
     return os.read(reader, 64).decode()

@@ -28,6 +28,6 @@ with selectors.DefaultSelector() as ended:
         for address in addresses:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             for act in (datagram, opening):
-                said = f"{act.__name__}: {tried(act, family, (address, int(port)))}"
-                seen[said] = seen.get(said, 0) + 1
+                answer = f"{act.__name__}: {tried(act, family, (address, int(port)))}"
+                seen[answer] = seen.get(answer, 0) + 1
 print(json.dumps(seen))

@@ -17,13 +17,13 @@ def answer(own, outside, port):
             forged.setsockopt(socket.IPPROTO_IPV6, IPV6_FREEBIND, 1)
             forged.bind((outside, port))
             # That it was refused is not the end: the answer is the attack.
-            said = tried(forged.sendto, b"forged", (own, port))
+            output = tried(forged.sendto, b"forged", (own, port))
             # Where it was let through, it is answered once it is there.
-            if said.isdigit():
+            if output.isdigit():
                 answering.settimeout(PATIENCE)
                 tried(answering.recv, 64)
         answering.sendto(b"secret" * 8, (outside, port))
-    return said
+    return output
 
 
 own, outside, port = sys.argv[1:]

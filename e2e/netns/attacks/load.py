@@ -25,10 +25,10 @@ context, seen = ssl.create_default_context(cafile=ROOTS), []
 with selectors.DefaultSelector() as ended:
     ended.register(sys.stdin, selectors.EVENT_READ)
     while not ended.select(0):
-        said = tried(fetch, context, host, address)
+        answer = tried(fetch, context, host, address)
         # A line for each change is what the suite waits for.
-        if not seen or seen[-1][0] != said:
-            seen.append([said, 0])
-            print(json.dumps(said), flush=True)
+        if not seen or seen[-1][0] != answer:
+            seen.append([answer, 0])
+            print(json.dumps(answer), flush=True)
         seen[-1][1] += 1
 print(json.dumps(seen))

@@ -33,9 +33,9 @@ def forge(kept):
     connection, _ = kept.accept()
     with connection:
         connection.settimeout(1)
-        said = tried(connection.recv, 4096)
+        answer = tried(connection.recv, 4096)
         connection.sendall(ANSWER)
-    return ["TCP", said]
+    return ["TCP", answer]
 
 
 dns, *ports = [int(port) for port in sys.argv[1:]]

@@ -26,6 +26,6 @@ def attempt(kind, family, to, port):
 kind, family, address, port, first, last = sys.argv[1:]
 to, seen = destination(family, address, int(port)), {}
 for source in range(int(first), int(last) + 1):
-    said = tried(attempt, kind, family, to, source)
-    seen[said] = seen.get(said, 0) + 1
+    answer = tried(attempt, kind, family, to, source)
+    seen[answer] = seen.get(answer, 0) + 1
 print(json.dumps(seen))

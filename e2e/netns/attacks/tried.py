@@ -1,4 +1,4 @@
-"""What came of an attempt: the name of the error, or what was given back."""
+"""Returns the result of an attempt, or the name of its error."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What an https URL shows: the issuer that was presented, and the answer. https.py HOST [ADDRESS]"""
+"""Prints the issuer and the answer of an https URL. https.py HOST [ADDRESS]"""
 
 import json
 import socket

@@ -1,30 +1,4 @@
-"""What was expected and what was seen: every step with its evidence, and the times that were measured."""
-
-import time
-
-
-class Step:
-    """One promise; `examine` is called with the stage and the step to make its checks. One that is `needed` always runs."""
-
-    def __init__(self, name, examine, needed=False):
-        self.name, self.examine, self.needed = name, examine, needed
-        self.checks, self.started = [], None
-
-    def begin(self):
-        self.started = time.monotonic()
-        print(f"--- {self.name}", flush=True)
-
-    def end(self):
-        print(f"    {time.monotonic() - self.started:.1f} s", flush=True)
-
-    def check(self, expected, holds, saw):
-        """`expected` in words; `saw` is the evidence."""
-        self.checks.append(bool(holds))
-        print(
-            f"{'ok  ' if holds else 'FAIL'}  {expected}\n        saw: {shortened(saw, 300 if holds else 1500)}",
-            flush=True,
-        )
-        return holds
+"""The times that were measured, as a table."""
 
 
 class Times:
@@ -43,7 +17,7 @@ class Times:
         step.check(f"{what}: comes", seconds is not None, shown(seconds))
 
     def note(self, what, seconds):
-        """The same of what no step promises."""
+        """Records a time that no step promises."""
         self.taken[what] = (seconds, None)
 
     def lines(self):
@@ -58,8 +32,3 @@ class Times:
 
 def shown(seconds):
     return "never" if seconds is None else f"{seconds:.1f}"
-
-
-def shortened(saw, most):
-    text = " ".join(str(saw).split())
-    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"

@@ -3,14 +3,15 @@
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parent.parent.parent / "target"
+from commands import run
+
+TARGET = Path(__file__).resolve().parents[2] / "target"
 
 
 class Packages:
-    """What `requirements.txt` and `package-lock.json` of `pins` name, in `cache`.
+    """Installs the packages of `requirements.txt` and `package-lock.json` of `pins` into `cache`.
 
     What cannot be installed raises, with what was tried and what it said.
     """
@@ -32,15 +33,7 @@ class Packages:
 
     def run(self, *command, environment=None):
         """Runs an installer with the user's environment, which says where its registry is."""
-        words = list(map(str, command))
-        try:
-            done = subprocess.run(
-                words, env=os.environ | (environment or {}), cwd=self.cache, capture_output=True, text=True, check=False
-            )
-        except FileNotFoundError as error:
-            raise RuntimeError(f"{words[0]} is missing: {error}") from error
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
+        run(*command, env=os.environ | (environment or {}), cwd=self.cache)
 
     def installed(self):
         """Called once the packages from npm were installed anew: what needs an install script runs it here."""
