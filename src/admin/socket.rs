@@ -100,7 +100,7 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::Status;
+    use super::super::GatewayStatus;
     use super::super::status::tests::healthy;
     use super::*;
 

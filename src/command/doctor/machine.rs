@@ -58,7 +58,7 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::FindingState;
     use super::*;
 
     #[test]

@@ -143,7 +143,7 @@ fn fate(outcome: io::Result<DialOutcome>) -> DialOutcome {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::FindingState;
     use super::*;
 
     #[test]

@@ -113,7 +113,7 @@ fn running(socket: Option<&Path>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::FindingState;
     use super::*;
     use crate::policy::document;
 

@@ -31,7 +31,7 @@ fn of(token: &Path) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::doctor::State;
+    use crate::command::doctor::FindingState;
 
     #[test]
     fn a_token_that_is_mounted_is_warned_of() {
