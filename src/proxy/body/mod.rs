@@ -17,8 +17,10 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
+use crate::call::Denial;
+use crate::filter::bound::SizeBound;
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::{Class, Failure};
+use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::exchange::head::without_forbidden_trailers;
 use crate::proxy::exchange::record::Record;
 use crate::proxy::upstream::H1Body;
@@ -44,7 +46,12 @@ pub(crate) struct Body {
     transit: Option<Transit>,
     /// The room of a text that is held whole.
     reserved: Option<Reserved>,
+    /// The bound of an answer that is to be held whole.
+    bound: Option<SizeBound>,
 }
+
+/// The next frame that goes on, or the end.
+type Polled = Poll<Option<Result<Frame<Chunk>, Stop>>>;
 
 impl Body {
     /// A text of our own.
@@ -88,7 +95,23 @@ impl Body {
             watchdog: Watchdog::new(HUNGRY),
             transit: None,
             reserved: None,
+            bound: None,
         }
+    }
+
+    /// The same within a bound.
+    ///
+    /// # Errors
+    /// Where the body says that it is longer: nothing of it is read.
+    pub(crate) fn bounded(mut self, bound: SizeBound) -> Result<Self, Denial> {
+        bound.clone().take(self.size_hint().lower())?;
+        self.bound = Some(bound);
+        Ok(self)
+    }
+
+    fn check_bound(&mut self, frame: &Frame<Bytes>) -> Result<(), Denial> {
+        let (Some(bound), Some(data)) = (&mut self.bound, frame.data_ref()) else { return Ok(()) };
+        bound.take(data.len() as u64)
     }
 
     /// Adds to what the body is run through.
@@ -114,11 +137,11 @@ impl Body {
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    fn fail(&mut self, failure: Failure) -> Polled {
         self.source.end();
         self.ready.clear();
         self.end(Some(&failure));
-        Poll::Ready(Some(Err(failure)))
+        Poll::Ready(Some(Err(failure.into())))
     }
 
     /// What becomes of one frame of the source: it passes, or goes through the rewrite into `ready`.
@@ -181,7 +204,7 @@ impl Body {
         Ok(())
     }
 
-    fn hand_out(&mut self, frame: Frame<Bytes>) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    fn hand_out(&mut self, frame: Frame<Bytes>) -> Polled {
         if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
             record.count_received(data.len());
         }
@@ -221,9 +244,9 @@ impl Body {
 
 impl http_body::Body for Body {
     type Data = Chunk;
-    type Error = Failure;
+    type Error = Stop;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         let this = self.get_mut();
         if let Some(transit) = &this.transit {
             // An agent that does not read makes its upstream wait, not this process grow.
@@ -252,7 +275,10 @@ impl http_body::Body for Body {
                 return Poll::Ready(None);
             }
             let step = match this.source.poll(cx) {
-                Poll::Ready(Some(Ok(frame))) => this.take_in(frame),
+                Poll::Ready(Some(Ok(frame))) => match this.check_bound(&frame) {
+                    Ok(()) => this.take_in(frame),
+                    Err(denial) => return Poll::Ready(Some(Err(denial.into()))),
+                },
                 Poll::Ready(Some(Err(_))) => this.break_off().map(|()| None),
                 Poll::Ready(None) => this.finish().map(|()| None),
                 Poll::Pending if this.poll_hungry(cx) => continue,

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::Body as _;
 
+use super::head::forget_digests;
 use super::intake::{self, Unfit};
 use super::question::{Question, exhausted};
 use super::record::Record;
 use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
+use crate::filter::bound::SizeBound;
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
@@ -21,9 +23,6 @@ use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::wire::coding::{self, Decoder};
-
-/// Fields that say something of a body's bytes, which an edit makes untrue.
-const ABOUT_BYTES: [&str; 5] = ["content-md5", "digest", "content-digest", "repr-digest", "etag"];
 
 /// Looks at one answer.
 pub(crate) struct Hearing<'a> {
@@ -149,6 +148,7 @@ impl Hearing<'_> {
         let Framed { mut guarding, framing, events } = framed;
         let (mut head, body) = response.into_parts();
         let most = self.snapshot.settings.limits.decoded_body_bytes;
+        let body = body.bounded(SizeBound::of_answer(most))?;
         let mut came =
             intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
         let decoder = coding::decoder_of(&head.headers, &came, self.snapshot.whole_coding_limits());
@@ -180,13 +180,9 @@ impl Hearing<'_> {
 
     fn unfit(&self, unfit: Unfit) -> Stop {
         match unfit {
-            Unfit::TooLarge(most) => {
-                let reason = format!("the answer is larger than {most} bytes (limits.decodedBodyBytes)");
-                Denial::builtin("bound", reason).into()
-            }
             Unfit::Exhausted => exhausted(self.session),
             Unfit::Coded(error) => Denial::unparseable("the answer", error).into(),
-            Unfit::Failed(failure) => failure.into(),
+            Unfit::Stopped(stop) => stop,
         }
     }
 }
@@ -227,9 +223,8 @@ fn refused(broken: &Broken) -> Stop {
 }
 
 fn forget(head: &mut HeaderMap) {
-    for name in ABOUT_BYTES {
-        head.remove(HeaderName::from_static(name));
-    }
+    forget_digests(head);
+    head.remove(header::ETAG);
 }
 
 /// Makes a head say of a body how it was read, where it says something else: once, and as UTF-8. There are clients that

@@ -6,20 +6,18 @@ use http_body_util::BodyExt;
 
 use crate::proxy::body::transit::Chunk;
 use crate::proxy::budget::{Exhausted, Reserved};
-use crate::proxy::error::Failure;
+use crate::proxy::error::Stop;
 use crate::wire::coding::{self, CodingError, Decoder, Wrote};
 
 /// Why a body was not taken in.
 #[derive(Debug)]
 pub(crate) enum Unfit {
-    /// It is longer than its bound, in bytes.
-    TooLarge(usize),
     /// All exchanges together hold too much.
     Exhausted,
     /// It cannot be decoded.
     Coded(CodingError),
-    /// It broke off.
-    Failed(Failure),
+    /// It broke off, or was denied.
+    Stopped(Stop),
 }
 
 impl From<Exhausted> for Unfit {
@@ -28,26 +26,19 @@ impl From<Exhausted> for Unfit {
     }
 }
 
-/// Takes a body in. Nothing is read of one that says that it is too long.
+/// Takes in a body that ends itself where it is longer than `most`.
 pub(crate) async fn take<B>(mut body: B, most: usize, reserved: &mut Reserved) -> Result<Bytes, Unfit>
 where
-    B: HttpBody<Data = Chunk, Error = Failure> + Unpin,
+    B: HttpBody<Data = Chunk, Error = Stop> + Unpin,
 {
     let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    if announced.is_some_and(|length| length > most) {
-        return Err(Unfit::TooLarge(most));
-    }
     reserved.set(announced.unwrap_or(0))?;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Unfit::Failed)?.into_data().map(Chunk::into_bytes) else { continue };
+        let Ok(data) = frame.map_err(Unfit::Stopped)?.into_data().map(Chunk::into_bytes) else { continue };
         // A body in one piece is not copied.
         if whole.is_empty() && announced == Some(data.len()) {
             return Ok(data);
-        }
-        let length = whole.len() + data.len();
-        if length > most {
-            return Err(Unfit::TooLarge(most));
         }
         if whole.capacity() - whole.len() < data.len() {
             // What was announced is in the budget already, and costs no memory before it comes.

@@ -196,8 +196,8 @@ impl Exchange<'_> {
         Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling).into())
     }
 
-    /// Reads a request to a model, and answers what it asks with the body that goes on. One that is to be signed is
-    /// taken in; any other streams unread.
+    /// Reads a request to a model, and returns the question with the body that goes on. The body of any other inference
+    /// endpoint is checked; one that is to be signed is taken in; any other streams unread.
     async fn read(
         &mut self,
         parts: &mut Parts,
@@ -206,6 +206,12 @@ impl Exchange<'_> {
     ) -> Result<(Option<Question>, Option<RequestBody>), Stop> {
         let service = decided.service.and_then(|service| Some((service, service.dialect?)));
         let Some((service, dialect)) = service else {
+            let is_inference = decided.service.is_some_and(|service| service.is_inference());
+            let is_read = |incoming: &mut Incoming| is_inference && !incoming.is_end_stream();
+            if let Some(incoming) = self.incoming.take_if(is_read) {
+                let body = question::take_json(self.session, &self.snapshot, parts, incoming, record).await?;
+                return Ok((None, Some(body)));
+            }
             let Some(incoming) = self.incoming.take_if(|_| decided.signs()) else { return Ok((None, None)) };
             let (body, reserved) = question::take_whole(self.session, &self.snapshot, incoming).await?;
             return Ok((None, Some(RequestBody::whole(body, Some(reserved)))));

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
+use super::head::forget_digests;
 use super::intake::{self, Unfit};
 use super::record::Record;
 use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
+use crate::filter::bound::SizeBound;
 use crate::policy::destination::Ruling;
 use crate::provider::adapter::{Adapter, Asked};
 use crate::provider::request::{Draft, Drafted};
@@ -22,10 +24,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder};
-use crate::wire::json::Document;
-
-/// Fields that say something of a body's bytes, which an edit makes untrue.
-const ABOUT_BYTES: [&str; 4] = ["content-md5", "digest", "content-digest", "repr-digest"];
+use crate::wire::json::{Document, Limits};
 
 /// What a request to a model asks, once it was read.
 pub(crate) struct Question {
@@ -68,7 +67,8 @@ impl Reader<'_> {
         incoming: Incoming,
         record: &mut Record,
     ) -> Result<(Question, RequestBody), Stop> {
-        let (sent, decoded, mut reserved) = self.take(parts, incoming).await?;
+        let (sent, decoded, mut reserved) =
+            take_decoded(self.session, self.snapshot, parts, incoming).await?;
         let mut question = self.question(parts);
         let drafted = match self.draft(&question.asked(), decoded.as_ref().unwrap_or(&sent)) {
             Ok(drafted) => drafted,
@@ -84,11 +84,11 @@ impl Reader<'_> {
         question.facts = drafted.facts;
         let Some(edited) = drafted.body else {
             drop(decoded);
-            self.hold(&mut reserved, sent.len())?;
+            hold(self.session, &mut reserved, sent.len())?;
             return Ok((question, RequestBody::whole(sent, Some(reserved))));
         };
         let edited = Bytes::from(edited);
-        self.hold(&mut reserved, edited.len())?;
+        hold(self.session, &mut reserved, edited.len())?;
         let transforms = self.transforms(&drafted.changes, decoded.as_ref().unwrap_or(&sent), &edited);
         drop((sent, decoded));
         record.edited(transforms);
@@ -136,29 +136,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The body as it was sent and, where it came encoded, as it is.
-    async fn take(
-        &self,
-        parts: &Parts,
-        incoming: Incoming,
-    ) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
-        let decoder = Decoder::for_headers(&parts.headers, self.snapshot.whole_coding_limits());
-        let decoder = decoder.map_err(|unsupported| {
-            Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
-        })?;
-        let (sent, mut reserved) = take_whole(self.session, self.snapshot, incoming).await?;
-        let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
-        let most = self.snapshot.settings.limits.decoded_body_bytes;
-        let decoded = intake::decode(&sent, decoder, most, &mut reserved);
-        let decoded = decoded.map_err(|reason| unfit(self.session, self.snapshot, reason))?;
-        Ok((sent, Some(decoded), reserved))
-    }
-
-    /// Makes the room that of the body which goes on.
-    fn hold(&self, reserved: &mut Reserved, bytes: usize) -> Result<(), Stop> {
-        reserved.set(bytes).map_err(|_| exhausted(self.session))
-    }
-
     fn draft(&self, asked: &Asked<'_>, body: &Bytes) -> Result<Drafted, Denial> {
         let document = Document::parse(body, self.snapshot.json_limits());
         let document = document.map_err(|error| Denial::unparseable("the body", error))?;
@@ -191,6 +168,60 @@ impl Reader<'_> {
     }
 }
 
+/// Takes in the body of an endpoint that belongs to no dialect, and checks that it is JSON with one reading: policy has
+/// no question about it.
+pub(crate) async fn take_json(
+    session: &Session,
+    snapshot: &Snapshot,
+    parts: &Parts,
+    incoming: Incoming,
+    record: &Record,
+) -> Result<RequestBody, Stop> {
+    let (sent, decoded, mut reserved) = take_decoded(session, snapshot, parts, incoming).await?;
+    match one_reading(decoded.as_ref().unwrap_or(&sent), snapshot.json_limits()) {
+        Err(denial) if snapshot.policy().audit_only() => {
+            record.audited(&Ruling::from(denial.decision).into_would_deny());
+        }
+        checked => checked?,
+    }
+    drop(decoded);
+    hold(session, &mut reserved, sent.len())?;
+    Ok(RequestBody::whole(sent, Some(reserved)))
+}
+
+/// Refuses a body that is no JSON, or that has a key twice in one object. Nothing is no body.
+fn one_reading(body: &Bytes, limits: Limits) -> Result<(), Denial> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
+    document.first_duplicate().map_or(Ok(()), |duplicate| Err(Denial::unparseable("the body", duplicate)))
+}
+
+/// Takes in a body, and undoes its content coding where it has one.
+async fn take_decoded(
+    session: &Session,
+    snapshot: &Snapshot,
+    parts: &Parts,
+    incoming: Incoming,
+) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
+    let decoder = Decoder::for_headers(&parts.headers, snapshot.whole_coding_limits());
+    let decoder = decoder.map_err(|unsupported| {
+        Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
+    })?;
+    let (sent, mut reserved) = take_whole(session, snapshot, incoming).await?;
+    let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
+    let most = snapshot.settings.limits.decoded_body_bytes;
+    let decoded = intake::decode(&sent, decoder, most, &mut reserved);
+    let decoded = decoded.map_err(|reason| unfit(session, snapshot, reason))?;
+    Ok((sent, Some(decoded), reserved))
+}
+
+/// Makes the room that of the body which goes on.
+fn hold(session: &Session, reserved: &mut Reserved, bytes: usize) -> Result<(), Stop> {
+    reserved.set(bytes).map_err(|_| exhausted(session))
+}
+
 /// Takes in a body that must be seen whole, within its bounds.
 pub(crate) async fn take_whole(
     session: &Session,
@@ -199,8 +230,13 @@ pub(crate) async fn take_whole(
 ) -> Result<(Bytes, Reserved), Stop> {
     let settings = &snapshot.settings;
     let mut reserved = session.gateway.budget.open(settings.limits.buffered_bytes);
-    let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &session.activity);
-    let taken = intake::take(body, snapshot.request_body_bytes(), &mut reserved).await;
+    let most = snapshot.request_body_bytes();
+    let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &session.activity)
+        .bounded(SizeBound::of_request(most));
+    let taken = match body {
+        Ok(body) => intake::take(body, most, &mut reserved).await,
+        Err(denial) => Err(Unfit::Stopped(denial.into())),
+    };
     Ok((taken.map_err(|reason| unfit(session, snapshot, reason))?, reserved))
 }
 
@@ -212,7 +248,6 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: Unfit) -> Stop {
     };
     let limits = &snapshot.settings.limits;
     match unfit {
-        Unfit::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
         Unfit::Coded(CodingError::TooLarge) => {
             reached(Limit::DecodedBodyBytes, "decodedBodyBytes", limits.decoded_body_bytes)
         }
@@ -221,7 +256,12 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: Unfit) -> Stop {
         }
         Unfit::Coded(error) => Denial::unparseable("the body", error).into(),
         Unfit::Exhausted => exhausted(session),
-        Unfit::Failed(failure) => failure.into(),
+        Unfit::Stopped(stop) => {
+            if stop.is_too_large() {
+                session.gateway.metrics.limit_reached(Limit::RequestBodyBytes);
+            }
+            stop
+        }
     }
 }
 
@@ -234,9 +274,7 @@ pub(crate) fn exhausted(session: &Session) -> Stop {
 /// Makes a head true of an edited body.
 fn describe(head: &mut HeaderMap, length: usize) {
     head.remove(header::CONTENT_ENCODING);
-    for name in ABOUT_BYTES {
-        head.remove(HeaderName::from_static(name));
-    }
+    forget_digests(head);
     head.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
 }
 

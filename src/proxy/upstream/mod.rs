@@ -181,7 +181,7 @@ impl Upstreams {
             }
         };
         tokio::select! {
-            answer = exchange => answer,
+            answer = exchange => answer.map_err(|stop| progress.stop().unwrap_or(stop)),
             () = progress.finished_for(self.bounds.head) => {
                 Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into())
             }
