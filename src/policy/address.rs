@@ -116,6 +116,11 @@ impl Reserved {
         forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port))
     }
 
+    /// The denial that Audit policies alone would make of an address, judged in the same forms.
+    pub fn audit(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Ruling> {
+        forms(ip).into_iter().find_map(|form| policy.audits_address(form, port))
+    }
+
     fn judge_form(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Ruling> {
         let denied = |reason: &str| Some(Ruling::builtin("denied-address", reason));
         if self.own.contains(&ip) {

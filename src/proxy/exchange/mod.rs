@@ -37,7 +37,7 @@ use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::names;
 use crate::proxy::inbound::session::{Naming, Session};
 use crate::proxy::snapshot::Snapshot;
-use crate::proxy::upstream::{Answer, Key, Origin, Speaks, user_of};
+use crate::proxy::upstream::{AddressCheck, Answer, Key, Origin, Speaks, user_of};
 use crate::wire::http1::check_response;
 use answer::Hearing;
 use conversation::Conversation;
@@ -115,7 +115,7 @@ impl Exchange<'_> {
         let needles = self.snapshot.needles(&decided.origin);
         let request = self.outgoing(parts, body)?;
         let method = request.method().clone();
-        let answer = match (self.send(request, &decided).await?, upgrade) {
+        let answer = match (self.send(request, &decided, record).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
                 let credential = decided.plan.as_ref().map(|plan| plan.credential().name.clone());
                 let carries = self.carries(question, credential, needles);
@@ -242,14 +242,24 @@ impl Exchange<'_> {
         }
     }
 
-    async fn send(&self, request: Request<RequestBody>, decided: &Decided) -> Result<Answer, Stop> {
-        let (policy, upstreams) = (self.snapshot.policy(), &self.snapshot.upstreams);
-        if decided.is_upgrade {
-            return upstreams.send_upgrade(policy, &decided.origin, request).await;
+    async fn send(
+        &self,
+        request: Request<RequestBody>,
+        decided: &Decided,
+        record: &Record,
+    ) -> Result<Answer, Stop> {
+        let (check, upstreams) = (AddressCheck::new(self.snapshot.policy()), &self.snapshot.upstreams);
+        let answer = if decided.is_upgrade {
+            upstreams.send_upgrade(&check, &decided.origin, request).await
+        } else {
+            let user = user_of(decided.plan.as_ref().map(Plan::credential));
+            let key = Key { user, origin: decided.origin.clone() };
+            upstreams.send(&check, key, self.session.speaks, request).await
+        };
+        if let Some(ruling) = check.into_audited() {
+            record.audited(&ruling);
         }
-        let user = user_of(decided.plan.as_ref().map(Plan::credential));
-        let key = Key { user, origin: decided.origin.clone() };
-        upstreams.send(policy, key, self.session.speaks, request).await
+        answer
     }
 
     /// What policy says of the destination now, which may differ from when the connection was made.

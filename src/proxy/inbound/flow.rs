@@ -26,7 +26,7 @@ use crate::proxy::budget::Exhausted;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::exchange::reply;
 use crate::proxy::snapshot::{Interception, Snapshot};
-use crate::proxy::upstream::{Origin, Speaks};
+use crate::proxy::upstream::{AddressCheck, Origin, Speaks};
 use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
 use crate::wire::http1;
@@ -141,7 +141,7 @@ impl Flow {
         if self.needs_ca(&decided.action) {
             decided = self.ca_arrived().await;
         }
-        self.report_audited(&decided);
+        self.report_audits(&decided);
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
             Action::Tunnel { allow_ech: false } if hello.ech => {
@@ -240,7 +240,7 @@ impl Flow {
             protocol = Protocol::Unclear;
             decided = self.decide(&self.snapshot, protocol);
         }
-        self.report_audited(&decided);
+        self.report_audits(&decided);
         let doomed = match &decided.action {
             Action::Tunnel { .. } => {
                 return self.tunnel(&decided.decision, protocol, stream, None).await;
@@ -265,7 +265,7 @@ impl Flow {
     async fn opaque(mut self, protocol: Protocol, stream: Rewind<TcpStream>) -> Closed {
         self.go_by_alias();
         let decided = self.decide(&self.snapshot, protocol);
-        self.report_audited(&decided);
+        self.report_audits(&decided);
         match decided.action {
             Action::Tunnel { .. } => self.tunnel(&decided.decision, protocol, stream, None).await,
             Action::Inspect(_) | Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
@@ -330,7 +330,12 @@ impl Flow {
         reason: Option<String>,
     ) -> Closed {
         let Some(host) = self.host() else { return Closed::Internal };
-        let upstream = match self.snapshot.upstreams.tunnel(self.snapshot.policy(), &host, self.port).await {
+        let check = AddressCheck::new(self.snapshot.policy());
+        let dialled = self.snapshot.upstreams.tunnel(&check, &host, self.port).await;
+        if let Some(ruling) = check.into_audited() {
+            self.report_audited(&ruling, event::Action::Tunnel);
+        }
+        let upstream = match dialled {
             Ok(upstream) => upstream,
             Err(Stop::Denied(refusal)) => return self.reset(&refusal.ruling, stream.into_parts().1),
             Err(Stop::Failed(failure)) => {
@@ -372,7 +377,7 @@ impl Flow {
         reason: Option<String>,
     ) -> Arc<event::Destination> {
         let destination = Arc::new(event::Destination {
-            host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
+            host: self.shown_host(),
             port: self.port,
             action,
             intercepted,
@@ -386,20 +391,26 @@ impl Flow {
         destination
     }
 
-    /// Says what Audit policies would have done, where that differs from what is done.
-    fn report_audited(&self, decided: &Destination) {
-        for ruling in &decided.audited {
-            let mut event = Event::new(fresh_id(), Kind::Policy, ruling.to_decision());
-            event.connection = Some(self.id);
-            event.destination = Some(Arc::new(event::Destination {
-                host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
-                port: self.port,
-                action: decided.action.word(),
-                intercepted: false,
-                reason: None,
-            }));
-            self.gateway.ledger.emit(event);
-        }
+    /// Reports what Audit policies would have done, where that differs from what is done.
+    fn report_audits(&self, decided: &Destination) {
+        decided.audited.iter().for_each(|ruling| self.report_audited(ruling, decided.action.word()));
+    }
+
+    pub(super) fn report_audited(&self, ruling: &Ruling, action: event::Action) {
+        let mut event = Event::new(fresh_id(), Kind::Policy, ruling.to_decision());
+        event.connection = Some(self.id);
+        event.destination = Some(Arc::new(event::Destination {
+            host: self.shown_host(),
+            port: self.port,
+            action,
+            intercepted: false,
+            reason: None,
+        }));
+        self.gateway.ledger.emit(event);
+    }
+
+    fn shown_host(&self) -> String {
+        self.host().map_or_else(|| "-".to_owned(), |host| host.to_string())
     }
 }
 
