@@ -1,4 +1,4 @@
-//! A socket below TLS, which asks for 4 KiB at a time: while bytes come in bulk, one system call reads many times that.
+//! Reads ahead below TLS, which asks for 4 KiB at a time: while bytes come in bulk, one system call reads 64 KiB.
 
 use std::io;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::forward::forward_writes;
 
-/// Bytes that are read ahead at once: four full TLS records.
+/// How many bytes are read ahead at once: four full TLS records.
 const AHEAD: usize = 64 << 10;
 
-/// A stream that reads ahead once a read was filled to the brim, and gives the memory back once there is nothing to
-/// read. Small messages are read straight into their buffer.
+/// A stream that reads ahead after a read has filled its buffer, and frees its own buffer when nothing is left to read.
+/// Small messages are read straight into the caller's buffer.
 pub(crate) struct ReadAhead<S> {
     stream: S,
     ahead: BytesMut,

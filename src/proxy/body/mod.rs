@@ -29,22 +29,22 @@ use rewriting::Rewriting;
 use silence::{HUNGRY, Silence, Watchdog};
 use transit::{Chunk, Transit};
 
-/// What the agent is given back.
+/// The body of the agent's answer.
 pub(crate) struct Body {
     source: Source,
     rewriting: Option<Box<Rewriting>>,
-    /// Frames that a rewrite made of one chunk and that are still to go.
+    /// Frames that a rewrite made of one chunk, still to be sent.
     ready: VecDeque<Frame<Bytes>>,
-    /// How it ends once what is ready has gone.
+    /// The failure that follows the frames which are ready.
     failing: Option<Failure>,
-    /// How long what tells the agent of it has to be sent.
+    /// The time that hyper has to send the message about the failure.
     telling: Option<Pin<Box<Sleep>>>,
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
-    /// What has been read and not yet written to the agent.
+    /// Counts the bytes that have been read and not yet written to the agent.
     transit: Option<Transit>,
-    /// The room of a text that is held whole.
+    /// The reserved memory of a body that is held whole.
     reserved: Option<Reserved>,
     /// The bound of an answer that is to be held whole.
     bound: Option<SizeBound>,
@@ -54,13 +54,13 @@ pub(crate) struct Body {
 type Polled = Poll<Option<Result<Frame<Chunk>, Stop>>>;
 
 impl Body {
-    /// A text of our own.
+    /// A text of the gateway.
     pub(crate) fn own(text: impl Into<Bytes>) -> Self {
         let text = text.into();
         Self::over(Source::own((!text.is_empty()).then_some(text)), Duration::MAX)
     }
 
-    /// An answer that was held whole, and the room that it has until it was sent.
+    /// An answer that was held whole, and its reserved memory until it is sent.
     pub(crate) fn whole(bytes: Bytes, reserved: Reserved) -> Self {
         let mut body = Self::own(bytes);
         body.reserved = Some(reserved);
@@ -114,12 +114,12 @@ impl Body {
         bound.take(data.len() as u64)
     }
 
-    /// Adds to what the body is run through.
+    /// The stages that the body runs through.
     pub(crate) fn rewriting(&mut self) -> &mut Rewriting {
         self.rewriting.get_or_insert_default()
     }
 
-    /// Tells the record how the body ends.
+    /// Reports the end of the body to the record.
     pub(crate) fn recorded(mut self, record: Box<Record>) -> Self {
         self.record = Some(record);
         if self.is_end_stream() {
@@ -144,7 +144,7 @@ impl Body {
         Poll::Ready(Some(Err(failure.into())))
     }
 
-    /// What becomes of one frame of the source: it passes, or goes through the rewrite into `ready`.
+    /// Takes one frame of the source: it passes, or goes through the rewrite into `ready`.
     fn take_in(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, Failure> {
         self.silence.broken();
         let frame = without_forbidden_trailers(frame);
@@ -152,14 +152,14 @@ impl Body {
         rewriting.frame(frame, &mut self.ready)?;
         let is_taken = !rewriting.has_more();
         self.rewrote();
-        // Whoever knows the length asks for no more than that: what the rewrite says at the end is said now.
+        // A reader that knows the length polls no further, so that the rewrite finishes now.
         if is_taken && self.source.is_used_up() {
             self.finish()?;
         }
         Ok(None)
     }
 
-    /// Tells what a rewrite found. Where it ended the answer, nothing more is read of the source.
+    /// Records what a rewrite found. If it ended the answer, the source is not read further.
     fn rewrote(&mut self) {
         let Some(rewriting) = &mut self.rewriting else { return };
         let broken = rewriting.take_broken();
@@ -176,7 +176,7 @@ impl Body {
         }
     }
 
-    /// The source has ended: what the rewrite held back follows.
+    /// Ends the source and releases what the rewrite held back.
     fn finish(&mut self) -> Result<(), Failure> {
         self.source.end();
         let Some(rewriting) = &mut self.rewriting else { return Ok(()) };
@@ -188,7 +188,7 @@ impl Body {
         Ok(())
     }
 
-    /// The source broke off: the agent is told by what it then reads, and by how the body ends.
+    /// Ends a body whose source broke off: the agent reads a message where its dialect has one, then the failure.
     fn break_off(&mut self) -> Result<(), Failure> {
         let failure = Failure::new(Class::Exchange, "the upstream broke off its answer");
         if let Some(rewriting) = &mut self.rewriting {
@@ -228,7 +228,7 @@ impl Body {
         }
     }
 
-    /// Whether something is held for so long that the agent has to hear something meanwhile.
+    /// Whether something was held for so long that the agent needs a sign of life.
     fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(rewriting) = self.rewriting.as_mut().filter(|rewriting| rewriting.holds()) else {
             return false;
@@ -312,7 +312,7 @@ impl http_body::Body for Body {
 }
 
 impl Drop for Body {
-    /// An agent that hangs up leaves an answer that said something of itself.
+    /// Records what was read of an answer whose agent hung up.
     fn drop(&mut self) {
         if let (Some(rewriting), Some(record)) = (&mut self.rewriting, &mut self.record) {
             rewriting.tell_all(record);
@@ -320,8 +320,8 @@ impl Drop for Body {
     }
 }
 
-/// How long a body waits before it fails, where something was said of that: hyper forgets what it was given and has
-/// not sent.
+/// How long a body waits between its message about a failure and the failure: hyper drops frames that it has not sent
+/// yet.
 const TELLING: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -286,3 +286,130 @@ impl http_body::Body for RequestBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response, header};
+    use http_body_util::BodyExt;
+    use hyper::client;
+    use hyper::server;
+    use hyper::service::service_fn;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::sync::mpsc;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::proxy::error::Refusal;
+
+    /// Holds one chunk back, and denies a body in which one says no.
+    #[derive(Default)]
+    struct Holding(Option<Bytes>);
+
+    impl Rewrite for Holding {
+        fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+            if chunk == "no" {
+                return Err(Refused::Denied(Denial::builtin("bound", "no")));
+            }
+            out.extend(self.0.replace(chunk));
+            Ok(())
+        }
+
+        fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+            out.extend(self.0.take());
+            Ok(())
+        }
+    }
+
+    /// The body of a request with these chunks and a trailer, gone through the rewrite.
+    async fn rewritten(tasks: &mut JoinSet<()>, chunks: &[&str]) -> RequestBody {
+        let (mut near, far) = tokio::io::duplex(8 << 10);
+        let mut text = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
+        chunks.iter().for_each(|chunk| text += &format!("{:x}\r\n{chunk}\r\n", chunk.len()));
+        near.write_all((text + "0\r\nt: 1\r\n\r\n").as_bytes()).await.unwrap();
+        let (sender, mut bodies) = mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            sender.send(request.into_body()).unwrap();
+            std::future::pending::<Result<Response<String>, Infallible>>()
+        });
+        tasks.spawn(async move {
+            let _agent = near;
+            let _ = server::conn::http1::Builder::new().serve_connection(TokioIo::new(far), service).await;
+        });
+        let incoming = bodies.recv().await.unwrap();
+        let body = RequestBody::new(incoming, Duration::MAX, &Activity::new());
+        body.through(Box::new(Holding::default()))
+    }
+
+    /// Sends the body to an upstream over HTTP/1.1.
+    async fn send_h1(tasks: &mut JoinSet<()>, body: RequestBody) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(8 << 10);
+        let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(near)).await.unwrap();
+        tasks.spawn(async { drop(connection.await) });
+        let request = Request::post("/").header(header::HOST, "a").body(body).unwrap();
+        tasks.spawn(async move { drop(sender.send_request(request).await) });
+        far
+    }
+
+    fn denies(stop: &Stop) -> bool {
+        matches!(stop, Stop::Denied(Refusal { decision, .. }) if decision.why() == "no")
+    }
+
+    #[tokio::test]
+    async fn a_rewrite_may_hold_back_until_the_end_which_trailers_follow() {
+        let mut tasks = JoinSet::new();
+        let mut body = rewritten(&mut tasks, &["a", "b"]).await;
+        assert!(body.is_unmeasured());
+        let mut frames = Vec::new();
+        while let Some(frame) = body.frame().await {
+            assert!(!body.progress().is_finished() || body.is_end_stream());
+            frames.push(frame.unwrap().into_data().map_or("trailers".into(), Chunk::into_bytes));
+        }
+        assert_eq!(frames, ["a", "b", "trailers"]);
+        assert!(body.progress().is_finished() && body.progress().stop().is_none());
+    }
+
+    #[tokio::test]
+    async fn over_http1_a_denial_in_the_middle_closes_the_connection_to_the_upstream() {
+        let mut tasks = JoinSet::new();
+        let body = rewritten(&mut tasks, &["a", "b", "no", "c"]).await;
+        let progress = body.progress();
+        let mut sent = String::new();
+        send_h1(&mut tasks, body).await.read_to_string(&mut sent).await.unwrap();
+        assert!(
+            sent.contains("\r\n1\r\na\r\n") && !sent.contains("no") && !sent.ends_with("0\r\n\r\n"),
+            "{sent}"
+        );
+        assert!(denies(&progress.stop().unwrap()) && !progress.is_finished());
+    }
+
+    #[tokio::test]
+    async fn over_h2_a_denial_in_the_middle_resets_the_stream() {
+        let mut tasks = JoinSet::new();
+        let (near, far) = tokio::io::duplex(64 << 10);
+        let (sender, mut received) = mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let sender = sender.clone();
+            async move {
+                let is_whole = request.into_body().collect().await.is_ok();
+                sender.send(is_whole).unwrap();
+                Ok::<_, Infallible>(Response::new(String::new()))
+            }
+        });
+        let upstream = server::conn::http2::Builder::new(TokioExecutor::new());
+        tasks.spawn(async move { drop(upstream.serve_connection(TokioIo::new(far), service).await) });
+        let builder = client::conn::http2::Builder::new(TokioExecutor::new());
+        let (mut sender, connection) = builder.handshake(TokioIo::new(near)).await.unwrap();
+        tasks.spawn(async { drop(connection.await) });
+        for (chunks, is_allowed) in [(&["a", "no"][..], false), (&["a", "b"], true)] {
+            let body = rewritten(&mut tasks, chunks).await;
+            let progress = body.progress();
+            let answer = sender.send_request(Request::post("http://a/").body(body).unwrap()).await;
+            assert_eq!(answer.is_ok(), is_allowed, "one stream ends, the connection goes on");
+            assert_eq!(received.recv().await, Some(is_allowed));
+            assert_eq!(progress.stop().is_none_or(|stop| !denies(&stop)), is_allowed);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The way of one connection: what is it, who is it for, and what may it do? Every way in meets here.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -201,24 +202,12 @@ impl Flow {
         }
     }
 
-    /// Takes the name that the ClientHello gives, if it agrees with what is known.
+    /// Takes the name that the ClientHello gives, if it agrees with the known one.
     fn named_by(&mut self, server_name: Option<&str>) -> Result<(), Decision> {
-        let Some(text) = server_name else { return Ok(()) };
-        match (Host::parse(text), &self.name) {
-            (Ok(Host::Name(sni)), None) => {
-                self.name = Some(sni);
-                Ok(())
-            }
-            (Ok(Host::Name(sni)), Some(name)) if sni == *name => Ok(()),
-            (Ok(Host::Name(sni)), Some(name)) => Err(Decision::builtin(
-                "name-mismatch",
-                format!("the TLS handshake is for {sni} and the connection for {name}"),
-            )),
-            (Ok(Host::Ip(_)) | Err(_), _) => Err(Decision::builtin(
-                "name-mismatch",
-                "the TLS handshake names something that is no host name",
-            )),
+        if let Some(text) = server_name {
+            self.name = Some(agreed_name(text, self.name.as_ref())?);
         }
+        Ok(())
     }
 
     /// Nothing in the bytes has named the flow.
@@ -415,6 +404,20 @@ impl Flow {
     }
 }
 
+/// The name of a TLS handshake, unless the connection is for another one.
+fn agreed_name(server_name: &str, known: Option<&DnsName>) -> Result<DnsName, Decision> {
+    let reason = match (Host::parse(server_name), known) {
+        (Ok(Host::Name(sni)), Some(name)) if sni != *name => {
+            format!("the TLS handshake is for {sni} and the connection for {name}").into()
+        }
+        (Ok(Host::Name(sni)), Some(_) | None) => return Ok(sni),
+        (Ok(Host::Ip(_)) | Err(_), _) => {
+            Cow::Borrowed("the TLS handshake names something that is no host name")
+        }
+    };
+    Err(Decision::builtin("name-mismatch", reason))
+}
+
 impl Action {
     /// The word of an action in events and metrics.
     pub(crate) fn word(&self) -> event::Action {
@@ -422,6 +425,24 @@ impl Action {
             Self::Inspect(_) => event::Action::Inspect,
             Self::Tunnel { .. } => event::Action::Tunnel,
             Self::Deny { .. } => event::Action::Deny,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_names_the_connection_and_contradicts_no_name() {
+        let name = |text: &str| DnsName::parse(text).unwrap();
+        assert_eq!(agreed_name("API.example", None), Ok(name("api.example")));
+        assert_eq!(agreed_name("api.example", Some(&name("api.example"))), Ok(name("api.example")));
+        for (server_name, known) in
+            [("other.example", Some(name("api.example"))), ("192.0.2.1", None), ("a b", None), ("", None)]
+        {
+            let denied = agreed_name(server_name, known.as_ref()).unwrap_err();
+            assert_eq!(denied.rule_id(), "postern/builtin/name-mismatch", "{server_name}");
         }
     }
 }
