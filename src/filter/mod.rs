@@ -1,8 +1,11 @@
 //! Changes what flows: synchronous rewrites of a body, chunk by chunk. Pure.
 
+pub mod bound;
 pub mod scrub;
 
 use bytes::Bytes;
+
+use crate::call::Denial;
 
 /// A rewrite of one body in one direction. Chunking never matters: any split of the same bytes gives the same output.
 pub trait Rewrite: Send {
@@ -11,9 +14,20 @@ pub trait Rewrite: Send {
 
     /// The body has ended: releases all that was held back.
     fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused>;
+
+    /// Whether the body comes out as long as it goes in.
+    fn keeps_length(&self) -> bool {
+        false
+    }
 }
 
-/// A body that must not go on. The reason is fit for the agent's eyes.
+/// Why a body must not go on. The reasons are fit for the agent's eyes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
+pub enum Refused {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(&'static str),
+    /// Policy denies it.
+    #[error("the body is denied")]
+    Denied(Denial),
+}

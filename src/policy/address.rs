@@ -116,6 +116,11 @@ impl Reserved {
         forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port))
     }
 
+    /// The denial that Audit policies alone would make of an address, judged in the same forms.
+    pub fn audit(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
+        forms(ip).into_iter().find_map(|form| policy.audits_address(form, port))
+    }
+
     fn judge_form(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
         let denied = |reason: &'static str| Some(Decision::builtin("denied-address", reason));
         if self.own.contains(&ip) {

@@ -7,14 +7,17 @@ use rustls::{AlertDescription, CertificateError};
 
 use crate::call::{Answer, Denial};
 use crate::decision::Decision;
+use crate::filter::Refused;
 use crate::telemetry::label::UpstreamError;
 
 /// What ends an exchange early.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Stop {
     /// Policy, or something built in, said no.
+    #[error("{}", .0.decision.why())]
     Denied(Refusal),
     /// The upstream could not be reached, verified or understood.
+    #[error(transparent)]
     Failed(Failure),
 }
 
@@ -112,9 +115,6 @@ impl Failure {
 
     /// An exchange that broke off before the head of the answer.
     pub(crate) fn exchange(error: &hyper::Error) -> Self {
-        if let Some(inner) = agent_error(error) {
-            return inner;
-        }
         let message = if error.is_parse() {
             "the upstream's answer is not HTTP that has one reading"
         } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
@@ -145,16 +145,20 @@ fn untrusted(why: &CertificateError) -> String {
     if text.contains("CaUsedAsEndEntity") { SELF_SIGNED.to_owned() } else { text }
 }
 
-/// The failure of the request's own body, where that is what ended the exchange.
-fn agent_error(error: &hyper::Error) -> Option<Failure> {
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if let Some(failure) = inner.downcast_ref::<Failure>() {
-            return Some(failure.clone());
-        }
-        source = inner.source();
+impl Stop {
+    /// Whether the body is larger than may be held.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(self, Self::Denied(Refusal { answer: Answer::TooLarge, .. }))
     }
-    None
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unreadable(reason) => Denial::unparseable("the body", reason).into(),
+            Refused::Denied(denial) => denial.into(),
+        }
+    }
 }
 
 impl From<Failure> for Stop {

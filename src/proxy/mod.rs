@@ -5,6 +5,7 @@ mod budget;
 pub(crate) mod canary;
 mod error;
 pub(crate) mod exchange;
+mod forward;
 pub(crate) mod inbound;
 mod readahead;
 pub mod snapshot;

@@ -1,4 +1,4 @@
-//! A socket below TLS, which asks for 4 KiB at a time: while bytes come in bulk, one system call reads many times that.
+//! Reads ahead below TLS, which asks for 4 KiB at a time: while bytes come in bulk, one system call reads 64 KiB.
 
 use std::io;
 use std::pin::Pin;
@@ -7,11 +7,13 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that are read ahead at once: four full TLS records.
+use crate::proxy::forward::forward_writes;
+
+/// How many bytes are read ahead at once: four full TLS records.
 const AHEAD: usize = 64 << 10;
 
-/// A stream that reads ahead once a read was filled to the brim, and gives the memory back once there is nothing to
-/// read. Small messages are read straight into their buffer.
+/// A stream that reads ahead after a read has filled its buffer, and frees its own buffer when nothing is left to read.
+/// Small messages are read straight into the caller's buffer.
 pub(crate) struct ReadAhead<S> {
     stream: S,
     ahead: BytesMut,
@@ -56,29 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ReadAhead<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for ReadAhead<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    forward_writes!(stream);
 }
 
 #[cfg(test)]

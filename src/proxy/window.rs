@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::proxy::budget::{Exhausted, Reserved};
 
-/// What all windows of one side may come to beyond their least.
+/// The total of all windows of one side beyond their least.
 const TOTAL: usize = 64 << 20;
-/// The least that a connection's window is: it cannot begin below that (RFC 9113, section 6.9.2).
+/// The smallest window of a connection: it cannot begin lower (RFC 9113, section 6.9.2).
 const LEAST: usize = (64 << 10) - 1;
-/// The window of an agent's connection, and of one to an upstream, while few are open: they do not slow a long fat path
-/// down.
+/// The window of an agent's connection, and of one to an upstream, while few are open: large enough for a path with much
+/// bandwidth and latency.
 pub(crate) const AGENT: usize = 2 << 20;
 pub(crate) const UPSTREAM: usize = 4 << 20;
 
-/// Flow-control windows of HTTP/2: a peer may fill its window before anybody reads, so that each is memory that was
-/// promised. The more are open, the smaller the next one is.
+/// Flow-control windows of HTTP/2. A peer may fill its window before anybody reads, so that each window is promised
+/// memory: the more are open, the smaller the next one is.
 #[derive(Default)]
 pub(crate) struct Windows(Arc<AtomicUsize>);
 
@@ -59,15 +59,16 @@ impl Drop for Window {
     }
 }
 
-/// What the streams of one h2 connection may have sent that nobody has read: together at most the window of the
-/// connection. It is counted from a request's head to the end of its body.
+/// The unread bytes that the streams of one h2 connection may have sent, at most the window of the connection. Each
+/// stream counts from its head to the end of its body.
 pub(crate) struct Uploads {
     stream: usize,
     connection: usize,
+    /// Locked at the beginning and the end of a body: the sum and its reservation change together.
     state: Mutex<(usize, Reserved)>,
 }
 
-/// The room of one stream's body.
+/// The share of one stream's body.
 pub(crate) struct Upload {
     uploads: Arc<Uploads>,
     bytes: usize,
@@ -79,7 +80,7 @@ impl Uploads {
         Arc::new(Self { stream: window.stream() as usize, connection: window.bytes, state })
     }
 
-    /// Room for a body of so many bytes, where that is known.
+    /// Reserves memory for a body, of so many bytes if its length is known.
     pub(crate) fn begin(self: &Arc<Self>, length: Option<u64>) -> Result<Upload, Exhausted> {
         let length = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
         let bytes = length.min(self.stream);
@@ -97,7 +98,7 @@ impl Drop for Upload {
         let mut state = self.uploads.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 -= self.bytes;
         let wanted = state.0.min(self.uploads.connection);
-        // To need less is never too much.
+        // To shrink never fails.
         let _ = state.1.set(wanted);
     }
 }

@@ -80,7 +80,7 @@ fn subtrees(of: Option<&[GeneralSubtree<'_>]>) -> Option<Vec<Subtree>> {
     for subtree in of.unwrap_or_default() {
         match subtree.base {
             GeneralName::DNSName(base) => read.push(Subtree::Name(base.to_ascii_lowercase())),
-            GeneralName::IPAddress(octets) => read.push(Subtree::Network(network(octets)?)),
+            GeneralName::IPAddress(octets) => read.push(Subtree::Network(network(octets)?.trunc())),
             GeneralName::Invalid(..) => return None,
             GeneralName::OtherName(..)
             | GeneralName::RFC822Name(_)
@@ -94,10 +94,10 @@ fn subtrees(of: Option<&[GeneralSubtree<'_>]>) -> Option<Vec<Subtree>> {
     Some(read)
 }
 
-/// An address and its mask: 4 and 4 octets, or 16 and 16.
-fn network(octets: &[u8]) -> Option<IpNet> {
+/// Reads an address and its mask: 4 and 4 octets, or 16 and 16.
+pub(crate) fn network(octets: &[u8]) -> Option<IpNet> {
     let (address, mask) = octets.split_at_checked(octets.len() / 2)?;
-    IpNet::with_netmask(ip(address)?, ip(mask)?).ok().map(|network| network.trunc())
+    IpNet::with_netmask(ip(address)?, ip(mask)?).ok()
 }
 
 fn ip(octets: &[u8]) -> Option<IpAddr> {

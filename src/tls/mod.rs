@@ -10,7 +10,7 @@ pub mod roots;
 pub mod serving;
 
 mod chain;
-mod constraint;
+pub(crate) mod constraint;
 mod file;
 mod key;
 mod sign;

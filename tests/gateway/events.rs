@@ -184,6 +184,48 @@ fn an_audit_policy_lets_pass_and_says_what_it_would_have_done() {
     assert_eq!(event["decision"]["enforcement"], "Audit");
 }
 
+/// An Enforce policy that lets the host through, and an Audit policy that denies these addresses.
+fn auditing(action: &str, addresses: &str) -> String {
+    let allowed = policy(&[&format!("{{name: api, hosts: [api.example.com], action: {action}}}")]);
+    let trial = format!(
+        "---\napiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: trial, namespace: agents}}\n\
+         spec:\n  podSelector: {{}}\n  enforcement: Audit\n  destinations:\n    - {{name: range, cidrs: \
+         [\"{addresses}\"], action: Deny}}\n"
+    );
+    allowed + &trial
+}
+
+#[test]
+fn an_address_that_an_audit_policy_denies_is_recorded_once_where_it_is_dialled() {
+    for action in ["Inspect", "Tunnel"] {
+        for (addresses, told) in [("127.0.0.0/8", 1), ("10.0.0.0/8", 0)] {
+            let test = inspected_with(|setup| setup.policy(&auditing(action, addresses)));
+            if action == "Inspect" {
+                for _ in 0..2 {
+                    assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
+                }
+                test.gateway.wait_for("Request", "Allow");
+            } else {
+                let agent = test.gateway.agent().trusting(test.upstreams.roots());
+                let _open = agent.dial("api.example.com").open().unwrap();
+            }
+            test.gateway.wait_for("Connection", "Allow");
+            let policies = test.gateway.events();
+            let policies: Vec<_> = policies.iter().filter(|event| event["kind"] == "Policy").collect();
+            assert_eq!(policies.len(), told, "{action} {addresses}: {policies:?}");
+            for event in policies {
+                let decision = &event["decision"];
+                assert_eq!(
+                    (&decision["verdict"], &decision["rule"]),
+                    (&"WouldDeny".into(), &"agents/trial/range".into())
+                );
+                assert_eq!(event["destination"]["host"], "api.example.com");
+                assert!(event["connection"].is_string(), "{event}");
+            }
+        }
+    }
+}
+
 #[test]
 fn metrics_count_connections_requests_and_their_times() {
     let test = inspected();

@@ -9,6 +9,12 @@ use super::requests::{
 };
 
 const CODINGS: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
+/// Inference endpoints that belong to no dialect.
+const PLAIN: [&str; 3] = [
+    "api.openai.com/v1/embeddings",
+    "generativelanguage.googleapis.com/v1beta/models/m:embedContent",
+    "cloudcode-pa.googleapis.com/v1internal:loadCodeAssist",
+];
 const UNPARSEABLE: &str = "postern/builtin/unparseable";
 /// A server in Go, which reads keys in any case.
 const OLLAMA: &str = "ollama.com/v1/messages";
@@ -208,6 +214,53 @@ fn a_body_over_its_bound_goes_nowhere() {
         let seen = test.post(door, &fits).reached.remove(0);
         let expected = fits.replacen(&format!(",{}", hosted_tool(door)), "", 1);
         assert_eq!(String::from_utf8_lossy(&seen.body), expected, "{door}");
+    }
+}
+
+/// D6: a body that no dialect reads (embeddings, what starts an agent) is read all the same: it goes on byte for byte
+/// where it has one reading, within the bound, and not at all where it has none or two.
+#[test]
+fn a_body_of_an_endpoint_without_a_dialect_has_one_reading() {
+    let test = models("limits: {requestBodyBytes: 4096}");
+    let rows: Vec<Row> = PLAIN
+        .into_iter()
+        .flat_map(|door| {
+            [
+                untouched(door, r#"{ "model":"m",  "input":["Z\u00fcrich", 1.10e400, {}] } "#),
+                untouched(door, ""),
+                refused(door, r#"{"model":"m","input":["a"}"#, UNPARSEABLE),
+                refused(door, r#"{"model":"m","model":"n"}"#, UNPARSEABLE),
+                refused(door, r#"{"input":[{"a":1,"\u0061":2}]}"#, UNPARSEABLE),
+                refused(door, "model=m", UNPARSEABLE),
+            ]
+        })
+        .collect();
+    test.assert_rows(&rows);
+
+    for door in PLAIN {
+        let asked = test.post(door, format!(r#"{{"input":"{}"}}"#, "a".repeat(4_096)));
+        asked.answer.assert_refused_by_provider(BOUND);
+        assert!(asked.answer.status == 413 && asked.reached.is_empty(), "{:?}", asked.answer);
+        let fields = [("content-type", "application/json"), ("content-encoding", "gzip")];
+        let open = encode("gzip", br#"{"input":"a"}"#);
+        assert_eq!(test.post_with(door, &fields, &open).seen().body, open);
+        let hidden = encode("gzip", br#"{"input":"a","input":"b"}"#);
+        let asked = test.post_with(door, &fields, &hidden);
+        asked.answer.assert_refused_by_provider(UNPARSEABLE);
+        assert!(asked.reached.is_empty());
+    }
+}
+
+/// Where only Audit policies select the pod, such a body goes on, and an event says what it would have been.
+#[test]
+fn a_body_without_one_reading_goes_on_under_audit_alone() {
+    let test = models("enforcement: Audit");
+    for door in PLAIN {
+        let twice = r#"{"model":"m","model":"n"}"#;
+        let asked = test.post(door, twice);
+        assert_eq!((asked.answer.status, asked.seen().body.as_slice()), (200, twice.as_bytes()), "{door}");
+        let event = test.event_of(&asked, "Policy", "WouldDeny");
+        assert_eq!(event["decision"]["rule"], UNPARSEABLE);
     }
 }
 

@@ -83,7 +83,7 @@ impl Scrubber {
         match Opening::of(bytes, is_whole) {
             Opening::Short => return Ok(true),
             Opening::Wide => {
-                return Err(Refused("the body is in a character set that hides keys".to_owned()));
+                return Err(Refused::Unreadable("the body is in a character set that hides keys"));
             }
             Opening::Gzip => self.packed = Packed::new(&self.needles).map(Box::new),
             Opening::Plain => {}

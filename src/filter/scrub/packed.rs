@@ -103,5 +103,5 @@ impl Packed {
 }
 
 fn unreadable() -> Refused {
-    Refused("the body is gzip that cannot be looked into, or that holds a key".to_owned())
+    Refused::Unreadable("the body is gzip that cannot be looked into, or that holds a key")
 }

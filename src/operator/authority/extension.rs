@@ -8,6 +8,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, GeneralSubtree as Read};
 
 use super::constraints::Constraints;
+use crate::tls::constraint::network;
 
 /// The subtrees of one certificate, in the order in which they stand.
 #[derive(Debug, PartialEq, Eq)]
@@ -88,20 +89,6 @@ fn subtrees(of: Option<&[Read<'_>]>) -> Option<Vec<Subtree>> {
             | GeneralName::Invalid(..) => None,
         })
         .collect()
-}
-
-/// An address and its mask: 4 and 4 octets, or 16 and 16.
-fn network(octets: &[u8]) -> Option<IpNet> {
-    let (address, mask) = octets.split_at_checked(octets.len() / 2)?;
-    IpNet::with_netmask(ip(address)?, ip(mask)?).ok()
-}
-
-fn ip(octets: &[u8]) -> Option<IpAddr> {
-    match octets.len() {
-        4 => <[u8; 4]>::try_from(octets).ok().map(IpAddr::from),
-        16 => <[u8; 16]>::try_from(octets).ok().map(IpAddr::from),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Where the body of an answer comes from. Small pieces that are there at once come out as one.
+//! The source of an answer's body, which joins small pieces that have arrived together.
 //!
-//! A provider that streams puts each event into a chunk of its own, and every piece that comes out of here is looked
-//! at, framed and written by itself. Nothing is waited for: a piece behind which nothing has come yet goes out alone.
+//! A streaming provider sends each event in a chunk of its own, and each piece costs one inspection, one frame and one
+//! write. The source never waits: a piece with nothing behind it yet goes out alone.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,18 +12,18 @@ use hyper::body::Incoming;
 
 use crate::proxy::upstream::H1Body;
 
-/// Pieces below this size are joined: for larger ones a copy costs more than another turn.
+/// Pieces below this size are joined: to copy a larger one costs more than to send it alone.
 const SMALL: usize = 4 << 10;
 
-/// How large they become: one full TLS record.
+/// The size at which a joined piece goes out: one full TLS record.
 const JOINED: usize = 16 << 10;
 
-/// A source, and what was taken out of it too early.
+/// The origin of a body, and a frame that was read ahead of its turn.
 pub(crate) struct Source {
     origin: Origin,
-    /// The last turn gave a piece, and nothing was waited for since.
+    /// The last poll returned a piece, and none was pending since.
     flows: bool,
-    /// What came behind pieces that were joined, and is none: a large one, trailers, an error, the end.
+    /// What followed the joined pieces and is not joined: a large piece, trailers, an error, the end.
     behind: Option<Came>,
     pieces: Vec<Bytes>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Source {
 type Came = Option<Result<Frame<Bytes>, hyper::Error>>;
 
 enum Origin {
-    /// A text of our own, or nothing.
+    /// A text of the gateway, or nothing.
     Own(Option<Bytes>),
     H1(H1Body),
     H2(Incoming),
@@ -40,7 +40,7 @@ enum Origin {
 }
 
 impl Source {
-    /// A text of our own, or nothing.
+    /// A text of the gateway, or nothing.
     pub(crate) fn own(text: Option<Bytes>) -> Self {
         Self::of(Origin::Own(text))
     }
@@ -59,17 +59,17 @@ impl Source {
         Self { origin, flows: false, behind: None, pieces: Vec::new() }
     }
 
-    /// Nothing more is read.
+    /// Stops reading.
     pub(crate) fn end(&mut self) {
         *self = Self::of(Origin::Ended);
     }
 
-    /// Whether nothing more is read, whatever there was.
+    /// Whether reading was stopped.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.origin, Origin::Ended)
     }
 
-    /// The next piece, or what else comes.
+    /// Returns the next frame, an error, or the end.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Came> {
         if let Some(behind) = self.behind.take() {
             return Poll::Ready(behind);
@@ -86,7 +86,7 @@ impl Source {
         }
     }
 
-    /// Joins a small piece with those that are there already.
+    /// Joins a small piece with those that have arrived already.
     fn join(&mut self, first: Bytes, cx: &mut Context<'_>) -> Bytes {
         let mut length = first.len();
         while length < JOINED {
@@ -121,7 +121,7 @@ impl Source {
         joined.into()
     }
 
-    /// Whether all of it has come out.
+    /// Whether the whole body has been returned.
     pub(crate) fn has_ended(&self) -> bool {
         match (&self.behind, &self.origin) {
             (Some(behind), _) => behind.is_none(),
@@ -132,14 +132,14 @@ impl Source {
         }
     }
 
-    /// Whether all bytes have come out that were promised. Over h2 the end may come in a frame of its own, for which a
-    /// reader that knows the length does not wait.
+    /// Whether all announced bytes have been returned. Over h2 the end may be a frame of its own, for which a reader that
+    /// knows the length does not wait.
     pub(crate) fn is_used_up(&self) -> bool {
         let is_awaited = matches!(self.origin, Origin::H1(_) | Origin::H2(_)) && self.behind.is_none();
         self.has_ended() || is_awaited && self.size_hint().exact() == Some(0)
     }
 
-    /// How much is still to come out.
+    /// How many bytes are left.
     pub(crate) fn size_hint(&self) -> SizeHint {
         let left = match &self.origin {
             Origin::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
@@ -164,7 +164,7 @@ impl Origin {
     }
 }
 
-/// A small piece; else the frame as it was.
+/// Returns a small piece; else the frame unchanged.
 fn small(frame: Frame<Bytes>) -> Result<Bytes, Frame<Bytes>> {
     match frame.into_data() {
         Ok(data) if data.len() < SMALL => Ok(data),

@@ -17,8 +17,10 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
+use crate::call::Denial;
+use crate::filter::bound::SizeBound;
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::{Class, Failure};
+use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::exchange::head::without_forbidden_trailers;
 use crate::proxy::exchange::record::Record;
 use crate::proxy::upstream::H1Body;
@@ -27,33 +29,38 @@ use rewriting::Rewriting;
 use silence::{HUNGRY, Silence, Watchdog};
 use transit::{Chunk, Transit};
 
-/// What the agent is given back.
+/// The body of the agent's answer.
 pub(crate) struct Body {
     source: Source,
     rewriting: Option<Box<Rewriting>>,
-    /// Frames that a rewrite made of one chunk and that are still to go.
+    /// Frames that a rewrite made of one chunk, still to be sent.
     ready: VecDeque<Frame<Bytes>>,
-    /// How it ends once what is ready has gone.
+    /// The failure that follows the frames which are ready.
     failing: Option<Failure>,
-    /// How long what tells the agent of it has to be sent.
+    /// The time that hyper has to send the message about the failure.
     telling: Option<Pin<Box<Sleep>>>,
     record: Option<Box<Record>>,
     silence: Silence,
     watchdog: Watchdog,
-    /// What has been read and not yet written to the agent.
+    /// Counts the bytes that have been read and not yet written to the agent.
     transit: Option<Transit>,
-    /// The room of a text that is held whole.
+    /// The reserved memory of a body that is held whole.
     reserved: Option<Reserved>,
+    /// The bound of an answer that is to be held whole.
+    bound: Option<SizeBound>,
 }
 
+/// The next frame that goes on, or the end.
+type Polled = Poll<Option<Result<Frame<Chunk>, Stop>>>;
+
 impl Body {
-    /// A text of our own.
+    /// A text of the gateway.
     pub(crate) fn own(text: impl Into<Bytes>) -> Self {
         let text = text.into();
         Self::over(Source::own((!text.is_empty()).then_some(text)), Duration::MAX)
     }
 
-    /// An answer that was held whole, and the room that it has until it was sent.
+    /// An answer that was held whole, and its reserved memory until it is sent.
     pub(crate) fn whole(bytes: Bytes, reserved: Reserved) -> Self {
         let mut body = Self::own(bytes);
         body.reserved = Some(reserved);
@@ -88,15 +95,31 @@ impl Body {
             watchdog: Watchdog::new(HUNGRY),
             transit: None,
             reserved: None,
+            bound: None,
         }
     }
 
-    /// Adds to what the body is run through.
+    /// The same within a bound.
+    ///
+    /// # Errors
+    /// Where the body says that it is longer: nothing of it is read.
+    pub(crate) fn bounded(mut self, bound: SizeBound) -> Result<Self, Denial> {
+        bound.clone().take(self.size_hint().lower())?;
+        self.bound = Some(bound);
+        Ok(self)
+    }
+
+    fn check_bound(&mut self, frame: &Frame<Bytes>) -> Result<(), Denial> {
+        let (Some(bound), Some(data)) = (&mut self.bound, frame.data_ref()) else { return Ok(()) };
+        bound.take(data.len() as u64)
+    }
+
+    /// The stages that the body runs through.
     pub(crate) fn rewriting(&mut self) -> &mut Rewriting {
         self.rewriting.get_or_insert_default()
     }
 
-    /// Tells the record how the body ends.
+    /// Reports the end of the body to the record.
     pub(crate) fn recorded(mut self, record: Box<Record>) -> Self {
         self.record = Some(record);
         if self.is_end_stream() {
@@ -114,14 +137,14 @@ impl Body {
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    fn fail(&mut self, failure: Failure) -> Polled {
         self.source.end();
         self.ready.clear();
         self.end(Some(&failure));
-        Poll::Ready(Some(Err(failure)))
+        Poll::Ready(Some(Err(failure.into())))
     }
 
-    /// What becomes of one frame of the source: it passes, or goes through the rewrite into `ready`.
+    /// Takes one frame of the source: it passes, or goes through the rewrite into `ready`.
     fn take_in(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, Failure> {
         self.silence.broken();
         let frame = without_forbidden_trailers(frame);
@@ -129,14 +152,14 @@ impl Body {
         rewriting.frame(frame, &mut self.ready)?;
         let is_taken = !rewriting.has_more();
         self.rewrote();
-        // Whoever knows the length asks for no more than that: what the rewrite says at the end is said now.
+        // A reader that knows the length polls no further, so that the rewrite finishes now.
         if is_taken && self.source.is_used_up() {
             self.finish()?;
         }
         Ok(None)
     }
 
-    /// Tells what a rewrite found. Where it ended the answer, nothing more is read of the source.
+    /// Records what a rewrite found. If it ended the answer, the source is not read further.
     fn rewrote(&mut self) {
         let Some(rewriting) = &mut self.rewriting else { return };
         let broken = rewriting.take_broken();
@@ -153,7 +176,7 @@ impl Body {
         }
     }
 
-    /// The source has ended: what the rewrite held back follows.
+    /// Ends the source and releases what the rewrite held back.
     fn finish(&mut self) -> Result<(), Failure> {
         self.source.end();
         let Some(rewriting) = &mut self.rewriting else { return Ok(()) };
@@ -165,7 +188,7 @@ impl Body {
         Ok(())
     }
 
-    /// The source broke off: the agent is told by what it then reads, and by how the body ends.
+    /// Ends a body whose source broke off: the agent reads a message where its dialect has one, then the failure.
     fn break_off(&mut self) -> Result<(), Failure> {
         let failure = Failure::new(Class::Exchange, "the upstream broke off its answer");
         if let Some(rewriting) = &mut self.rewriting {
@@ -181,7 +204,7 @@ impl Body {
         Ok(())
     }
 
-    fn hand_out(&mut self, frame: Frame<Bytes>) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    fn hand_out(&mut self, frame: Frame<Bytes>) -> Polled {
         if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
             record.count_received(data.len());
         }
@@ -205,7 +228,7 @@ impl Body {
         }
     }
 
-    /// Whether something is held for so long that the agent has to hear something meanwhile.
+    /// Whether something was held for so long that the agent needs a sign of life.
     fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(rewriting) = self.rewriting.as_mut().filter(|rewriting| rewriting.holds()) else {
             return false;
@@ -221,9 +244,9 @@ impl Body {
 
 impl http_body::Body for Body {
     type Data = Chunk;
-    type Error = Failure;
+    type Error = Stop;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         let this = self.get_mut();
         if let Some(transit) = &this.transit {
             // An agent that does not read makes its upstream wait, not this process grow.
@@ -252,7 +275,10 @@ impl http_body::Body for Body {
                 return Poll::Ready(None);
             }
             let step = match this.source.poll(cx) {
-                Poll::Ready(Some(Ok(frame))) => this.take_in(frame),
+                Poll::Ready(Some(Ok(frame))) => match this.check_bound(&frame) {
+                    Ok(()) => this.take_in(frame),
+                    Err(denial) => return Poll::Ready(Some(Err(denial.into()))),
+                },
                 Poll::Ready(Some(Err(_))) => this.break_off().map(|()| None),
                 Poll::Ready(None) => this.finish().map(|()| None),
                 Poll::Pending if this.poll_hungry(cx) => continue,
@@ -286,7 +312,7 @@ impl http_body::Body for Body {
 }
 
 impl Drop for Body {
-    /// An agent that hangs up leaves an answer that said something of itself.
+    /// Records what was read of an answer whose agent hung up.
     fn drop(&mut self) {
         if let (Some(rewriting), Some(record)) = (&mut self.rewriting, &mut self.record) {
             rewriting.tell_all(record);
@@ -294,8 +320,8 @@ impl Drop for Body {
     }
 }
 
-/// How long a body waits before it fails, where something was said of that: hyper forgets what it was given and has
-/// not sent.
+/// How long a body waits between its message about a failure and the failure: hyper drops frames that it has not sent
+/// yet.
 const TELLING: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

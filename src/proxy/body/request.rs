@@ -1,5 +1,6 @@
 //! The request's body: streams upstream as it comes, or goes on as it was taken in whole.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -12,8 +13,11 @@ use tokio::time::Instant;
 
 use super::silence::Silence;
 use super::transit::{Chunk, Transit};
+use crate::call::Denial;
+use crate::filter::bound::SizeBound;
+use crate::filter::{Refused, Rewrite};
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::{Class, Failure};
+use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::exchange::head::without_forbidden_trailers;
 use crate::proxy::inbound::session::Activity;
 use crate::proxy::window::Upload;
@@ -24,49 +28,104 @@ pub(crate) struct RequestBody {
     /// A body that was taken in whole, and the room that it has.
     whole: Option<Bytes>,
     reserved: Option<Reserved>,
+    stage: Option<Box<Stage>>,
     progress: Progress,
     silence: Silence,
     activity: Option<Arc<Activity>>,
-    /// What has been read and not yet written upstream.
+    /// Counts the bytes that have been read and not yet written upstream.
     transit: Option<Transit>,
     /// The room of what an h2 agent may send before it is read.
     upload: Option<Upload>,
 }
 
-/// When the whole of a request's body had gone on, if it has; clones share it.
+/// How a request's body ended, if it has: when its last byte had gone on, or why it goes no further. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Progress(Arc<OnceLock<Instant>>);
+pub(crate) struct Progress(Arc<OnceLock<Result<Instant, Stop>>>);
 
 impl Progress {
     pub(crate) fn is_finished(&self) -> bool {
-        self.0.get().is_some()
+        matches!(self.0.get(), Some(Ok(_)))
+    }
+
+    /// Why the body goes no further. Over HTTP/2 hyper does not tell.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.0.get()?.as_ref().err().cloned()
     }
 
     /// Resolves this long after the last byte.
     pub(crate) async fn finished_for(&self, limit: Duration) {
         loop {
             match self.0.get() {
-                Some(finished) => return tokio::time::sleep_until(*finished + limit).await,
-                None => tokio::time::sleep(limit).await,
+                Some(Ok(finished)) => return tokio::time::sleep_until(*finished + limit).await,
+                Some(Err(_)) | None => tokio::time::sleep(limit).await,
             }
         }
     }
 
     fn finish(&self) {
-        self.0.get_or_init(Instant::now);
+        self.0.get_or_init(|| Ok(Instant::now()));
+    }
+
+    fn break_off(&self, stop: &Stop) {
+        self.0.get_or_init(|| Err(stop.clone()));
+    }
+}
+
+/// A rewrite that the body goes through, and the frames that it has released.
+struct Stage {
+    rewrite: Box<dyn Rewrite>,
+    released: VecDeque<Frame<Bytes>>,
+    has_ended: bool,
+}
+
+impl Stage {
+    fn write(&mut self, frame: Frame<Bytes>) -> Result<(), Refused> {
+        match frame.into_data() {
+            Ok(data) => self.release(|rewrite, pieces| rewrite.write(data, pieces)),
+            Err(trailers) => {
+                self.finish()?;
+                self.released.push_back(trailers);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Refused> {
+        self.has_ended = true;
+        self.release(|rewrite, pieces| rewrite.finish(pieces))
+    }
+
+    fn release(
+        &mut self,
+        step: impl FnOnce(&mut dyn Rewrite, &mut Vec<Bytes>) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let mut pieces = Vec::new();
+        step(self.rewrite.as_mut(), &mut pieces)?;
+        self.released.extend(pieces.into_iter().filter(|piece| !piece.is_empty()).map(Frame::data));
+        Ok(())
     }
 }
 
 impl RequestBody {
-    /// `idle` is how long the agent may say nothing; `activity` hears of what it says.
+    /// `idle` is how long the agent may send nothing; `activity` hears of each frame.
     pub(crate) fn new(incoming: Incoming, idle: Duration, activity: &Arc<Activity>) -> Self {
         Self {
             incoming: Some(incoming),
-            whole: None,
-            reserved: None,
-            progress: Progress::default(),
-            silence: Silence::new(idle),
             activity: Some(Arc::clone(activity)),
+            silence: Silence::new(idle),
+            ..Self::held(None)
+        }
+    }
+
+    fn held(whole: Option<Bytes>) -> Self {
+        Self {
+            incoming: None,
+            whole,
+            reserved: None,
+            stage: None,
+            progress: Progress::default(),
+            silence: Silence::new(Duration::MAX),
+            activity: None,
             transit: None,
             upload: None,
         }
@@ -78,6 +137,22 @@ impl RequestBody {
         self
     }
 
+    /// The same within a bound.
+    ///
+    /// # Errors
+    /// Where the body says that it is longer: nothing of it is read.
+    pub(crate) fn bounded(self, bound: SizeBound) -> Result<Self, Denial> {
+        bound.clone().take(self.size_hint().lower())?;
+        Ok(self.through(Box::new(bound)))
+    }
+
+    /// The same, gone through a rewrite. Where that refuses, the body breaks off: the upstream's connection is closed
+    /// (over HTTP/2 its stream is reset), and the agent is told why unless an answer has begun.
+    fn through(mut self, rewrite: Box<dyn Rewrite>) -> Self {
+        self.stage = Some(Box::new(Stage { rewrite, released: VecDeque::new(), has_ended: false }));
+        self
+    }
+
     /// A body without a byte.
     pub(crate) fn empty() -> Self {
         Self::whole(Bytes::new(), None)
@@ -85,22 +160,11 @@ impl RequestBody {
 
     /// A body that was taken in whole, and the room that it has until it was sent.
     pub(crate) fn whole(bytes: Bytes, reserved: Option<Reserved>) -> Self {
-        let progress = Progress::default();
-        if bytes.is_empty() {
-            progress.finish();
+        let body = Self { reserved, ..Self::held((!bytes.is_empty()).then_some(bytes)) };
+        if body.whole.is_none() {
+            body.progress.finish();
         }
-        let whole = (!bytes.is_empty()).then_some(bytes);
-        let silence = Silence::new(Duration::MAX);
-        Self {
-            incoming: None,
-            whole,
-            reserved,
-            progress,
-            silence,
-            activity: None,
-            transit: None,
-            upload: None,
-        }
+        body
     }
 
     /// The body, where it was taken in whole.
@@ -129,16 +193,55 @@ impl RequestBody {
     pub(crate) fn is_unmeasured(&self) -> bool {
         self.size_hint().exact().is_none()
     }
+
+    /// The next frame of the agent, or the end.
+    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Stop>>> {
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+        let broken = match Pin::new(incoming).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.silence.broken();
+                if let Some(activity) = &self.activity {
+                    activity.moved();
+                }
+                return Poll::Ready(Some(Ok(without_forbidden_trailers(frame))));
+            }
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Ready(Some(Err(_))) => "the request's body broke off",
+            Poll::Pending if self.silence.poll_too_long(cx) => "the request's body stalled",
+            Poll::Pending => return Poll::Pending,
+        };
+        Poll::Ready(Some(Err(Failure::new(Class::Agent, broken).into())))
+    }
+
+    /// The next frame that goes on, or the end.
+    fn poll_staged(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Stop>>> {
+        loop {
+            let Some(stage) = &mut self.stage else { return self.poll_incoming(cx) };
+            if let Some(frame) = stage.released.pop_front() {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+            if stage.has_ended {
+                return Poll::Ready(None);
+            }
+            let frame = ready!(self.poll_incoming(cx)).transpose()?;
+            let Some(stage) = &mut self.stage else { continue };
+            let taken = match frame {
+                Some(frame) => stage.write(frame),
+                None => stage.finish(),
+            };
+            taken.map_err(Stop::from)?;
+        }
+    }
 }
 
 impl http_body::Body for RequestBody {
     type Data = Chunk;
-    type Error = Failure;
+    type Error = Stop;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Chunk>, Failure>>> {
+    ) -> Poll<Option<Result<Frame<Chunk>, Stop>>> {
         if self.incoming.is_none() {
             self.progress.finish();
             return Poll::Ready(self.take_whole().map(|whole| Ok(Frame::data(whole))));
@@ -146,42 +249,167 @@ impl http_body::Body for RequestBody {
         if let Some(transit) = &self.transit {
             ready!(transit.poll_room(cx));
         }
-        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
-        match Pin::new(incoming).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => {
-                self.silence.broken();
-                if let Some(activity) = &self.activity {
-                    activity.moved();
-                }
-                if self.is_end_stream() {
-                    self.ended();
-                }
-                let carry = |bytes| match &self.transit {
-                    Some(transit) => transit.carry(bytes),
-                    None => Chunk::free(bytes),
-                };
-                Poll::Ready(Some(Ok(without_forbidden_trailers(frame).map_data(carry))))
+        let frame = match ready!(self.poll_staged(cx)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(stop)) => {
+                self.progress.break_off(&stop);
+                return Poll::Ready(Some(Err(stop)));
             }
-            Poll::Ready(Some(Err(_))) => {
-                Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body broke off"))))
-            }
-            Poll::Ready(None) => {
+            None => {
                 self.ended();
-                Poll::Ready(None)
+                return Poll::Ready(None);
             }
-            Poll::Pending if self.silence.poll_too_long(cx) => {
-                Poll::Ready(Some(Err(Failure::new(Class::Agent, "the request's body stalled"))))
-            }
-            Poll::Pending => Poll::Pending,
+        };
+        if self.is_end_stream() {
+            self.ended();
         }
+        let carry = |bytes| match &self.transit {
+            Some(transit) => transit.carry(bytes),
+            None => Chunk::free(bytes),
+        };
+        Poll::Ready(Some(Ok(frame.map_data(carry))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.whole.is_none() && self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream)
+        let has_come = self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream);
+        // A stage may release more at the end.
+        let has_gone = self.stage.as_ref().is_none_or(|stage| stage.has_ended && stage.released.is_empty());
+        self.whole.is_none() && has_come && has_gone
     }
 
     fn size_hint(&self) -> SizeHint {
         let whole = self.whole.as_ref().map_or(0, Bytes::len) as u64;
-        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(whole), http_body::Body::size_hint)
+        match (&self.incoming, &self.stage) {
+            (None, _) => SizeHint::with_exact(whole),
+            (Some(_), Some(stage)) if !stage.rewrite.keeps_length() => SizeHint::default(),
+            (Some(incoming), _) => incoming.size_hint(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response, header};
+    use http_body_util::BodyExt;
+    use hyper::client;
+    use hyper::server;
+    use hyper::service::service_fn;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::sync::mpsc;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::proxy::error::Refusal;
+
+    /// Holds one chunk back, and denies a body in which one says no.
+    #[derive(Default)]
+    struct Holding(Option<Bytes>);
+
+    impl Rewrite for Holding {
+        fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+            if chunk == "no" {
+                return Err(Refused::Denied(Denial::builtin("bound", "no")));
+            }
+            out.extend(self.0.replace(chunk));
+            Ok(())
+        }
+
+        fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+            out.extend(self.0.take());
+            Ok(())
+        }
+    }
+
+    /// The body of a request with these chunks and a trailer, gone through the rewrite.
+    async fn rewritten(tasks: &mut JoinSet<()>, chunks: &[&str]) -> RequestBody {
+        let (mut near, far) = tokio::io::duplex(8 << 10);
+        let mut text = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
+        chunks.iter().for_each(|chunk| text += &format!("{:x}\r\n{chunk}\r\n", chunk.len()));
+        near.write_all((text + "0\r\nt: 1\r\n\r\n").as_bytes()).await.unwrap();
+        let (sender, mut bodies) = mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            sender.send(request.into_body()).unwrap();
+            std::future::pending::<Result<Response<String>, Infallible>>()
+        });
+        tasks.spawn(async move {
+            let _agent = near;
+            let _ = server::conn::http1::Builder::new().serve_connection(TokioIo::new(far), service).await;
+        });
+        let incoming = bodies.recv().await.unwrap();
+        let body = RequestBody::new(incoming, Duration::MAX, &Activity::new());
+        body.through(Box::new(Holding::default()))
+    }
+
+    /// Sends the body to an upstream over HTTP/1.1.
+    async fn send_h1(tasks: &mut JoinSet<()>, body: RequestBody) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(8 << 10);
+        let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(near)).await.unwrap();
+        tasks.spawn(async { drop(connection.await) });
+        let request = Request::post("/").header(header::HOST, "a").body(body).unwrap();
+        tasks.spawn(async move { drop(sender.send_request(request).await) });
+        far
+    }
+
+    fn denies(stop: &Stop) -> bool {
+        matches!(stop, Stop::Denied(Refusal { decision, .. }) if decision.why() == "no")
+    }
+
+    #[tokio::test]
+    async fn a_rewrite_may_hold_back_until_the_end_which_trailers_follow() {
+        let mut tasks = JoinSet::new();
+        let mut body = rewritten(&mut tasks, &["a", "b"]).await;
+        assert!(body.is_unmeasured());
+        let mut frames = Vec::new();
+        while let Some(frame) = body.frame().await {
+            assert!(!body.progress().is_finished() || body.is_end_stream());
+            frames.push(frame.unwrap().into_data().map_or("trailers".into(), Chunk::into_bytes));
+        }
+        assert_eq!(frames, ["a", "b", "trailers"]);
+        assert!(body.progress().is_finished() && body.progress().stop().is_none());
+    }
+
+    #[tokio::test]
+    async fn over_http1_a_denial_in_the_middle_closes_the_connection_to_the_upstream() {
+        let mut tasks = JoinSet::new();
+        let body = rewritten(&mut tasks, &["a", "b", "no", "c"]).await;
+        let progress = body.progress();
+        let mut sent = String::new();
+        send_h1(&mut tasks, body).await.read_to_string(&mut sent).await.unwrap();
+        assert!(
+            sent.contains("\r\n1\r\na\r\n") && !sent.contains("no") && !sent.ends_with("0\r\n\r\n"),
+            "{sent}"
+        );
+        assert!(denies(&progress.stop().unwrap()) && !progress.is_finished());
+    }
+
+    #[tokio::test]
+    async fn over_h2_a_denial_in_the_middle_resets_the_stream() {
+        let mut tasks = JoinSet::new();
+        let (near, far) = tokio::io::duplex(64 << 10);
+        let (sender, mut received) = mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let sender = sender.clone();
+            async move {
+                let is_whole = request.into_body().collect().await.is_ok();
+                sender.send(is_whole).unwrap();
+                Ok::<_, Infallible>(Response::new(String::new()))
+            }
+        });
+        let upstream = server::conn::http2::Builder::new(TokioExecutor::new());
+        tasks.spawn(async move { drop(upstream.serve_connection(TokioIo::new(far), service).await) });
+        let builder = client::conn::http2::Builder::new(TokioExecutor::new());
+        let (mut sender, connection) = builder.handshake(TokioIo::new(near)).await.unwrap();
+        tasks.spawn(async { drop(connection.await) });
+        for (chunks, is_allowed) in [(&["a", "no"][..], false), (&["a", "b"], true)] {
+            let body = rewritten(&mut tasks, chunks).await;
+            let progress = body.progress();
+            let answer = sender.send_request(Request::post("http://a/").body(body).unwrap()).await;
+            assert_eq!(answer.is_ok(), is_allowed, "one stream ends, the connection goes on");
+            assert_eq!(received.recv().await, Some(is_allowed));
+            assert_eq!(progress.stop().is_none_or(|stop| !denies(&stop)), is_allowed);
+        }
     }
 }

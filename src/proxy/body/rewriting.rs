@@ -1,4 +1,4 @@
-//! What an answer goes through on its way to the agent: decoded if it came encoded, guarded, scrubbed of real keys.
+//! The stages of an answer on its way to the agent: it is decoded if it came encoded, guarded, and scrubbed of real keys.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::proxy::exchange::enforce::EnforcedGuard;
 use crate::proxy::exchange::record::Record;
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
-/// One answer's way. A stage that is not needed is not there.
+/// The stages of one answer; a stage that is not needed is absent.
 #[derive(Default)]
 pub(crate) struct Rewriting {
-    /// Until the first bytes have shown how it is coded.
+    /// Finds the content coding in the first bytes, then is gone.
     detector: Option<Detector>,
     decoder: Option<Decoder>,
-    /// What came encoded and has not been decoded yet.
+    /// Encoded bytes that have not been decoded yet.
     coded: Bytes,
     has_more: bool,
     guarding: Option<EnforcedGuard>,
@@ -38,7 +38,7 @@ struct Scrubbing {
 }
 
 impl Rewriting {
-    /// Decodes a body with this head, and makes the head true of what will be sent.
+    /// Decodes a body with this head, and corrects the head for the decoded bytes.
     ///
     /// # Errors
     /// For an encoding that is not known, or stacked on another.
@@ -55,8 +55,7 @@ impl Rewriting {
         Ok(())
     }
 
-    /// Decodes a body as its first bytes show, whatever this head says of it, and makes the head true of what will be
-    /// sent.
+    /// Decodes a body by its first bytes, whatever its head says, and corrects the head for the decoded bytes.
     ///
     /// # Errors
     /// As for [`Self::decoding`].
@@ -65,14 +64,14 @@ impl Rewriting {
         head: &mut HeaderMap,
         limits: coding::Limits,
     ) -> Result<(), coding::Unsupported> {
-        let said = Decoder::for_headers(head, limits)?;
+        let announced = Decoder::for_headers(head, limits)?;
         head.remove(header::CONTENT_ENCODING);
         head.remove(header::CONTENT_LENGTH);
-        self.detector = Some(Detector::new(said, limits));
+        self.detector = Some(Detector::new(announced, limits));
         Ok(())
     }
 
-    /// Has a guard look at it, and take out what is denied.
+    /// Adds a guard, which takes out denied calls.
     pub(crate) fn guarding(&mut self, guarding: EnforcedGuard) {
         self.guarding = Some(guarding);
     }
@@ -95,12 +94,12 @@ impl Rewriting {
         Ok(())
     }
 
-    /// Whether the answer is as long as the upstream said.
+    /// Whether the answer keeps the length that the upstream announced.
     pub(crate) fn keeps_length(&self) -> bool {
         self.decoder.is_none() && self.guarding.as_ref().is_none_or(|guarding| guarding.guard.observes())
     }
 
-    /// Takes a frame in; while there [is more](Self::has_more) to it, [`Self::go_on`] before the next one.
+    /// Takes a frame. While it [has more](Self::has_more), [`Self::go_on`] comes before the next one.
     pub(crate) fn frame(
         &mut self,
         frame: Frame<Bytes>,
@@ -135,12 +134,12 @@ impl Rewriting {
         self.go_on(out)
     }
 
-    /// Whether what was taken in decodes to more than has been given out.
+    /// Whether the taken bytes decode to more than has been released.
     pub(crate) fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// Decodes a bounded piece of what was taken in: few bytes can stand for gigabytes, which are never held.
+    /// Decodes a bounded piece of the taken bytes: few bytes can stand for gigabytes, which are never held.
     pub(crate) fn go_on(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
         let (mut rest, mut plain) = (&self.coded[..], Vec::new());
@@ -151,7 +150,7 @@ impl Rewriting {
         self.guard(plain.into(), out)
     }
 
-    /// The answer has ended: all that was held back follows, trailers last.
+    /// Ends the answer: releases all that was held back, trailers last.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<Frame<Bytes>>) -> Result<(), Failure> {
         if let Some(mut detector) = self.detector.take() {
             let (decoder, data) = detector.end();
@@ -171,7 +170,7 @@ impl Rewriting {
         self.scrub_rest(out)
     }
 
-    /// The upstream broke off: the agent is told what its dialect has for that, if it has a guard.
+    /// Ends an answer that the upstream broke off: a guard writes its dialect's message about it.
     pub(crate) fn broken_off(&mut self, out: &mut VecDeque<Frame<Bytes>>) {
         if let Some(guarding) = &mut self.guarding {
             guarding.guard.broken_off(&mut self.chunks);
@@ -182,7 +181,7 @@ impl Rewriting {
         }
     }
 
-    /// Why the answer goes no further, where the guard ended it. What the agent is told of it has been given out.
+    /// Returns why the guard ended the answer, if it did. The message to the agent has been released.
     pub(crate) fn take_broken(&mut self) -> Option<Broken> {
         self.broken.take()
     }
@@ -192,24 +191,24 @@ impl Rewriting {
         self.guarding.as_ref().is_some_and(|guarding| guarding.guard.held() > 0)
     }
 
-    /// Says what keeps the agent waiting, where its dialect has such a thing.
+    /// Writes a sign of life, where the dialect has one.
     pub(crate) fn keep_alive(&mut self, out: &mut VecDeque<Frame<Bytes>>) {
-        let said = self.guarding.as_mut().and_then(|guarding| guarding.guard.keep_alive());
-        // What the provider chose may be in it, so that it is scrubbed as well, in the place that it has.
-        self.chunks.extend(said);
+        let ping = self.guarding.as_mut().and_then(|guarding| guarding.guard.keep_alive());
+        // It may repeat text of the provider, so that it is scrubbed too, in its order.
+        self.chunks.extend(ping);
         if self.scrub(out).is_err() {
             out.clear();
         }
     }
 
-    /// Tells what the guard has decided since this was called last.
+    /// Records what the guard has decided since the last call.
     pub(crate) fn tell(&mut self, record: &mut Record) {
         if let Some(guarding) = &mut self.guarding {
             guarding.tell(record);
         }
     }
 
-    /// Tells what the answer said of itself, once it has ended or was given up.
+    /// Records the facts of the answer, once it has ended or was given up.
     pub(crate) fn tell_all(&mut self, record: &mut Record) {
         if let Some(guarding) = &mut self.guarding {
             guarding.tell_all(record);

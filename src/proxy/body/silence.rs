@@ -1,4 +1,4 @@
-//! How long nothing may be said: by whoever sends a body, and to an agent while something is held.
+//! Limits of silence: from the sender of a body, and towards an agent while something is held.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// How long an agent hears nothing while something is held (design section 6.4).
+/// The longest silence towards an agent while something is held (design section 6.4).
 pub(crate) const HUNGRY: Duration = Duration::from_secs(15);
 
-/// How long a stream may say nothing. Costs a clock reading a chunk, and a timer only while something is waited for.
+/// The longest silence of a stream. It costs one clock reading per chunk, and a timer only while a frame is pending.
 pub(crate) struct Silence {
     limit: Duration,
     since: Instant,
@@ -22,12 +22,12 @@ impl Silence {
         Self { limit, since: Instant::now(), timer: None }
     }
 
-    /// Something was said.
+    /// Begins anew: a frame has come.
     pub(crate) fn broken(&mut self) {
         self.since = Instant::now();
     }
 
-    /// Whether nothing was said for longer than the limit.
+    /// Whether the silence is longer than the limit.
     pub(crate) fn poll_too_long(&mut self, cx: &mut Context<'_>) -> bool {
         if self.limit == Duration::MAX {
             return false;
@@ -44,7 +44,7 @@ impl Silence {
     }
 }
 
-/// When the agent last heard something. Costs nothing while nothing is held.
+/// The time since the agent last received something. It costs nothing while nothing is held.
 pub(crate) struct Watchdog {
     patience: Duration,
     timer: Option<Pin<Box<Sleep>>>,
@@ -55,12 +55,12 @@ impl Watchdog {
         Self { patience, timer: None }
     }
 
-    /// The agent has heard something.
+    /// Begins anew: the agent has received something.
     pub(crate) fn fed(&mut self) {
         self.timer = None;
     }
 
-    /// Whether the agent has heard nothing for too long.
+    /// Whether the agent has received nothing for too long.
     pub(crate) fn poll_hungry(&mut self, cx: &mut Context<'_>) -> bool {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
         timer.as_mut().poll(cx).is_ready()

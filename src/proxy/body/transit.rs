@@ -1,4 +1,4 @@
-//! Bytes on their way through an exchange: they count against the budget until they are written or dropped.
+//! Bytes in transit through an exchange: they count against the budget until they are written or dropped.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ pub(crate) struct Chunk {
     weight: Weight,
 }
 
-/// What a chunk gives back when it is dropped.
+/// The memory that a chunk gives back when it is dropped.
 enum Weight {
     None,
     Reserved { _reserved: Reserved },
@@ -23,12 +23,12 @@ enum Weight {
 }
 
 impl Chunk {
-    /// Bytes that need no room of their own: short texts of the gateway.
+    /// Bytes that are not counted: short texts of the gateway.
     pub(crate) fn free(bytes: Bytes) -> Self {
         Self { bytes, weight: Weight::None }
     }
 
-    /// A body that was held whole, with the room that it has.
+    /// A body that was held whole, with its reserved memory.
     pub(crate) fn reserved(bytes: Bytes, reserved: Reserved) -> Self {
         Self { bytes, weight: Weight::Reserved { _reserved: reserved } }
     }
@@ -40,7 +40,7 @@ impl Chunk {
 }
 
 impl fmt::Debug for Chunk {
-    /// Shows how long it is: what it says may be secret.
+    /// Shows the length alone: the content may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Chunk({} bytes)", self.bytes.len())
     }
@@ -72,7 +72,7 @@ impl Drop for Chunk {
     }
 }
 
-/// What one body has on its way: read on one side and not yet written on the other.
+/// The bytes of one body that have been read on one side and not yet written on the other.
 pub(crate) struct Transit(Arc<Shared>);
 
 struct Shared {
@@ -80,6 +80,7 @@ struct Shared {
     /// `limits.bufferedBytes`.
     limit: usize,
     bytes: AtomicUsize,
+    /// Locked for one swap of a waker: reader and writer of a body are mostly one task.
     waiting: Mutex<Option<Waker>>,
 }
 
@@ -89,8 +90,8 @@ impl Transit {
         Self(Arc::new(Shared { budget: Arc::clone(budget), limit, bytes, waiting }))
     }
 
-    /// Waits until the next piece may be read. One piece may always be on its way; more only while memory is not
-    /// short, so that no exchange stops altogether.
+    /// Waits until the next piece may be read. One piece may always be in transit, so that no exchange stops altogether;
+    /// more only while memory is not short.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.0.has_room() {
             return Poll::Ready(());
@@ -111,8 +112,8 @@ impl Transit {
 
 impl Shared {
     fn has_room(&self) -> bool {
-        let own = self.bytes.load(Ordering::SeqCst);
-        own == 0 || own < self.budget.share(self.limit)
+        let bytes = self.bytes.load(Ordering::SeqCst);
+        bytes == 0 || bytes < self.budget.share(self.limit)
     }
 
     fn release(&self, bytes: usize) {

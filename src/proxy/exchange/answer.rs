@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::Body as _;
 
 use super::buffer::{self, BufferError};
 use super::enforce::{Allowance, EnforcedGuard};
+use super::head::forget_digests;
 use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
 use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
 use crate::decision::Decision;
+use crate::filter::bound::SizeBound;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::provider::kind::Offered;
@@ -22,9 +24,6 @@ use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::wire::coding::{self, Decoder};
-
-/// Fields that say something of a body's bytes, which an edit makes untrue.
-const ABOUT_BYTES: [&str; 5] = ["content-md5", "digest", "content-digest", "repr-digest", "etag"];
 
 /// Guards the answer to one request.
 pub(crate) struct ResponseGuard<'a> {
@@ -154,6 +153,7 @@ impl ResponseGuard<'_> {
         let FramedGuard { mut guard, framing, events } = framed;
         let (mut head, body) = response.into_parts();
         let most = self.snapshot.settings.limits.decoded_body_bytes;
+        let body = body.bounded(SizeBound::of_answer(most))?;
         let mut reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
         let mut received =
             buffer::buffer(body, most, &mut reserved).await.map_err(|error| self.refuse_unbuffered(error))?;
@@ -187,13 +187,9 @@ impl ResponseGuard<'_> {
 
     fn refuse_unbuffered(&self, error: BufferError) -> Stop {
         match error {
-            BufferError::TooLarge(most) => {
-                let reason = format!("the answer is larger than {most} bytes (limits.decodedBodyBytes)");
-                Denial::builtin("bound", reason).into()
-            }
             BufferError::Exhausted => exhausted(self.session),
             BufferError::Coded(error) => Denial::unparseable("the answer", error).into(),
-            BufferError::Failed(failure) => failure.into(),
+            BufferError::Stopped(stop) => stop,
         }
     }
 }
@@ -234,9 +230,8 @@ fn refused(broken: &Broken) -> Stop {
 }
 
 fn remove_digests(head: &mut HeaderMap) {
-    for name in ABOUT_BYTES {
-        head.remove(HeaderName::from_static(name));
-    }
+    forget_digests(head);
+    head.remove(header::ETAG);
 }
 
 /// Corrects a content type that is repeated, or that names another charset than the UTF-8 as which the body was read:

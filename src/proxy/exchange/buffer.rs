@@ -6,20 +6,18 @@ use http_body_util::BodyExt;
 
 use crate::proxy::body::transit::Chunk;
 use crate::proxy::budget::{Exhausted, Reserved};
-use crate::proxy::error::Failure;
+use crate::proxy::error::Stop;
 use crate::wire::coding::{self, CodingError, Decoder, Wrote};
 
 /// Why a body could not be buffered.
 #[derive(Debug)]
 pub(crate) enum BufferError {
-    /// It is longer than its bound, in bytes.
-    TooLarge(usize),
     /// All exchanges together hold too much.
     Exhausted,
     /// It cannot be decoded.
     Coded(CodingError),
-    /// It broke off.
-    Failed(Failure),
+    /// It broke off, or was denied.
+    Stopped(Stop),
 }
 
 impl From<Exhausted> for BufferError {
@@ -28,28 +26,21 @@ impl From<Exhausted> for BufferError {
     }
 }
 
-/// Buffers a body. Reads nothing if its announced length is beyond the bound.
+/// Buffers a body that ends itself where it is longer than `most`.
 pub(crate) async fn buffer<B>(mut body: B, most: usize, reserved: &mut Reserved) -> Result<Bytes, BufferError>
 where
-    B: HttpBody<Data = Chunk, Error = Failure> + Unpin,
+    B: HttpBody<Data = Chunk, Error = Stop> + Unpin,
 {
     let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    if announced.is_some_and(|length| length > most) {
-        return Err(BufferError::TooLarge(most));
-    }
     reserved.set(announced.unwrap_or(0))?;
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(BufferError::Failed)?.into_data().map(Chunk::into_bytes) else {
+        let Ok(data) = frame.map_err(BufferError::Stopped)?.into_data().map(Chunk::into_bytes) else {
             continue;
         };
         // A body in one piece is not copied.
         if whole.is_empty() && announced == Some(data.len()) {
             return Ok(data);
-        }
-        let length = whole.len() + data.len();
-        if length > most {
-            return Err(BufferError::TooLarge(most));
         }
         if whole.capacity() - whole.len() < data.len() {
             // The budget holds the announced length already; memory is allocated as the body comes.

@@ -22,6 +22,16 @@ const HOP: [HeaderName; 6] = [
 ];
 const HOP_BY_NAME: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
 
+/// Fields that a change of the body's bytes makes untrue.
+const DIGESTS: [&str; 4] = ["content-md5", "digest", "content-digest", "repr-digest"];
+
+/// Removes the digests of a body that was changed.
+pub(crate) fn forget_digests(headers: &mut HeaderMap) {
+    for name in DIGESTS {
+        headers.remove(HeaderName::from_static(name));
+    }
+}
+
 /// Whether a field is dropped whichever way it goes: of one hop, ours, or one that two servers read differently.
 pub(crate) fn is_left_behind(name: &HeaderName) -> bool {
     let text = name.as_str();

@@ -30,7 +30,7 @@ use crate::proxy::budget::Reserved;
 use crate::proxy::error::Stop;
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
-use crate::proxy::upstream::{Answer, Speaks};
+use crate::proxy::upstream::{AddressCheck, Answer, Speaks};
 use answer::ResponseGuard;
 use conversation::Conversation;
 use credentials::OutboundBody;
@@ -97,7 +97,7 @@ impl Exchange<'_> {
         let secrets = target.secrets(&self.snapshot);
         let request = self.outgoing(parts, body)?;
         let method = request.method().clone();
-        let answer = match (self.send(request, &target, upgrade.is_some()).await?, upgrade) {
+        let answer = match (self.send(request, &target, upgrade.is_some(), record).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches_protocols(&response) => {
                 let traffic = self.traffic(model_request, allowance, secrets);
                 let (response, socket) = upgrade.join(self.session, target.origin, response, traffic)?;
@@ -158,8 +158,8 @@ impl Exchange<'_> {
         decide::decide(&request, &rules)
     }
 
-    /// Reads a request to a model, and returns it with the body to send. The body of any other request is buffered if
-    /// the request is signed, and streams unread else.
+    /// Reads a request to a model, and returns it with the body to send. The body of any other inference endpoint is
+    /// checked; that of a request to be signed is buffered; any other streams unread.
     async fn read(
         &mut self,
         parts: &mut Parts,
@@ -169,6 +169,13 @@ impl Exchange<'_> {
     ) -> Result<(Option<ModelRequest>, Option<RequestBody>), Stop> {
         let service = plan.target.service.and_then(|service| Some((service, service.dialect?)));
         let Some((service, dialect)) = service else {
+            let is_inference = plan.target.service.is_some_and(|service| service.is_inference());
+            let is_read = |incoming: &mut Incoming| is_inference && !incoming.is_end_stream();
+            if let Some(incoming) = self.incoming.take_if(is_read) {
+                let body =
+                    model_request::buffer_json(self.session, &self.snapshot, parts, incoming, record).await?;
+                return Ok((None, Some(body)));
+            }
             let Some(incoming) = self.incoming.take_if(|_| plan.target.signs()) else {
                 return Ok((None, None));
             };
@@ -204,12 +211,18 @@ impl Exchange<'_> {
         request: Request<RequestBody>,
         target: &UpstreamTarget,
         is_upgrade: bool,
+        record: &Record,
     ) -> Result<Answer, Stop> {
-        let (policy, upstreams) = (self.snapshot.policy(), &self.snapshot.upstreams);
-        if is_upgrade {
-            return upstreams.send_upgrade(policy, &target.origin, request).await;
+        let (check, upstreams) = (AddressCheck::new(self.snapshot.policy()), &self.snapshot.upstreams);
+        let answer = if is_upgrade {
+            upstreams.send_upgrade(&check, &target.origin, request).await
+        } else {
+            upstreams.send(&check, target.pool_key(), self.session.speaks, request).await
+        };
+        if let Some(decision) = check.into_audited() {
+            record.emit_audit(&decision);
         }
-        upstreams.send(policy, target.pool_key(), self.session.speaks, request).await
+        answer
     }
 
     /// Returns how the traffic of a WebSocket is treated: to a model its messages are read.

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
 use super::buffer::{self, BufferError};
+use super::head::forget_digests;
 use super::record::Record;
 use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
+use crate::filter::bound::SizeBound;
 use crate::provider::adapter::{Adapter, Asked};
 use crate::provider::request::{Draft, Drafted};
 use crate::proxy::body::request::RequestBody;
@@ -21,10 +23,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder};
-use crate::wire::json::Document;
-
-/// Digest fields, which an edit of the body makes untrue.
-const ABOUT_BYTES: [&str; 4] = ["content-md5", "digest", "content-digest", "repr-digest"];
+use crate::wire::json::{Document, Limits};
 
 /// A request to a model. Its facts are empty until its body was read.
 pub(crate) struct ModelRequest {
@@ -67,7 +66,8 @@ impl RequestReader<'_> {
         incoming: Incoming,
         record: &mut Record,
     ) -> Result<(ModelRequest, RequestBody), Stop> {
-        let (sent, decoded, mut reserved) = self.take(parts, incoming).await?;
+        let (sent, decoded, mut reserved) =
+            buffer_decoded(self.session, self.snapshot, parts, incoming).await?;
         let mut model_request = self.model_request(parts);
         let drafted = match self.draft(&model_request.asked(), decoded.as_ref().unwrap_or(&sent)) {
             Ok(drafted) => drafted,
@@ -83,11 +83,11 @@ impl RequestReader<'_> {
         model_request.facts = drafted.facts;
         let Some(edited) = drafted.body else {
             drop(decoded);
-            self.hold(&mut reserved, sent.len())?;
+            hold(self.session, &mut reserved, sent.len())?;
             return Ok((model_request, RequestBody::whole(sent, Some(reserved))));
         };
         let edited = Bytes::from(edited);
-        self.hold(&mut reserved, edited.len())?;
+        hold(self.session, &mut reserved, edited.len())?;
         let transforms = self.transforms(&drafted.changes, decoded.as_ref().unwrap_or(&sent), &edited);
         drop((sent, decoded));
         record.body_edited(transforms);
@@ -135,29 +135,6 @@ impl RequestReader<'_> {
         }
     }
 
-    /// Returns the body as it was sent and, if that is encoded, decoded.
-    async fn take(
-        &self,
-        parts: &Parts,
-        incoming: Incoming,
-    ) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
-        let decoder = Decoder::for_headers(&parts.headers, self.snapshot.whole_coding_limits());
-        let decoder = decoder.map_err(|unsupported| {
-            Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
-        })?;
-        let (sent, mut reserved) = buffer_request(self.session, self.snapshot, incoming).await?;
-        let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
-        let most = self.snapshot.settings.limits.decoded_body_bytes;
-        let decoded = buffer::decode(&sent, decoder, most, &mut reserved);
-        let decoded = decoded.map_err(|reason| unfit(self.session, self.snapshot, reason))?;
-        Ok((sent, Some(decoded), reserved))
-    }
-
-    /// Resizes the reservation to the body that is sent.
-    fn hold(&self, reserved: &mut Reserved, bytes: usize) -> Result<(), Stop> {
-        reserved.set(bytes).map_err(|_| exhausted(self.session))
-    }
-
     fn draft(&self, asked: &Asked<'_>, body: &Bytes) -> Result<Drafted, Denial> {
         let document = Document::parse(body, self.snapshot.json_limits());
         let document = document.map_err(|error| Denial::unparseable("the body", error))?;
@@ -190,6 +167,60 @@ impl RequestReader<'_> {
     }
 }
 
+/// Buffers the body of an endpoint that belongs to no dialect, and checks that it is JSON with one reading: policy has
+/// no question about it.
+pub(crate) async fn buffer_json(
+    session: &Session,
+    snapshot: &Snapshot,
+    parts: &Parts,
+    incoming: Incoming,
+    record: &Record,
+) -> Result<RequestBody, Stop> {
+    let (sent, decoded, mut reserved) = buffer_decoded(session, snapshot, parts, incoming).await?;
+    match one_reading(decoded.as_ref().unwrap_or(&sent), snapshot.json_limits()) {
+        Err(denial) if snapshot.policy().audit_only() => {
+            record.emit_audit(&denial.decision.into_would_deny());
+        }
+        checked => checked?,
+    }
+    drop(decoded);
+    hold(session, &mut reserved, sent.len())?;
+    Ok(RequestBody::whole(sent, Some(reserved)))
+}
+
+/// Refuses a body that is no JSON, or that has a key twice in one object. Nothing is no body.
+fn one_reading(body: &Bytes, limits: Limits) -> Result<(), Denial> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
+    document.first_duplicate().map_or(Ok(()), |duplicate| Err(Denial::unparseable("the body", duplicate)))
+}
+
+/// Returns a buffered body as it was sent and, if that is encoded, decoded.
+async fn buffer_decoded(
+    session: &Session,
+    snapshot: &Snapshot,
+    parts: &Parts,
+    incoming: Incoming,
+) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
+    let decoder = Decoder::for_headers(&parts.headers, snapshot.whole_coding_limits());
+    let decoder = decoder.map_err(|unsupported| {
+        Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
+    })?;
+    let (sent, mut reserved) = buffer_request(session, snapshot, incoming).await?;
+    let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
+    let most = snapshot.settings.limits.decoded_body_bytes;
+    let decoded = buffer::decode(&sent, decoder, most, &mut reserved);
+    let decoded = decoded.map_err(|reason| unfit(session, snapshot, reason))?;
+    Ok((sent, Some(decoded), reserved))
+}
+
+/// Resizes the reservation to the body that is sent.
+fn hold(session: &Session, reserved: &mut Reserved, bytes: usize) -> Result<(), Stop> {
+    reserved.set(bytes).map_err(|_| exhausted(session))
+}
+
 /// Buffers a whole request body, within its bounds.
 pub(crate) async fn buffer_request(
     session: &Session,
@@ -198,8 +229,13 @@ pub(crate) async fn buffer_request(
 ) -> Result<(Bytes, Reserved), Stop> {
     let settings = &snapshot.settings;
     let mut reserved = session.gateway.budget.open(settings.limits.buffered_bytes);
-    let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &session.activity);
-    let taken = buffer::buffer(body, snapshot.request_body_bytes(), &mut reserved).await;
+    let most = snapshot.request_body_bytes();
+    let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &session.activity)
+        .bounded(SizeBound::of_request(most));
+    let taken = match body {
+        Ok(body) => buffer::buffer(body, most, &mut reserved).await,
+        Err(denial) => Err(BufferError::Stopped(denial.into())),
+    };
     Ok((taken.map_err(|reason| unfit(session, snapshot, reason))?, reserved))
 }
 
@@ -211,7 +247,6 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: BufferError) -> Stop {
     };
     let limits = &snapshot.settings.limits;
     match unfit {
-        BufferError::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
         BufferError::Coded(CodingError::TooLarge) => {
             reached(Limit::DecodedBodyBytes, "decodedBodyBytes", limits.decoded_body_bytes)
         }
@@ -220,7 +255,12 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: BufferError) -> Stop {
         }
         BufferError::Coded(error) => Denial::unparseable("the body", error).into(),
         BufferError::Exhausted => exhausted(session),
-        BufferError::Failed(failure) => failure.into(),
+        BufferError::Stopped(stop) => {
+            if stop.is_too_large() {
+                session.gateway.metrics.limit_reached(Limit::RequestBodyBytes);
+            }
+            stop
+        }
     }
 }
 
@@ -233,9 +273,7 @@ pub(crate) fn exhausted(session: &Session) -> Stop {
 /// Sets the length of an edited body, and removes fields that are no longer true.
 fn describe(head: &mut HeaderMap, length: usize) {
     head.remove(header::CONTENT_ENCODING);
-    for name in ABOUT_BYTES {
-        head.remove(HeaderName::from_static(name));
-    }
+    forget_digests(head);
     head.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
 }
 

@@ -1,5 +1,6 @@
 //! The way of one connection: what is it, who is it for, and what may it do? Every way in meets here.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use crate::proxy::budget::Exhausted;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::exchange::reply;
 use crate::proxy::snapshot::{Interception, Snapshot};
-use crate::proxy::upstream::{Origin, Speaks};
+use crate::proxy::upstream::{AddressCheck, Origin, Speaks};
 use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
 use crate::wire::http1;
@@ -141,7 +142,7 @@ impl Flow {
         if self.needs_ca(&decided.action) {
             decided = self.ca_arrived().await;
         }
-        self.report_audited(&decided);
+        self.report_audits(&decided);
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
             Action::Tunnel { allow_ech: false } if hello.ech => {
@@ -200,24 +201,12 @@ impl Flow {
         }
     }
 
-    /// Takes the name that the ClientHello gives, if it agrees with what is known.
+    /// Takes the name that the ClientHello gives, if it agrees with the known one.
     fn named_by(&mut self, server_name: Option<&str>) -> Result<(), Decision> {
-        let Some(text) = server_name else { return Ok(()) };
-        match (Host::parse(text), &self.name) {
-            (Ok(Host::Name(sni)), None) => {
-                self.name = Some(sni);
-                Ok(())
-            }
-            (Ok(Host::Name(sni)), Some(name)) if sni == *name => Ok(()),
-            (Ok(Host::Name(sni)), Some(name)) => Err(Decision::builtin(
-                "name-mismatch",
-                format!("the TLS handshake is for {sni} and the connection for {name}"),
-            )),
-            (Ok(Host::Ip(_)) | Err(_), _) => Err(Decision::builtin(
-                "name-mismatch",
-                "the TLS handshake names something that is no host name",
-            )),
+        if let Some(text) = server_name {
+            self.name = Some(agreed_name(text, self.name.as_ref())?);
         }
+        Ok(())
     }
 
     /// Nothing in the bytes has named the flow.
@@ -240,8 +229,16 @@ impl Flow {
             protocol = Protocol::Unclear;
             decided = self.decide(&self.snapshot, protocol);
         }
+<<<<<<< HEAD
         self.report_audited(&decided);
         let refuse_all = match &decided.action {
+||||||| eea7afa
+        self.report_audited(&decided);
+        let doomed = match &decided.action {
+=======
+        self.report_audits(&decided);
+        let doomed = match &decided.action {
+>>>>>>> h-inbound
             Action::Tunnel { .. } => {
                 return self.tunnel(&decided.decision, protocol, stream, None).await;
             }
@@ -265,7 +262,7 @@ impl Flow {
     async fn opaque(mut self, protocol: Protocol, stream: Rewind<TcpStream>) -> Closed {
         self.go_by_alias();
         let decided = self.decide(&self.snapshot, protocol);
-        self.report_audited(&decided);
+        self.report_audits(&decided);
         match decided.action {
             Action::Tunnel { .. } => self.tunnel(&decided.decision, protocol, stream, None).await,
             Action::Inspect(_) | Action::Deny { .. } => self.reset(&decided.decision, stream.into_parts().1),
@@ -330,7 +327,12 @@ impl Flow {
         reason: Option<String>,
     ) -> Closed {
         let Some(host) = self.host() else { return Closed::Internal };
-        let upstream = match self.snapshot.upstreams.tunnel(self.snapshot.policy(), &host, self.port).await {
+        let check = AddressCheck::new(self.snapshot.policy());
+        let dialled = self.snapshot.upstreams.tunnel(&check, &host, self.port).await;
+        if let Some(decision) = check.into_audited() {
+            self.report_audited(&decision, event::Action::Tunnel);
+        }
+        let upstream = match dialled {
             Ok(upstream) => upstream,
             Err(Stop::Denied(refusal)) => return self.reset(&refusal.decision, stream.into_parts().1),
             Err(Stop::Failed(failure)) => {
@@ -372,7 +374,7 @@ impl Flow {
         reason: Option<String>,
     ) -> Arc<event::Destination> {
         let destination = Arc::new(event::Destination {
-            host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
+            host: self.shown_host(),
             port: self.port,
             action,
             intercepted,
@@ -386,6 +388,7 @@ impl Flow {
         destination
     }
 
+<<<<<<< HEAD
     /// Says what Audit policies would have done, where that differs from what is done.
     fn report_audited(&self, decided: &FlowDecision) {
         for decision in &decided.audited {
@@ -400,7 +403,58 @@ impl Flow {
             }));
             self.gateway.ledger.emit(event);
         }
+||||||| eea7afa
+    /// Says what Audit policies would have done, where that differs from what is done.
+    fn report_audited(&self, decided: &Destination) {
+        for decision in &decided.audited {
+            let mut event = Event::new(fresh_id(), Kind::Policy, decision.clone());
+            event.connection = Some(self.id);
+            event.destination = Some(Arc::new(event::Destination {
+                host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
+                port: self.port,
+                action: decided.action.word(),
+                intercepted: false,
+                reason: None,
+            }));
+            self.gateway.ledger.emit(event);
+        }
+=======
+    /// Reports what Audit policies would have done, where that differs from what is done.
+    fn report_audits(&self, decided: &Destination) {
+        decided.audited.iter().for_each(|decision| self.report_audited(decision, decided.action.word()));
+>>>>>>> h-inbound
     }
+
+    pub(super) fn report_audited(&self, decision: &Decision, action: event::Action) {
+        let mut event = Event::new(fresh_id(), Kind::Policy, decision.clone());
+        event.connection = Some(self.id);
+        event.destination = Some(Arc::new(event::Destination {
+            host: self.shown_host(),
+            port: self.port,
+            action,
+            intercepted: false,
+            reason: None,
+        }));
+        self.gateway.ledger.emit(event);
+    }
+
+    fn shown_host(&self) -> String {
+        self.host().map_or_else(|| "-".to_owned(), |host| host.to_string())
+    }
+}
+
+/// The name of a TLS handshake, unless the connection is for another one.
+fn agreed_name(server_name: &str, known: Option<&DnsName>) -> Result<DnsName, Decision> {
+    let reason = match (Host::parse(server_name), known) {
+        (Ok(Host::Name(sni)), Some(name)) if sni != *name => {
+            format!("the TLS handshake is for {sni} and the connection for {name}").into()
+        }
+        (Ok(Host::Name(sni)), Some(_) | None) => return Ok(sni),
+        (Ok(Host::Ip(_)) | Err(_), _) => {
+            Cow::Borrowed("the TLS handshake names something that is no host name")
+        }
+    };
+    Err(Decision::builtin("name-mismatch", reason))
 }
 
 impl Action {
@@ -410,6 +464,24 @@ impl Action {
             Self::Inspect(_) => event::Action::Inspect,
             Self::Tunnel { .. } => event::Action::Tunnel,
             Self::Deny { .. } => event::Action::Deny,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_names_the_connection_and_contradicts_no_name() {
+        let name = |text: &str| DnsName::parse(text).unwrap();
+        assert_eq!(agreed_name("API.example", None), Ok(name("api.example")));
+        assert_eq!(agreed_name("api.example", Some(&name("api.example"))), Ok(name("api.example")));
+        for (server_name, known) in
+            [("other.example", Some(name("api.example"))), ("192.0.2.1", None), ("a b", None), ("", None)]
+        {
+            let denied = agreed_name(server_name, known.as_ref()).unwrap_err();
+            assert_eq!(denied.rule_id(), "postern/builtin/name-mismatch", "{server_name}");
         }
     }
 }

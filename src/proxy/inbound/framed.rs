@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::event::Id;
 use crate::ledger::fresh_id;
 use crate::proxy::budget::{Budget, Exhausted, Reserved};
 use crate::proxy::exchange::reply;
+use crate::proxy::forward::forward_writes;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
 /// Bytes that are read at once while a head is awaited: as many as have come, within these.
@@ -48,7 +49,7 @@ pub(crate) struct Framed<S> {
 
 /// Why a connection ended at the framer, if it did; read once hyper is done.
 #[derive(Clone, Default)]
-pub(crate) struct Found(Arc<Mutex<Option<End>>>);
+pub(crate) struct Found(Arc<OnceLock<End>>);
 
 /// How the framer ended a connection.
 pub(crate) enum End {
@@ -60,16 +61,13 @@ pub(crate) enum End {
 }
 
 impl Found {
-    pub(crate) fn take(&self) -> Option<End> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn get(&self) -> Option<&End> {
+        self.0.get()
     }
 
     /// Notes the first end; `false` where there was one.
     fn set(&self, end: End) -> bool {
-        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = found.is_none();
-        found.get_or_insert(end);
-        is_first
+        self.0.set(end).is_ok()
     }
 }
 
@@ -262,25 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Framed<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
-    }
+    forward_writes!(stream, but not poll_shutdown);
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();

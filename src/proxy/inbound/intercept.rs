@@ -24,7 +24,7 @@ use crate::policy::destination::Protocol;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::readahead::ReadAhead;
 use crate::proxy::snapshot::{Interception, Snapshot};
-use crate::proxy::upstream::{Origin, Speaks};
+use crate::proxy::upstream::{AddressCheck, Origin, Speaks};
 use crate::telemetry::label::{Closed, Limit};
 use crate::tls::authority::MintError;
 use crate::tls::leaf::{Leaves, Unserved};
@@ -55,7 +55,11 @@ pub(crate) async fn inspect(
     }
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
-    let prepared = snapshot.upstreams.prepare(snapshot.policy(), &origin, offers(hello, b"h2")).await;
+    let check = AddressCheck::new(snapshot.policy());
+    let prepared = snapshot.upstreams.prepare(&check, &origin, offers(hello, b"h2")).await;
+    if let Some(decision) = check.into_audited() {
+        flow.report_audited(&decision, event::Action::Inspect);
+    }
     let (h2, refuse_all) = match prepared {
         Ok(h2) => (h2, None),
         Err(stop) => (false, Some(stop)),
@@ -74,7 +78,7 @@ pub(crate) async fn inspect(
 
 /// The denial of a host that rules inspect, where the CA that would vouch for it is not in place: a new one is mounted
 /// soon, and taken over without a restart.
-pub(in crate::proxy) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Decision> {
+pub(super) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Decision> {
     let Interception::On(leaves) = &snapshot.interception else { return None };
     let error = leaves.authority().vouches(host, SystemTime::now()).err()?;
     let reason = format!(

@@ -170,10 +170,10 @@ where
     let ended = to_its_end(&session, settings, connection, UpgradeableConnection::graceful_shutdown).await;
     // Taken in any case: it holds the session, and the session it.
     let continuation = session.continuation();
-    match (found.take(), continuation) {
+    match (found.get(), continuation) {
         (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
-        (Some(End::Violation(violation, event)), _) => session.violated(&violation, event),
-        (Some(End::Exhausted(event)), _) => session.exhausted(event),
+        (Some(End::Violation(violation, event)), _) => session.violated(violation, *event),
+        (Some(End::Exhausted(event)), _) => session.exhausted(*event),
         (None, Some(continuation)) => continuation.await,
         (None, None) => ended,
     }

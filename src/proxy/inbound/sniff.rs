@@ -133,3 +133,67 @@ fn absolute(target: &str) -> Option<&str> {
     let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
     rest.split(['/', '?']).next()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::proxy::budget::Budget;
+    use crate::telemetry::Metrics;
+
+    fn bounds() -> Bounds {
+        let head = http1::Limits { header_bytes: 200, header_count: 4 };
+        Bounds { hello_bytes: 600, head, deadline: Instant::now() + Duration::from_secs(5) }
+    }
+
+    /// The bytes that were read, and a word for the answer. Nothing follows these bytes, and the agent stays.
+    async fn sniffed(said: &[u8], limit: usize) -> (usize, String) {
+        let (mut near, mut far) = tokio::io::duplex(8 << 10);
+        near.write_all(said).await.unwrap();
+        let budget = Budget::new(Arc::new(Metrics::new().unwrap()));
+        let (bytes, answer) = sniff(&mut far, Bytes::new(), bounds(), &mut budget.open(limit)).await;
+        assert_eq!(bytes, said[..bytes.len()], "what was read is read again");
+        let word = match answer {
+            Ok(Sniffed::Http1(HostField::Name(name))) => format!("http for {name}"),
+            Ok(Sniffed::Http1(HostField::Nobody)) => "http for nobody".to_owned(),
+            Ok(Sniffed::Http1(HostField::Unclear)) => "http for whom".to_owned(),
+            Ok(Sniffed::Tls(hello)) => format!("tls for {:?}", hello.server_name),
+            Ok(Sniffed::Http2) => "h2".to_owned(),
+            Ok(Sniffed::Other) => "other".to_owned(),
+            Ok(Sniffed::Unclear) => "unclear".to_owned(),
+            Err(SniffError::Http(violation)) => violation.status().as_str().to_owned(),
+            Err(error) => format!("{error:?}"),
+        };
+        (bytes.len(), word)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_bytes_say_what_a_connection_is_and_for_whom() {
+        let long = format!("GET / HTTP/1.1\r\nHost: a.example\r\nx: {}\r\n\r\n", "x".repeat(200));
+        let endless = [&b"\x16\x03\x01\x04\x00\x01\x00\x03\xfc\x03\x03"[..], &[0; 800]].concat();
+        let cases: &[(&[u8], &str)] = &[
+            (b"GET / HTTP/1.1\r\nHost: a.example:81\r\n\r\n", "http for a.example"),
+            (b"GET / HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n", "http for nobody"),
+            (b"GET / HTTP/1.0\r\n\r\n", "http for nobody"),
+            // The target goes before Host: where they differ, servers do.
+            (b"GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n", "http for a.example"),
+            (b"GET http://b.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n", "http for whom"),
+            (b"CONNECT b.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n", "http for whom"),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "h2"),
+            (b"SSH-2.0-OpenSSH_9.9\r\n", "other"),
+            (b"\x15\x03\x01\x00\x02\x02\x28", "unclear"),
+            (long.as_bytes(), "431"),
+            (&endless, "TooLong"),
+            (b"", "Timeout"),
+            (b"GET / HT", "Timeout"),
+        ];
+        for (said, expected) in cases {
+            let (_, word) = sniffed(said, usize::MAX).await;
+            assert_eq!(word, *expected, "{}", String::from_utf8_lossy(said));
+        }
+    }
+}

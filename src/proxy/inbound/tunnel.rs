@@ -22,6 +22,7 @@ use crate::event::{self, Direction, Event, Kind, Payload};
 use crate::ledger::fresh_id;
 use crate::policy::destination::Protocol;
 use crate::proxy::budget::Reserved;
+use crate::proxy::forward::forward_writes;
 use crate::proxy::upstream::Dialled;
 use crate::telemetry::label::Closed;
 
@@ -220,15 +221,5 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    forward_writes!(stream);
 }

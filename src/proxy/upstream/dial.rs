@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -52,6 +52,32 @@ pub(crate) struct Dialer {
     pub(crate) places: Places,
 }
 
+/// The policy by which addresses are judged, and what its Audit policies alone would have denied of those that were
+/// dialled for one exchange or tunnel.
+pub(crate) struct AddressCheck<'a> {
+    policy: &'a Policy,
+    audited: OnceLock<Decision>,
+}
+
+impl<'a> AddressCheck<'a> {
+    pub(crate) fn new(policy: &'a Policy) -> Self {
+        Self { policy, audited: OnceLock::new() }
+    }
+
+    /// The first denial that Audit policies would have made, to be recorded.
+    pub(crate) fn into_audited(self) -> Option<Decision> {
+        self.audited.into_inner()
+    }
+
+    fn audit(&self, reserved: &Reserved, addresses: &[SocketAddr]) {
+        let audited = addresses.iter().find_map(|at| reserved.audit(self.policy, at.ip(), at.port()));
+        if let Some(decision) = audited {
+            // A second attempt adds nothing.
+            let _ = self.audited.set(decision);
+        }
+    }
+}
+
 /// A connection that was made, with its place.
 pub(crate) struct Dialled {
     pub(crate) tcp: TcpStream,
@@ -60,12 +86,17 @@ pub(crate) struct Dialled {
 
 impl Dialer {
     /// A TCP connection to the route, through the corporate proxy where there is one.
-    pub(crate) async fn tcp(&self, policy: &Policy, route: Route<'_>, place: Place) -> Result<Dialled, Stop> {
+    pub(crate) async fn tcp(
+        &self,
+        check: &AddressCheck<'_>,
+        route: Route<'_>,
+        place: Place,
+    ) -> Result<Dialled, Stop> {
         let deadline = Instant::now() + self.timeout;
         let fixed = self.fixed(route.host);
         if let Some(proxy) = self.proxy_for(route.host) {
             if let Host::Ip(ip) = route.host {
-                self.judge(policy, *ip, route.port)?;
+                self.judge(check.policy, *ip, route.port)?;
             }
             return proxy.connect(route, deadline, place, &self.places).await;
         }
@@ -74,7 +105,11 @@ impl Dialer {
             (Host::Ip(ip), None) => vec![SocketAddr::new(*ip, route.port)],
             (Host::Name(name), None) => resolve(name.as_str(), route.port, deadline, &self.places).await?,
         };
-        let allowed = self.allowed(policy, &addresses)?;
+        let allowed = self.allowed(check.policy, &addresses)?;
+        // An address that the flow names itself was audited with the flow.
+        if let Host::Name(_) = route.host {
+            check.audit(&self.reserved, &allowed);
+        }
         tracing::debug!(host = %route.host, addresses = ?allowed, "dialling an upstream");
         Ok(connect_any(&allowed, deadline, place, &self.places).await?)
     }

@@ -9,27 +9,14 @@ mod socket;
 mod through_proxy;
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
-
-use dial::Route;
-pub(crate) use dial::{Dialer, Dialled};
-pub(crate) use h1::ResponseBody as H1Body;
-pub(crate) use places::{LOOKUPS, Places};
-pub(crate) use pool::{Key, Pool, User};
-use socket::Socket;
-pub(crate) use through_proxy::CorporateProxy;
-
-use h1::Unsent;
+use tokio_util::either::Either;
 
 use crate::drain::Drain;
 use crate::name::host::Host;
@@ -40,6 +27,15 @@ use crate::proxy::exchange::head;
 use crate::proxy::readahead::ReadAhead;
 use crate::proxy::window::{self, Windows};
 use crate::tls::roots::Alpn;
+use dial::Route;
+use h1::Unsent;
+use socket::Socket;
+
+pub(crate) use dial::{AddressCheck, Dialer, Dialled};
+pub(crate) use h1::ResponseBody as H1Body;
+pub(crate) use places::{LOOKUPS, Places};
+pub(crate) use pool::{Key, Pool, User};
+pub(crate) use through_proxy::CorporateProxy;
 
 /// Where requests go: what a pooled connection is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -145,14 +141,19 @@ impl Upstreams {
 
     /// Makes sure that an origin is there and is who it says, before anything vouches for it. Answers whether it
     /// speaks h2, which is asked only if the agent does. A warm origin costs nothing.
-    pub(crate) async fn prepare(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<bool, Stop> {
+    pub(crate) async fn prepare(
+        &self,
+        check: &AddressCheck<'_>,
+        origin: &Origin,
+        h2: bool,
+    ) -> Result<bool, Stop> {
         match self.spoken.get(origin) {
             Some(Spoken::H2 | Spoken::OnlyH2) => return Ok(h2),
             Some(Spoken::OnlyH1) => return Ok(false),
             Some(Spoken::H1) if !h2 => return Ok(false),
             Some(Spoken::H1) | None => {}
         }
-        let (stream, speaks) = Box::pin(self.connect(policy, origin, h2)).await?;
+        let (stream, speaks) = Box::pin(self.connect(check, origin, h2)).await?;
         let key = Key { origin: origin.clone(), user: User::Nobody };
         match speaks {
             Speaks::H2 => self.pool.share(key, self.h2(stream).await?),
@@ -164,7 +165,7 @@ impl Upstreams {
     /// Sends a request and answers with the response's head. Only a request of which nothing was sent is sent again.
     pub(crate) async fn send(
         &self,
-        policy: &Policy,
+        check: &AddressCheck<'_>,
         key: Key,
         speaks: Speaks,
         request: Request<RequestBody>,
@@ -173,15 +174,15 @@ impl Upstreams {
         let exchange = async {
             match (self.spoken.get(&key.origin), speaks) {
                 (Some(Spoken::OnlyH2), _) | (Some(Spoken::H1 | Spoken::H2) | None, Speaks::H2) => {
-                    self.send_h2(policy, key, request).await
+                    self.send_h2(check, key, request).await
                 }
                 (Some(Spoken::OnlyH1), _) | (Some(Spoken::H1 | Spoken::H2) | None, Speaks::H1) => {
-                    self.send_h1(policy, key, request).await
+                    self.send_h1(check, key, request).await
                 }
             }
         };
         tokio::select! {
-            answer = exchange => answer,
+            answer = exchange => answer.map_err(|stop| progress.stop().unwrap_or(stop)),
             () = progress.finished_for(self.bounds.head) => {
                 Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into())
             }
@@ -190,7 +191,7 @@ impl Upstreams {
 
     async fn send_h1(
         &self,
-        policy: &Policy,
+        check: &AddressCheck<'_>,
         key: Key,
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
@@ -206,13 +207,13 @@ impl Upstreams {
             }
         }
         // Boxed, so that an exchange on a kept connection does not carry the room for a handshake.
-        let connected = Box::pin(self.connect(policy, &key.origin, false)).await?;
+        let connected = Box::pin(self.connect(check, &key.origin, false)).await?;
         self.send_first(connected, key, request).await
     }
 
     async fn send_h2(
         &self,
-        policy: &Policy,
+        check: &AddressCheck<'_>,
         key: Key,
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
@@ -224,7 +225,7 @@ impl Upstreams {
                 Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        let connected = Box::pin(self.connect(policy, &key.origin, true)).await?;
+        let connected = Box::pin(self.connect(check, &key.origin, true)).await?;
         self.send_first(connected, key, request).await
     }
 
@@ -256,13 +257,13 @@ impl Upstreams {
     /// Sends a request that asks for another protocol on a connection of its own.
     pub(crate) async fn send_upgrade(
         &self,
-        policy: &Policy,
+        check: &AddressCheck<'_>,
         origin: &Origin,
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
         head::address(&mut request, origin, Speaks::H1);
         let exchange = async {
-            let (stream, speaks) = self.connect(policy, origin, false).await?;
+            let (stream, speaks) = self.connect(check, origin, false).await?;
             if speaks == Speaks::H2 {
                 return Err(Failure::new(Class::NoProtocol, "the upstream takes no upgrades").into());
             }
@@ -276,13 +277,18 @@ impl Upstreams {
     }
 
     /// A connection whose bytes nobody reads here.
-    pub(crate) async fn tunnel(&self, policy: &Policy, host: &Host, port: u16) -> Result<Dialled, Stop> {
-        self.dial(policy, Route { host, port }).await
+    pub(crate) async fn tunnel(
+        &self,
+        check: &AddressCheck<'_>,
+        host: &Host,
+        port: u16,
+    ) -> Result<Dialled, Stop> {
+        self.dial(check, Route { host, port }).await
     }
 
-    async fn dial(&self, policy: &Policy, route: Route<'_>) -> Result<Dialled, Stop> {
+    async fn dial(&self, check: &AddressCheck<'_>, route: Route<'_>) -> Result<Dialled, Stop> {
         let place = self.dialer.places.take(self.dialer.timeout, || self.pool.make_room()).await?;
-        self.dialer.tcp(policy, route, place).await
+        self.dialer.tcp(check, route, place).await
     }
 
     /// The places that its connections share with those of every other snapshot.
@@ -306,16 +312,21 @@ impl Upstreams {
     }
 
     /// A new connection. `h2`: offer it. An upstream that takes nothing else gets it offered all the same.
-    async fn connect(&self, policy: &Policy, origin: &Origin, h2: bool) -> Result<(Stream, Speaks), Stop> {
-        let tcp = self.dial(policy, Route::to(origin)).await?;
+    async fn connect(
+        &self,
+        check: &AddressCheck<'_>,
+        origin: &Origin,
+        h2: bool,
+    ) -> Result<(Stream, Speaks), Stop> {
+        let tcp = self.dial(check, Route::to(origin)).await?;
         if !origin.tls {
             let speaks = if h2 { Speaks::H2 } else { Speaks::H1 };
-            return Ok((Stream::Plain(Socket::new(tcp)), speaks));
+            return Ok((Stream::Left(Socket::new(tcp)), speaks));
         }
         let alpn = if h2 { Alpn::H2OrH1 } else { Alpn::H1 };
         let (tls, only_h2) = match self.dialer.tls(origin, alpn, tcp).await {
             Err(Stop::Failed(Failure { class: Class::NoProtocol, .. })) if !h2 => {
-                let tcp = self.dial(policy, Route::to(origin)).await?;
+                let tcp = self.dial(check, Route::to(origin)).await?;
                 (self.dialer.tls(origin, Alpn::H2OrH1, tcp).await?, true)
             }
             tls => (tls?, false),
@@ -333,7 +344,7 @@ impl Upstreams {
         if h2 || only_h2 || self.spoken.get(origin).is_none() {
             self.spoken.insert(origin.clone(), spoken);
         }
-        Ok((Stream::Tls(Box::new(tls)), speaks))
+        Ok((Stream::Right(Box::new(tls)), speaks))
     }
 
     async fn h1(&self, stream: Stream) -> Result<h1::Connection, Failure> {
@@ -351,60 +362,7 @@ impl Upstreams {
 }
 
 /// A connection to an upstream, in the clear or inside verified TLS.
-pub(crate) enum Stream {
-    Plain(Socket),
-    Tls(Box<TlsStream<ReadAhead<Socket>>>),
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
-            Self::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
-            Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(tcp) => tcp.is_write_vectored(),
-            Self::Tls(tls) => tls.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
-        }
-    }
-}
+pub(crate) type Stream = Either<Socket, Box<TlsStream<ReadAhead<Socket>>>>;
 
 /// The rule id under which a connection that carried a credential is pooled.
 pub(crate) fn user_of(credential: Option<&Arc<crate::policy::credential::Credential>>) -> User {

@@ -41,11 +41,16 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    idle: HashMap<Key, Vec<(h1::Connection, Instant)>>,
-    count: usize,
+    idle: Idle<h1::Connection>,
     /// With when it was last asked for: what still flows on one that is dropped flows on.
     multiplexed: HashMap<Key, (h2::Connection, Instant)>,
     closed: bool,
+}
+
+/// Connections that serve one exchange at a time, with when each was given back.
+struct Idle<C> {
+    waiting: HashMap<Key, Vec<(C, Instant)>>,
+    count: usize,
 }
 
 impl Pool {
@@ -56,24 +61,14 @@ impl Pool {
 
     /// An HTTP/1.1 connection that was idle; whether it still stands is for the caller to see.
     pub(crate) fn take(&self, key: &Key) -> Option<h1::Connection> {
-        let mut state = self.state();
-        state.take(key, self.0.idle_for).or_else(|| state.take(&key.unused(), self.0.idle_for))
+        self.state().idle.take(key, self.0.idle_for)
     }
 
     /// Keeps a connection for the next exchange with the same key.
     pub(crate) fn give_back(&self, key: Key, connection: h1::Connection) {
         let mut state = self.state();
-        if state.closed {
-            return;
-        }
-        if state.count >= IDLE {
-            state.sweep(self.0.idle_for);
-        }
-        let full = state.count >= IDLE;
-        let list = state.idle.entry(key).or_default();
-        if !full && list.len() < IDLE_PER_KEY {
-            list.push((connection, Instant::now()));
-            state.count += 1;
+        if !state.closed {
+            state.idle.keep(key, connection, self.0.idle_for);
         }
     }
 
@@ -130,33 +125,121 @@ impl Key {
 }
 
 impl State {
-    fn take(&mut self, key: &Key, idle_for: Duration) -> Option<h1::Connection> {
-        let list = self.idle.get_mut(key)?;
-        let found = list.pop();
-        let rest = list.len();
-        if found.is_some() {
-            self.count -= 1;
+    fn sweep(&mut self, idle_for: Duration) {
+        self.idle.sweep(idle_for);
+        self.multiplexed.retain(|_, (connection, asked)| connection.is_open() && asked.elapsed() < idle_for);
+    }
+}
+
+impl<C> Default for Idle<C> {
+    fn default() -> Self {
+        Self { waiting: HashMap::new(), count: 0 }
+    }
+}
+
+impl<C> Idle<C> {
+    /// The connection that was given back last under this key, or one that nobody has used yet.
+    fn take(&mut self, key: &Key, idle_for: Duration) -> Option<C> {
+        self.take_youngest(key, idle_for).or_else(|| self.take_youngest(&key.unused(), idle_for))
+    }
+
+    fn take_youngest(&mut self, key: &Key, idle_for: Duration) -> Option<C> {
+        let list = self.waiting.get_mut(key)?;
+        let youngest = list.pop().filter(|(_, since)| since.elapsed() < idle_for);
+        self.count -= 1;
+        // If the youngest is too old, all are.
+        if list.is_empty() || youngest.is_none() {
+            self.count -= self.waiting.remove(key).map_or(0, |list| list.len());
         }
-        if rest == 0 {
-            self.idle.remove(key);
+        youngest.map(|(connection, _)| connection)
+    }
+
+    /// Keeps a connection, unless too many wait already.
+    fn keep(&mut self, key: Key, connection: C, idle_for: Duration) {
+        if self.count >= IDLE {
+            self.sweep(idle_for);
         }
-        // The last one in is the youngest: if it is too old, all are.
-        match found {
-            Some((connection, since)) if since.elapsed() < idle_for => Some(connection),
-            Some(_) => {
-                self.count -= self.idle.remove(key).map_or(0, |list| list.len());
-                None
-            }
-            None => None,
+        if self.count >= IDLE {
+            return;
+        }
+        let list = self.waiting.entry(key).or_default();
+        if list.len() < IDLE_PER_KEY {
+            list.push((connection, Instant::now()));
+            self.count += 1;
         }
     }
 
     fn sweep(&mut self, idle_for: Duration) {
-        self.idle.retain(|_, list| {
+        self.waiting.retain(|_, list| {
             list.retain(|(_, since)| since.elapsed() < idle_for);
             !list.is_empty()
         });
-        self.count = self.idle.values().map(Vec::len).sum();
-        self.multiplexed.retain(|_, (connection, asked)| connection.is_open() && asked.elapsed() < idle_for);
+        self.count = self.waiting.values().map(Vec::len).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::host::Host;
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    fn key(host: &str, user: User) -> Key {
+        let origin = Origin { tls: true, host: Host::parse(host).unwrap(), port: 443 };
+        Key { origin, user }
+    }
+
+    #[test]
+    fn the_youngest_is_taken_first_and_each_once() {
+        let (mut idle, agent) = (Idle::default(), key("a.example", User::Agent));
+        for connection in 0..3 {
+            idle.keep(agent.clone(), connection, LONG);
+        }
+        let taken: Vec<_> = (0..4).map(|_| idle.take(&agent, LONG)).collect();
+        assert_eq!(taken, [Some(2), Some(1), Some(0), None]);
+        assert_eq!((idle.count, idle.waiting.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_connection_serves_one_origin_and_whoever_used_it_first() {
+        let mut idle = Idle::default();
+        let credential = |id: &str| User::Credential(id.into());
+        idle.keep(key("a.example", User::Nobody), "verified", LONG);
+        idle.keep(key("a.example", credential("one")), "one's", LONG);
+        assert_eq!(idle.take(&key("b.example", credential("one")), LONG), None);
+        assert_eq!(idle.take(&key("a.example", User::Nobody), LONG), Some("verified"));
+        idle.keep(key("a.example", User::Nobody), "verified", LONG);
+        assert_eq!(idle.take(&key("a.example", credential("other")), LONG), Some("verified"));
+        assert_eq!(idle.take(&key("a.example", credential("other")), LONG), None);
+        assert_eq!(idle.take(&key("a.example", credential("one")), LONG), Some("one's"));
+    }
+
+    #[test]
+    fn what_waited_too_long_is_dropped() {
+        let (mut idle, agent) = (Idle::default(), key("a.example", User::Agent));
+        for connection in 0..3 {
+            idle.keep(agent.clone(), connection, LONG);
+        }
+        assert_eq!(idle.take(&agent, Duration::ZERO), None);
+        assert_eq!((idle.count, idle.waiting.len()), (0, 0));
+        idle.keep(agent, 4, LONG);
+        idle.sweep(Duration::ZERO);
+        assert_eq!((idle.count, idle.waiting.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_waits_is_bounded_by_origin_and_in_all() {
+        let mut idle = Idle::default();
+        for host in 0..=IDLE / IDLE_PER_KEY {
+            for connection in 0..=IDLE_PER_KEY {
+                idle.keep(key(&format!("h{host}.example"), User::Agent), connection, LONG);
+            }
+        }
+        assert_eq!(idle.count, IDLE);
+        assert!(idle.waiting.values().all(|list| list.len() <= IDLE_PER_KEY));
+        // Where all that wait are too old, they make room.
+        idle.keep(key("new.example", User::Agent), 0, Duration::ZERO);
+        assert_eq!((idle.count, idle.waiting.len()), (1, 1));
     }
 }

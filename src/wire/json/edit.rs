@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::error::{Duplicate, JsonError};
 use super::{Document, Kind, Limits, Place, Value};
@@ -30,8 +31,8 @@ pub enum EditError {
 /// Edits of one document, gathered and then made at once.
 ///
 /// The result depends on the edits, not on the order in which they were gathered, but for what is added to one and
-/// the same array or object: that stands in the order of the calls. What is put in is checked, so that the result
-/// is JSON again.
+/// the same array or object: that stands in the order of the calls. New text is checked, so that the result is JSON
+/// again. A removal takes every edit inside of its range with it, whichever came first.
 #[derive(Debug)]
 pub struct Edits<'d> {
     document: &'d Document<'d>,
@@ -81,7 +82,7 @@ impl<'d> Edits<'d> {
     ///
     /// # Errors
     ///
-    /// For the root, a key, a value of another document, and where another edit changes the same bytes.
+    /// For the root, a key, a value of another document, and where another edit replaces an array or object around it.
     pub fn remove(&mut self, value: Value<'d>) -> Result<(), EditError> {
         self.check(value)?;
         let node = value.node();
@@ -118,14 +119,14 @@ impl<'d> Edits<'d> {
     ///
     /// For what is no object, a value of another document, a key that the object has or was given, even where its
     /// entry is removed (replace the value instead), text that is no JSON or has a key twice, and where another
-    /// edit removes or replaces the object.
+    /// edit replaces the object.
     pub fn insert(&mut self, object: Value<'d>, key: &str, json: &str) -> Result<(), EditError> {
         self.check(object)?;
         if object.get(key)?.is_some() {
             return Err(EditError::Exists);
         }
         check_json(json)?;
-        let addition = self.addition(object, Kind::Object)?;
+        let Some(addition) = self.addition(object, Kind::Object)? else { return Ok(()) };
         if addition.keys.iter().any(|added| added == key) {
             return Err(EditError::Exists);
         }
@@ -139,12 +140,14 @@ impl<'d> Edits<'d> {
     /// # Errors
     ///
     /// For what is no array, a value of another document, text that is no JSON or has a key twice, and where another
-    /// edit removes or replaces the array.
+    /// edit replaces the array.
     pub fn append(&mut self, array: Value<'d>, json: impl Into<String>) -> Result<(), EditError> {
         self.check(array)?;
         let json = json.into();
         check_json(&json)?;
-        self.addition(array, Kind::Array)?.parts.push(json);
+        if let Some(addition) = self.addition(array, Kind::Array)? {
+            addition.parts.push(json);
+        }
         Ok(())
     }
 
@@ -169,28 +172,42 @@ impl<'d> Edits<'d> {
     }
 
     fn put(&mut self, start: u32, end: u32, change: Change) -> Result<(), EditError> {
-        let is_added_to = self.additions.range(start + 1..end).next().is_some();
-        let last_before_end = self.spans.range(..end).next_back();
-        if is_added_to || last_before_end.is_some_and(|(_, other)| other.end > start) {
+        // Ranges of JSON values are nested or apart: the last one that begins no later is the only one around this.
+        let around = self.spans.range(..=start).next_back().filter(|(_, other)| other.end >= end);
+        let is_removal = matches!(change, Change::Remove { .. });
+        match around.map(|(at, other)| (*at == start && other.end == end, &other.change)) {
+            Some((_, Change::Remove { .. })) => return Ok(()),
+            Some((is_same, Change::Replace(_))) if !is_same || !is_removal => return Err(EditError::Overlap),
+            Some(_) | None => {}
+        }
+        if is_removal {
+            forget(&mut self.spans, start..end);
+            forget(&mut self.additions, start + 1..end);
+        } else if self.spans.range(start..end).next().is_some()
+            || self.additions.range(start + 1..end).next().is_some()
+        {
             return Err(EditError::Overlap);
         }
         self.spans.insert(start, Span { end, change });
         Ok(())
     }
 
-    /// What is added to this array or object.
-    fn addition(&mut self, to: Value<'d>, kind: Kind) -> Result<&mut Addition, EditError> {
+    /// The additions to this array or object; none where a removal takes it away.
+    fn addition(&mut self, to: Value<'d>, kind: Kind) -> Result<Option<&mut Addition>, EditError> {
         if to.kind() != kind {
             return Err(EditError::Kind);
         }
         let node = to.node();
         let to_empty = node.next == to.number + 1;
         let at = if to_empty { node.start + 1 } else { self.before(node.end - 1) };
-        if self.spans.range(..at).next_back().is_some_and(|(_, other)| other.end > at) {
-            return Err(EditError::Overlap);
+        let around = self.spans.range(..at).next_back().filter(|(_, other)| other.end > at);
+        match around.map(|(_, other)| &other.change) {
+            Some(Change::Remove { .. }) => return Ok(None),
+            Some(Change::Replace(_)) => return Err(EditError::Overlap),
+            None => {}
         }
         let nothing = || Addition { to_empty, keys: Vec::new(), parts: Vec::new() };
-        Ok(self.additions.entry(at).or_insert_with(nothing))
+        Ok(Some(self.additions.entry(at).or_insert_with(nothing)))
     }
 
     /// Every change as bytes that go and text that comes, in the order of the document.
@@ -262,6 +279,12 @@ struct Piece<'e> {
 impl<'e> Piece<'e> {
     fn new(start: u32, end: u32, text: Cow<'e, str>) -> Self {
         Self { start: start as usize, end: end as usize, text }
+    }
+}
+
+fn forget<T>(edits: &mut BTreeMap<u32, T>, inside: Range<u32>) {
+    while let Some(at) = edits.range(inside.clone()).next().map(|(at, _)| *at) {
+        edits.remove(&at);
     }
 }
 

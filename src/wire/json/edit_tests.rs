@@ -98,29 +98,53 @@ fn items_are_added_to_arrays_in_the_order_of_the_calls() {
 }
 
 #[test]
-fn edits_that_change_the_same_bytes_are_refused() {
+fn edits_that_put_different_text_at_the_same_bytes_are_refused() {
     let document = read("{\"a\": [1, {\"b\": 2}], \"c\": 3}");
     let [a, item, object, b] = ["a", "a.0", "a.1", "a.1.b"].map(|path| find(&document, path));
     let mut edits = Edits::new(&document);
-    edits.remove(object).unwrap();
+    edits.replace(object, "{}").unwrap();
     for value in [a, object, b, document.root()] {
         assert_eq!(edits.replace(value, "0"), Err(EditError::Overlap), "{value:?}");
     }
-    for value in [a, object, b] {
-        assert_eq!(edits.remove(value), Err(EditError::Overlap), "{value:?}");
-    }
+    assert_eq!(edits.remove(b), Err(EditError::Overlap));
     assert_eq!(edits.insert(object, "k", "0"), Err(EditError::Overlap));
     edits.append(a, "4").unwrap();
     edits.remove(item).unwrap();
-    assert_eq!(edits.apply(), b"{\"a\": [4], \"c\": 3}");
+    assert_eq!(edits.apply(), b"{\"a\": [{},4], \"c\": 3}");
 
     let mut edits = Edits::new(&document);
     edits.insert(object, "k", "0").unwrap();
     for value in [a, object] {
-        assert_eq!(edits.remove(value), Err(EditError::Overlap), "{value:?}");
+        assert_eq!(edits.replace(value, "0"), Err(EditError::Overlap), "{value:?}");
     }
     edits.remove(b).unwrap();
     assert_eq!(edits.apply(), b"{\"a\": [1, {\"k\":0}], \"c\": 3}");
+}
+
+#[test]
+fn a_removal_takes_every_edit_inside_of_it_with_it() {
+    type Edit = for<'d> fn(&mut Edits<'d>, Value<'d>) -> Result<(), EditError>;
+    let document = read("{\"a\": [1, {\"b\": [2]}], \"c\": 3}");
+    let inside: [(&str, Edit); 7] = [
+        ("a.1.b.0", |edits, item| edits.remove(item)),
+        ("a.1.b.0", |edits, item| edits.replace(item, "0")),
+        ("a.1.b", |edits, array| edits.append(array, "4")),
+        ("a.1.b", |edits, array| edits.replace(array, "0")),
+        ("a.1", |edits, object| edits.insert(object, "k", "0")),
+        ("a.1", |edits, object| edits.replace(object, "0")),
+        ("a.1", |edits, object| edits.remove(object)),
+    ];
+    for (around, left) in [("a.1", "{\"a\": [1], \"c\": 3}"), ("a", "{\"c\": 3}")] {
+        for (path, edit) in inside {
+            let [mut before, mut after] = [Edits::new(&document), Edits::new(&document)];
+            edit(&mut before, find(&document, path)).unwrap();
+            before.remove(find(&document, around)).unwrap();
+            after.remove(find(&document, around)).unwrap();
+            edit(&mut after, find(&document, path)).unwrap();
+            assert_eq!(before.apply(), left.as_bytes(), "{path} before {around}");
+            assert_eq!(after.apply(), left.as_bytes(), "{path} after {around}");
+        }
+    }
 }
 
 #[test]

@@ -217,6 +217,36 @@ proptest! {
     }
 
     #[test]
+    fn edits_inside_of_a_removed_value_change_nothing(
+        text in unambiguous(),
+        removed in any::<Index>(),
+        wanted in prop::collection::vec((any::<Index>(), change(), any::<bool>()), 1..8),
+    ) {
+        let document = Document::parse(text.as_bytes(), LIKE_SERDE).unwrap();
+        let values = all(document.root());
+        let removed = values[removed.index(values.len())];
+        let mut alone = Edits::new(&document);
+        if alone.remove(removed).is_err() {
+            return Ok(());
+        }
+        let inside: Vec<Value<'_>> =
+            values.into_iter().filter(|value| removed.span().contains(&value.span().start)).collect();
+        let mut edits = Edits::new(&document);
+        let (before, after): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(.., is_before)| *is_before);
+        for (index, change, _) in before {
+            // Two of these may put text at the same bytes.
+            let _ = gather(&mut edits, inside[index.index(inside.len())], &change);
+        }
+        prop_assert_eq!(edits.remove(removed), Ok(()));
+        for (index, change, _) in after {
+            let value = inside[index.index(inside.len())];
+            let is_fit = gather(&mut Edits::new(&document), value, &change).is_ok();
+            prop_assert_eq!(gather(&mut edits, value, &change).is_ok(), is_fit);
+        }
+        prop_assert_eq!(edits.apply(), alone.apply());
+    }
+
+    #[test]
     fn a_removal_is_one_cut_of_the_value_its_key_and_one_comma(text in unambiguous(), index in any::<Index>()) {
         let document = Document::parse(text.as_bytes(), LIKE_SERDE).unwrap();
         let values = all(document.root());
