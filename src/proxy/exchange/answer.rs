@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::Body as _;
 
@@ -12,14 +10,13 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::head::forget_digests;
 use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
-use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
+use crate::call::{Denial, Judge, Normalization, Start, Tool, ToolCall, ToolDefinition, Verdict};
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
-use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
@@ -82,7 +79,8 @@ impl ResponseGuard<'_> {
             self.model_request.adapter.transcript(&self.model_request.asked(), &self.model_request.facts)?;
         let judge = Arc::new(PolicyInForce(Arc::clone(self.session)));
         // The tools are named later, message by message.
-        Some(self.guard(transcript, Framing::Whole, (judge, &RequestFacts::default(), true)))
+        let settings = self.settings(judge, true, &[]);
+        Some(self.guard(transcript, Framing::Whole, settings))
     }
 
     fn guard_body(&self, head: &HeaderMap) -> Option<FramedGuard> {
@@ -94,22 +92,22 @@ impl ResponseGuard<'_> {
         let framing =
             self.model_request.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
         let events = self.model_request.adapter.framing(&asked, facts, "text/event-stream");
-        let judge = Arc::clone(self.snapshot);
-        let guard = self.guard(transcript, framing, (judge, facts, facts.writes));
+        let settings = self.settings(Arc::clone(self.snapshot), facts.writes, &facts.tools);
+        let guard = self.guard(transcript, framing, settings);
         Some(FramedGuard { guard, framing, events })
     }
 
-    /// Makes a guard with this judge, for a request with these facts that may or may not offer a tool that writes.
-    fn guard(
-        &self,
-        transcript: Box<dyn Transcript>,
-        framing: Framing,
-        (judge, facts, writes): (Arc<dyn Judge>, &RequestFacts, bool),
-    ) -> EnforcedGuard {
+    fn guard(&self, transcript: Box<dyn Transcript>, framing: Framing, settings: Settings) -> EnforcedGuard {
+        let reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
+        EnforcedGuard::new(Guard::new(transcript, framing, settings), reserved, self.allowance.clone())
+    }
+
+    /// Returns the settings of a guard with this judge. `writes`: one of the offered tools may write.
+    fn settings(&self, judge: Arc<dyn Judge>, writes: bool, tools: &[ToolDefinition]) -> Settings {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
-        let offered = if judge.denies(writes) { Offered::new(&facts.tools) } else { Offered::default() };
-        let settings = Settings {
+        let offered = if judge.denies(writes) { Offered::new(tools) } else { Offered::default() };
+        Settings {
             judge,
             failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
             limits: Limits {
@@ -121,15 +119,13 @@ impl ResponseGuard<'_> {
             inputs: policy.tool_inputs(),
             writes,
             offered,
-        };
-        let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
-        EnforcedGuard::new(Guard::new(transcript, framing, settings), reserved, self.allowance.clone())
+        }
     }
 
     /// Decides about an answer in an unknown content coding.
     fn pass_undecoded(
         &self,
-        (head, received, reserved): (Parts, Bytes, Reserved),
+        response: Response<Body>,
         guard: &EnforcedGuard,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
@@ -140,7 +136,7 @@ impl ResponseGuard<'_> {
         }
         record.answer_read(guard.guard.facts(), Normalization::Failed);
         record.emit_warning(&denial.decision);
-        Ok(Response::from_parts(head, Body::whole(received, reserved)))
+        Ok(response)
     }
 
     /// Buffers the answer, and returns it as far as it is allowed.
@@ -159,7 +155,8 @@ impl ResponseGuard<'_> {
             buffer::buffer(body, most, &mut reserved).await.map_err(|error| self.refuse_unbuffered(error))?;
         let decoder = coding::decoder_of(&head.headers, &received, self.snapshot.whole_coding_limits());
         let Ok(decoder) = decoder else {
-            return self.pass_undecoded((head, received, reserved), &guard, record);
+            let undecoded = Response::from_parts(head, Body::whole(received, reserved));
+            return self.pass_undecoded(undecoded, &guard, record);
         };
         if let Some(decoder) = decoder {
             let decoded = buffer::decode(&received, decoder, most, &mut reserved);

@@ -88,7 +88,7 @@ pub(crate) fn denied_raw(status: StatusCode, decision: &Decision, destination: &
         decision.rule_id()
     );
     let phrase = phrase(&format!("Blocked by policy: {} ({})", decision.rule_id(), decision.why()));
-    raw_response((status.as_u16(), &phrase), &denial_text(decision, destination), &more)
+    raw_response(status, &phrase, &denial_text(decision, destination), &more)
 }
 
 /// The longest reason phrase that is sent, in bytes: some clients take a status line of 256.
@@ -107,13 +107,13 @@ fn phrase(text: &str) -> String {
 
 /// A text as bytes, with more header lines; the connection is closed after them.
 pub(crate) fn raw(status: StatusCode, text: &str, more: &str) -> Vec<u8> {
-    raw_response((status.as_u16(), status.canonical_reason().unwrap_or("Refused")), text, more)
+    raw_response(status, status.canonical_reason().unwrap_or("Refused"), text, more)
 }
 
-fn raw_response((code, reason): (u16, &str), text: &str, more: &str) -> Vec<u8> {
-    let length = text.len();
+fn raw_response(status: StatusCode, phrase: &str, text: &str, more: &str) -> Vec<u8> {
+    let (code, length) = (status.as_u16(), text.len());
     format!(
-        "HTTP/1.1 {code} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
+        "HTTP/1.1 {code} {phrase}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
          {more}connection: close\r\n\r\n{text}"
     )
     .into_bytes()

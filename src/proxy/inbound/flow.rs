@@ -229,16 +229,8 @@ impl Flow {
             protocol = Protocol::Unclear;
             decided = self.decide(&self.snapshot, protocol);
         }
-<<<<<<< HEAD
-        self.report_audited(&decided);
-        let refuse_all = match &decided.action {
-||||||| eea7afa
-        self.report_audited(&decided);
-        let doomed = match &decided.action {
-=======
         self.report_audits(&decided);
-        let doomed = match &decided.action {
->>>>>>> h-inbound
+        let refuse_all = match &decided.action {
             Action::Tunnel { .. } => {
                 return self.tunnel(&decided.decision, protocol, stream, None).await;
             }
@@ -388,41 +380,9 @@ impl Flow {
         destination
     }
 
-<<<<<<< HEAD
-    /// Says what Audit policies would have done, where that differs from what is done.
-    fn report_audited(&self, decided: &FlowDecision) {
-        for decision in &decided.audited {
-            let mut event = Event::new(fresh_id(), Kind::Policy, decision.clone());
-            event.connection = Some(self.id);
-            event.destination = Some(Arc::new(event::Destination {
-                host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
-                port: self.port,
-                action: decided.action.word(),
-                intercepted: false,
-                reason: None,
-            }));
-            self.gateway.ledger.emit(event);
-        }
-||||||| eea7afa
-    /// Says what Audit policies would have done, where that differs from what is done.
-    fn report_audited(&self, decided: &Destination) {
-        for decision in &decided.audited {
-            let mut event = Event::new(fresh_id(), Kind::Policy, decision.clone());
-            event.connection = Some(self.id);
-            event.destination = Some(Arc::new(event::Destination {
-                host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),
-                port: self.port,
-                action: decided.action.word(),
-                intercepted: false,
-                reason: None,
-            }));
-            self.gateway.ledger.emit(event);
-        }
-=======
     /// Reports what Audit policies would have done, where that differs from what is done.
-    fn report_audits(&self, decided: &Destination) {
+    fn report_audits(&self, decided: &FlowDecision) {
         decided.audited.iter().for_each(|decision| self.report_audited(decision, decided.action.word()));
->>>>>>> h-inbound
     }
 
     pub(super) fn report_audited(&self, decision: &Decision, action: event::Action) {
