@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::Policy;
 use super::ruling::Ruling;
-use crate::redirect::plan::{CANARY_V4, CANARY_V6};
+use crate::canary::{CANARY_V4, CANARY_V6};
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix))

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::chains::TABLE;
 use super::error::RedirectError;
-use super::plan::{Ipv6, Plan, TABLE};
+use super::plan::{Ipv6, Plan};
 use super::restore::{Family6, Programs};
 use super::rule::Family;
 use super::{iptables, netlink, restore};

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use super::plan::{FILTER_INPUT, FILTER_OUTPUT, NAT_OUTPUT, POSTROUTING, Plan, RAW_OUTPUT, ZONE};
+use super::chains::{FILTER_INPUT, FILTER_OUTPUT, NAT_OUTPUT, POSTROUTING, RAW_OUTPUT, ZONE};
+use super::plan::Plan;
 use super::rule::{Family, LOOPBACK, Match, Refusal, Rule, Transport, Verdict};
 
 /// What the names of our chains begin with.

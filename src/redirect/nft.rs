@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::plan::{Plan, TABLE, ZONE};
+use super::chains::{TABLE, ZONE};
+use super::plan::Plan;
 use super::rule::{Chain, LOOPBACK, Match, Refusal, Rule, TableFamily, Verdict};
 
 /// The plan as a file for `nft -f`, which replaces what stood before in one transaction.

@@ -6,8 +6,9 @@ use super::compile;
 use super::expression::Expression;
 use super::message::hook_number;
 use super::ruleset::{self, Ruleset, TableName};
+use crate::redirect::chains::TABLE;
 use crate::redirect::nft;
-use crate::redirect::plan::{Plan, TABLE};
+use crate::redirect::plan::Plan;
 use crate::redirect::rule::{Chain, TableFamily};
 
 /// Everything in which our tables differ from a plan, in a sentence each; nothing where they are the plan.

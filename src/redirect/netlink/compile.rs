@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::expression::{Address, Code, Expression, Header, Meta, Set, Tracking};
-use crate::redirect::plan::ZONE;
+use crate::redirect::chains::ZONE;
 use crate::redirect::rule::{LOOPBACK, Match, Refusal, Rule, TableFamily, Transport, Verdict};
 
 /// NFPROTO_IPV4, NFPROTO_IPV6.

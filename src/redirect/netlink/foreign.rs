@@ -3,9 +3,9 @@
 use super::expression::{Expression, Meta};
 use super::message::hook_number;
 use super::ruleset::{Chain, Rule, Ruleset};
+use crate::redirect::chains::TABLE;
 use crate::redirect::iptables::CHAIN_PREFIX;
 use crate::redirect::owners::{ForeignOwner, Owned};
-use crate::redirect::plan::TABLE;
 use crate::redirect::rule::Hook;
 
 /// NFPROTO of the families whose chains see a pod's packets on their way out, with their words.

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use super::attribute::Writer;
 use super::compile;
 use super::expression::{ANONYMOUS, Expression, Set};
-use crate::redirect::plan::{Plan, TABLE};
+use crate::redirect::chains::TABLE;
+use crate::redirect::plan::Plan;
 use crate::redirect::rule::{Chain, Hook, Rule, TableFamily};
 
 /// `struct nlmsghdr` and `struct nfgenmsg`.

@@ -2,9 +2,10 @@
 
 use std::io;
 
+use super::chains::TABLE;
 use super::error::RedirectError;
 use super::owners::ForeignOwner;
-use super::plan::{Plan, TABLE};
+use super::plan::Plan;
 
 mod attribute;
 mod comparison;
