@@ -7,10 +7,10 @@ const MOST_PORTS: usize = 512;
 
 /// How a network namespace shall be redirected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct RedirectPlan {
     /// The gateway's UID, the only one whose traffic may leave.
     pub(super) uid: u32,
-    pub(super) ports: Ports,
+    pub(super) ports: GatewayPorts,
     /// Declared ports of the pod, into which others may connect; the admin port is not among them.
     inbound: BTreeSet<u16>,
     pub(super) ipv6: Ipv6,
@@ -18,7 +18,7 @@ pub struct Plan {
 
 /// The ports that the gateway listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ports {
+pub struct GatewayPorts {
     pub transparent: u16,
     pub dns: u16,
     pub explicit: Option<u16>,
@@ -62,14 +62,14 @@ pub enum PlanError {
     MovingPort(&'static str),
 }
 
-impl Default for Ports {
+impl Default for GatewayPorts {
     /// The ports of a gateway whose settings name none.
     fn default() -> Self {
         Self { transparent: 15_001, dns: 15_053, explicit: Some(15_002), reverse: Vec::new(), admin: 15_090 }
     }
 }
 
-impl Ports {
+impl GatewayPorts {
     /// Every port with the name of its listener.
     fn named(&self) -> impl Iterator<Item = (&'static str, u16)> {
         [("transparent", self.transparent), ("DNS", self.dns), ("admin", self.admin)]
@@ -83,12 +83,12 @@ impl Ports {
     }
 }
 
-impl Plan {
+impl RedirectPlan {
     /// A plan for this gateway, with these ports of the pod open to others.
     ///
     /// # Errors
     /// The UID is root's or nobody's, or a port is 0, listed twice, or the gateway's own.
-    pub fn new(uid: u32, ports: Ports, inbound: &[u16]) -> Result<Self, PlanError> {
+    pub fn new(uid: u32, ports: GatewayPorts, inbound: &[u16]) -> Result<Self, PlanError> {
         match uid {
             0 => return Err(PlanError::Root),
             // The kernel reads (uid_t)-1 as "no change".
@@ -124,7 +124,7 @@ impl Plan {
     }
 
     /// The gateway's ports.
-    pub fn ports(&self) -> &Ports {
+    pub fn ports(&self) -> &GatewayPorts {
         &self.ports
     }
 
@@ -139,7 +139,7 @@ impl Plan {
     }
 }
 
-fn refuse_inbound(port: u16, ports: &Ports) -> Result<(), PlanError> {
+fn refuse_inbound(port: u16, ports: &GatewayPorts) -> Result<(), PlanError> {
     if port == 0 {
         return Err(PlanError::InboundZero);
     }
@@ -154,15 +154,18 @@ fn refuse_inbound(port: u16, ports: &Ports) -> Result<(), PlanError> {
 mod tests {
     use super::*;
 
-    fn plan(inbound: &[u16]) -> Result<Plan, PlanError> {
-        Plan::new(61_234, Ports::default(), inbound)
+    fn plan(inbound: &[u16]) -> Result<RedirectPlan, PlanError> {
+        RedirectPlan::new(61_234, GatewayPorts::default(), inbound)
     }
 
     #[test]
     fn a_plan_needs_a_uid_that_is_neither_roots_nor_reserved() {
-        assert_eq!(Plan::new(0, Ports::default(), &[]), Err(PlanError::Root));
-        assert_eq!(Plan::new(u32::MAX, Ports::default(), &[]), Err(PlanError::ReservedUid(u32::MAX)));
-        assert!(Plan::new(1, Ports::default(), &[]).is_ok());
+        assert_eq!(RedirectPlan::new(0, GatewayPorts::default(), &[]), Err(PlanError::Root));
+        assert_eq!(
+            RedirectPlan::new(u32::MAX, GatewayPorts::default(), &[]),
+            Err(PlanError::ReservedUid(u32::MAX))
+        );
+        assert!(RedirectPlan::new(1, GatewayPorts::default(), &[]).is_ok());
     }
 
     #[test]
@@ -182,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_gateways_ports_are_fixed() {
-        let ports = Ports { reverse: vec![15_003, 0], ..Ports::default() };
-        assert_eq!(Plan::new(1, ports, &[]), Err(PlanError::MovingPort("reverse")));
+        let ports = GatewayPorts { reverse: vec![15_003, 0], ..GatewayPorts::default() };
+        assert_eq!(RedirectPlan::new(1, ports, &[]), Err(PlanError::MovingPort("reverse")));
     }
 }
