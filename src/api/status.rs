@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What the operator says of the policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Status {
+pub struct PolicyStatus {
     /// The generation of the policy that all of this is said of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

@@ -18,11 +18,11 @@ use crate::bind;
 use crate::cli::Output;
 use crate::drain::Drain;
 use crate::ledger::fresh_id;
-use crate::operator::cli::{Cli, Command, RunArgs};
-use crate::operator::controller::{self, metrics::Metrics};
+use crate::operator::cli::{OperatorCli, OperatorCommand, OperatorRunArgs};
+use crate::operator::controller::{self, metrics::OperatorMetrics};
 use crate::operator::election::{self, Candidate};
 use crate::operator::settings::Settings;
-use crate::operator::webhook::{self, Webhook, keeping::Keeper};
+use crate::operator::webhook::{self, Webhook, serving_certificate::Keeper};
 use crate::telemetry::log;
 use crate::tls::serving::Presented;
 
@@ -30,15 +30,15 @@ use crate::tls::serving::Presented;
 const GRACE: Duration = Duration::from_secs(12);
 
 /// Does what the command line says. An error is said in words by the caller, who exits with 1.
-pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub fn run(cli: OperatorCli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Command::Run(args) => operate(&args, cli.output),
-        Command::Crds(args) => crds::run(&args, cli.output),
-        Command::EventSchema(args) => event_schema::run(&args, cli.output),
+        OperatorCommand::Run(args) => operate(&args, cli.output),
+        OperatorCommand::Crds(args) => crds::run(&args, cli.output),
+        OperatorCommand::EventSchema(args) => event_schema::run(&args, cli.output),
     }
 }
 
-fn operate(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
+fn operate(args: &OperatorRunArgs, output: Output) -> anyhow::Result<ExitCode> {
     let settings = match Settings::read(&args.config) {
         Ok(settings) => settings,
         Err(problems) => {
@@ -95,7 +95,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
     )?;
     let client = Client::try_from(config.clone()).context("the API server's address cannot be used")?;
     let asking = election::client(config).context("the API server's address cannot be used")?;
-    let metrics = Arc::new(Metrics::new()?);
+    let metrics = Arc::new(OperatorMetrics::new()?);
     let asked = everywhere("webhook.port", settings.webhook.port).await?;
     let admin = everywhere("admin.port", settings.admin.port).await?;
 
@@ -130,7 +130,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
 }
 
 /// Says that this replica leads no more, also where the controller was cut.
-struct Leader(Arc<Metrics>);
+struct Leader(Arc<OperatorMetrics>);
 
 impl Drop for Leader {
     fn drop(&mut self) {
@@ -161,7 +161,7 @@ fn candidate(settings: &Settings) -> Candidate {
 /// How the operator is, for probes and scrapes.
 struct Condition {
     keeper: Arc<Keeper>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<OperatorMetrics>,
     stopping: AtomicBool,
 }
 

@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::certificate::Certificate;
 use super::testing::{inspecting, root, text};
-use super::{AuthorityError, Constraints, Data, Root};
+use super::{CaConstraints, Data, IssuingError, Root};
 
 /// Whoever has a namespace's Secret, and signs with its key whatever they like.
 struct Thief {
@@ -27,7 +27,7 @@ struct Thief {
 impl Thief {
     fn of(hosts: &[&str]) -> Self {
         let now = SystemTime::now();
-        let data = root(now).issue("team-a", &Constraints::of(&inspecting(hosts)), None, now).unwrap();
+        let data = root(now).issue("team-a", &CaConstraints::of(&inspecting(hosts)), None, now).unwrap();
         let intermediate = Certificate::all(text(&data, "ca-cert.pem")).unwrap().remove(0).der;
         let key = KeyPair::from_pem(text(&data, "ca-key.pem")).unwrap();
         let mut roots = RootCertStore::empty();
@@ -112,7 +112,7 @@ fn a_stolen_intermediate_makes_no_further_ca() {
     assert!(!thief.is_accepted("api.example.com", leaf.der(), &sent));
 }
 
-fn refused(data: &Data) -> AuthorityError {
+fn refused(data: &Data) -> IssuingError {
     Root::load(data, SystemTime::now()).unwrap_err()
 }
 
@@ -125,7 +125,7 @@ fn a_secret_that_is_no_root_is_refused_with_what_to_do_and_without_its_key() {
         data.insert(key.to_owned(), value.to_vec());
         data
     };
-    let issued = root(now).issue("a", &Constraints::of(&[]), None, now).unwrap();
+    let issued = root(now).issue("a", &CaConstraints::of(&[]), None, now).unwrap();
     let table = [
         (Data::new(), "has no `tls.crt`"),
         (with("tls.key", b""), "has no `tls.key`"),
@@ -195,7 +195,7 @@ fn a_given_root_may_stand_below_a_corporate_one_which_agents_then_trust() {
     apart.insert("ca.crt".to_owned(), top.pem().into_bytes());
     for data in [whole, apart] {
         let data = Root::load(&data, now).unwrap();
-        let issued = data.issue("team-a", &Constraints::of(&inspecting(&["a.test"])), None, now).unwrap();
+        let issued = data.issue("team-a", &CaConstraints::of(&inspecting(&["a.test"])), None, now).unwrap();
         let chain = Certificate::all(text(&issued, "ca-cert.pem")).unwrap();
         assert_eq!(chain.len(), 3);
         assert_eq!([&chain[1].der, &chain[2].der], [middle.der(), top.der()]);
