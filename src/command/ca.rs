@@ -57,8 +57,8 @@ fn directory(args: &CaArgs) -> anyhow::Result<PathBuf> {
 fn gate(directory: &Path, now: SystemTime) -> Evidence {
     let settings = GateSettings {
         mode: Mode::Required,
-        certificate: Some(directory.join(CERTIFICATE)),
-        key: Some(directory.join(KEY)),
+        certificate: Some(directory.join(CERTIFICATE).into()),
+        key: Some(directory.join(KEY).into()),
         approval: None,
         on_error: OnError::FailClosed,
     };

@@ -124,7 +124,7 @@ fn read_anywhere(
     // Digests are taken before files are read, so that a change in between is a difference the next time.
     let own = source::digest(&[config.to_owned()]).map_err(|problem| vec![problem]);
     let checked = Settings::read(config, &surroundings::variable).and_then(|mut settings| {
-        surroundings::keep_first_roots(&mut settings.upstream.tls.of_environment);
+        surroundings::keep_first_roots(&mut settings.upstream.roots_of_environment);
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)
@@ -238,7 +238,8 @@ fn gate(
     surroundings: Surroundings,
     now: SystemTime,
 ) -> Result<Gate, Problem> {
-    let mut watched = Watched::new(settings.certificate.iter().chain(&settings.key).cloned());
+    let mut watched =
+        Watched::new(settings.certificate.iter().chain(&settings.key).map(|file| file.to_path_buf()));
     let mut opened = Gate::open(settings, surroundings, now);
     // A mounted Secret that switches to its next version in between gives one's certificate and the other's key.
     for _ in 0..SWITCHES {
@@ -286,7 +287,7 @@ fn upstream_tls(
     };
     own.extend(roots::certificates(roots).flatten());
     let name = config.display().to_string();
-    UpstreamTls::load(&settings.upstream.tls, &own)
+    UpstreamTls::load(&settings.upstream.tls_settings(), &own)
         .map_err(|found| found.into_iter().map(|problem| problem.in_file(&name)).collect())
 }
 
@@ -307,7 +308,7 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
             Err(problem) => problems.push(named(key, &problem)),
         }
     }
-    if let Some(directory) = &settings.credentials {
+    if let Some(directory) = &settings.credentials.directory {
         let (field, shown) = ("credentials.directory", directory.display());
         match fs::metadata(directory) {
             Ok(found) if found.is_dir() => {}

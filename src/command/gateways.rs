@@ -92,7 +92,7 @@ pub(super) fn announce(config: &Path, settings: &mut Settings) -> anyhow::Result
     let socket = Origin::of_gateway(config).write(&place)?;
     match own {
         Some(own) => symlink(own, &socket).with_context(|| format!("cannot make {}", socket.display()))?,
-        None => settings.admin.socket = Some(socket),
+        None => settings.admin.socket = Some(socket.into()),
     }
     Ok(Some(place))
 }

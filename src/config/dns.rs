@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net};
+use serde::{Deserialize, Serialize};
 
-use super::section::Field;
-use super::upstream::network;
+use super::value::{self, Written, text};
 use crate::policy::address::POOL;
 
 /// The port of the resolver where none is configured, for UDP and TCP.
@@ -23,47 +23,53 @@ const SPECIAL: [Ipv4Net; 4] = [
 ];
 
 /// The gateway's resolver, on 127.0.0.1 and `[::1]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Dns {
     /// For UDP and TCP; 0 lets the system choose.
+    #[serde(deserialize_with = "value::port")]
     pub port: u16,
     /// The IPv4 addresses that stand for names.
+    #[serde(with = "text")]
     pub pool: Ipv4Net,
 }
 
-impl Dns {
-    pub(super) fn read(field: &Field<'_>) -> Self {
-        field.section(|s| Self {
-            port: s.field("port").port_or(DNS_PORT),
-            pool: s.field("pool").parsed(pool).unwrap_or(POOL),
-        })
+impl Default for Dns {
+    fn default() -> Self {
+        Self { port: DNS_PORT, pool: POOL }
     }
+}
 
+impl Dns {
     /// Where it listens.
     pub fn addresses(&self) -> [SocketAddr; 2] {
         [(Ipv4Addr::LOCALHOST, self.port).into(), (Ipv6Addr::LOCALHOST, self.port).into()]
     }
 }
 
-/// Reads a pool: an IPv4 network of ordinary addresses with room for names.
-fn pool(text: &str) -> Result<Ipv4Net, String> {
-    let pool = match network(text)? {
-        IpNet::V4(pool) => pool,
-        IpNet::V6(_) => {
+impl Written for Ipv4Net {
+    /// A pool: an IPv4 network of ordinary addresses with room for names.
+    fn parse(text: &str) -> Result<Self, String> {
+        let pool = match IpNet::parse(text)? {
+            IpNet::V4(pool) => pool,
+            IpNet::V6(_) => {
+                return Err(format!(
+                    "{text} is IPv6; write an IPv4 network like {POOL}, the one for IPv6 is fixed"
+                ));
+            }
+        };
+        if pool.prefix_len() > LONGEST_PREFIX {
             return Err(format!(
-                "{text} is IPv6; write an IPv4 network like {POOL}, the one for IPv6 is fixed"
+                "{text} is too small: a pool needs a prefix of /{LONGEST_PREFIX} or shorter"
             ));
         }
-    };
-    if pool.prefix_len() > LONGEST_PREFIX {
-        return Err(format!("{text} is too small: a pool needs a prefix of /{LONGEST_PREFIX} or shorter"));
-    }
-    let overlaps =
-        |special: &&Ipv4Net| special.contains(&pool.network()) || pool.contains(&special.network());
-    match SPECIAL.iter().find(overlaps) {
-        Some(special) => {
-            Err(format!("{text} overlaps {special}, which has a meaning of its own; use {POOL}"))
+        let overlaps =
+            |special: &&Self| special.contains(&pool.network()) || pool.contains(&special.network());
+        match SPECIAL.iter().find(overlaps) {
+            Some(special) => {
+                Err(format!("{text} overlaps {special}, which has a meaning of its own; use {POOL}"))
+            }
+            None => Ok(pool),
         }
-        None => Ok(pool),
     }
 }

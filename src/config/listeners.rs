@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 use super::dns::Dns;
-use super::section::Field;
+use super::value::{self, Written, text};
+use crate::file_path::FilePath;
 use crate::name::host::{Authority, Host};
 use crate::policy::address::{POOL, POOL_V6};
+use crate::problem::Problem;
 
 /// The port that the kernel redirects TCP to where none is configured.
 pub const TRANSPARENT_PORT: u16 = 15_001;
@@ -22,33 +24,42 @@ pub const ADMIN_PORT: u16 = 15_090;
 pub const STATUS_SOCKET: &str = "/run/postern/status.sock";
 
 /// The ways in. At least one is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Listeners {
     pub transparent: Option<Transparent>,
     pub explicit: Option<Explicit>,
+    #[serde(default)]
     pub reverse: Vec<Reverse>,
     /// No way in by itself: it gives names the addresses that transparent connections are made to.
     pub dns: Option<Dns>,
 }
 
 /// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and `[::1]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Transparent {
+    #[serde(deserialize_with = "value::port")]
     pub port: u16,
 }
 
 /// The explicit proxy: CONNECT and absolute-form requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Explicit {
+    #[serde(with = "text")]
     pub address: SocketAddr,
     /// Holds the password that clients must present, with any user name.
-    pub password_file: Option<PathBuf>,
+    pub password_file: Option<FilePath>,
 }
 
 /// A port that stands for one upstream.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reverse {
+    #[serde(with = "text")]
     pub address: SocketAddr,
+    #[serde(with = "text")]
     pub upstream: Origin,
 }
 
@@ -62,37 +73,45 @@ pub struct Origin {
 }
 
 /// What the gateway tells about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Admin {
     /// `/healthz`, `/readyz` and `/metrics`, nothing else.
+    #[serde(with = "text")]
     pub address: SocketAddr,
     /// The Unix socket of `postern status`. Not written: [`STATUS_SOCKET`], where its directory exists.
-    pub socket: Option<PathBuf>,
+    pub socket: Option<FilePath>,
+}
+
+impl Default for Listeners {
+    /// Without `listeners`, the explicit proxy alone runs.
+    fn default() -> Self {
+        Self { transparent: None, explicit: Some(Explicit::default()), reverse: Vec::new(), dns: None }
+    }
+}
+
+impl Default for Transparent {
+    fn default() -> Self {
+        Self { port: TRANSPARENT_PORT }
+    }
+}
+
+impl Default for Explicit {
+    fn default() -> Self {
+        Self { address: (Ipv4Addr::LOCALHOST, EXPLICIT_PORT).into(), password_file: None }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self { address: (Ipv4Addr::UNSPECIFIED, ADMIN_PORT).into(), socket: None }
+    }
 }
 
 impl Listeners {
-    /// Without `listeners`, the explicit proxy alone runs.
-    pub(super) fn read(field: &Field<'_>) -> Self {
-        let by_default = !field.is_written();
-        field.section(|s| {
-            let dns = s.field("dns");
-            let (explicit, reverse) = (s.field("explicit"), s.field("reverse"));
-            let transparent = s.field("transparent");
-            let wanted = explicit.is_written() || by_default;
-            let others = transparent.is_written() || (reverse.is_written() && !reverse.is_empty_list());
-            if !wanted && !others {
-                field.reject(
-                    "lists no listener: write `explicit: {}` for the proxy on its default port, \
-                     or leave `listeners` out",
-                );
-            }
-            Self {
-                transparent: transparent.is_written().then(|| Transparent::read(&transparent)),
-                explicit: wanted.then(|| Explicit::read(&explicit)),
-                reverse: reverse.list(Reverse::read),
-                dns: dns.is_written().then(|| Dns::read(&dns)),
-            }
-        })
+    /// Whether agents have a way in.
+    pub(super) fn is_empty(&self) -> bool {
+        self.transparent.is_none() && self.explicit.is_none() && self.reverse.is_empty()
     }
 
     /// The addresses that stand for names, and are never dialled.
@@ -100,8 +119,9 @@ impl Listeners {
         [IpNet::V4(self.dns.as_ref().map_or(POOL, |dns| dns.pool)), IpNet::V6(POOL_V6)]
     }
 
-    /// Says which addresses are given twice; port 0 is never the same port.
-    pub(super) fn reject_shared(&self, admin: &Admin, field: &Field<'_>) {
+    /// Which addresses are given twice; port 0 is never the same port.
+    pub(super) fn shared(&self, admin: &Admin) -> Vec<Problem> {
+        let mut problems = Vec::new();
         let reverse = self.reverse.iter().enumerate();
         let transparent = self.transparent.iter().flat_map(Transparent::addresses);
         let named = std::iter::once(("admin.address".to_owned(), admin.address))
@@ -113,10 +133,12 @@ impl Listeners {
         for (name, address) in named.filter(|(_, address)| address.port() != 0) {
             let others = taken.entry(address.port()).or_default();
             if let Some((other, _)) = others.iter().find(|(_, ip)| overlap(*ip, address.ip())) {
-                field.reject(format!("{name} and {other} share port {}", address.port()));
+                let message = format!("{name} and {other} share port {}", address.port());
+                problems.push(Problem::at("", message));
             }
             others.push((name, address.ip()));
         }
+        problems
     }
 }
 
@@ -126,51 +148,15 @@ fn overlap(a: IpAddr, b: IpAddr) -> bool {
 }
 
 impl Transparent {
-    fn read(field: &Field<'_>) -> Self {
-        field.section(|s| Self { port: s.field("port").port_or(TRANSPARENT_PORT) })
-    }
-
     /// Both loopbacks.
     pub fn addresses(&self) -> [SocketAddr; 2] {
         [(Ipv4Addr::LOCALHOST, self.port).into(), (Ipv6Addr::LOCALHOST, self.port).into()]
     }
 }
 
-impl Explicit {
-    fn read(field: &Field<'_>) -> Self {
-        let default = SocketAddr::from((Ipv4Addr::LOCALHOST, EXPLICIT_PORT));
-        field.section(|s| Self {
-            address: s.field("address").socket_address().unwrap_or(default),
-            password_file: s.field("passwordFile").path(),
-        })
-    }
-}
-
-impl Reverse {
-    fn read(field: &Field<'_>) -> Option<Self> {
-        let (address, upstream) = field.section(|s| {
-            let (address, upstream) = (s.field("address"), s.field("upstream"));
-            address.require(": an IP address with a port");
-            upstream.require(": the URL that this port stands for");
-            (address.socket_address(), upstream.parsed(Origin::parse))
-        });
-        Some(Self { address: address?, upstream: upstream? })
-    }
-}
-
-impl Admin {
-    pub(super) fn read(field: &Field<'_>) -> Self {
-        let default = SocketAddr::from((Ipv4Addr::UNSPECIFIED, ADMIN_PORT));
-        field.section(|s| Self {
-            address: s.field("address").socket_address().unwrap_or(default),
-            socket: s.field("socket").path(),
-        })
-    }
-}
-
-impl Origin {
+impl Written for Origin {
     /// Reads `https://host[:port]` or `http://host[:port]`; a slash may follow, nothing else.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         let expected = || "expected a URL like https://api.example.com or http://127.0.0.1:8080".to_owned();
         let (scheme, rest) = text.split_once("://").ok_or_else(expected)?;
         let secure = match scheme {

@@ -1,18 +1,16 @@
 //! Reads what the user has configured: the settings file, policy sources, the pod's labels; and watches those files.
 
 pub mod dns;
-mod interception;
 pub mod limits;
 pub mod listeners;
 pub mod pod;
 pub mod quantity;
-mod redacted;
-mod section;
 pub mod settings;
 pub mod source;
 pub mod trust;
 pub mod upstream;
+mod value;
 pub mod watch;
 
-pub use section::Environment;
+pub use crate::yaml::read::Environment;
 pub use settings::Settings;

@@ -1,59 +1,77 @@
 //! What the gateway knows of its pod: labels and annotations, from downward-API files or written out.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 
-use super::section::Field;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::source;
+use super::value::TextOrVariable;
 use crate::event::Workload;
+use crate::file_path::FilePath;
 use crate::problem::Problem;
+use crate::yaml::read::FILE_PATH;
 
 /// More than Kubernetes allows for all annotations of an object (256 KiB), with room for escapes.
 const MAX_BYTES: u64 = 2 << 20;
 
 /// Where policy comes from, and whom it is for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PolicySettings {
     /// A file or a directory.
-    pub path: PathBuf,
+    pub path: FilePath,
     pub labels: PodMap,
     pub annotations: PodMap,
     /// Whose traffic events say it is; empty fields are left out there.
+    #[serde(deserialize_with = "workload")]
     pub workload: Workload,
 }
 
 /// Labels or annotations of the pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum PodMap {
     /// A file of the downward API, written anew whenever the pod's metadata change.
-    File(PathBuf),
+    File(FilePath),
     /// Written out in the settings; empty where nothing is written.
     Inline(BTreeMap<String, String>),
 }
 
-impl PolicySettings {
-    pub(super) fn read(field: &Field<'_>) -> Self {
-        field.section(|s| {
-            let path = s.field("path");
-            path.require(": a policy file, or a directory of them");
-            Self {
-                path: path.path().unwrap_or_default(),
-                labels: PodMap::field(&s.field("labels")),
-                annotations: PodMap::field(&s.field("annotations")),
-                workload: workload(&s.field("workload")),
-            }
-        })
+impl Default for PodMap {
+    fn default() -> Self {
+        Self::Inline(BTreeMap::new())
+    }
+}
+
+impl<'de> Deserialize<'de> for PodMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(FILE_PATH, PodMapVisitor)
+    }
+}
+
+struct PodMapVisitor;
+
+impl<'de> Visitor<'de> for PodMapVisitor {
+    type Value = PodMap;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a path or a mapping")
+    }
+
+    fn visit_byte_buf<E: Error>(self, path: Vec<u8>) -> Result<PodMap, E> {
+        Ok(PodMap::File(FilePath::joined(path)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<PodMap, A::Error> {
+        BTreeMap::deserialize(MapAccessDeserializer::new(entries)).map(PodMap::Inline)
     }
 }
 
 impl PodMap {
-    fn field(field: &Field<'_>) -> Self {
-        if field.is_written() && !field.is_map() {
-            return Self::File(field.path().unwrap_or_default());
-        }
-        Self::Inline(field.map(|key, value| Some((key.to_owned(), value.text_or_empty()?.to_owned()))))
-    }
-
     /// The file it is read from, if it is.
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -77,13 +95,21 @@ impl PodMap {
     }
 }
 
-fn workload(field: &Field<'_>) -> Workload {
-    let text = |field: Field<'_>| field.text_or_variable().unwrap_or_default().into_owned();
-    field.section(|s| Workload {
-        namespace: text(s.field("namespace")),
-        pod: text(s.field("pod")),
-        service_account: text(s.field("serviceAccount")),
-        node: text(s.field("node")),
+fn workload<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Workload, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+    struct Fields {
+        namespace: TextOrVariable,
+        pod: TextOrVariable,
+        service_account: TextOrVariable,
+        node: TextOrVariable,
+    }
+    let Fields { namespace, pod, service_account, node } = Fields::deserialize(deserializer)?;
+    Ok(Workload {
+        namespace: namespace.into_string(),
+        pod: pod.into_string(),
+        service_account: service_account.into_string(),
+        node: node.into_string(),
     })
 }
 

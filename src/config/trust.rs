@@ -4,18 +4,21 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::section::Field;
+use serde::{Deserialize, Serialize};
+
+use crate::file_path::FilePath;
 use crate::problem::is_passing;
 
 /// The files of roots that the gateway writes for the agents beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TrustSettings {
     /// Where they are written.
-    pub directory: PathBuf,
+    pub directory: FilePath,
     /// PEM: Postern's own roots.
-    pub roots: PathBuf,
+    pub roots: FilePath,
     /// The roots that agents' containers brought along: `CONTAINER/*.pem`.
-    pub own_roots: Option<PathBuf>,
+    pub own_roots: Option<FilePath>,
 }
 
 /// A container that brought roots along.
@@ -28,19 +31,6 @@ pub struct OwnRoots {
 }
 
 impl TrustSettings {
-    pub(super) fn read(field: &Field<'_>) -> Option<Self> {
-        if !field.is_written() {
-            return None;
-        }
-        let (directory, roots, own_roots) = field.section(|s| {
-            let (directory, roots) = (s.field("directory"), s.field("roots"));
-            directory.require(": where agents find their roots");
-            roots.require(": the PEM file of the roots that agents are to trust besides their own");
-            (directory.path(), roots.path(), s.field("ownRoots").path())
-        });
-        Some(Self { directory: directory?, roots: roots?, own_roots })
-    }
-
     /// The containers that brought roots along, as they stand there now; none where the directory is not there.
     ///
     /// # Errors

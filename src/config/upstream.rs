@@ -6,33 +6,51 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::listeners::Origin;
-use super::section::Field;
+use super::value::{self, Text, TextOrVariable, Written, texts};
+use crate::file_path::FilePath;
 use crate::name::host::{DnsName, Host};
 use crate::policy::pattern::Pattern;
+use crate::problem::Problem;
 use crate::tls::roots::{HostTls, TlsSettings};
+use crate::yaml::field;
 
 /// The gateway's side towards the world.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Upstream {
-    /// `upstream.roots` and `upstream.tls`.
-    pub tls: TlsSettings,
+    /// PEM files whose certificates are trusted besides the system's.
+    pub roots: Vec<FilePath>,
+    /// The same of the environment (`SSL_CERT_FILE` and the like).
+    #[serde(skip)]
+    pub roots_of_environment: Vec<PathBuf>,
     pub proxy: Option<UpstreamProxy>,
     /// Names that are dialled at a fixed address instead of being resolved.
+    #[serde(with = "hosts")]
     pub hosts: BTreeMap<DnsName, StaticAddress>,
+    /// Trust and client certificates, by host in its canonical form.
+    #[serde(deserialize_with = "tls")]
+    pub tls: BTreeMap<String, HostTls>,
+    #[serde(serialize_with = "texts::serialize", deserialize_with = "deny_addresses")]
     pub deny_addresses: Vec<IpNet>,
+    #[serde(with = "texts")]
     pub allow_addresses: Vec<IpNet>,
 }
 
 /// A corporate proxy that is asked, by CONNECT, for every upstream connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamProxy {
-    pub host: Host,
-    pub port: u16,
+    /// Where it is, by `http://`.
+    #[serde(serialize_with = "value::text::serialize", deserialize_with = "proxy_url")]
+    pub url: Origin,
     /// One line, `user:password`.
-    pub credentials_file: Option<PathBuf>,
+    pub credentials_file: Option<FilePath>,
     /// What is dialled directly.
+    #[serde(default, with = "texts")]
     pub except: Vec<Except>,
 }
 
@@ -53,92 +71,57 @@ pub struct StaticAddress {
 }
 
 impl Upstream {
-    pub(super) fn read(field: &Field<'_>) -> Self {
-        field.section(|s| Self {
-            tls: TlsSettings {
-                roots: s.field("roots").list(Field::path),
-                of_environment: Vec::new(),
-                hosts: s.field("tls").map(|name, field| {
-                    let host = host_key(name, field);
-                    let tls = host_tls(field);
-                    Some((host?.to_string(), tls))
-                }),
-            },
-            proxy: UpstreamProxy::read(&s.field("proxy")),
-            hosts: s.field("hosts").map(|name, field| {
-                let host = name_key(name, field);
-                let address = field.parsed(StaticAddress::parse);
-                Some((host?, address?))
-            }),
-            deny_addresses: s.field("denyAddresses").list(networks).into_iter().flatten().collect(),
-            allow_addresses: s.field("allowAddresses").list(|field| field.parsed(network)),
+    /// What upstreams are trusted by, and what they are shown.
+    pub fn tls_settings(&self) -> TlsSettings {
+        TlsSettings {
+            roots: self.roots.iter().map(|file| file.to_path_buf()).collect(),
+            of_environment: self.roots_of_environment.clone(),
+            hosts: self.tls.clone(),
+        }
+    }
+
+    /// Hosts with half of a client's identity.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = Problem> {
+        let halves = self.tls.iter().filter(|(_, tls)| tls.certificate.is_some() != tls.key.is_some());
+        halves.map(|(host, _)| {
+            let message = "a client certificate needs both `certificate` and `key`";
+            Problem::at(field::key("upstream.tls", host), message)
         })
     }
 }
 
-fn host_tls(field: &Field<'_>) -> HostTls {
-    let tls = field.section(|s| HostTls {
-        roots: s.field("roots").list(Field::path),
-        certificate: s.field("certificate").path(),
-        key: s.field("key").path(),
-    });
-    if tls.certificate.is_some() != tls.key.is_some() {
-        field.reject("a client certificate needs both `certificate` and `key`");
-    }
-    tls
-}
-
 impl UpstreamProxy {
-    /// Where the proxy is, as a URL.
-    pub fn url(&self) -> String {
-        Origin { secure: false, host: self.host.clone(), port: self.port }.to_string()
-    }
-
     /// Whether an upstream is dialled directly.
     pub fn excepts(&self, host: &Host) -> bool {
         self.except.iter().any(|except| except.covers(host))
     }
+}
 
-    /// Reads a URL alone, or a map with the URL, credentials and exceptions.
-    fn read(field: &Field<'_>) -> Option<Self> {
-        if !field.is_written() {
-            return None;
+fn proxy_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Origin, D::Error> {
+    let url = String::deserialize(deserializer)?;
+    let message = if url.contains('@') {
+        "put the proxy's user and password into a file, one line `user:password`, and name it as \
+         `proxy: {url, credentialsFile}`"
+    } else {
+        let origin = Origin::parse(&url).map_err(Error::custom)?;
+        if !origin.secure {
+            return Ok(origin);
         }
-        if !field.is_map() {
-            return field.parsed(Self::at);
-        }
-        field.section(|s| {
-            let url = s.field("url");
-            url.require("");
-            let credentials_file = s.field("credentialsFile").path();
-            let except = s.field("except").list(|field| field.parsed(Except::parse));
-            Some(Self { credentials_file, except, ..url.parsed(Self::at)? })
-        })
-    }
+        "TLS to the upstream proxy itself is not supported yet by this build; write http://"
+    };
+    Err(Error::custom(message))
+}
 
-    fn at(url: &str) -> Result<Self, String> {
-        if url.contains('@') {
-            return Err("put the proxy's user and password into a file, one line `user:password`, \
-                        and name it as `proxy: {url, credentialsFile}`"
-                .to_owned());
+impl Written for Except {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.contains('/') || text.parse::<IpAddr>().is_ok() {
+            return IpNet::parse(text).map(Self::Network);
         }
-        let origin = Origin::parse(url)?;
-        if origin.secure {
-            return Err("TLS to the upstream proxy itself is not supported yet by this build; write http://"
-                .to_owned());
-        }
-        Ok(Self { host: origin.host, port: origin.port, credentials_file: None, except: Vec::new() })
+        Pattern::parse(text).map(Self::Host).map_err(|error| format!("{text:?}: {error}"))
     }
 }
 
 impl Except {
-    fn parse(text: &str) -> Result<Self, String> {
-        if text.contains('/') || text.parse::<IpAddr>().is_ok() {
-            return network(text).map(Self::Network);
-        }
-        Pattern::parse(text).map(Self::Host).map_err(|error| format!("{text:?}: {error}"))
-    }
-
     fn covers(&self, host: &Host) -> bool {
         match self {
             Self::Host(pattern) => pattern.matches(host),
@@ -156,7 +139,7 @@ impl fmt::Display for Except {
     }
 }
 
-impl StaticAddress {
+impl Written for StaticAddress {
     fn parse(text: &str) -> Result<Self, String> {
         if let Ok(ip) = text.parse::<IpAddr>() {
             return Ok(Self { ip, port: None });
@@ -170,39 +153,68 @@ impl StaticAddress {
     }
 }
 
+impl fmt::Display for StaticAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) => SocketAddr::new(self.ip, port).fmt(f),
+            None => self.ip.fmt(f),
+        }
+    }
+}
+
+mod hosts {
+    use super::{BTreeMap, Deserializer, DnsName, Serializer, StaticAddress, Text, host_name, value};
+
+    pub(super) fn serialize<S: Serializer>(
+        hosts: &BTreeMap<DnsName, StaticAddress>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(hosts.iter().map(|(name, at)| (name.as_str(), at.to_string())))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<DnsName, StaticAddress>, D::Error> {
+        let hosts = value::map::<DnsName, Text<StaticAddress>, D>(deserializer, host_name)?;
+        Ok(hosts.into_iter().map(|(name, Text(address))| (name, address)).collect())
+    }
+}
+
+fn tls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, HostTls>, D::Error> {
+    value::map(deserializer, |key| Ok(host(key)?.to_string()))
+}
+
 /// Reads the key of a map as a host, in its canonical form.
-fn host_key(key: &str, field: &Field<'_>) -> Option<Host> {
+fn host(key: &str) -> Result<Host, String> {
     let host = if key.is_ascii() { Host::parse(key) } else { DnsName::parse_written(key).map(Host::Name) };
-    host.map_err(|error| field.reject(format!("the key is neither a host name nor an address: {error}"))).ok()
+    host.map_err(|error| format!("the key is neither a host name nor an address: {error}"))
 }
 
 /// Reads the key of a map as a host name, in its canonical form.
-fn name_key(key: &str, field: &Field<'_>) -> Option<DnsName> {
-    let host = host_key(key, field)?;
-    if host.name().is_none() {
-        field.reject("the key is an address; only names can stand here");
-    }
-    host.name().cloned()
+fn host_name(key: &str) -> Result<DnsName, String> {
+    host(key)?.name().cloned().ok_or_else(|| "the key is an address; only names can stand here".to_owned())
 }
 
-/// Reads one network, or the comma-separated ones of a variable.
-fn networks(field: &Field<'_>) -> Option<Vec<IpNet>> {
-    if !field.is_map() {
-        return field.parsed(network).map(|network| vec![network]);
+/// One network, or the comma-separated ones of a variable.
+#[derive(Deserialize)]
+#[serde(try_from = "TextOrVariable")]
+struct Networks(Vec<IpNet>);
+
+impl TryFrom<TextOrVariable> for Networks {
+    type Error = String;
+
+    fn try_from(networks: TextOrVariable) -> Result<Self, String> {
+        let parsed = match networks {
+            TextOrVariable::Text(text) => vec![IpNet::parse(&text)?],
+            TextOrVariable::Variable(list) => {
+                let networks: Result<_, _> = list.split(',').map(|item| IpNet::parse(item.trim())).collect();
+                networks.map_err(|message: String| format!("the variable's value is wrong: {message}"))?
+            }
+        };
+        Ok(Self(parsed))
     }
-    let text = field.text_or_variable()?;
-    let networks: Result<_, _> = text.split(',').map(|item| network(item.trim())).collect();
-    networks.map_err(|message| field.reject(format!("the variable's value is wrong: {message}"))).ok()
 }
 
-/// Reads a network in CIDR form, or one address; bits beyond the prefix are a likely mistake and refused.
-pub(super) fn network(text: &str) -> Result<IpNet, String> {
-    if let Ok(ip) = text.parse::<IpAddr>() {
-        return Ok(IpNet::from(ip));
-    }
-    match text.parse::<IpNet>() {
-        Ok(net) if net.addr() == net.network() => Ok(net),
-        Ok(net) => Err(format!("{text} has bits beyond its prefix; did you mean {}?", net.trunc())),
-        Err(_) => Err(format!("expected a network like 10.96.0.0/16 or an address, found {text:?}")),
-    }
+fn deny_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    Ok(Vec::<Networks>::deserialize(deserializer)?.into_iter().flat_map(|Networks(list)| list).collect())
 }

@@ -1,62 +1,63 @@
-//! What an agent has used of its limits, counted per credential; the time is given as a value (design sections 4, 6.5).
+//! Counts requests, tokens and denials per credential against limits; the time is given as a value (design sections 4,
+//! 6.5).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::call::{Answer, Denial};
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Verdict};
 
 use super::compile::Policy;
+
 use super::destination::Sight;
 use super::limits::{Limit, PolicyLimits};
 use super::outcome::Outcome;
-use super::ruling::{ENFORCE, Ruling};
 
 /// How many seconds of requests count.
 const WINDOW: u64 = 60;
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// How many credentials are counted apart; those beyond share what is counted without a credential.
+/// How many credentials have counters of their own; those beyond share the counters of requests without one.
 const MOST_CREDENTIALS: usize = 1_024;
 
 /// The counters of one pod. They outlive the policies that limit them: a reload gives nothing back.
 #[derive(Debug, Default)]
-pub struct Allowances(Mutex<HashMap<Box<str>, Used>>);
+pub struct Allowances(Mutex<HashMap<Box<str>, CredentialUsage>>);
 
-/// What was used with one credential.
+/// The counters of one credential.
 #[derive(Debug)]
-struct Used {
-    recent: Recent,
-    /// Since 1970, UTC.
+struct CredentialUsage {
+    recent: RecentRequests,
+    /// The day of the last count, since 1970, UTC.
     day: u64,
-    /// On that day.
+    /// Tokens of that day.
     tokens: u64,
-    /// Since the last allowed call.
+    /// Denied calls since the last allowed one.
     denials: u64,
-    /// Of the policy that denied them.
+    /// The revision of the policy that denied them.
     revision: Box<str>,
 }
 
 /// The requests of the last minute, by second.
 #[derive(Debug)]
-struct Recent {
+struct RecentRequests {
     latest: u64,
     counts: [u32; WINDOW as usize],
 }
 
 /// A limit that is reached.
-struct Reached<'a> {
+struct ReachedLimit<'a> {
     limit: &'a Limit,
     reason: String,
-    /// In seconds; none where time alone does not lift it.
+    /// Seconds until it lifts; none if it does not lift by itself.
     wait: Option<u64>,
 }
 
 impl Allowances {
-    /// Decides about one request, and counts it if it goes on. `credential` is the name of the one that will be
-    /// attached. What goes on may have something to record: the limits of Audit policies, never in the way.
+    /// Decides about one request, and counts it if it is admitted. `credential` is the name of the credential that will
+    /// be attached. Returns the limit of an Audit policy that it exceeds, to be recorded.
     ///
     /// # Errors
     /// The denial by a limit, and how it is answered.
@@ -67,12 +68,12 @@ impl Allowances {
         now: SystemTime,
     ) -> Result<Option<Decision>, Denial> {
         let mut counters = self.lock();
-        let used = of(&mut counters, credential);
+        let used = usage_of(&mut counters, credential);
         let now = seconds(now);
         used.advance(now);
         let reached = |sight| used.reached(policy.settings.limits.at(sight), policy.revision(), now);
         let judgement = policy.weigh(|sight| match reached(sight) {
-            Some(reached) => Outcome::Denied(reached.ruling()),
+            Some(reached) => Outcome::Denied(reached.denial()),
             None => Outcome::Allowed(None),
         });
         if judgement.denies() {
@@ -82,14 +83,14 @@ impl Allowances {
             return Err(Denial::from(judgement.decision).answered(answer));
         }
         used.recent.count();
-        let goes_on = Some(judgement.decision).filter(|decision| decision.verdict == Verdict::WouldDeny);
-        Ok(goes_on.or(judgement.audited))
+        let recorded = Some(judgement.decision).filter(|decision| decision.verdict == Verdict::WouldDeny);
+        Ok(recorded.or(judgement.audited))
     }
 
-    /// Counts the tokens of an answer, input and output, as its provider says them.
+    /// Counts the tokens of an answer, input and output, as its provider reports them.
     pub fn spent(&self, credential: Option<&str>, tokens: u64, now: SystemTime) {
         let mut counters = self.lock();
-        let used = of(&mut counters, credential);
+        let used = usage_of(&mut counters, credential);
         used.advance(seconds(now));
         used.tokens = used.tokens.saturating_add(tokens);
     }
@@ -97,7 +98,7 @@ impl Allowances {
     /// Counts a tool call that this policy denied.
     pub fn denied(&self, policy: &Policy, credential: Option<&str>) {
         let mut counters = self.lock();
-        let used = of(&mut counters, credential);
+        let used = usage_of(&mut counters, credential);
         if *used.revision != *policy.revision() {
             used.revision = policy.revision().into();
             used.denials = 0;
@@ -105,28 +106,31 @@ impl Allowances {
         used.denials = used.denials.saturating_add(1);
     }
 
-    /// A tool call was allowed: denials are counted anew.
+    /// Resets the count of denials: a tool call was allowed.
     pub fn allowed(&self, credential: Option<&str>) {
-        of(&mut self.lock(), credential).denials = 0;
+        usage_of(&mut self.lock(), credential).denials = 0;
     }
 
-    /// Counters are whole after every step, so that a lock whose holder failed is as good as another.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Used>> {
+    /// A poisoned lock is ignored: the counters are consistent after each step.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, CredentialUsage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The counters of a credential.
-fn of<'a>(counters: &'a mut HashMap<Box<str>, Used>, credential: Option<&str>) -> &'a mut Used {
+fn usage_of<'a>(
+    counters: &'a mut HashMap<Box<str>, CredentialUsage>,
+    credential: Option<&str>,
+) -> &'a mut CredentialUsage {
     let name = credential.unwrap_or_default();
     let known = counters.contains_key(name) || counters.len() < MOST_CREDENTIALS;
     counters.entry(if known { name } else { "" }.into()).or_default()
 }
 
-impl Default for Used {
+impl Default for CredentialUsage {
     fn default() -> Self {
         Self {
-            recent: Recent { latest: 0, counts: [0; WINDOW as usize] },
+            recent: RecentRequests { latest: 0, counts: [0; WINDOW as usize] },
             day: 0,
             tokens: 0,
             denials: 0,
@@ -135,7 +139,7 @@ impl Default for Used {
     }
 }
 
-impl Used {
+impl CredentialUsage {
     fn advance(&mut self, now: u64) {
         self.recent.advance(now);
         if self.day != now / DAY {
@@ -144,8 +148,8 @@ impl Used {
         }
     }
 
-    /// The first limit that is reached: what lasts longest is said first.
-    fn reached<'a>(&self, limits: &'a PolicyLimits, revision: &str, now: u64) -> Option<Reached<'a>> {
+    /// Returns the reached limit that lasts longest.
+    fn reached<'a>(&self, limits: &'a PolicyLimits, revision: &str, now: u64) -> Option<ReachedLimit<'a>> {
         let denials = if *self.revision == *revision { self.denials } else { 0 };
         let over = |limit: &'a Option<Limit>, used: u64| limit.as_ref().filter(|limit| used >= limit.most);
         if let Some(limit) = over(&limits.consecutive_denials, denials) {
@@ -153,21 +157,21 @@ impl Used {
                 "{denials} tool calls in a row were denied; nothing goes on until the policy is changed or the \
                  gateway is restarted"
             );
-            return Some(Reached { limit, reason, wait: None });
+            return Some(ReachedLimit { limit, reason, wait: None });
         }
         if let Some(limit) = over(&limits.tokens_per_day, self.tokens) {
             let reason = format!("The limit of {} tokens a day is reached; it ends at 00:00 UTC", limit.most);
-            return Some(Reached { limit, reason, wait: Some(DAY - now % DAY) });
+            return Some(ReachedLimit { limit, reason, wait: Some(DAY - now % DAY) });
         }
         let limit = over(&limits.requests_per_minute, self.recent.total())?;
         let reason = format!("The limit of {} requests a minute is reached", limit.most);
-        Some(Reached { limit, reason, wait: Some(self.recent.wait(limit.most)) })
+        Some(ReachedLimit { limit, reason, wait: Some(self.recent.wait(limit.most)) })
     }
 }
 
-impl Recent {
-    /// Moves on to this second. A clock that was set back by more than the window starts anew, so that nobody waits
-    /// for it to come to where it was.
+impl RecentRequests {
+    /// Moves on to this second. A clock that was set back by more than the window starts the count anew: else the agent
+    /// would wait until the clock is where it was.
     fn advance(&mut self, now: u64) {
         if now <= self.latest && self.latest - now < WINDOW {
             return;
@@ -191,11 +195,11 @@ impl Recent {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Seconds until fewer than `most` requests count.
+    /// Returns the seconds until fewer than `most` requests count.
     fn wait(&self, most: u64) -> u64 {
         let mut total = self.total();
         for passed in 1..WINDOW {
-            // The second that leaves the window when that many have passed.
+            // The second that has left the window by then.
             let leaving = (self.latest + passed) % WINDOW;
             let count = usize::try_from(leaving).ok().and_then(|place| self.counts.get(place));
             total = total.saturating_sub(count.map_or(0, |count| u64::from(*count)));
@@ -211,14 +215,9 @@ impl Recent {
     }
 }
 
-impl Reached<'_> {
-    fn ruling(self) -> Ruling {
-        Ruling {
-            verdict: Verdict::Deny,
-            rule: self.limit.rule.clone(),
-            reason: self.reason,
-            enforcement: ENFORCE,
-        }
+impl ReachedLimit<'_> {
+    fn denial(self) -> Decision {
+        Decision::by(self.limit.rule.clone(), Verdict::Deny, self.reason)
     }
 }
 

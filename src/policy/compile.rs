@@ -10,7 +10,6 @@ use crate::problem::Problem;
 use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
 use super::document::Document;
-use super::field;
 use super::index::Index;
 use super::inspection::Inspection;
 use super::lower::{Lowered, lower};
@@ -20,6 +19,7 @@ use super::selector::selects;
 use super::settings::Settings;
 use super::tool::Rules;
 use crate::name::host::DnsName;
+use crate::yaml::field;
 
 /// A pod's labels.
 pub type Labels = BTreeMap<String, String>;

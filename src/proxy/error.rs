@@ -6,7 +6,7 @@ use http::StatusCode;
 use rustls::{AlertDescription, CertificateError};
 
 use crate::call::{Answer, Denial};
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::telemetry::label::UpstreamError;
 
 /// What ends an exchange early.
@@ -18,14 +18,14 @@ pub(crate) enum Stop {
     Failed(Failure),
 }
 
-/// A denial with the way in which it is said.
+/// A denial, and how it is told to the agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    pub(crate) ruling: Ruling,
-    /// Whether the agent's connection is of no use after it.
+    pub(crate) decision: Decision,
+    /// Whether the agent's connection is closed after it.
     pub(crate) close: bool,
-    /// How an LLM provider's dialect says it.
+    /// How it is told in an LLM provider's dialect.
     pub(crate) answer: Answer,
 }
 
@@ -43,12 +43,12 @@ pub(crate) enum Class {
     Resolve,
     Connect,
     ConnectTimeout,
-    /// This process has no file descriptor for another connection.
+    /// This process has no file descriptor left.
     Descriptors,
     Proxy,
     Untrusted,
     Handshake,
-    /// It takes none of the protocols that were offered.
+    /// The upstream takes none of the protocols that were offered.
     NoProtocol,
     HeadTimeout,
     Idle,
@@ -59,7 +59,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The status that the agent sees, and the metric's label where the upstream is to blame.
+    /// Returns the status for the agent, and the metric's label if the upstream is to blame.
     pub(crate) fn shows(self) -> (StatusCode, Option<UpstreamError>) {
         match self {
             Self::Resolve => (StatusCode::BAD_GATEWAY, Some(UpstreamError::Resolve)),
@@ -90,7 +90,7 @@ impl Failure {
         Self::new(Class::Connect, format!("the upstream cannot be reached: {}", error.kind()))
     }
 
-    /// A TLS handshake that ended badly.
+    /// A TLS handshake that failed.
     pub(crate) fn handshake(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(rustls::Error::InvalidCertificate(why)) => Self::new(
@@ -126,21 +126,21 @@ impl Failure {
     }
 }
 
-/// What to do about a server that a company's own CA has signed.
+/// The advice for a server under a company's own CA.
 const UNKNOWN_ISSUER: &str = "; if a private CA has issued it, name that CA's certificate in `upstream.roots` of the \
     gateway's settings (`gateway.upstream.roots` of the chart), or in SSL_CERT_FILE where the gateway or `postern run` is \
     started";
 
-/// What `openssl req -x509` makes by default, so that development servers have it.
+/// The advice for the certificate that `openssl req -x509` makes by default, and development servers use.
 const SELF_SIGNED: &str = "the server shows a CA's certificate as its own, which no strict client takes; give it one that \
     this CA has issued";
 
-/// Why a certificate is not trusted, and what to do.
+/// Returns why a certificate is not trusted, and what to do.
 fn untrusted(why: &CertificateError) -> String {
     if *why == CertificateError::UnknownIssuer {
         return format!("{why}{UNKNOWN_ISSUER}");
     }
-    // rustls has no variant for this error of webpki, and no words: its text is the name of a variant.
+    // rustls has no variant for this error of webpki: its text is the name of webpki's variant.
     let text = why.to_string();
     if text.contains("CaUsedAsEndEntity") { SELF_SIGNED.to_owned() } else { text }
 }
@@ -169,17 +169,17 @@ impl From<Refusal> for Stop {
     }
 }
 
-impl From<Ruling> for Stop {
+impl From<Decision> for Stop {
     /// A denial that leaves the connection usable.
-    fn from(ruling: Ruling) -> Self {
-        Self::Denied(Refusal::new(StatusCode::FORBIDDEN, ruling))
+    fn from(decision: Decision) -> Self {
+        Self::Denied(Refusal::new(StatusCode::FORBIDDEN, decision))
     }
 }
 
 impl From<Denial> for Stop {
     fn from(denial: Denial) -> Self {
         let (status, close) = match denial.answer {
-            // What of the body has not come is read when the connection closes.
+            // The rest of the body is read when the connection closes.
             Answer::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, true),
             Answer::UnsupportedCoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, false),
             Answer::Forbidden => (StatusCode::FORBIDDEN, false),
@@ -188,18 +188,18 @@ impl From<Denial> for Stop {
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), false)
             }
         };
-        Self::Denied(Refusal { status, ruling: denial.decision.into(), close, answer: denial.answer })
+        Self::Denied(Refusal { status, decision: denial.decision, close, answer: denial.answer })
     }
 }
 
 impl Refusal {
     /// A denial that leaves the connection usable.
-    pub(crate) fn new(status: StatusCode, ruling: Ruling) -> Self {
-        Self { status, ruling, close: false, answer: Answer::Forbidden }
+    pub(crate) fn new(status: StatusCode, decision: Decision) -> Self {
+        Self { status, decision, close: false, answer: Answer::Forbidden }
     }
 
     /// A denial after which the connection is closed.
-    pub(crate) fn closing(status: StatusCode, ruling: Ruling) -> Self {
-        Self { close: true, ..Self::new(status, ruling) }
+    pub(crate) fn closing(status: StatusCode, decision: Decision) -> Self {
+        Self { close: true, ..Self::new(status, decision) }
     }
 }

@@ -8,6 +8,8 @@ pub(crate) mod exchange;
 pub(crate) mod inbound;
 mod readahead;
 pub mod snapshot;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod upstream;
 mod window;
 

@@ -1,4 +1,4 @@
-//! All that an exchange decides by, replaced whole when anything of it changes.
+//! The settings, policy and connections that an exchange uses, replaced as one when any of them changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use tokio::time::Instant;
 use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
 use crate::config::Settings;
 use crate::credential::Store;
+use crate::decision::Decision;
 use crate::drain::Drain;
 use crate::filter::scrub::Needles;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
-use crate::policy::destination::{Action, Destination, Flow, Ruling};
+use crate::policy::destination::{Action, Destination, Flow};
 use crate::policy::limits::Limit;
 use crate::policy::outlook::Outlook;
 use crate::provider::surface;
@@ -24,21 +25,20 @@ use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
 
-/// How long after a new policy the CA and the credentials that it newly needs may be on their way: they are mounted
-/// apart from it.
+/// How long after a new policy its CA and its credentials may arrive: they are mounted apart from it.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// The port at which agents dial the hosts that no rule names.
+/// The port on which hosts that no rule names can be refused inside TLS.
 const HTTPS: u16 = 443;
 
-/// What is done with destinations that say Inspect.
+/// How destinations with the action Inspect are treated.
 #[derive(Clone)]
 pub enum Interception {
-    /// TLS is ended here.
+    /// Their TLS is terminated.
     On(Arc<Leaves>),
-    /// It is not; they are denied.
+    /// They are denied.
     Off,
-    /// It cannot be; they are tunnelled, for this reason.
+    /// They are tunnelled, for this reason.
     Passthrough(String),
 }
 
@@ -55,8 +55,8 @@ pub struct Snapshot {
     pub(crate) upstreams: Upstreams,
 }
 
-/// What a snapshot is made of.
-pub struct Parts {
+/// The parts of a snapshot.
+pub struct SnapshotParts {
     pub settings: Arc<Settings>,
     pub policy: Policy,
     pub interception: Interception,
@@ -67,12 +67,12 @@ pub struct Parts {
     /// The pod's own addresses.
     pub own: Vec<IpAddr>,
     pub(crate) places: Places,
-    /// Those of the API server and of the pod's node.
+    /// The addresses of the API server and of the pod's node.
     pub cluster: Vec<IpAddr>,
 }
 
 impl Snapshot {
-    pub fn new(parts: Parts, drain: Drain) -> Self {
+    pub fn new(parts: SnapshotParts, drain: Drain) -> Self {
         let settings = parts.settings;
         let upstream = &settings.upstream;
         let dialer = Dialer {
@@ -105,14 +105,14 @@ impl Snapshot {
         }
     }
 
-    /// The same snapshot as the one that follows another: the policy may have been in force for longer.
+    /// The same snapshot, with the time since when its policy was in force already in the snapshot `before`.
     #[must_use]
     pub fn after(self, before: &Self) -> Self {
         let is_same = self.policy.revision() == before.policy.revision();
         Self { since: if is_same { before.since } else { self.since }, ..self }
     }
 
-    /// This snapshot with another policy, and the values of that policy's credentials.
+    /// The same snapshot with another policy, and the values of its credentials.
     pub fn with_policy(&self, policy: Policy, credentials: Arc<Store>) -> Self {
         Self {
             settings: Arc::clone(&self.settings),
@@ -126,12 +126,12 @@ impl Snapshot {
         .after(self)
     }
 
-    /// Until when what the policy newly needs may be on its way.
+    /// Until when the CA and the credentials of a new policy may arrive.
     pub(crate) fn settles(&self) -> Instant {
         self.since + SETTLING
     }
 
-    /// Whether what the policy newly needs may be on its way.
+    /// Whether the CA and the credentials of a new policy may still arrive.
     pub fn is_settling(&self) -> bool {
         Instant::now() < self.settles()
     }
@@ -144,22 +144,22 @@ impl Snapshot {
         &self.policy
     }
 
-    /// Says whether the policy's age still lets it be followed. Answers whether that is new.
+    /// Sets whether the policy is too old to be followed. Returns whether that changed.
     pub fn set_expired(&self, expired: bool) -> bool {
         self.expired.swap(expired, Ordering::Relaxed) != expired
     }
 
-    /// Drops idle upstream connections that have waited too long.
+    /// Drops upstream connections that were idle for too long.
     pub fn sweep(&self) {
         self.upstreams.sweep();
     }
 
-    /// What policy says of a flow; everything is denied once it has expired.
+    /// Decides about a flow; denies every flow once the policy has expired.
     pub(crate) fn destination(&self, flow: &Flow<'_>) -> Destination {
         if self.is_expired() {
             return Destination {
                 action: Action::Deny { named: false },
-                decision: Ruling::builtin("expired", EXPIRED),
+                decision: Decision::builtin("expired", EXPIRED),
                 audited: Vec::new(),
             };
         }
@@ -170,12 +170,12 @@ impl Snapshot {
         destination
     }
 
-    /// What policy says before a byte is seen.
+    /// Decides as far as possible before the first bytes of a flow.
     pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
         if self.is_expired() {
             return Outlook {
                 named: false,
-                ruling: Ruling::builtin("expired", EXPIRED),
+                decision: Decision::builtin("expired", EXPIRED),
                 sniff: true,
                 strict: true,
             };
@@ -187,16 +187,16 @@ impl Snapshot {
         outlook
     }
 
-    /// Whether a host that no rule names is refused inside TLS, as one that a Deny rule names: agents dial it beside
-    /// their provider. A CA that may vouch for every name does so for all hosts of the provider tables.
+    /// Whether a host that no rule names is refused inside TLS, like a host that a Deny rule names: agents dial it beside
+    /// their provider. With an unconstrained CA that holds for every host in the provider tables.
     fn refuses_inside(&self, name: &DnsName, port: u16) -> bool {
         let Interception::On(leaves) = &self.interception else { return false };
-        let is_meant = self.policy.accompanies(name)
+        let is_known = self.policy.accompanies(name)
             || (!leaves.authority().is_constrained()
                 && self.policy.enforces()
                 && surface::is_listed(name)
                 && !self.policy.names_exactly(name));
-        port == HTTPS && is_meant && self.vouches(name)
+        port == HTTPS && is_known && self.vouches(name)
     }
 
     fn vouches(&self, name: &DnsName) -> bool {
@@ -204,14 +204,14 @@ impl Snapshot {
         leaves.authority().vouches(&Host::Name(name.clone()), SystemTime::now()).is_ok()
     }
 
-    /// Whether the resolver answers a name, a companion's too where its refusal can be shown; none once the policy has
-    /// expired.
+    /// Decides whether the resolver answers a name. A companion's name is answered if the refusal can be shown inside
+    /// TLS; no name is answered once the policy has expired.
     ///
     /// # Errors
-    /// The denial, where it does not.
-    pub fn answers(&self, name: &DnsName) -> Result<(), Ruling> {
+    /// The denial.
+    pub fn answers(&self, name: &DnsName) -> Result<(), Decision> {
         if self.is_expired() {
-            return Err(Ruling::builtin("expired", EXPIRED));
+            return Err(Decision::builtin("expired", EXPIRED));
         }
         match self.policy.answers(name) {
             Err(_) if self.policy.accompanies(name) && self.vouches(name) => Ok(()),
@@ -219,7 +219,7 @@ impl Snapshot {
         }
     }
 
-    /// What the answers of an origin are scrubbed of; nothing where no key goes there.
+    /// The secrets to mask in the answers of an origin; none where no key goes there.
     pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<Needles>> {
         let Host::Name(name) = &origin.host else { return None };
         let credentialed =
@@ -227,7 +227,7 @@ impl Snapshot {
         credentialed.then(|| self.credentials.needles())
     }
 
-    /// The bound of a request body that is seen whole, in bytes: the gateway's, or a policy's that is lower.
+    /// The bound of a request body that is buffered, in bytes: the gateway's, or a policy's that is lower.
     pub(crate) fn request_body_bytes(&self) -> usize {
         lower(self.settings.limits.request_body_bytes, self.policy.limits().request_body_bytes.as_ref())
     }
@@ -237,21 +237,21 @@ impl Snapshot {
         lower(self.settings.limits.tool_input_bytes, self.policy.limits().tool_input_bytes.as_ref())
     }
 
-    /// Whether answers are looked at in the same way, whatever is then decided about their calls.
+    /// Whether guards made under either snapshot read answers alike, whatever they decide about calls.
     pub(crate) fn guards_like(&self, other: &Self) -> bool {
-        let how = |snapshot: &Self| {
+        let reading = |snapshot: &Self| {
             let policy = &snapshot.policy;
             (snapshot.denies(true), policy.failure_open(), policy.tool_inputs(), snapshot.tool_input_bytes())
         };
-        how(self) == how(other)
+        reading(self) == reading(other)
     }
 
-    /// What a JSON document may cost.
+    /// The limits of a JSON document.
     pub(crate) fn json_limits(&self) -> json::Limits {
         json::Limits { depth: self.settings.limits.json_depth, ..json::Limits::default() }
     }
 
-    /// What bounds the decoding of a body that is taken in whole.
+    /// The limits of decoding a body that is buffered.
     pub(crate) fn whole_coding_limits(&self) -> coding::Limits {
         coding::Limits {
             decoded_bytes: self.settings.limits.decoded_body_bytes as u64,
@@ -259,10 +259,10 @@ impl Snapshot {
         }
     }
 
-    /// What bounds the decoding of an answer.
+    /// The limits of decoding an answer.
     pub(crate) fn coding_limits(&self) -> coding::Limits {
         coding::Limits {
-            // What is decoded here streams through, a chunk at a time.
+            // A decoded answer streams, a chunk at a time.
             decoded_bytes: u64::MAX,
             zstd_window_bytes: self.settings.limits.zstd_window_bytes as u64,
             ..coding::Limits::default()
@@ -270,8 +270,8 @@ impl Snapshot {
     }
 }
 
-fn lower(own: usize, limit: Option<&Limit>) -> usize {
-    limit.map_or(own, |limit| own.min(usize::try_from(limit.most).unwrap_or(own)))
+fn lower(gateway: usize, limit: Option<&Limit>) -> usize {
+    limit.map_or(gateway, |limit| gateway.min(usize::try_from(limit.most).unwrap_or(gateway)))
 }
 
 impl Judge for Snapshot {
@@ -294,7 +294,7 @@ impl Judge for Snapshot {
 
 /// Every tool call is denied once the policy has expired.
 fn expired() -> Verdict {
-    let decision = Ruling::builtin("expired", EXPIRED).to_decision();
+    let decision = Decision::builtin("expired", EXPIRED);
     Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() }
 }
 

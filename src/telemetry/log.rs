@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
@@ -30,7 +30,7 @@ use crate::pod;
 pub const DEFAULT_LEVEL: Level = Level::INFO;
 
 /// How a line of the log is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// For people.
     #[default]

@@ -5,42 +5,59 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use zeroize::Zeroizing;
 
 use super::authority::{Authority, AuthorityError};
 use super::defect::rfc3339;
 use super::file;
+use crate::file_path::FilePath;
 use crate::problem::{Problem, is_passing};
 
 /// `interception` of the settings, with absolute paths.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct GateSettings {
     pub mode: Mode,
-    pub certificate: Option<PathBuf>,
-    pub key: Option<PathBuf>,
+    #[serde(rename = "caCertificate")]
+    pub certificate: Option<FilePath>,
+    #[serde(rename = "caKey")]
+    pub key: Option<FilePath>,
     /// The fingerprint that a human approved.
+    #[serde(rename = "caApproval", deserialize_with = "fingerprint")]
     pub approval: Option<String>,
     pub on_error: OnError,
 }
 
 /// `interception.mode`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
+    #[default]
     Required,
     /// No TLS is ended.
-    #[default]
     Off,
 }
 
 /// `interception.onError`: what becomes of Inspect destinations when the CA cannot be loaded or is not approved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnError {
     /// The gateway does not start; at reload the last good CA stays.
     #[default]
     FailClosed,
     /// They are tunnelled; never in Kubernetes.
     Passthrough,
+}
+
+fn fingerprint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(Some(text.to_ascii_lowercase()));
+    }
+    let message =
+        "expected the CA's fingerprint, \"sha256:\" and 64 hex digits, as `postern ca status` prints it";
+    Err(Error::custom(message))
 }
 
 /// What the environment says, read by `command/` alone.
@@ -297,6 +314,14 @@ mod tests {
     const LAPTOP: Surroundings = Surroundings { intercept: true, kubernetes: false };
     const CLUSTER: Surroundings = Surroundings { intercept: true, kubernetes: true };
 
+    const OFF: GateSettings = GateSettings {
+        mode: Mode::Off,
+        certificate: None,
+        key: None,
+        approval: None,
+        on_error: OnError::FailClosed,
+    };
+
     /// A directory with a CA, and settings that require it.
     struct Local {
         _directory: tempfile::TempDir,
@@ -309,8 +334,8 @@ mod tests {
         let made = init::init(directory.path(), SystemTime::now()).unwrap();
         let settings = GateSettings {
             mode: Mode::Required,
-            certificate: Some(directory.path().join(init::CERTIFICATE)),
-            key: Some(directory.path().join(init::KEY)),
+            certificate: Some(directory.path().join(init::CERTIFICATE).into()),
+            key: Some(directory.path().join(init::KEY).into()),
             ..GateSettings::default()
         };
         Local { _directory: directory, settings, fingerprint: made.fingerprint }
@@ -347,7 +372,7 @@ mod tests {
         let settings = GateSettings { on_error: OnError::Passthrough, ..local().settings };
         let fail = |cause: io::Error| {
             let error = GateError::Unreadable { field: "f", path: PathBuf::new(), cause };
-            let evidence = open(&GateSettings::default(), LAPTOP).unwrap().evidence;
+            let evidence = open(&OFF, LAPTOP).unwrap().evidence;
             Gate::fail(&settings, error, evidence)
         };
         let closed = fail(rustix::io::Errno::MFILE.into()).unwrap_err();
@@ -357,7 +382,7 @@ mod tests {
 
     #[test]
     fn mode_off_needs_nothing_and_reads_nothing() {
-        let settings = GateSettings { certificate: Some("/nonexistent".into()), ..GateSettings::default() };
+        let settings = GateSettings { certificate: Some("/nonexistent".into()), ..OFF };
         let gate = open(&settings, Surroundings { intercept: false, kubernetes: true }).unwrap();
         assert!(matches!(gate.interception, Interception::Off));
         assert_eq!(gate.evidence.reason.as_deref(), Some("interception.mode is Off"));

@@ -9,11 +9,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore};
+use serde::{Deserialize, Serialize};
 
 use super::file::{self, Flaw};
 pub use super::trust::{BaseRoots, system_bundle};
 use super::trust::{NO_CERTIFICATE, Trust};
 use super::{PROVIDER, VERSIONS};
+use crate::file_path::FilePath;
 use crate::name::host::Host;
 use crate::problem::Problem;
 
@@ -32,14 +34,15 @@ pub struct TlsSettings {
 }
 
 /// What holds for one upstream host alone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct HostTls {
     /// PEM files whose certificates are trusted for this host besides all others.
-    pub roots: Vec<PathBuf>,
+    pub roots: Vec<FilePath>,
     /// The client certificate with its chain, PEM.
-    pub certificate: Option<PathBuf>,
+    pub certificate: Option<FilePath>,
     /// Its key, PEM, not encrypted.
-    pub key: Option<PathBuf>,
+    pub key: Option<FilePath>,
 }
 
 /// Which protocols are offered to an upstream.
@@ -247,7 +250,8 @@ mod tests {
     fn an_added_root_is_trusted_for_every_host_and_a_hosts_own_for_it_alone() {
         let files = Files::new();
         let (corp, partner) = (TestCa::root("Corp"), TestCa::root("Partner"));
-        let own = HostTls { roots: vec![files.write("partner.pem", &partner.pem())], ..HostTls::default() };
+        let own =
+            HostTls { roots: vec![files.write("partner.pem", &partner.pem()).into()], ..HostTls::default() };
         let settings = TlsSettings {
             roots: vec![files.write("corp.pem", &corp.pem())],
             hosts: BTreeMap::from([("Llm.Partner.test".to_owned(), own)]),
@@ -279,8 +283,8 @@ mod tests {
         let (certificate, key) = corp.issue("gateway.test");
         let own = HostTls {
             roots: vec![],
-            certificate: Some(files.write("c.pem", &certificate.pem())),
-            key: Some(files.write("k.pem", &key.serialize_pem())),
+            certificate: Some(files.write("c.pem", &certificate.pem()).into()),
+            key: Some(files.write("k.pem", &key.serialize_pem()).into()),
         };
         let settings = TlsSettings {
             roots: vec![files.write("corp.pem", &corp.pem())],
@@ -327,7 +331,7 @@ mod tests {
         let files = Files::new();
         let root = TestCa::root("Root");
         let issuing = root.intermediate("Issuing", |_| {});
-        let own = HostTls { roots: vec![files.write("i.pem", &issuing.pem())], ..HostTls::default() };
+        let own = HostTls { roots: vec![files.write("i.pem", &issuing.pem()).into()], ..HostTls::default() };
         let settings = TlsSettings {
             roots: vec![files.write("r.pem", &root.reissued())],
             hosts: BTreeMap::from([("a.test".to_owned(), own)]),
@@ -347,8 +351,8 @@ mod tests {
         let certificate = files.write("c.pem", &certificate.pem());
         let with = |certificate: Option<&PathBuf>, key: Option<PathBuf>| HostTls {
             roots: vec![],
-            certificate: certificate.cloned(),
-            key,
+            certificate: certificate.cloned().map(FilePath::from),
+            key: key.map(FilePath::from),
         };
         let hosts = [
             ("a.test", with(Some(&certificate), None)),

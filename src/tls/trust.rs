@@ -97,9 +97,9 @@ impl Trust {
     }
 
     /// Adds the certificates of the PEM files that stand at `path` in the settings; says all that is wrong with them.
-    pub(super) fn add_files(&mut self, path: &str, files: &[PathBuf]) -> Result<(), Vec<Problem>> {
+    pub(super) fn add_files(&mut self, path: &str, files: &[impl AsRef<Path>]) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
-        for (index, file) in files.iter().enumerate() {
+        for (index, file) in files.iter().map(AsRef::as_ref).enumerate() {
             if let Err(flaw) = self.add_file(file) {
                 problems.push(flaw.at(format!("{path}[{index}]"), file));
             }

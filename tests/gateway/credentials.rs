@@ -211,6 +211,36 @@ fn a_request_that_waits_for_a_key_is_refused_by_a_stricter_policy_under_its_rule
 }
 
 #[test]
+fn a_request_that_waits_for_a_key_is_audited_once_by_the_policy_under_which_it_ends() {
+    let audited = |name: &str| {
+        format!(
+            "{}---\napiVersion: postern.dev/v1alpha1\nkind: ClusterEgressPolicy\nmetadata: {{name: {name}}}\nspec:\n\
+             \x20 enforcement: Audit\n  destinations:\n    - {{name: less, hosts: [api.example.com], action: Inspect, \
+             endpoints: [{{methods: [PUT]}}]}}\n",
+            policy("")
+        )
+    };
+    let test = inspected_with(|setup| setup.policy(&audited("before")));
+    let headers = [("X-Api-Key", "sk-placeholder-api")];
+    let agent = test.gateway.agent();
+
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| agent.request("GET", "https://api.example.com/status/200", &headers, b""));
+        test.gateway.wait_for("Connection", "Allow");
+        test.gateway.write("policy.yaml", &audited("after"));
+        waiting.join().unwrap().assert_refused(403, "postern/builtin/credential");
+    });
+
+    test.gateway.wait_for("Request", "Deny");
+    let events = test.gateway.events();
+    let audits: Vec<_> = events.iter().filter(|event| event["kind"] == "Policy").collect();
+    assert_eq!(audits.len(), 1, "{audits:?}");
+    let reason = audits[0]["decision"]["reason"].as_str().unwrap();
+    assert!(reason.contains("-/after/less"), "{reason}");
+}
+
+#[test]
 fn a_key_that_is_missing_is_said_and_the_placeholder_stays_here() {
     let test = inspected_with(|setup| setup.policy(&policy("")));
     let headers = [("X-Api-Key", "sk-placeholder-api")];

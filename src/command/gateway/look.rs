@@ -12,7 +12,8 @@ use super::trusting::Trusting;
 use super::unread::{News, Unread};
 use crate::command::check::{self, Checked, Sources};
 use crate::config::watch::Watched;
-use crate::event::{Decision, Event, Kind, Verdict};
+use crate::decision::{Decision, Verdict};
+use crate::event::{Event, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::age::Freshness;
 use crate::problem::Problem;
@@ -148,7 +149,7 @@ impl Look {
         let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = problems(&snapshot.credentials.problems());
-        log::write_as(snapshot.settings.log_format);
+        log::write_as(snapshot.settings.log.format);
         gateway.replace(snapshot);
         self.sources = sources;
         {

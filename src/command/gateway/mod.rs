@@ -52,12 +52,12 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    log::write_as(checked.settings.log_format);
+    log::write_as(checked.settings.log.format);
     // Before anybody can see that it runs: a signal that nobody listens for ends the process.
     let mut signals = Signals::new()?;
     let _findable = findable(config, &mut checked);
     let sinks: Vec<Box<dyn Sink>> =
-        if checked.settings.events_to_stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
+        if checked.settings.events.stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
     let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {
         Ok(running) => running,
         Err(problems) => {

@@ -25,9 +25,10 @@ use crate::config::listeners::STATUS_SOCKET;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::credential::Store;
+use crate::decision::{Decision, Verdict};
 use crate::dns::{self, Resolver};
 use crate::drain::Drain;
-use crate::event::{Decision, Event, Kind, Verdict, Workload};
+use crate::event::{Event, Kind, Workload};
 use crate::ledger::{Ledger, fresh_id, timestamp};
 use crate::name::host::DnsName;
 use crate::policy::Policy;
@@ -137,7 +138,7 @@ impl Running {
 
     /// Stops accepting, lets what is under way end within the grace, flushes events. Answers whether all ended.
     pub(crate) async fn stop(&self) -> bool {
-        let grace = self.gateway.snapshot().settings.grace;
+        let grace = self.gateway.snapshot().settings.shutdown.grace;
         let drained = self.gateway.drain.shut_down(grace).await;
         if !drained {
             tracing::warn!(?grace, "exchanges were cut at the end of the grace");
@@ -288,7 +289,7 @@ pub(super) fn build(
             None => None,
         };
     let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials));
-    let parts = snapshot::Parts {
+    let parts = snapshot::SnapshotParts {
         settings: Arc::new(settings),
         policy,
         interception,
@@ -317,7 +318,7 @@ pub(super) fn aged(snapshot: Snapshot) -> Snapshot {
 
 /// The values of a policy's credentials; those that cannot be read keep the value that they had `before`.
 pub(super) fn credentials(policy: &Policy, settings: &Settings, before: Option<&Store>) -> Arc<Store> {
-    let directory = settings.credentials.as_deref();
+    let directory = settings.credentials.directory.as_deref();
     let credentials = Store::load(policy.credentials(), directory, &surroundings::variable);
     Arc::new(match before {
         Some(before) => credentials.after(before),

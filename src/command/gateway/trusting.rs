@@ -76,7 +76,7 @@ impl Seen {
 
 fn files(settings: &TrustSettings, containers: &[OwnRoots]) -> Vec<PathBuf> {
     let own = containers.iter().flat_map(|container| container.files.iter().cloned());
-    own.chain([settings.roots.clone()]).collect()
+    own.chain([settings.roots.to_path_buf()]).collect()
 }
 
 /// # Errors
@@ -174,8 +174,12 @@ mod tests {
         }
 
         fn settings(&self) -> TrustSettings {
-            let own_roots = Some(self.path("own"));
-            TrustSettings { directory: self.path("trust"), roots: self.path("roots.pem"), own_roots }
+            let own_roots = Some(self.path("own").into());
+            TrustSettings {
+                directory: self.path("trust").into(),
+                roots: self.path("roots.pem").into(),
+                own_roots,
+            }
         }
 
         fn brings(&self, container: &str, name: &str, text: &str) {

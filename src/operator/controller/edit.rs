@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::candidate::{Gist, PolicyCandidate, digest};
+use crate::decision::Enforcement;
 use crate::name::host::Host;
-use crate::policy::document::{Action, Destination, Enforcement};
+use crate::policy::document::{Action, Destination};
 use crate::policy::pattern::Pattern;
 
 /// How many pairs of a new name and an older rule are compared. A larger edit counts as stricter.

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::known_fields::KnownFields;
+use crate::decision::Enforcement;
 use crate::policy::document::limits::Limits;
 use crate::policy::document::tool::{
     Action as ToolAction, Audit, HostedAction, HostedTools, Permission, Rule,
 };
-use crate::policy::document::{Action, Credential, Destination, Document, Enforcement, FailurePolicy, Spec};
+use crate::policy::document::{Action, Credential, Destination, Document, FailurePolicy, Spec};
 
 /// The policy without anything that it opens: its selectors, Deny rules, switches that are set to strict, limits and
 /// required credentials. A Deny rule with an unknown field denies more: it loses its condition, or denies everything of
@@ -55,9 +56,9 @@ pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
     Some(Document { spec, ..newest.clone() })
 }
 
-/// The `stub` of a policy, with the rules that open something in both the newest and the `former` version, word for word,
-/// and with the Deny rules of the former. So nothing that a policy took back is opened again. None if the two select
-/// different pods or are enforced differently: what was opened for some pods is not opened for others.
+/// The `stub` of a policy, with the rules that open something in both the newest and the `former` version, word for
+/// word, and with the Deny rules of the former. So nothing that a policy took back is opened again. None if the two
+/// select different pods or are enforced differently: what was opened for some pods is not opened for others.
 pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document) -> Option<Document> {
     let (mut spec, former, newest) = (stub.spec.clone(), &former.spec, &newest.spec);
     if newest.pod_selector != former.pod_selector || newest.enforcement != former.enforcement {

@@ -21,8 +21,8 @@ use crate::call::{Facts, Input};
 
 use super::document::tool::{Comparison, Scalar};
 use super::explain::{Tested, shown};
-use super::field;
 use super::tool::is_place;
+use crate::yaml::field;
 
 pub(super) use param::Param;
 pub(super) use pattern::Room;

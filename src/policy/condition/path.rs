@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::policy::document::tool::Scalar;
-use crate::policy::field;
+use crate::yaml::field;
 
 use super::{Compared, Found, Operator, Reading, Wrong, read};
 

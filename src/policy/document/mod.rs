@@ -10,8 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub mod limits;
 pub mod tool;
 
-pub use super::source::{Origin, parse};
+pub use super::source::parse;
 use crate::call::Dialect;
+pub use crate::decision::Enforcement;
+pub use crate::yaml::origin::Origin;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";
@@ -173,15 +175,6 @@ pub enum Operator {
     Exists,
     /// It is missing.
     DoesNotExist,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Enforcement {
-    /// What no rule allows is denied.
-    Enforce,
-    /// Nothing is refused; events say what would have been.
-    Audit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use crate::decision::RuleId;
 use crate::name::path::PathPattern;
-use crate::policy::RuleId;
 use crate::policy::document::{Action, Destination, Endpoint, Upgrade};
-use crate::policy::field;
 use crate::policy::inspection::{self, Grant};
 use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
 use crate::policy::rule::{Rule, Subject};
+use crate::yaml::field;
 
 use super::{Names, Problems, Scope, each, ports};
 

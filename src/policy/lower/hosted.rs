@@ -1,9 +1,9 @@
 //! `hostedTools`, judged and compiled.
 
 use crate::policy::document::tool::{HostedAction, HostedTools};
-use crate::policy::field;
 use crate::policy::hosted::Section;
 use crate::policy::tool::Pattern;
+use crate::yaml::field;
 
 use super::{Problems, each, text};
 

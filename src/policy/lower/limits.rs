@@ -1,8 +1,8 @@
 //! `limits`, judged.
 
 use crate::policy::document::limits as document;
-use crate::policy::field;
 use crate::policy::limits::Written;
+use crate::yaml::field;
 
 use super::Problems;
 

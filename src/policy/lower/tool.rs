@@ -1,11 +1,11 @@
 //! Rules about tool calls, judged and compiled.
 
+use crate::decision::RuleId;
 use crate::fold::fold;
-use crate::policy::RuleId;
 use crate::policy::condition::Room;
 use crate::policy::document::tool::{self as document, Action};
-use crate::policy::field;
 use crate::policy::tool::{Name, Rule};
+use crate::yaml::field;
 
 use super::{Names, Problems, Scope, each, text, when};
 

@@ -2,7 +2,7 @@
 
 use crate::policy::condition::{Condition, Param, Room};
 use crate::policy::document::tool::{Comparison, Scalar, When};
-use crate::policy::field;
+use crate::yaml::field;
 
 use super::Problems;
 

@@ -143,7 +143,7 @@ impl Body {
         if let Some(record) = &mut self.record {
             rewriting.tell(record);
             if let Some(broken) = &broken {
-                record.broke(broken);
+                record.answer_terminated(broken);
                 rewriting.tell_all(record);
             }
         }
@@ -300,23 +300,20 @@ const TELLING: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use http::Request;
     use http_body_util::BodyExt;
     use hyper::service::service_fn;
     use hyper_util::rt::TokioIo;
     use tokio::io::AsyncWriteExt;
 
-    use super::rewriting::Guarding;
     use super::*;
     use crate::call::{Api, Dialect, RequestFacts, Service, Vendor};
     use crate::provider;
     use crate::provider::adapter::Asked;
     use crate::provider::answer::Guard;
     use crate::provider::answer::testing::{Names, settings};
-    use crate::proxy::budget::Budget;
-    use crate::telemetry::Metrics;
+    use crate::proxy::exchange::enforce::{Allowance, EnforcedGuard};
+    use crate::proxy::testing::gateway;
 
     /// A body that comes and does not end, under the guard of this dialect.
     fn guarded(incoming: Incoming, dialect: Dialect, api: Api) -> Body {
@@ -328,9 +325,11 @@ mod tests {
         let framing = adapter.framing(&asked, &facts, "text/event-stream");
         let guard =
             Guard::new(adapter.transcript(&asked, &facts).unwrap(), framing, settings(Names::default()));
-        let reserved = Budget::new(Arc::new(Metrics::new().unwrap())).open(1 << 20);
+        let gateway = gateway("{}");
+        let reserved = gateway.budget.open(1 << 20);
+        let allowance = Allowance::new(&gateway, None);
         let mut body = Body::h2(incoming, Duration::MAX);
-        body.rewriting().guarding(Guarding { guard, reserved });
+        body.rewriting().guarding(EnforcedGuard::new(guard, reserved, allowance));
         body.watchdog = Watchdog::new(Duration::from_millis(1));
         body
     }

@@ -9,9 +9,9 @@ use http_body::Frame;
 
 use crate::filter::Rewrite;
 use crate::filter::scrub::{self, Needles, Scrubber};
-use crate::provider::answer::{Broken, Guard};
-use crate::proxy::budget::Reserved;
+use crate::provider::answer::Broken;
 use crate::proxy::error::{Class, Failure};
+use crate::proxy::exchange::enforce::EnforcedGuard;
 use crate::proxy::exchange::record::Record;
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
@@ -24,40 +24,11 @@ pub(crate) struct Rewriting {
     /// What came encoded and has not been decoded yet.
     coded: Bytes,
     has_more: bool,
-    guarding: Option<Guarding>,
+    guarding: Option<EnforcedGuard>,
     scrubbing: Option<Scrubbing>,
     chunks: Vec<Bytes>,
     trailers: Option<HeaderMap>,
     broken: Option<Broken>,
-}
-
-/// A guard, and the room for what it holds.
-pub(crate) struct Guarding {
-    pub(crate) guard: Guard,
-    pub(crate) reserved: Reserved,
-}
-
-impl Guarding {
-    /// Tells what the guard has decided since this was called last.
-    pub(crate) fn tell(&mut self, record: &mut Record) {
-        record.calls(self.guard.take_notes());
-        record.blocked(self.guard.take_blocked());
-    }
-
-    /// Tells also what the answer said of itself so far.
-    pub(crate) fn tell_facts(&mut self, record: &mut Record) {
-        self.tell(record);
-        record.read(self.guard.facts(), self.guard.normalization());
-    }
-
-    /// Tells everything, once the answer has ended or was given up.
-    pub(crate) fn tell_all(&mut self, record: &mut Record) {
-        self.tell_facts(record);
-        if let Some(warning) = self.guard.warning() {
-            record.passed(warning);
-        }
-        record.left_out(self.guard.left_out());
-    }
 }
 
 struct Scrubbing {
@@ -102,7 +73,7 @@ impl Rewriting {
     }
 
     /// Has a guard look at it, and take out what is denied.
-    pub(crate) fn guarding(&mut self, guarding: Guarding) {
+    pub(crate) fn guarding(&mut self, guarding: EnforcedGuard) {
         self.guarding = Some(guarding);
     }
 
@@ -251,7 +222,7 @@ impl Rewriting {
         }
         match &mut self.guarding {
             None => self.chunks.push(plain),
-            Some(Guarding { guard, reserved }) => {
+            Some(EnforcedGuard { guard, reserved, .. }) => {
                 self.broken = guard.write(plain, &mut self.chunks).err();
                 if reserved.set(guard.kept_bytes()).is_err() {
                     self.broken = guard.exhausted(&mut self.chunks).err();

@@ -1,4 +1,4 @@
-//! Has the answer of a model looked at: a stream as it comes, a whole answer before anything of it goes on.
+//! Guards the answers of models: a stream as it comes, a whole answer before its first byte is sent on.
 
 use std::sync::Arc;
 
@@ -7,16 +7,17 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Body as _;
 
-use super::intake::{self, Unfit};
-use super::question::{Question, exhausted};
+use super::buffer::{self, BufferError};
+use super::enforce::{Allowance, EnforcedGuard};
+use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
 use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
-use crate::proxy::body::rewriting::Guarding;
+use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
@@ -25,16 +26,18 @@ use crate::wire::coding::{self, Decoder};
 /// Fields that say something of a body's bytes, which an edit makes untrue.
 const ABOUT_BYTES: [&str; 5] = ["content-md5", "digest", "content-digest", "repr-digest", "etag"];
 
-/// Looks at one answer.
-pub(crate) struct Hearing<'a> {
+/// Guards the answer to one request.
+pub(crate) struct ResponseGuard<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) snapshot: &'a Arc<Snapshot>,
-    pub(crate) question: &'a Question,
+    pub(crate) model_request: &'a ModelRequest,
+    pub(crate) allowance: &'a Allowance,
 }
 
-impl Hearing<'_> {
-    /// The answer as far as it may go on, whatever its status: there are clients that look at none.
-    pub(crate) async fn of(
+impl ResponseGuard<'_> {
+    /// Returns the answer with a guard over its body, or as far as it is allowed if it was read whole. The status does
+    /// not matter: some clients ignore it.
+    pub(crate) async fn guard_response(
         &self,
         mut response: Response<Body>,
         record: &mut Record,
@@ -43,20 +46,20 @@ impl Hearing<'_> {
             return Ok(response);
         }
         let is_success = response.status().is_success();
-        if let (true, Some(conversation)) = (is_success, &self.question.facts.answered_conversation) {
+        if let (true, Some(conversation)) = (is_success, &self.model_request.facts.answered_conversation) {
             self.session.gateway.blocked.forget(conversation);
         }
-        let Some(framed) = self.guarding(response.headers()) else { return Ok(response) };
-        let guard = &framed.guarding.guard;
+        let Some(framed) = self.guard_body(response.headers()) else { return Ok(response) };
+        let guard = &framed.guard.guard;
         let limits = self.snapshot.coding_limits();
         let is_coded = Decoder::for_headers(response.headers(), limits).is_err();
         let observes = guard.observes();
         if observes && is_coded {
-            record.read(guard.facts(), Normalization::Failed);
+            record.answer_read(guard.facts(), Normalization::Failed);
             return Ok(response);
         }
         if !observes && (framed.framing == Framing::Whole || is_coded || !is_success) {
-            return self.whole(response, framed, record).await;
+            return self.guard_whole(response, framed, record).await;
         }
         let (mut head, mut body) =
             (std::mem::take(response.headers_mut()), std::mem::replace(response.body_mut(), Body::own("")));
@@ -65,43 +68,45 @@ impl Hearing<'_> {
             rewriting.decoding(&mut head, limits).map_err(|_| unreadable())?;
         } else {
             rewriting.detecting(&mut head, limits).map_err(|_| unreadable())?;
-            forget(&mut head);
-            typed(&mut head);
+            remove_digests(&mut head);
+            correct_content_type(&mut head);
         }
-        rewriting.guarding(framed.guarding);
+        rewriting.guarding(framed.guard);
         *response.headers_mut() = head;
         *response.body_mut() = body;
         Ok(response)
     }
 
-    /// What looks at the messages of a WebSocket.
-    pub(crate) fn conversation(&self) -> Option<Guarding> {
-        let transcript = self.question.adapter.transcript(&self.question.asked(), &self.question.facts)?;
-        let judge = Arc::new(InForce(Arc::clone(self.session)));
-        // What tools there are is said later, message by message.
+    /// Returns the guard for the messages of a WebSocket.
+    pub(crate) fn guard_messages(&self) -> Option<EnforcedGuard> {
+        let transcript =
+            self.model_request.adapter.transcript(&self.model_request.asked(), &self.model_request.facts)?;
+        let judge = Arc::new(PolicyInForce(Arc::clone(self.session)));
+        // The tools are named later, message by message.
         Some(self.guard(transcript, Framing::Whole, (judge, &RequestFacts::default(), true)))
     }
 
-    fn guarding(&self, head: &HeaderMap) -> Option<Framed> {
-        let asked = self.question.asked();
-        let facts = &self.question.facts;
-        let transcript = self.question.adapter.transcript(&asked, facts)?;
+    fn guard_body(&self, head: &HeaderMap) -> Option<FramedGuard> {
+        let asked = self.model_request.asked();
+        let facts = &self.model_request.facts;
+        let transcript = self.model_request.adapter.transcript(&asked, facts)?;
         let content_type = head.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
-        let framing = self.question.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
-        let events = self.question.adapter.framing(&asked, facts, "text/event-stream");
+        let framing =
+            self.model_request.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
+        let events = self.model_request.adapter.framing(&asked, facts, "text/event-stream");
         let judge = Arc::clone(self.snapshot);
-        let guarding = self.guard(transcript, framing, (judge, facts, facts.writes));
-        Some(Framed { guarding, framing, events })
+        let guard = self.guard(transcript, framing, (judge, facts, facts.writes));
+        Some(FramedGuard { guard, framing, events })
     }
 
-    /// With a judge, what the request says, and whether it offers a tool that writes.
+    /// Makes a guard with this judge, for a request with these facts that may or may not offer a tool that writes.
     fn guard(
         &self,
         transcript: Box<dyn Transcript>,
         framing: Framing,
         (judge, facts, writes): (Arc<dyn Judge>, &RequestFacts, bool),
-    ) -> Guarding {
+    ) -> EnforcedGuard {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
         let offered = if judge.denies(writes) { Offered::new(&facts.tools) } else { Offered::default() };
@@ -119,14 +124,14 @@ impl Hearing<'_> {
             offered,
         };
         let reserved = self.session.gateway.budget.open(limits.buffered_bytes);
-        Guarding { guard: Guard::new(transcript, framing, settings), reserved }
+        EnforcedGuard::new(Guard::new(transcript, framing, settings), reserved, self.allowance.clone())
     }
 
-    /// An answer in a content coding that nobody here knows.
-    fn uncoded(
+    /// Decides about an answer in an unknown content coding.
+    fn pass_undecoded(
         &self,
-        (head, came): (Parts, Bytes),
-        guarding: Guarding,
+        (head, received, reserved): (Parts, Bytes, Reserved),
+        guard: &EnforcedGuard,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
         let denial =
@@ -134,67 +139,69 @@ impl Hearing<'_> {
         if !self.snapshot.policy().failure_open() {
             return Err(denial.into());
         }
-        record.read(guarding.guard.facts(), Normalization::Failed);
-        record.warned(&denial.decision);
-        Ok(Response::from_parts(head, Body::whole(came, guarding.reserved)))
+        record.answer_read(guard.guard.facts(), Normalization::Failed);
+        record.emit_warning(&denial.decision);
+        Ok(Response::from_parts(head, Body::whole(received, reserved)))
     }
 
-    /// Takes the answer in, and lets it go on as far as it may.
-    async fn whole(
+    /// Buffers the answer, and returns it as far as it is allowed.
+    async fn guard_whole(
         &self,
         response: Response<Body>,
-        framed: Framed,
+        framed: FramedGuard,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
-        let Framed { mut guarding, framing, events } = framed;
+        let FramedGuard { mut guard, framing, events } = framed;
         let (mut head, body) = response.into_parts();
         let most = self.snapshot.settings.limits.decoded_body_bytes;
-        let mut came =
-            intake::take(body, most, &mut guarding.reserved).await.map_err(|unfit| self.unfit(unfit))?;
-        let decoder = coding::decoder_of(&head.headers, &came, self.snapshot.whole_coding_limits());
+        let mut reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
+        let mut received =
+            buffer::buffer(body, most, &mut reserved).await.map_err(|error| self.refuse_unbuffered(error))?;
+        let decoder = coding::decoder_of(&head.headers, &received, self.snapshot.whole_coding_limits());
         let Ok(decoder) = decoder else {
-            return self.uncoded((head, came), guarding, record);
+            return self.pass_undecoded((head, received, reserved), &guard, record);
         };
         if let Some(decoder) = decoder {
-            let decoded = intake::decode(&came, decoder, most, &mut guarding.reserved);
-            came = decoded.map_err(|unfit| self.unfit(unfit))?;
+            let decoded = buffer::decode(&received, decoder, most, &mut reserved);
+            received = decoded.map_err(|error| self.refuse_unbuffered(error))?;
         }
         head.headers.remove(header::CONTENT_ENCODING);
-        let guard = &mut guarding.guard;
-        let heard = match framing {
-            _ if !head.status.is_success() => guard.failure(came.clone(), events),
-            Framing::Whole => guard.whole(came.clone()),
-            Framing::Events(_) | Framing::EventStream | Framing::Array => guard.stream(came.clone(), framing),
+        let guarded = match framing {
+            _ if !head.status.is_success() => guard.guard.failure(received.clone(), events),
+            Framing::Whole => guard.guard.whole(received.clone()),
+            Framing::Events(_) | Framing::EventStream | Framing::Array => {
+                guard.guard.stream(received.clone(), framing)
+            }
         };
-        guarding.tell_all(record);
-        let goes_on = heard.map_err(|broken| refused(&broken))?;
-        typed(&mut head.headers);
-        if goes_on != came {
-            forget(&mut head.headers);
+        guard.tell_all(record);
+        let allowed = guarded.map_err(|broken| refused(&broken))?;
+        correct_content_type(&mut head.headers);
+        if allowed != received {
+            remove_digests(&mut head.headers);
         }
-        head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(goes_on.len()));
-        drop(came);
-        guarding.reserved.set(goes_on.len()).map_err(|_| exhausted(self.session))?;
-        Ok(Response::from_parts(head, Body::whole(goes_on, guarding.reserved)))
+        head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(allowed.len()));
+        drop(received);
+        reserved.set(allowed.len()).map_err(|_| exhausted(self.session))?;
+        Ok(Response::from_parts(head, Body::whole(allowed, reserved)))
     }
 
-    fn unfit(&self, unfit: Unfit) -> Stop {
-        match unfit {
-            Unfit::TooLarge(most) => {
+    fn refuse_unbuffered(&self, error: BufferError) -> Stop {
+        match error {
+            BufferError::TooLarge(most) => {
                 let reason = format!("the answer is larger than {most} bytes (limits.decodedBodyBytes)");
                 Denial::builtin("bound", reason).into()
             }
-            Unfit::Exhausted => exhausted(self.session),
-            Unfit::Coded(error) => Denial::unparseable("the answer", error).into(),
-            Unfit::Failed(failure) => failure.into(),
+            BufferError::Exhausted => exhausted(self.session),
+            BufferError::Coded(error) => Denial::unparseable("the answer", error).into(),
+            BufferError::Failed(failure) => failure.into(),
         }
     }
 }
 
 /// Judges the calls of a WebSocket by the policy in force, which may have changed since it was opened.
-struct InForce(Arc<Session>);
+struct PolicyInForce(Arc<Session>);
 
-impl Judge for InForce {
+impl Judge for PolicyInForce {
     fn denies(&self, writes: bool) -> bool {
         self.0.gateway.snapshot().denies(writes)
     }
@@ -212,34 +219,34 @@ impl Judge for InForce {
     }
 }
 
-struct Framed {
-    guarding: Guarding,
-    /// As its content type says.
+struct FramedGuard {
+    guard: EnforcedGuard,
+    /// The framing that the content type names.
     framing: Framing,
-    /// How the dialect frames a stream of events.
+    /// The framing of the dialect's event streams.
     events: Framing,
 }
 
-/// A whole answer that must not go on.
+/// The refusal in place of a whole answer that the guard ended.
 fn refused(broken: &Broken) -> Stop {
     let reason = format!("the answer cannot go on: {}", broken.reason);
-    Refusal::new(http::StatusCode::FORBIDDEN, Ruling::builtin(broken.rule, reason)).into()
+    Refusal::new(http::StatusCode::FORBIDDEN, Decision::builtin(broken.rule, reason)).into()
 }
 
-fn forget(head: &mut HeaderMap) {
+fn remove_digests(head: &mut HeaderMap) {
     for name in ABOUT_BYTES {
         head.remove(HeaderName::from_static(name));
     }
 }
 
-/// Makes a head say of a body how it was read, where it says something else: once, and as UTF-8. There are clients that
-/// decode lines in whatever charset they are told.
-fn typed(head: &mut HeaderMap) {
+/// Corrects a content type that is repeated, or that names another charset than the UTF-8 as which the body was read:
+/// some clients decode lines in whatever charset the head names.
+fn correct_content_type(head: &mut HeaderMap) {
     let mut values = head.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         if let Some(first) = head.get(header::CONTENT_TYPE).cloned() {
             head.insert(header::CONTENT_TYPE, first);
-            typed(head);
+            correct_content_type(head);
         }
         return;
     };
@@ -254,8 +261,8 @@ fn typed(head: &mut HeaderMap) {
         head.remove(header::CONTENT_TYPE);
     } else if text.split(';').skip(1).any(is_other) {
         let essence = text.split(';').next().unwrap_or_default().trim();
-        if let Ok(said) = HeaderValue::from_str(&format!("{essence}; charset=utf-8")) {
-            head.insert(header::CONTENT_TYPE, said);
+        if let Ok(corrected) = HeaderValue::from_str(&format!("{essence}; charset=utf-8")) {
+            head.insert(header::CONTENT_TYPE, corrected);
         }
     }
 }
@@ -270,12 +277,12 @@ mod tests {
 
     #[test]
     fn a_body_that_was_read_as_utf_8_is_called_nothing_else() {
-        let said = |all: &[&[u8]]| {
+        let corrected = |values: &[&[u8]]| {
             let mut head = HeaderMap::new();
-            for value in all {
+            for value in values {
                 head.append(header::CONTENT_TYPE, HeaderValue::from_bytes(value).unwrap());
             }
-            typed(&mut head);
+            correct_content_type(&mut head);
             head.get_all(header::CONTENT_TYPE)
                 .iter()
                 .map(|value| value.to_str().unwrap().to_owned())
@@ -284,7 +291,7 @@ mod tests {
         for same in
             ["text/event-stream", "text/event-stream; charset=UTF-8", "application/json;charset=\"utf-8\""]
         {
-            assert_eq!(said(&[same.as_bytes()]), [same]);
+            assert_eq!(corrected(&[same.as_bytes()]), [same]);
         }
         let plain = ["text/event-stream; charset=utf-8"];
         for other in [
@@ -293,11 +300,11 @@ mod tests {
             "text/event-stream; charset*=utf-8''utf-7",
             "text/event-stream; charset*0=utf; charset*1=-7",
         ] {
-            assert_eq!(said(&[other.as_bytes()]), plain, "{other}");
+            assert_eq!(corrected(&[other.as_bytes()]), plain, "{other}");
         }
-        assert_eq!(said(&[b"text/event-stream", b"application/json"]), ["text/event-stream"]);
-        assert_eq!(said(&[b"text/event-stream; charset=utf-7", b"a/b"]), plain);
-        assert!(said(&[b"text/event-stream; x=\xe9; charset=utf-7"]).is_empty());
-        assert!(said(&[]).is_empty());
+        assert_eq!(corrected(&[b"text/event-stream", b"application/json"]), ["text/event-stream"]);
+        assert_eq!(corrected(&[b"text/event-stream; charset=utf-7", b"a/b"]), plain);
+        assert!(corrected(&[b"text/event-stream; x=\xe9; charset=utf-7"]).is_empty());
+        assert!(corrected(&[]).is_empty());
     }
 }

@@ -1,20 +1,20 @@
-//! A WebSocket to a model: each message of the agent is a request that is read, each of the provider is guarded.
+//! A WebSocket to a model: each message of the agent is read as a request, each of the provider is guarded.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::answer::Hearing;
-use super::question::{Question, Reader};
+use super::answer::ResponseGuard;
+use super::enforce::{Allowance, EnforcedGuard};
+use super::model_request::{ModelRequest, RequestReader};
 use super::record::Record;
 use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
 use crate::provider::adapter::Refusal;
-use crate::proxy::body::rewriting::Guarding;
 use crate::proxy::body::silence::HUNGRY;
 use crate::proxy::budget::Reserved;
 use crate::proxy::inbound::session::Session;
@@ -23,32 +23,31 @@ use crate::proxy::snapshot::Snapshot;
 use crate::wire::json::Document;
 use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 
-/// A WebSocket whose messages are looked into.
+/// A WebSocket whose messages are read.
 pub(crate) struct Conversation {
     pub(crate) session: Arc<Session>,
-    /// What was in force when it was opened: its bounds stay.
+    /// The snapshot when it was opened: its bounds stay.
     pub(crate) snapshot: Arc<Snapshot>,
     /// The request that asked for the WebSocket.
-    pub(crate) question: Question,
-    /// The name of the credential that is attached.
-    pub(crate) credential: Option<String>,
-    pub(crate) needles: Option<Arc<Needles>>,
+    pub(crate) model_request: ModelRequest,
+    pub(crate) allowance: Allowance,
+    pub(crate) secrets: Option<Arc<Needles>>,
 }
 
 /// What both directions use.
-struct Shared<'a, W> {
-    guarding: Mutex<Guarding>,
+struct Directions<'a, W> {
+    guard: Mutex<EnforcedGuard>,
     record: Mutex<&'a mut Record>,
     to_agent: tokio::sync::Mutex<W>,
 }
 
-/// What becomes of a message of the agent.
-enum Asked {
-    GoesOn(Message),
+/// The outcome of a message of the agent.
+enum MessageOutcome {
+    Send(Message),
     /// It is answered here.
-    Refused(Option<Bytes>),
+    Refuse(Option<Bytes>),
     /// The connection ends.
-    Closed(Message),
+    Close(Message),
 }
 
 impl Conversation {
@@ -58,44 +57,51 @@ impl Conversation {
         A: AsyncRead + AsyncWrite,
         U: AsyncRead + AsyncWrite,
     {
-        let hearing = Hearing { session: &self.session, snapshot: &self.snapshot, question: &self.question };
-        let guarding = hearing.conversation().ok_or_else(|| io::Error::other("nothing is said there"))?;
+        let (session, snapshot) = (&self.session, &self.snapshot);
+        let guard = ResponseGuard {
+            session,
+            snapshot,
+            model_request: &self.model_request,
+            allowance: &self.allowance,
+        };
+        let message_guard =
+            guard.guard_messages().ok_or_else(|| io::Error::other("nothing is said there"))?;
         let (from_agent, to_agent) = tokio::io::split(agent);
         let (from_upstream, to_upstream) = tokio::io::split(upstream);
-        let shared = Shared {
-            guarding: Mutex::new(guarding),
+        let shared = Directions {
+            guard: Mutex::new(message_guard),
             record: Mutex::new(record),
             to_agent: tokio::sync::Mutex::new(to_agent),
         };
-        let out = self.ask(from_agent, to_upstream, &shared);
-        let back = self.answer(from_upstream, &shared);
+        let out = self.carry_requests(from_agent, to_upstream, &shared);
+        let back = self.carry_answers(from_upstream, &shared);
         tokio::try_join!(out, back).map(|_| ())
     }
 
-    /// Carries what the agent says.
-    async fn ask<W: AsyncWrite + Unpin>(
+    /// Carries the messages of the agent.
+    async fn carry_requests<W: AsyncWrite + Unpin>(
         &self,
         mut from: impl AsyncRead + Unpin,
         mut to: impl AsyncWrite + Unpin,
-        shared: &Shared<'_, W>,
+        shared: &Directions<'_, W>,
     ) -> io::Result<()> {
         let mut decoder = Decoder::new(Sender::Client, self.snapshot.request_body_bytes());
-        let mut rooms = self.rooms();
-        while let Some(message) = next(&mut decoder, &mut from, None, &mut rooms).await? {
-            let asked = match message {
+        let mut buffers = self.buffers();
+        while let Some(message) = next(&mut decoder, &mut from, None, &mut buffers).await? {
+            let outcome = match message {
                 Ok(Some(message)) => self.judge(message, shared),
                 Ok(None) => continue,
-                Err(error) => Asked::Closed(Message::close(error.code(), &error.to_string())),
+                Err(error) => MessageOutcome::Close(Message::close(error.code(), &error.to_string())),
             };
-            match asked {
-                Asked::GoesOn(message) => to.write_all(&encode(&message, Some(mask()?))).await?,
-                Asked::Refused(message) => {
+            match outcome {
+                MessageOutcome::Send(message) => to.write_all(&encode(&message, Some(mask()?))).await?,
+                MessageOutcome::Refuse(message) => {
                     self.session.pace.refused(&self.session.gateway.drain).await;
                     if let Some(message) = message {
                         shared.say(&Message::Text(message)).await?;
                     }
                 }
-                Asked::Closed(message) => {
+                MessageOutcome::Close(message) => {
                     shared.say(&message).await?;
                     return Err(io::Error::other("the agent said what cannot be read"));
                 }
@@ -105,72 +111,71 @@ impl Conversation {
         to.shutdown().await
     }
 
-    fn rooms(&self) -> Rooms {
+    fn buffers(&self) -> Buffers {
         let (budget, limits) = (&self.session.gateway.budget, &self.snapshot.settings.limits);
-        Rooms { reading: budget.unread(limits), message: budget.open(limits.buffered_bytes) }
+        Buffers { reading: budget.unread(limits), message: budget.open(limits.buffered_bytes) }
     }
 
     /// Decides by the policy in force, which may have changed since the WebSocket was opened.
-    fn judge<W>(&self, message: Message, shared: &Shared<'_, W>) -> Asked {
+    fn judge<W>(&self, message: Message, shared: &Directions<'_, W>) -> MessageOutcome {
         let snapshot = self.session.gateway.snapshot();
         let text = match message {
             Message::Text(text) => text,
-            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return Asked::GoesOn(message),
-            Message::Binary(_) if snapshot.policy().audit_only() => return Asked::GoesOn(message),
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return MessageOutcome::Send(message),
+            Message::Binary(_) if snapshot.policy().audit_only() => return MessageOutcome::Send(message),
             Message::Binary(_) => {
-                return Asked::Closed(Message::close(POLICY_VIOLATION, "only text is spoken here"));
+                return MessageOutcome::Close(Message::close(POLICY_VIOLATION, "only text is spoken here"));
             }
         };
         let mut record = lock(&shared.record);
-        let reader = Reader {
+        let reader = RequestReader {
             session: &self.session,
             snapshot: &snapshot,
-            service: self.question.service,
-            dialect: self.question.dialect,
+            service: self.model_request.service,
+            dialect: self.model_request.dialect,
         };
-        let read = reader.message(&self.question.asked(), &text, &mut record).and_then(|text| {
-            let allowances = &self.session.gateway.allowances;
-            let credential = self.credential.as_deref();
-            let recorded = allowances.admit(snapshot.policy(), credential, SystemTime::now())?;
-            record.weighed(recorded.into_iter().collect());
+        let read = reader.message(&self.model_request.asked(), &text, &mut record).and_then(|text| {
+            let recorded = self.allowance.admit(snapshot.policy())?;
+            record.emit_audits(recorded.into_iter().collect());
             Ok(text)
         });
         match read {
-            Ok(goes_on) => {
-                record.asked_again();
-                Asked::GoesOn(Message::Text(goes_on))
+            Ok(text) => {
+                record.ws_request_allowed();
+                MessageOutcome::Send(Message::Text(text))
             }
             Err(denial) => {
-                record.refused_again(&denial);
-                Asked::Refused(self.refusal(&denial, &text))
+                record.ws_request_denied(&denial);
+                MessageOutcome::Refuse(self.refusal(&denial, &text))
             }
         }
     }
 
-    /// What the agent reads in the place of an answer.
+    /// Returns the message that the agent reads in place of an answer.
     fn refusal(&self, denial: &Denial, text: &Bytes) -> Option<Bytes> {
         let rule = denial.decision.rule.as_ref().map_or("", |rule| rule.as_str());
         let reason = denial.decision.reason.as_deref().unwrap_or_default();
         let message = format!("[postern] Blocked by policy\nRule: {rule}\nReason: {reason}");
-        let refusal = Refusal { service: self.question.service, message: &message, answer: denial.answer };
+        let refusal =
+            Refusal { service: self.model_request.service, message: &message, answer: denial.answer };
         let limits = self.snapshot.json_limits();
         let document = Document::parse(text, limits).or_else(|_| Document::parse(b"null", limits)).ok()?;
-        self.question.adapter.refused_message(&refusal, &document).map(Bytes::from)
+        self.model_request.adapter.refused_message(&refusal, &document).map(Bytes::from)
     }
 
-    /// Carries what the provider says.
-    async fn answer<W: AsyncWrite + Unpin>(
+    /// Carries the messages of the provider.
+    async fn carry_answers<W: AsyncWrite + Unpin>(
         &self,
         mut from: impl AsyncRead + Unpin,
-        shared: &Shared<'_, W>,
+        shared: &Directions<'_, W>,
     ) -> io::Result<()> {
         let mut decoder = Decoder::new(Sender::Server, self.snapshot.settings.limits.sse_event_bytes);
-        let mut rooms = self.rooms();
+        let mut buffers = self.buffers();
         loop {
-            let patience = (lock(&shared.guarding).guard.held() > 0).then_some(HUNGRY);
-            let Some(message) = next(&mut decoder, &mut from, patience, &mut rooms).await? else { break };
+            let patience = (lock(&shared.guard).guard.held() > 0).then_some(HUNGRY);
+            let Some(message) = next(&mut decoder, &mut from, patience, &mut buffers).await? else { break };
             match message {
-                Ok(Some(message)) => self.hear(message, shared).await?,
+                Ok(Some(message)) => self.carry_answer(message, shared).await?,
                 Ok(None) => shared.say(&Message::Ping(Bytes::new())).await?,
                 Err(error) => {
                     shared.say(&Message::close(error.code(), &error.to_string())).await?;
@@ -181,10 +186,14 @@ impl Conversation {
         shared.to_agent.lock().await.shutdown().await
     }
 
-    async fn hear<W: AsyncWrite + Unpin>(&self, message: Message, shared: &Shared<'_, W>) -> io::Result<()> {
+    async fn carry_answer<W: AsyncWrite + Unpin>(
+        &self,
+        message: Message,
+        shared: &Directions<'_, W>,
+    ) -> io::Result<()> {
         let text = match message {
             Message::Text(text) => text,
-            Message::Binary(_) if !lock(&shared.guarding).guard.observes() => {
+            Message::Binary(_) if !lock(&shared.guard).guard.observes() => {
                 let close = Message::close(POLICY_VIOLATION, "only text is spoken here");
                 shared.say(&close).await?;
                 return Err(io::Error::other("the provider said what cannot be read"));
@@ -194,24 +203,24 @@ impl Conversation {
             }
         };
         let mut messages = Vec::new();
-        let broken = {
-            let mut guarding = lock(&shared.guarding);
-            let mut broken = guarding.guard.message(text, &mut messages).err();
-            let kept = guarding.guard.kept_bytes();
-            if guarding.reserved.set(kept).is_err() {
-                broken = guarding.guard.exhausted(&mut messages).err();
+        let is_terminated = {
+            let mut guard = lock(&shared.guard);
+            let mut broken = guard.guard.message(text, &mut messages).err();
+            let kept = guard.guard.kept_bytes();
+            if guard.reserved.set(kept).is_err() {
+                broken = guard.guard.exhausted(&mut messages).err();
             }
             let mut record = lock(&shared.record);
-            guarding.tell_facts(&mut record);
+            guard.tell_facts(&mut record);
             if let Some(broken) = &broken {
-                record.broke(broken);
+                record.answer_terminated(broken);
             }
             broken.is_some()
         };
         for message in messages {
             shared.say(&Message::Text(self.scrubbed(message)?)).await?;
         }
-        if broken {
+        if is_terminated {
             shared.say(&Message::close(POLICY_VIOLATION, "the answer was ended by policy")).await?;
             return Err(io::Error::other("the answer was ended by policy"));
         }
@@ -219,8 +228,8 @@ impl Conversation {
     }
 
     fn scrubbed(&self, message: Bytes) -> io::Result<Bytes> {
-        let Some(needles) = &self.needles else { return Ok(message) };
-        let mut scrubber = Scrubber::new(Arc::clone(needles));
+        let Some(secrets) = &self.secrets else { return Ok(message) };
+        let mut scrubber = Scrubber::new(Arc::clone(secrets));
         let mut chunks = Vec::new();
         scrubber.write(message, &mut chunks).map_err(io::Error::other)?;
         scrubber.finish(&mut chunks).map_err(io::Error::other)?;
@@ -228,7 +237,7 @@ impl Conversation {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Shared<'_, W> {
+impl<W: AsyncWrite + Unpin> Directions<'_, W> {
     async fn say(&self, message: &Message) -> io::Result<()> {
         let mut to = self.to_agent.lock().await;
         to.write_all(&encode(message, None)).await?;
@@ -236,30 +245,30 @@ impl<W: AsyncWrite + Unpin> Shared<'_, W> {
     }
 }
 
-/// The room of one direction: for what is read at once, and for a message until it has gone on.
-struct Rooms {
+/// The budget of one direction: for the bytes of one read, and for a message until it is sent.
+struct Buffers {
     reading: Reserved,
     message: Reserved,
 }
 
-/// The next message; none at the end. `Ok(None)` where nothing came for so long.
+/// Returns the next message, `None` at the end, or `Some(Ok(None))` after so long without a byte.
 async fn next(
     decoder: &mut Decoder,
     from: &mut (impl AsyncRead + Unpin),
     patience: Option<Duration>,
-    rooms: &mut Rooms,
+    buffers: &mut Buffers,
 ) -> io::Result<Option<Result<Option<Message>, WebSocketError>>> {
     loop {
         match decoder.next_message() {
             Ok(None) => {}
-            found => return Ok(Some(found)),
+            result => return Ok(Some(result)),
         }
-        // Until here the room was that of the last message, which has gone on by now.
-        if rooms.message.set(decoder.held()).is_err() {
+        // Until here the budget was that of the last message, which has been sent by now.
+        if buffers.message.set(decoder.held()).is_err() {
             return Ok(Some(Err(WebSocketError::NoRoom)));
         }
         let mut read = BytesMut::new();
-        let reading = read_some(from, &mut read, &mut rooms.reading);
+        let reading = read_some(from, &mut read, &mut buffers.reading);
         let count = match patience {
             None => reading.await?,
             Some(patience) => match tokio::time::timeout(patience, reading).await {
@@ -274,12 +283,12 @@ async fn next(
     }
 }
 
-/// What is shared is whole after every step, so that a lock whose holder failed is as good as another.
+/// A poisoned lock is ignored: the state is consistent after each step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nobody may foresee it (RFC 6455, section 10.3).
+/// An unpredictable masking key (RFC 6455, section 10.3).
 fn mask() -> io::Result<[u8; 4]> {
     let mut mask = [0; 4];
     aws_lc_rs::rand::fill(&mut mask).map_err(|_| io::Error::other("no random numbers"))?;
@@ -298,13 +307,13 @@ mod tests {
         let mut decoder = Decoder::new(Sender::Server, 1 << 10);
         let patience = Some(Duration::from_millis(1));
         let budget = Budget::new(Arc::new(Metrics::new().unwrap()));
-        let mut rooms = Rooms { reading: budget.open(1 << 20), message: budget.open(1 << 20) };
+        let mut buffers = Buffers { reading: budget.open(1 << 20), message: budget.open(1 << 20) };
 
-        assert_eq!(next(&mut decoder, &mut far, patience, &mut rooms).await.unwrap(), Some(Ok(None)));
+        assert_eq!(next(&mut decoder, &mut far, patience, &mut buffers).await.unwrap(), Some(Ok(None)));
         near.write_all(b"\x81\x02hi").await.unwrap();
         let message = Message::Text(Bytes::from_static(b"hi"));
         assert_eq!(
-            next(&mut decoder, &mut far, Some(HUNGRY), &mut rooms).await.unwrap(),
+            next(&mut decoder, &mut far, Some(HUNGRY), &mut buffers).await.unwrap(),
             Some(Ok(Some(message)))
         );
     }

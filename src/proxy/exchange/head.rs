@@ -1,4 +1,4 @@
-//! Makes heads fit to go on: what belongs to one hop, or speaks for the gateway, stays behind.
+//! Makes heads fit for the next hop: fields of one hop, and those that speak for the gateway, are dropped.
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};

@@ -1,52 +1,48 @@
 //! One request: named, decided, edited, given its credential, sent, answered, recorded. Each step is a file.
 
 mod answer;
+pub(crate) mod buffer;
 mod conversation;
 mod credentials;
+mod decide;
+pub(crate) mod enforce;
 pub(crate) mod head;
-pub(crate) mod intake;
+pub(crate) mod model_request;
 mod overrides;
-pub(crate) mod question;
 pub(crate) mod record;
 pub(crate) mod reply;
+mod response;
+mod target;
 mod upgrade;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Request, Response};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-use crate::call::{Api, Dialect, Service, Terms};
-use crate::credential::placement::Plan;
-use crate::event::Verdict;
 use crate::filter::scrub::{self, Needles};
-use crate::name::path::NormalPath;
-use crate::policy::destination::{Action, Flow, Protocol, Ruling};
-use crate::policy::inspection::{Asked, Inspection};
-use crate::provider;
-use crate::provider::surface::looks_like_inference;
 use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
-use crate::proxy::body::rewriting;
 use crate::proxy::body::transit::Transit;
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::{Class, Failure, Refusal, Stop};
-use crate::proxy::inbound::names;
-use crate::proxy::inbound::session::{Naming, Session};
+use crate::proxy::error::Stop;
+use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
-use crate::proxy::upstream::{Answer, Key, Origin, Speaks, user_of};
-use crate::wire::http1::check_response;
-use answer::Hearing;
+use crate::proxy::upstream::{Answer, Speaks};
+use answer::ResponseGuard;
 use conversation::Conversation;
-use credentials::Leaving;
-use question::{Question, Reader, exhausted};
+use credentials::OutboundBody;
+use decide::{HeadDecision, InboundRequest, RequestPlan, RulesInForce};
+use enforce::Allowance;
+use model_request::{ModelRequest, RequestReader, exhausted};
 use record::Record;
-use upgrade::{Carries, Socket, Upgrade};
+use response::switches_protocols;
+use target::UpstreamTarget;
+use upgrade::{Socket, SocketTraffic, Upgrade};
 
-/// Answers one request of an agent. What cannot be answered is refused in words; nothing is thrown.
+/// Answers one request of an agent, with a refusal or a failure in words if need be.
 pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) -> Response<Body> {
     session.gateway.ledger.ready().await;
     let snapshot = session.gateway.snapshot();
@@ -57,22 +53,22 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     match exchange.run(parts, &mut record).await {
         Ok(Answered::Http(response)) => response.map(|body| body.recorded(record)),
         Ok(Answered::Socket(response, socket)) => {
-            socket.go_on(record);
+            socket.start(record);
             response
         }
         Err(stop) => {
-            let response = exchange.stopped(&stop, &mut record);
-            exchange.rest(&stop, &mut record).await;
+            let response = exchange.explain(&stop, &mut record);
+            exchange.pace(&stop, &mut record).await;
             // Over HTTP/2 hyper would send the text, and the agent reset the stream.
             if is_head { response.map(|_| Body::own("")) } else { response }
         }
     }
 }
 
-/// What an agent is answered.
+/// The answer to an agent.
 enum Answered {
     Http(Response<Body>),
-    /// A 101, and what the connection becomes.
+    /// A 101, and the WebSocket that the connection becomes.
     Socket(Response<Body>, Socket),
 }
 
@@ -83,212 +79,158 @@ struct Exchange<'a> {
     incoming: Option<Incoming>,
 }
 
-/// What was decided of a request before anything of it leaves.
-struct Decided {
-    origin: Origin,
-    ruling: Ruling,
-    /// What the request is, where it goes to an LLM provider.
-    service: Option<Service>,
-    plan: Option<Plan>,
-    is_upgrade: bool,
-}
-
-impl Decided {
-    fn signs(&self) -> bool {
-        self.plan.as_ref().is_some_and(Plan::signs)
-    }
-}
-
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
-        record.holds(self.room(&parts)?);
-        let decided = self.decided(&parts, record).await?;
-        let upgrade = if decided.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
-        let (question, body) = self.read(&mut parts, &decided, record).await?;
-        self.edit(&mut parts.headers, &decided);
-        let is_edited = question.as_ref().is_some_and(|question| question.is_edited);
-        let leaving =
-            Leaving { origin: &decided.origin, body: body.as_ref().and_then(RequestBody::bytes), is_edited };
-        credentials::attach(&self.snapshot, &mut parts, decided.plan.as_ref(), &leaving, record)?;
-        record.allowed(&decided.ruling);
+        record.hold_room(self.room(&parts)?);
+        let plan = self.plan(&parts, record).await?;
+        let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
+        let allowance = plan.target.allowance(&self.session.gateway);
+        let (model_request, body) = self.read(&mut parts, &plan, &allowance, record).await?;
+        // Where the agent sent it. All that follows hangs on the target alone.
+        let target = plan.target;
+        self.edit(&mut parts.headers, &target, upgrade.is_some());
+        let is_edited = model_request.as_ref().is_some_and(|model_request| model_request.is_edited);
+        let sent = OutboundBody { body: body.as_ref().and_then(RequestBody::bytes), is_edited };
+        credentials::attach(&self.snapshot, &mut parts, &target, &sent)?;
+        record.request_allowed(&plan.decision, &target);
         // Read after the key was, so that one that is replaced meanwhile is among them.
-        let needles = self.snapshot.needles(&decided.origin);
+        let secrets = target.secrets(&self.snapshot);
         let request = self.outgoing(parts, body)?;
         let method = request.method().clone();
-        let answer = match (self.send(request, &decided).await?, upgrade) {
-            (Answer::Upgrade(response), Some(upgrade)) if switches(&response) => {
-                let credential = decided.plan.as_ref().map(|plan| plan.credential().name.clone());
-                let carries = self.carries(question, credential, needles);
-                let (response, socket) = upgrade.join(self.session, decided.origin, response, carries)?;
-                record.answered(response.status().as_u16(), response.headers());
+        let answer = match (self.send(request, &target, upgrade.is_some()).await?, upgrade) {
+            (Answer::Upgrade(response), Some(upgrade)) if switches_protocols(&response) => {
+                let traffic = self.traffic(model_request, allowance, secrets);
+                let (response, socket) = upgrade.join(self.session, target.origin, response, traffic)?;
+                record.answer_begun(response.status().as_u16(), response.headers());
                 return Ok(Answered::Socket(response, socket));
             }
             (answer, _) => answer,
         };
-        let mut response = self.incoming(answer, record)?;
-        if needles.is_some() && !is_empty(&response, &method) {
-            // Before the guard reads it, which says of what it read that it is UTF-8.
-            rewriting::check_charset(response.headers())?;
+        let mut response = response::receive(answer, self.session, &self.snapshot)?;
+        record.answer_begun(response.status().as_u16(), response.headers());
+        if secrets.is_some() {
+            // Before the guard reads the answer, which makes the head say UTF-8.
+            response::check_charset(&response, &method)?;
         }
-        if let Some(question) = &question {
-            let hearing = Hearing { session: self.session, snapshot: &self.snapshot, question };
-            response = hearing.of(response, record).await?;
+        if let Some(model_request) = &model_request {
+            let (session, snapshot) = (self.session, &self.snapshot);
+            let guard = ResponseGuard { session, snapshot, model_request, allowance: &allowance };
+            response = guard.guard_response(response, record).await?;
         }
-        Ok(Answered::Http(self.scrub(response, &method, needles)?))
+        if let Some(secrets) = secrets {
+            response = response::scrub(response, &method, secrets, &self.snapshot)?;
+        }
+        Ok(Answered::Http(response))
     }
 
-    /// What is decided once the values that it needs are there, or do not come: under what is in force by then.
-    async fn decided(&mut self, parts: &Parts, record: &mut Record) -> Result<Decided, Stop> {
+    /// Decides by the head, and again under another policy that comes into force while the value of a credential is
+    /// awaited. Only the last decision is acted on.
+    async fn plan(&mut self, parts: &Parts, record: &mut Record) -> Result<RequestPlan, Stop> {
         let settles = self.snapshot.settles();
         loop {
-            let decided = self.decide(parts, record)?;
-            let gateway = &self.session.gateway;
-            let plan = decided.plan.as_ref();
-            match credentials::replaced(gateway, &self.snapshot, plan, settles).await {
-                Some(snapshot) => self.snapshot = snapshot,
-                None => return Ok(decided),
-            }
-        }
-    }
-
-    /// Everything that can deny a request, in the order of the contract (design 5.10).
-    fn decide(&self, parts: &Parts, record: &mut Record) -> Result<Decided, Stop> {
-        if let Some(doomed) = &self.session.doomed {
-            // A provider that is denied by its name is so in its own words, which its clients show once.
-            if let Naming::Fixed(origin) = &self.session.naming {
-                record.asks(service(parts, &NormalPath::parse(parts.uri.path()), origin, None));
-            }
-            return Err(doomed.clone());
-        }
-        self.bound(parts)?;
-        let origin = names::target(self.session, parts)?;
-        record.to(&origin);
-        let (ruling, inspection) = self.destination(&origin, record)?;
-        let has_body = self.incoming.as_ref().is_some_and(|body| !body.is_end_stream());
-        let (said, service) = endpoint((parts, has_body), &origin, &inspection, record)?;
-        let mut ruling = worst(ruling, said)?;
-        let (plan, said) = credentials::plan(&self.snapshot, parts, &origin)?;
-        if let Some(said) = said {
-            ruling = worst(ruling, said)?;
-        }
-        if ruling.reason.is_empty() {
-            ruling.reason = credentials::remark(&self.snapshot, parts, &origin).unwrap_or_default();
-        }
-        let is_upgrade = upgrade::is_asked(parts)?;
-        if is_upgrade {
-            let said = match service {
-                Some(service) if service.dialect.is_some() => {
-                    self.snapshot.policy().provider_state().decision.into()
+            let decision = self.decide(parts);
+            if let Ok(plan) = &decision.outcome {
+                let (gateway, credential) = (&self.session.gateway, plan.target.credential.as_ref());
+                let newest = credentials::wait_for_value(gateway, &self.snapshot, credential, settles).await;
+                if let Some(newest) = newest {
+                    self.snapshot = newest;
+                    continue;
                 }
-                Some(_) | None => inspection.upgrade(service.is_some()),
-            };
-            ruling = worst(ruling, said).map_err(upgrade::not_served)?;
+            }
+            record.head_decided(&decision.facts);
+            return decision.outcome;
         }
-        Ok(Decided { origin, ruling, service, plan, is_upgrade })
     }
 
-    /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
-    fn bound(&self, parts: &Parts) -> Result<(), Stop> {
-        if parts.headers.len() <= self.snapshot.settings.limits.header_count {
-            return Ok(());
-        }
-        let ruling = Ruling::builtin("bound", "the request has more header fields than limits.headerCount");
-        Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling).into())
+    fn decide(&self, parts: &Parts) -> HeadDecision {
+        let snapshot = &self.snapshot;
+        let request = InboundRequest {
+            parts,
+            has_body: self.incoming.as_ref().is_some_and(|body| !body.is_end_stream()),
+            naming: &self.session.naming,
+            refuse_all: self.session.refuse_all.as_ref(),
+        };
+        let rules = RulesInForce {
+            policy: snapshot.policy(),
+            destination: &|flow| snapshot.destination(flow),
+            header_count: snapshot.settings.limits.header_count,
+        };
+        decide::decide(&request, &rules)
     }
 
-    /// Reads a request to a model, and answers what it asks with the body that goes on. One that is to be signed is
-    /// taken in; any other streams unread.
+    /// Reads a request to a model, and returns it with the body to send. The body of any other request is buffered if
+    /// the request is signed, and streams unread else.
     async fn read(
         &mut self,
         parts: &mut Parts,
-        decided: &Decided,
+        plan: &RequestPlan,
+        allowance: &Allowance,
         record: &mut Record,
-    ) -> Result<(Option<Question>, Option<RequestBody>), Stop> {
-        let service = decided.service.and_then(|service| Some((service, service.dialect?)));
+    ) -> Result<(Option<ModelRequest>, Option<RequestBody>), Stop> {
+        let service = plan.target.service.and_then(|service| Some((service, service.dialect?)));
         let Some((service, dialect)) = service else {
-            let Some(incoming) = self.incoming.take_if(|_| decided.signs()) else { return Ok((None, None)) };
-            let (body, reserved) = question::take_whole(self.session, &self.snapshot, incoming).await?;
+            let Some(incoming) = self.incoming.take_if(|_| plan.target.signs()) else {
+                return Ok((None, None));
+            };
+            let (body, reserved) =
+                model_request::buffer_request(self.session, &self.snapshot, incoming).await?;
             return Ok((None, Some(RequestBody::whole(body, Some(reserved)))));
         };
-        let reader = Reader { session: self.session, snapshot: &self.snapshot, service, dialect };
-        if decided.is_upgrade {
-            // What is asked comes later, in messages.
-            return Ok((Some(reader.question(parts)), None));
+        let reader = RequestReader { session: self.session, snapshot: &self.snapshot, service, dialect };
+        if plan.is_upgrade {
+            // The requests come later, in messages.
+            return Ok((Some(reader.model_request(parts)), None));
         }
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
-        let (question, body) = reader.read(parts, incoming, record).await?;
-        let credential = decided.plan.as_ref().map(|plan| plan.credential().name.as_str());
-        let allowances = &self.session.gateway.allowances;
-        let recorded = allowances.admit(self.snapshot.policy(), credential, SystemTime::now())?;
-        record.weighed(recorded.into_iter().collect());
-        Ok((Some(question), Some(body)))
+        let (model_request, body) = reader.read(parts, incoming, record).await?;
+        let recorded = allowance.admit(self.snapshot.policy())?;
+        record.emit_audits(recorded.into_iter().collect());
+        Ok((Some(model_request), Some(body)))
     }
 
-    /// Makes the head fit to go on.
-    fn edit(&self, head: &mut HeaderMap, decided: &Decided) {
+    /// Removes and adds the fields of the hop to the upstream.
+    fn edit(&self, head: &mut HeaderMap, target: &UpstreamTarget, is_upgrade: bool) {
         head::strip(head);
-        let is_read = decided.service.is_some_and(|service| service.dialect.is_some());
-        if decided.is_upgrade {
-            upgrade::ask(head, is_read);
+        if is_upgrade {
+            upgrade::ask(head, target.is_read());
         }
-        if is_read || self.snapshot.needles(&decided.origin).is_some() {
+        if target.is_read() || target.secrets(&self.snapshot).is_some() {
             scrub::ask_for_plain(head);
         }
     }
 
-    async fn send(&self, request: Request<RequestBody>, decided: &Decided) -> Result<Answer, Stop> {
-        let (policy, upstreams) = (self.snapshot.policy(), &self.snapshot.upstreams);
-        if decided.is_upgrade {
-            return upstreams.send_upgrade(policy, &decided.origin, request).await;
-        }
-        let user = user_of(decided.plan.as_ref().map(Plan::credential));
-        let key = Key { user, origin: decided.origin.clone() };
-        upstreams.send(policy, key, self.session.speaks, request).await
-    }
-
-    /// What policy says of the destination now, which may differ from when the connection was made.
-    fn destination(&self, origin: &Origin, record: &mut Record) -> Result<(Ruling, Arc<Inspection>), Stop> {
-        let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
-        let (name, address) = (origin.host.name(), origin.host.ip());
-        let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
-        let was_reported = matches!(self.session.naming, Naming::Fixed(_));
-        decided.audited.iter().filter(|_| !was_reported).for_each(|ruling| record.audited(ruling));
-        match decided.action {
-            Action::Inspect(inspection) => Ok((decided.decision, inspection)),
-            // The connection was made for what is denied now.
-            Action::Deny { .. } => {
-                record.barred();
-                Err(Refusal::closing(StatusCode::FORBIDDEN, decided.decision).into())
-            }
-            // Where every request is read anyway, Tunnel means Inspect.
-            Action::Tunnel { .. } if !was_reported => {
-                let audit_only = self.snapshot.policy().audit_only();
-                let inspection = Inspection::without_endpoints(&decided.decision, audit_only);
-                Ok((decided.decision, Arc::new(inspection)))
-            }
-            Action::Tunnel { .. } => {
-                let ruling = Ruling::builtin(
-                    "name-mismatch",
-                    "policy has changed: this destination is no longer inspected",
-                );
-                Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, ruling).into())
-            }
-        }
-    }
-
-    /// What is done with what a WebSocket carries: one to a model is looked into.
-    fn carries(
+    async fn send(
         &self,
-        question: Option<Question>,
-        credential: Option<String>,
-        needles: Option<Arc<Needles>>,
-    ) -> Carries {
-        let Some(question) = question else { return Carries::Bytes(needles) };
-        let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
-        Carries::Conversation(Box::new(Conversation { session, snapshot, question, credential, needles }))
+        request: Request<RequestBody>,
+        target: &UpstreamTarget,
+        is_upgrade: bool,
+    ) -> Result<Answer, Stop> {
+        let (policy, upstreams) = (self.snapshot.policy(), &self.snapshot.upstreams);
+        if is_upgrade {
+            return upstreams.send_upgrade(policy, &target.origin, request).await;
+        }
+        upstreams.send(policy, target.pool_key(), self.session.speaks, request).await
     }
 
-    /// The request as it goes upstream, its body streaming where it was not read.
+    /// Returns how the traffic of a WebSocket is treated: to a model its messages are read.
+    fn traffic(
+        &self,
+        model_request: Option<ModelRequest>,
+        allowance: Allowance,
+        secrets: Option<Arc<Needles>>,
+    ) -> SocketTraffic {
+        let Some(model_request) = model_request else { return SocketTraffic::Bytes(secrets) };
+        let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
+        SocketTraffic::Conversation(Box::new(Conversation {
+            session,
+            snapshot,
+            model_request,
+            allowance,
+            secrets,
+        }))
+    }
+
+    /// Returns the request as it goes upstream. A body that was not read streams.
     fn outgoing(&mut self, parts: Parts, read: Option<RequestBody>) -> Result<Request<RequestBody>, Stop> {
         if let Some(body) = read {
             return Ok(Request::from_parts(parts, body));
@@ -299,14 +241,16 @@ impl Exchange<'_> {
                 let uploads = self.session.uploads.get();
                 let upload = uploads.map(|uploads| uploads.begin(incoming.size_hint().exact())).transpose();
                 let upload = upload.map_err(|_| exhausted(self.session))?;
-                RequestBody::new(incoming, idle, &self.session.activity).counted(self.transit(), upload)
+                let limit = self.snapshot.settings.limits.buffered_bytes;
+                let transit = Transit::new(&self.session.gateway.budget, limit);
+                RequestBody::new(incoming, idle, &self.session.activity).counted(transit, upload)
             }
             Some(_) | None => RequestBody::empty(),
         };
         Ok(Request::from_parts(parts, body))
     }
 
-    /// Room for the exchange itself, or a refusal.
+    /// Reserves memory for the exchange itself.
     fn room(&self, parts: &Parts) -> Result<Reserved, Stop> {
         let lengths = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         let head = parts.uri.path().len() + lengths.sum::<usize>();
@@ -314,59 +258,8 @@ impl Exchange<'_> {
         room.map_err(|_| exhausted(self.session))
     }
 
-    fn transit(&self) -> Transit {
-        Transit::new(&self.session.gateway.budget, self.snapshot.settings.limits.buffered_bytes)
-    }
-
-    /// The answer as it goes to the agent.
-    fn incoming(&self, answer: Answer, record: &mut Record) -> Result<Response<Body>, Failure> {
-        let idle = self.snapshot.settings.timeouts.stream_idle;
-        let mut response = match answer {
-            Answer::H1(response) => {
-                readable(&response)?;
-                response.map(|body| Body::h1(body, idle).counted(self.transit()))
-            }
-            Answer::H2(response) => response.map(|body| Body::h2(body, idle).counted(self.transit())),
-            Answer::Upgrade(response) => {
-                readable(&response)?;
-                response.map(|body| Body::h2(body, idle).counted(self.transit()))
-            }
-        };
-        if switches(&response) {
-            return Err(Failure::new(Class::Framing, "the upstream switched protocols unasked"));
-        }
-        head::strip(response.headers_mut());
-        response.extensions_mut().remove::<hyper::ext::ReasonPhrase>();
-        *response.version_mut() = match self.session.speaks {
-            Speaks::H1 => Version::HTTP_11,
-            Speaks::H2 => Version::HTTP_2,
-        };
-        record.answered(response.status().as_u16(), response.headers());
-        Ok(response)
-    }
-
-    /// Takes real keys out of an answer, where one could be in it.
-    fn scrub(
-        &self,
-        mut response: Response<Body>,
-        method: &Method,
-        needles: Option<Arc<Needles>>,
-    ) -> Result<Response<Body>, Failure> {
-        let Some(needles) = needles else { return Ok(response) };
-        if is_empty(&response, method) {
-            needles.scrub_head(response.headers_mut());
-            return Ok(response);
-        }
-        let limits = self.snapshot.coding_limits();
-        let mut head = std::mem::take(response.headers_mut());
-        response.body_mut().rewriting().scrubbing(&mut head, needles, limits)?;
-        *response.headers_mut() = head;
-        Ok(response)
-    }
-
-    /// Waits before a refusal is said, where there were many on this connection. Nothing of the request is held
-    /// meanwhile.
-    async fn rest(&mut self, stop: &Stop, record: &mut Record) {
+    /// Delays a refusal on a connection with many of them, and holds nothing of the request meanwhile.
+    async fn pace(&mut self, stop: &Stop, record: &mut Record) {
         match stop {
             Stop::Denied(refusal) if !refusal.close => {}
             Stop::Denied(_) | Stop::Failed(_) => return,
@@ -375,93 +268,21 @@ impl Exchange<'_> {
             // Over HTTP/1 its end tells hyper what to do with the rest of the connection.
             self.incoming = None;
         }
-        record.forget();
+        record.release();
         self.session.pace.refused(&self.session.gateway.drain).await;
     }
 
-    /// Says why the request goes no further. What of its body still comes is read when the connection closes.
-    fn stopped(&self, stop: &Stop, record: &mut Record) -> Response<Body> {
+    /// Returns the refusal or the failure in words. The rest of the request's body is read when the connection closes.
+    fn explain(&self, stop: &Stop, record: &mut Record) -> Response<Body> {
         match stop {
             Stop::Denied(refusal) => {
-                let event = record.denied(refusal);
+                let event = record.request_denied(refusal);
                 reply::denied(refusal, &record.destination(), record.service(), event)
             }
             Stop::Failed(failure) => {
                 let event = record.failed(failure);
-                reply::failed(failure, &record.destination(), event, self.session.doomed.is_some())
+                reply::failed(failure, &record.destination(), event, self.session.refuse_all.is_some())
             }
         }
     }
-}
-
-/// What policy says of the endpoint of a head, which a body may follow, and what the request is where it goes to an LLM
-/// provider.
-fn endpoint(
-    (parts, has_body): (&Parts, bool),
-    origin: &Origin,
-    inspection: &Inspection,
-    record: &mut Record,
-) -> Result<(Ruling, Option<Service>), Stop> {
-    let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
-    let service = service(parts, &path, origin, inspection.provider());
-    record.asks(service);
-    let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
-    let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
-    let mut ruling = inspection.request(&asked);
-    let surface = provider::spoken_at(origin.host.name(), inspection.provider());
-    if service.is_some_and(|service| service.dialect.is_none())
-        && surface.is_some_and(|surface| surface.is_disguised(&parts.method, &path, has_body))
-    {
-        let reason = "This request is not plainly one for an inference endpoint, and could be taken for it";
-        ruling = inspection.refused(reason);
-    }
-    if let Some(name) = overrides::in_query(&parts.uri).filter(|_| inspection.is_narrowed(service.is_some()))
-    {
-        let reason =
-            format!("The query parameter {name} can name another method or path than the one that is judged");
-        ruling = inspection.refused(&reason);
-    }
-    if ruling.denies() {
-        let is_responses = service.is_some_and(|service| service.api == Api::Responses);
-        // Codex falls back to plain requests at a 426 alone; at anything else it tries again and again.
-        return Err(if websocket && is_responses {
-            upgrade::not_served(ruling.into())
-        } else {
-            ruling.into()
-        });
-    }
-    if let Some(audited) = inspection.audited(&asked) {
-        record.audited(&audited);
-    }
-    Ok((ruling, service))
-}
-
-/// What a request asks of an LLM provider; `said` is what a rule says is spoken there.
-fn service(parts: &Parts, path: &NormalPath, origin: &Origin, said: Option<Dialect>) -> Option<Service> {
-    let surface = provider::spoken_at(origin.host.name(), said)?;
-    Some(surface.service(&parts.method, path, upgrade::is_websocket(parts)))
-}
-
-fn is_empty(response: &Response<Body>, method: &Method) -> bool {
-    *method == Method::HEAD || response.body().is_end_stream()
-}
-
-fn switches<B>(response: &Response<B>) -> bool {
-    response.status() == StatusCode::SWITCHING_PROTOCOLS
-}
-
-/// The verdict that counts of two: a denial ends the exchange, and what Audit would deny is said rather than Allow.
-fn worst(first: Ruling, second: Ruling) -> Result<Ruling, Stop> {
-    match (first.verdict, second.verdict) {
-        (_, Verdict::Deny) => Err(second.into()),
-        (Verdict::Allow, Verdict::WouldDeny) => Ok(second),
-        (_, Verdict::Allow | Verdict::Audit | Verdict::WouldDeny) => Ok(first),
-    }
-}
-
-/// Refuses an answer that two parsers could read differently.
-fn readable<B>(response: &Response<B>) -> Result<(), Failure> {
-    check_response(response.status(), response.headers()).map_err(|violation| {
-        Failure::new(Class::Framing, format!("the upstream's answer: {}", violation.reason()))
-    })
 }

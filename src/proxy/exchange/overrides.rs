@@ -1,5 +1,5 @@
-//! By which names a request can say that it is another than its request line: another method, path or host. Data with
-//! its sources, and the look for them.
+//! Headers and query parameters that name another method, path or host than the request line, with the servers that heed
+//! them.
 
 use http::Uri;
 
@@ -14,8 +14,8 @@ const PARAMETERS: &[&str] = &[
     "x_method_override",
 ];
 
-/// Whether a header, in lower case, names another method, path or host. No such header goes on. What proxies tell of the
-/// client (`x-forwarded-for`, `x-forwarded-proto`) is none.
+/// Whether a header, in lower case, names another method, path or host. Such headers are dropped. Those about the client
+/// (`x-forwarded-for`, `x-forwarded-proto`) are not among them.
 pub(in crate::proxy) fn is_override(header: &str) -> bool {
     match header {
         // IIS; Symfony and Zend read them too.
@@ -38,7 +38,7 @@ pub(in crate::proxy) fn is_override(header: &str) -> bool {
     }
 }
 
-/// The parameter of the query that names another method or path.
+/// Returns the query parameter that names another method or path.
 pub(in crate::proxy) fn in_query(uri: &Uri) -> Option<&'static str> {
     let names = uri.query()?.split(['&', ';']).map(|pair| pair.split('=').next().unwrap_or_default());
     // Each parameter has a `_`, in one of its spellings; most names have none.

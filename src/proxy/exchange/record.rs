@@ -1,21 +1,20 @@
-//! Gathers what happened in one exchange, and says it: the request's event at its decision, the response's at its end.
+//! Records one exchange: emits the request's event at its decision, the response's at its end. It decides and counts
+//! nothing that limits an agent.
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use http::request::Parts;
 use http::{HeaderMap, header};
 
+use super::decide::HeadFacts;
 use super::reply;
-use crate::call::{
-    self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service,
-};
-use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform, Verdict};
+use super::target::UpstreamTarget;
+use crate::call::{self, AnswerFacts, CallNote, Denial, Normalization, RequestFacts, Service};
+use crate::decision::{Decision, Verdict};
+use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform};
 use crate::ledger::fresh_id;
-use crate::policy::Policy;
-use crate::policy::credential::Credential;
-use crate::policy::destination::Ruling;
 use crate::provider::answer::Broken;
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Failure, Refusal};
@@ -23,7 +22,7 @@ use crate::proxy::inbound::session::{Busy, Session};
 use crate::proxy::upstream::Origin;
 use crate::telemetry::metrics::Timings;
 
-/// Where providers say what they call an answer.
+/// Fields in which providers give the id of an answer.
 const REQUEST_IDS: [&str; 5] =
     ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "mistral-correlation-id"];
 /// The longest session label that is taken from an agent.
@@ -31,16 +30,16 @@ const LABEL: usize = 128;
 /// How many tool definitions an event has.
 const TOOLS: usize = 128;
 
-/// The longest name or id of an agent's or provider's choice that an event has, in characters.
+/// The longest name or id, chosen by an agent or a provider, that an event has, in characters.
 const SHOWN: usize = 256;
-/// Where agents say which session a request belongs to.
+/// Fields in which agents name the session of a request.
 const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
 
 /// One exchange. Dropping it ends it: an agent that hangs up is recorded too.
 pub(crate) struct Record {
     session: Arc<Session>,
     _busy: Busy,
-    /// The room that the exchange has.
+    /// The memory that the exchange reserves.
     room: Option<Reserved>,
     id: Id,
     label: Arc<str>,
@@ -50,20 +49,18 @@ pub(crate) struct Record {
     destination: Arc<event::Destination>,
     http: Http,
     service: Option<Service>,
-    /// What the request and its answer say of themselves, where it goes to an LLM provider.
+    /// The facts of a request to an LLM provider, and of its answer.
     provider: Option<event::Provider>,
     usage: call::Usage,
-    /// The name of the credential that is attached.
-    credential: Option<String>,
-    /// What was decided of the answer, where it was not let through.
+    /// The decision about the answer, if it was not let through.
     verdict: Decision,
-    decided: bool,
+    is_decided: bool,
     ended: bool,
     begun: Instant,
     asked: Option<Instant>,
     head: Option<Instant>,
     first_byte: Option<Instant>,
-    /// What `Content-Length` says of the request.
+    /// The request's `Content-Length`.
     announced: Option<u64>,
     received: u64,
     encoding: Option<String>,
@@ -87,9 +84,8 @@ impl Record {
             service: None,
             provider: None,
             usage: call::Usage::default(),
-            credential: None,
             verdict: Decision::of(Verdict::Allow),
-            decided: false,
+            is_decided: false,
             ended: false,
             begun: Instant::now(),
             asked: None,
@@ -106,13 +102,28 @@ impl Record {
         }
     }
 
-    /// Keeps the room of the exchange until its end.
-    pub(crate) fn holds(&mut self, room: Reserved) {
+    /// Keeps the exchange's reservation until its end.
+    pub(crate) fn hold_room(&mut self, room: Reserved) {
         self.room = Some(room);
     }
 
-    /// Where the exchange goes, where its connection did not say so yet.
-    pub(crate) fn to(&mut self, origin: &Origin) {
+    /// The head was decided: takes its facts, and emits the events of its audits.
+    pub(super) fn head_decided(&mut self, facts: &HeadFacts) {
+        if let Some(origin) = &facts.origin {
+            self.set_destination(origin);
+        }
+        facts.destination_audits.iter().for_each(|decision| self.emit_audit(decision));
+        if facts.is_destination_denied {
+            let destination = event::Destination { action: Action::Deny, ..(*self.destination).clone() };
+            self.destination = Arc::new(destination);
+        }
+        self.service = facts.service;
+        self.provider = facts.service.map(event::Provider::from);
+        facts.endpoint_audit.iter().for_each(|decision| self.emit_audit(decision));
+    }
+
+    /// Sets the destination, if the connection was not made for one.
+    fn set_destination(&mut self, origin: &Origin) {
         if self.destination.port == 0 {
             self.destination = Arc::new(event::Destination {
                 host: origin.host.to_string(),
@@ -124,24 +135,12 @@ impl Record {
         }
     }
 
-    /// The destination itself is denied, whatever the connection was made for.
-    pub(crate) fn barred(&mut self) {
-        let destination = event::Destination { action: Action::Deny, ..(*self.destination).clone() };
-        self.destination = Arc::new(destination);
-    }
-
-    /// What the request is, where it goes to an LLM provider.
-    pub(crate) fn asks(&mut self, service: Option<Service>) {
-        self.service = service;
-        self.provider = service.map(event::Provider::from);
-    }
-
     pub(crate) fn service(&self) -> Option<Service> {
         self.service
     }
 
-    /// What the request asks for, once it was read.
-    pub(crate) fn understood(&mut self, facts: &RequestFacts) {
+    /// Takes the facts of a request to a model.
+    pub(crate) fn model_request_read(&mut self, facts: &RequestFacts) {
         if let (false, Some(session)) = (self.is_labelled, &facts.session) {
             self.label = short(session).into();
         }
@@ -157,35 +156,30 @@ impl Record {
             .collect();
     }
 
-    /// What else was decided while the request was read: audits, and what is taken out rather than refused.
-    pub(crate) fn weighed(&self, decisions: Vec<Decision>) {
+    /// Emits the decisions beside a request's own: audits, and removals in place of a refusal.
+    pub(crate) fn emit_audits(&self, decisions: Vec<Decision>) {
         for decision in decisions.into_iter().filter(|decision| decision.verdict != Verdict::Deny) {
             self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Policy, decision));
         }
     }
 
-    /// The request's body was changed: the event that says how.
-    pub(crate) fn edited(&mut self, transforms: Vec<Transform>) {
+    /// Emits the event of an edited body.
+    pub(crate) fn body_edited(&mut self, transforms: Vec<Transform>) {
         let mut event = self.event(fresh_id(), Kind::Transform, Decision::of(Verdict::Allow));
         event.transforms.clone_from(&transforms);
         self.session.gateway.ledger.emit(event);
         self.transforms.extend(transforms);
     }
 
-    /// Tool calls of the answer were decided: an event for each.
-    pub(crate) fn calls(&mut self, notes: Vec<CallNote>) {
+    /// Emits an event for each tool call that was decided.
+    pub(crate) fn calls_decided(&mut self, notes: Vec<CallNote>) {
         let Some(service) = self.service else { return };
         if notes.is_empty() {
             return;
         }
-        let policy = self.session.gateway.snapshot();
         for mut note in notes {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
-            // What was allowed inside a call that is denied as a whole did not reach the agent.
-            if !note.inside {
-                self.count_call(policy.policy(), decision.denies());
-            }
             self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
             let call = event::ToolCall::from(note);
             for (kind, decision) in std::iter::once((Kind::ToolCall, decision))
@@ -199,36 +193,20 @@ impl Record {
         }
     }
 
-    fn count_call(&self, policy: &Policy, denied: bool) {
-        let allowances = &self.session.gateway.allowances;
-        if denied {
-            allowances.denied(policy, self.credential.as_deref());
-        } else {
-            allowances.allowed(self.credential.as_deref());
-        }
-    }
-
-    /// Calls were blocked in answers or conversations that the provider keeps: it waits for their outputs.
-    pub(crate) fn blocked(&self, calls: Vec<(String, BlockedCall)>) {
-        for (scope, call) in calls {
-            self.session.gateway.blocked.remember(&scope, call);
-        }
-    }
-
-    /// Another request over the same WebSocket goes on: its event.
-    pub(crate) fn asked_again(&mut self) {
+    /// Emits the event of another request over the same WebSocket that was allowed.
+    pub(crate) fn ws_request_allowed(&mut self) {
         self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
         self.session.gateway.metrics.request(self.service, Verdict::Allow);
     }
 
-    /// Another request over the same WebSocket is refused: its event.
-    pub(crate) fn refused_again(&mut self, denial: &Denial) {
+    /// Emits the event of another request over the same WebSocket that was denied.
+    pub(crate) fn ws_request_denied(&mut self, denial: &Denial) {
         self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, denial.decision.clone()));
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
     }
 
-    /// What the answer says of itself, as far as it came.
-    pub(crate) fn read(&mut self, facts: &AnswerFacts, normalization: Normalization) {
+    /// Takes the facts of the answer so far.
+    pub(crate) fn answer_read(&mut self, facts: &AnswerFacts, normalization: Normalization) {
         self.usage = facts.usage;
         let Some(provider) = &mut self.provider else { return };
         provider.response_model = facts.model.as_deref().map(short);
@@ -238,13 +216,13 @@ impl Record {
         provider.normalization = Some(normalization.as_str());
     }
 
-    /// What cannot be understood went on, since `failurePolicy: Open` says so: an event that warns of it.
-    pub(crate) fn passed(&self, broken: &Broken) {
-        self.warned(&Ruling::builtin(broken.rule, broken.reason.clone()).to_decision());
+    /// Warns of an unreadable part of the answer that `failurePolicy: Open` let pass.
+    pub(crate) fn unread_passed(&self, broken: &Broken) {
+        self.emit_warning(&Decision::builtin(broken.rule, broken.reason.clone()));
     }
 
-    /// So many bytes of the answer said something and did not go on, since clients disagree about them.
-    pub(crate) fn left_out(&mut self, bytes: usize) {
+    /// Records so many bytes of the answer that were left out, as clients disagree about them.
+    pub(crate) fn bytes_left_out(&mut self, bytes: usize) {
         if bytes > 0 {
             let detail =
                 format!("{bytes} bytes left out: behind the end of the answer, or in none of its events");
@@ -252,17 +230,17 @@ impl Record {
         }
     }
 
-    /// Something went on that `failurePolicy: Closed` would have stopped.
-    pub(crate) fn warned(&self, decision: &Decision) {
+    /// Warns of a denial that `failurePolicy: Open` does not enforce.
+    pub(crate) fn emit_warning(&self, decision: &Decision) {
         let warning = Decision { verdict: Verdict::Audit, ..decision.clone() };
         let mut event = self.event(fresh_id(), Kind::Policy, warning);
         event.direction = event::Direction::Inbound;
         self.session.gateway.ledger.emit(event);
     }
 
-    /// The answer goes no further: what came of it could not be understood, or was more than a bound allows.
-    pub(crate) fn broke(&mut self, broken: &Broken) {
-        self.verdict = Ruling::builtin(broken.rule, broken.reason.clone()).to_decision();
+    /// The guard ended the answer: it could not be read, or exceeded a bound.
+    pub(crate) fn answer_terminated(&mut self, broken: &Broken) {
+        self.verdict = Decision::builtin(broken.rule, broken.reason.clone());
         self.failure = Some(Cow::Borrowed("the answer was ended by policy"));
     }
 
@@ -271,54 +249,52 @@ impl Record {
         format!("{}:{}", self.destination.host, self.destination.port)
     }
 
-    /// The request goes on: its event.
-    pub(crate) fn allowed(&mut self, ruling: &Ruling) {
-        self.decided = true;
+    /// Emits the event of a request that is sent to this target.
+    pub(super) fn request_allowed(&mut self, decision: &Decision, target: &UpstreamTarget) {
+        if let Some(plan) = &target.credential {
+            let credential = plan.credential();
+            self.session.gateway.metrics.credential_attached(&credential.name);
+            self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
+        }
+        self.is_decided = true;
         self.asked = Some(Instant::now());
-        self.emit_decision(self.id, Kind::Request, ruling);
-        self.session.gateway.metrics.request(self.service, ruling.verdict);
+        self.emit_decision(self.id, Kind::Request, decision);
+        self.session.gateway.metrics.request(self.service, decision.verdict);
     }
 
-    /// What an Audit policy beside the enforced ones would have said.
-    pub(crate) fn audited(&self, ruling: &Ruling) {
-        self.emit_decision(fresh_id(), Kind::Policy, ruling);
+    /// Emits the decision that Audit policies would have made.
+    pub(crate) fn emit_audit(&self, decision: &Decision) {
+        self.emit_decision(fresh_id(), Kind::Policy, decision);
     }
 
-    /// The request carries a real key from here on.
-    pub(crate) fn credential_attached(&mut self, credential: &Credential) {
-        self.session.gateway.metrics.credential_attached(&credential.name);
-        self.credential = Some(credential.name.clone());
-        self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
-    }
-
-    /// The request, or its answer, goes no further. Answers the id of the event that says so.
-    pub(crate) fn denied(&mut self, refusal: &Refusal) -> Id {
-        let ruling = &refusal.ruling;
+    /// The request or its answer is denied. Returns the id of the event.
+    pub(crate) fn request_denied(&mut self, refusal: &Refusal) -> Id {
+        let decision = &refusal.decision;
         self.http.status = Some(reply::status(refusal, self.service).as_u16());
         if self.head.is_some() {
-            // It is the answer that goes no further: nothing of it has gone on.
-            self.verdict = ruling.to_decision();
+            // The answer is denied, before any of it was sent on.
+            self.verdict = decision.clone();
             return self.end();
         }
-        // What was allowed can still be denied where its address is known only at connect.
-        let id = if self.decided { fresh_id() } else { self.id };
-        let mut ruling = ruling.clone();
-        ruling.verdict = Verdict::Deny;
-        self.emit_decision(id, Kind::Request, &ruling);
+        // An allowed request can still be denied at connect, where its address becomes known.
+        let id = if self.is_decided { fresh_id() } else { self.id };
+        let mut decision = decision.clone();
+        decision.verdict = Verdict::Deny;
+        self.emit_decision(id, Kind::Request, &decision);
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
-        self.decided = true;
+        self.is_decided = true;
         self.ended = true;
         id
     }
 
-    /// All has been said of the exchange: what was kept for it goes.
-    pub(crate) fn forget(&mut self) {
+    /// Releases what is kept for an exchange that has been reported.
+    pub(crate) fn release(&mut self) {
         self.provider = None;
         self.transforms = Vec::new();
         self.room = None;
     }
 
-    /// The upstream could not be used. Answers the id of the event that says so.
+    /// The upstream failed. Returns the id of the event.
     pub(crate) fn failed(&mut self, failure: &Failure) -> Id {
         let (status, label) = failure.class.shows();
         if let Some(label) = label {
@@ -327,12 +303,12 @@ impl Record {
         tracing::warn!(destination = %self.destination(), class = ?failure.class, "{failure}");
         self.http.status = Some(status.as_u16());
         self.failure = Some(failure.message.clone().into());
-        self.decided = true;
+        self.is_decided = true;
         self.end()
     }
 
     /// The head of the answer has come.
-    pub(crate) fn answered(&mut self, status: u16, head: &HeaderMap) {
+    pub(crate) fn answer_begun(&mut self, status: u16, head: &HeaderMap) {
         self.http.status = Some(status);
         let field = |name: &str| head.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         self.encoding = field(header::CONTENT_ENCODING.as_str());
@@ -363,15 +339,15 @@ impl Record {
         self.end();
     }
 
-    /// What the connection became has ended, after so many bytes for the agent; well, or for this reason.
+    /// The WebSocket has ended, after so many bytes for the agent; well, or for this reason.
     pub(crate) fn socket_ended(mut self: Box<Self>, received: u64, reason: Option<&'static str>) {
         self.received = received;
-        // What policy ended, ended for that.
+        // If policy ended it, that is the reason.
         self.failure = self.failure.take().or(reason.map(Cow::Borrowed));
         self.end();
     }
 
-    /// Says how the exchange ended, once.
+    /// Emits how the exchange ended, once.
     fn end(&mut self) -> Id {
         let id = fresh_id();
         if std::mem::replace(&mut self.ended, true) {
@@ -397,10 +373,6 @@ impl Record {
         let (Some(service), Some(provider)) = (self.service, &self.provider) else { return };
         let model = provider.response_model.as_deref().or(provider.model.as_deref()).unwrap_or("unknown");
         self.session.gateway.metrics.tokens(service.vendor, model, &self.usage);
-        let spent = self.usage.input.unwrap_or(0).saturating_add(self.usage.output.unwrap_or(0));
-        if spent > 0 {
-            self.session.gateway.allowances.spent(self.credential.as_deref(), spent, SystemTime::now());
-        }
     }
 
     fn timings(&self) -> Timings {
@@ -415,8 +387,8 @@ impl Record {
         }
     }
 
-    fn emit_decision(&self, id: Id, kind: Kind, ruling: &Ruling) {
-        let mut event = self.event(id, kind, ruling.to_decision());
+    fn emit_decision(&self, id: Id, kind: Kind, decision: &Decision) {
+        let mut event = self.event(id, kind, decision.clone());
         event.payload = self.announced.map(|bytes| Payload { bytes, ..Payload::default() });
         self.session.gateway.ledger.emit(event);
     }
@@ -439,14 +411,14 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        if self.decided && !self.ended {
+        if self.is_decided && !self.ended {
             self.failure = Some("the agent hung up".into());
             self.end();
         }
     }
 }
 
-/// A label that is short and of visible ASCII alone; anything else labels nothing.
+/// Returns a label that is short visible ASCII; any other is ignored.
 fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
     let text = value.to_str().ok()?;
     let fit = !text.is_empty() && text.len() <= LABEL && text.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,31 +1,31 @@
-//! What an agent reads where its request goes no further.
+//! Writes the refusals and failures that agents read.
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use crate::call::{Answer, Service};
+use crate::decision::Decision;
 use crate::event::Id;
-use crate::policy::destination::Ruling;
 use crate::provider;
 use crate::provider::adapter::{self, ErrorAnswer};
 use crate::proxy::body::Body;
 use crate::proxy::error::{Failure, Refusal};
 
-/// A denial, in four lines (design: blocked, destination, rule, reason), with the id of the event that denied. An LLM
-/// provider's client reads it in the shape of the provider's own errors.
+/// The response to a denied request: four lines (blocked, destination, rule, reason) and the id of the event. A client
+/// of an LLM provider gets the provider's own shape of errors.
 pub(crate) fn denied(
     refusal: &Refusal,
     destination: &str,
     service: Option<Service>,
     event: Id,
 ) -> Response<Body> {
-    let text = denial_text(&refusal.ruling, destination);
-    let mut response = match voiced(refusal, text.trim_end(), service) {
-        Some(said) => shaped(said, refusal.close),
-        None => plain(refusal.status, text, refusal.close),
+    let text = denial_text(&refusal.decision, destination);
+    let mut response = match in_dialect(refusal, text.trim_end(), service) {
+        Some(error) => dialect_response(error, refusal.close),
+        None => text_response(refusal.status, text, refusal.close),
     };
     let head = response.headers_mut();
     head.insert("x-postern-decision", HeaderValue::from_static("deny"));
-    if let Ok(rule) = HeaderValue::from_str(refusal.ruling.rule.as_str()) {
+    if let Ok(rule) = HeaderValue::from_str(refusal.decision.rule_id()) {
         head.insert("x-postern-rule", rule);
     }
     if refusal.status == StatusCode::UPGRADE_REQUIRED {
@@ -36,33 +36,33 @@ pub(crate) fn denied(
     response
 }
 
-/// The status under which a denial is said.
+/// The status of a denial.
 pub(crate) fn status(refusal: &Refusal, service: Option<Service>) -> StatusCode {
-    voiced(refusal, "", service).map_or(refusal.status, |said| status_of(&said))
+    in_dialect(refusal, "", service).map_or(refusal.status, |error| status_of(&error))
 }
 
-/// A denial in the words of the provider that was asked, where there are such words.
-fn voiced(refusal: &Refusal, message: &str, service: Option<Service>) -> Option<ErrorAnswer> {
+/// A denial in the error format of the provider, if it has one for this denial.
+fn in_dialect(refusal: &Refusal, message: &str, service: Option<Service>) -> Option<ErrorAnswer> {
     let service = service.filter(|_| is_about_content(refusal))?;
-    let said = adapter::Refusal { service, message, answer: refusal.answer };
-    Some(provider::voice(service)?.refusal(&said))
+    let refusal = adapter::Refusal { service, message, answer: refusal.answer };
+    Some(provider::voice(service)?.refusal(&refusal))
 }
 
-fn status_of(said: &ErrorAnswer) -> StatusCode {
-    StatusCode::from_u16(said.status).unwrap_or(StatusCode::FORBIDDEN)
+fn status_of(error: &ErrorAnswer) -> StatusCode {
+    StatusCode::from_u16(error.status).unwrap_or(StatusCode::FORBIDDEN)
 }
 
-/// Whether a dialect has words for a refusal: it is about what was asked, not about how it came.
+/// Whether a denial is about the content of a request, and not about its framing: dialects have errors for content.
 fn is_about_content(refusal: &Refusal) -> bool {
     refusal.status == StatusCode::FORBIDDEN || refusal.answer != Answer::Forbidden
 }
 
-/// A refusal as a dialect says it.
-fn shaped(said: ErrorAnswer, close: bool) -> Response<Body> {
-    let mut response = plain(status_of(&said), said.body, close);
+/// An error of a dialect as a response.
+fn dialect_response(error: ErrorAnswer, close: bool) -> Response<Body> {
+    let mut response = text_response(status_of(&error), error.body, close);
     let head = response.headers_mut();
     head.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    for (name, value) in said.headers {
+    for (name, value) in error.headers {
         if let Ok(value) = HeaderValue::from_str(&value) {
             head.insert(name, value);
         }
@@ -70,25 +70,25 @@ fn shaped(said: ErrorAnswer, close: bool) -> Response<Body> {
     response
 }
 
-/// An upstream that could not be used. `close`: nothing else will ever be said on the connection.
+/// The response where an upstream failed. `close` ends the connection.
 pub(crate) fn failed(failure: &Failure, destination: &str, event: Id, close: bool) -> Response<Body> {
     let (status, _) = failure.class.shows();
     let text =
         format!("[postern] No answer from the upstream\nDestination: {destination}\nReason: {failure}\n");
-    let mut response = plain(status, text, close);
+    let mut response = text_response(status, text, close);
     insert_event(response.headers_mut(), event);
     response
 }
 
-/// The same denial as bytes, for a connection that no HTTP server serves; it is closed after them. The reason phrase says
-/// it too: of a refused CONNECT most clients show nothing else.
-pub(crate) fn denied_raw(status: StatusCode, ruling: &Ruling, destination: &str, event: Id) -> Vec<u8> {
+/// A denial as bytes, for a connection without an HTTP server, which is closed after them. The reason phrase repeats the
+/// rule and the reason: of a refused CONNECT most clients show nothing else.
+pub(crate) fn denied_raw(status: StatusCode, decision: &Decision, destination: &str, event: Id) -> Vec<u8> {
     let more = format!(
         "x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {event}\r\n",
-        ruling.rule
+        decision.rule_id()
     );
-    let phrase = phrase(&format!("Blocked by policy: {} ({})", ruling.rule, ruling.reason));
-    framed((status.as_u16(), &phrase), &denial_text(ruling, destination), &more)
+    let phrase = phrase(&format!("Blocked by policy: {} ({})", decision.rule_id(), decision.why()));
+    raw_response((status.as_u16(), &phrase), &denial_text(decision, destination), &more)
 }
 
 /// The longest reason phrase that is sent, in bytes: some clients take a status line of 256.
@@ -105,12 +105,12 @@ fn phrase(text: &str) -> String {
     phrase
 }
 
-/// A text of our own as bytes, with more header lines; the connection is closed after them.
+/// A text as bytes, with more header lines; the connection is closed after them.
 pub(crate) fn raw(status: StatusCode, text: &str, more: &str) -> Vec<u8> {
-    framed((status.as_u16(), status.canonical_reason().unwrap_or("Refused")), text, more)
+    raw_response((status.as_u16(), status.canonical_reason().unwrap_or("Refused")), text, more)
 }
 
-fn framed((code, reason): (u16, &str), text: &str, more: &str) -> Vec<u8> {
+fn raw_response((code, reason): (u16, &str), text: &str, more: &str) -> Vec<u8> {
     let length = text.len();
     format!(
         "HTTP/1.1 {code} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
@@ -119,14 +119,15 @@ fn framed((code, reason): (u16, &str), text: &str, more: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn denial_text(ruling: &Ruling, destination: &str) -> String {
+fn denial_text(decision: &Decision, destination: &str) -> String {
     format!(
         "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
-        ruling.rule, ruling.reason
+        decision.rule_id(),
+        decision.why()
     )
 }
 
-fn plain(status: StatusCode, text: String, close: bool) -> Response<Body> {
+fn text_response(status: StatusCode, text: String, close: bool) -> Response<Body> {
     let mut response = Response::new(Body::own(text));
     *response.status_mut() = status;
     let head = response.headers_mut();
@@ -152,8 +153,8 @@ mod tests {
     #[test]
     fn a_refusal_in_bytes_names_rule_and_reason_in_its_status_line_and_nothing_that_breaks_it() {
         let first = |reason: &str| {
-            let ruling = Ruling::builtin("default-deny", reason);
-            let bytes = denied_raw(StatusCode::FORBIDDEN, &ruling, "a.example:443", fresh_id());
+            let decision = Decision::builtin("default-deny", reason.to_owned());
+            let bytes = denied_raw(StatusCode::FORBIDDEN, &decision, "a.example:443", fresh_id());
             String::from_utf8(bytes).unwrap().lines().next().unwrap().to_owned()
         };
         let rule = "HTTP/1.1 403 Blocked by policy: postern/builtin/default-deny";

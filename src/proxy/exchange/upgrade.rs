@@ -1,4 +1,4 @@
-//! A connection that becomes a WebSocket: only where a rule says so, and opaque only after a verified 101.
+//! Turns a connection into a WebSocket, after a 101 of the upstream that is verified.
 
 use std::io;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use super::conversation::Conversation;
 use super::head;
 use super::record::Record;
 use crate::call::Terms;
+use crate::decision::Decision;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
-use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::{Class, Failure, Refusal, Stop};
+use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::inbound::names::framing;
 use crate::proxy::inbound::session::Session;
 use crate::proxy::inbound::tunnel::{Counted, Counts, read_some};
@@ -31,49 +32,15 @@ use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::Origin;
 use crate::telemetry::label::Closed;
 
-/// A WebSocket that was asked for and may be had.
+/// A WebSocket that was asked for and is allowed.
 pub(crate) struct Upgrade {
     agent: OnUpgrade,
-    /// What the answer's `Sec-WebSocket-Accept` has to be.
+    /// The `Sec-WebSocket-Accept` that the upstream must answer.
     accept: String,
 }
 
-/// Whether the request asks for a WebSocket.
-///
-/// `Upgrade: h2c` is passed over, as RFC 9110 (section 7.8) lets a server do: the request goes on over HTTP/1.1.
-/// `CONNECT` inside a connection, and any other protocol, is refused.
-pub(crate) fn is_asked(parts: &Parts) -> Result<bool, Stop> {
-    if parts.method == http::Method::CONNECT {
-        return Err(refused("a connection inside a connection is not to be had"));
-    }
-    let Some(protocol) = parts.headers.get(header::UPGRADE) else { return Ok(false) };
-    if protocol.as_bytes().eq_ignore_ascii_case(b"h2c") {
-        return Ok(false);
-    }
-    if !protocol.as_bytes().eq_ignore_ascii_case(b"websocket") {
-        return Err(refused("of all protocols, only WebSocket can be upgraded to"));
-    }
-    Ok(true)
-}
-
-/// Whether the request would become a WebSocket, were it served.
-pub(crate) fn is_websocket(parts: &Parts) -> bool {
-    matches!(is_asked(parts), Ok(true))
-}
-
-fn refused(why: &str) -> Stop {
-    Ruling::builtin("upgrade", why).into()
-}
-
-/// A WebSocket that no rule allows: 426, at which clients fall back to plain requests at once (design 6.5).
-pub(crate) fn not_served(stop: Stop) -> Stop {
-    match stop {
-        Stop::Denied(refusal) => Stop::Denied(Refusal { status: StatusCode::UPGRADE_REQUIRED, ..refusal }),
-        Stop::Failed(failure) => Stop::Failed(failure),
-    }
-}
-
-/// Writes the wish into a head that was stripped of it. What is to be looked into is asked for without extensions.
+/// Writes the fields of an upgrade into a head that was stripped of them. If the messages are read, no extension is
+/// offered: compressed messages could not be.
 pub(crate) fn ask(head: &mut HeaderMap, is_read: bool) {
     if is_read {
         head.remove(header::SEC_WEBSOCKET_EXTENSIONS);
@@ -83,36 +50,36 @@ pub(crate) fn ask(head: &mut HeaderMap, is_read: bool) {
 }
 
 impl Upgrade {
-    /// The WebSocket that a request asks for.
+    /// Takes the agent's side of the WebSocket out of a request.
     pub(crate) fn of(parts: &mut Parts) -> Result<Self, Stop> {
         let accept = accept_for(&parts.headers)?;
         match parts.extensions.remove::<OnUpgrade>() {
             Some(agent) => Ok(Self { agent, accept }),
-            None => Err(refused("this connection cannot be upgraded")),
+            None => Err(Decision::builtin("upgrade", "this connection cannot be upgraded").into()),
         }
     }
 
-    /// Verifies the upstream's 101 and answers with it; the socket goes on once hyper is done with the connection.
+    /// Verifies the upstream's 101. Returns it with the socket, to be started once hyper is done with the connection.
     pub(crate) fn join(
         self,
         session: &Arc<Session>,
         origin: Origin,
         mut response: Response<Incoming>,
-        carries: Carries,
+        traffic: SocketTraffic,
     ) -> Result<(Response<Body>, Socket), Failure> {
         verify(response.headers(), &self.accept)?;
         let upstream = hyper::upgrade::on(&mut response);
         let mut head = std::mem::take(response.headers_mut());
         head::strip(&mut head);
-        if let Some(needles) = carries.needles() {
-            needles.scrub_head(&mut head);
+        if let Some(secrets) = traffic.secrets() {
+            secrets.scrub_head(&mut head);
         }
         ask(&mut head, false);
         session.activity.upgraded.store(true, Ordering::Relaxed);
         let mut answer = Response::new(Body::own(""));
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         *answer.headers_mut() = head;
-        Ok((answer, Socket { session: Arc::clone(session), origin, agent: self.agent, upstream, carries }))
+        Ok((answer, Socket { session: Arc::clone(session), origin, agent: self.agent, upstream, traffic }))
     }
 }
 
@@ -122,37 +89,36 @@ pub(crate) struct Socket {
     origin: Origin,
     agent: OnUpgrade,
     upstream: OnUpgrade,
-    carries: Carries,
+    traffic: SocketTraffic,
 }
 
-/// What is done with what a WebSocket carries.
-pub(crate) enum Carries {
-    /// It is opaque; real keys are masked in what comes back.
+/// How the traffic of a WebSocket is treated.
+pub(crate) enum SocketTraffic {
+    /// Opaque; real keys are masked on the way back.
     Bytes(Option<Arc<Needles>>),
-    /// It is looked into, message by message.
+    /// Read message by message.
     Conversation(Box<Conversation>),
 }
 
-impl Carries {
-    fn needles(&self) -> Option<&Arc<Needles>> {
+impl SocketTraffic {
+    fn secrets(&self) -> Option<&Arc<Needles>> {
         match self {
             Self::Bytes(needles) => needles.as_ref(),
-            Self::Conversation(conversation) => conversation.needles.as_ref(),
+            Self::Conversation(conversation) => conversation.secrets.as_ref(),
         }
     }
 }
 
 impl Socket {
-    /// Makes this what the session goes on with.
-    pub(crate) fn go_on(self, record: Box<Record>) {
+    /// Makes the socket the continuation of its session.
+    pub(crate) fn start(self, record: Box<Record>) {
         let session = Arc::clone(&self.session);
         session.continue_with(Box::pin(self.run(record)));
     }
 
-    /// Carries bytes or messages between the two, until either breaks off, both have ended, or policy no longer allows
-    /// it.
+    /// Carries bytes or messages both ways, until either side breaks off, both have ended, or policy no longer allows it.
     async fn run(self, mut record: Box<Record>) -> Closed {
-        let Self { session, origin, agent, upstream, carries } = self;
+        let Self { session, origin, agent, upstream, traffic } = self;
         let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return Closed::AgentGone };
         let gateway = &session.gateway;
         let counts = Counts::new();
@@ -160,14 +126,16 @@ impl Socket {
         let upstream = Counted { stream: TokioIo::new(upstream), counts: Arc::clone(&counts), sent: false };
         let limits = &gateway.snapshot().settings.limits;
         let rooms = [(); 2].map(|()| gateway.budget.unread(limits));
-        let begun = match &carries {
-            Carries::Bytes(_) => None,
-            Carries::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
+        let begun = match &traffic {
+            SocketTraffic::Bytes(_) => None,
+            SocketTraffic::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
         };
         let both = async {
-            match &carries {
-                Carries::Bytes(needles) => copy_both(agent, upstream, needles.clone(), rooms).await,
-                Carries::Conversation(conversation) => conversation.run(agent, upstream, &mut record).await,
+            match &traffic {
+                SocketTraffic::Bytes(needles) => copy_both(agent, upstream, needles.clone(), rooms).await,
+                SocketTraffic::Conversation(conversation) => {
+                    conversation.run(agent, upstream, &mut record).await
+                }
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
@@ -178,7 +146,7 @@ impl Socket {
     }
 }
 
-/// What the answer's `Sec-WebSocket-Accept` has to be (RFC 6455, section 4.2.2).
+/// Returns the `Sec-WebSocket-Accept` for the request's key (RFC 6455, section 4.2.2).
 fn accept_for(head: &HeaderMap) -> Result<String, Stop> {
     let key = head.get(header::SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes).unwrap_or_default();
     let is_key = BASE64_STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16);
@@ -193,10 +161,10 @@ fn accept_for(head: &HeaderMap) -> Result<String, Stop> {
 
 fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
     let says = |name, value: &[u8]| {
-        head.get(name).is_some_and(|found: &HeaderValue| found.as_bytes().eq_ignore_ascii_case(value))
+        head.get(name).is_some_and(|given: &HeaderValue| given.as_bytes().eq_ignore_ascii_case(value))
     };
     let accepted =
-        head.get(header::SEC_WEBSOCKET_ACCEPT).is_some_and(|found| found.as_bytes() == expected.as_bytes());
+        head.get(header::SEC_WEBSOCKET_ACCEPT).is_some_and(|given| given.as_bytes() == expected.as_bytes());
     if accepted && says(header::UPGRADE, b"websocket") && says(header::CONNECTION, b"upgrade") {
         return Ok(());
     }
@@ -251,14 +219,14 @@ where
     }
 }
 
-/// `begun` is what was in force when a conversation began.
+/// Whether the policy in force still allows a WebSocket. `begun` is the snapshot under which a conversation began.
 fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, begun: Option<&Snapshot>) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
         Action::Inspect(inspection) => match begun {
-            // Each message meets the policy in force, but how it is looked at stays as it was.
+            // The policy in force decides about each message, but its guard was made under the first one.
             Some(begun) => !snapshot.policy().provider_state().denies() && snapshot.guards_like(begun),
             None => {
                 let at_provider = provider::spoken_at(name, inspection.provider()).is_some();

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use super::framed::{End, Framed};
 use super::pace::Pace;
 use crate::config::Settings;
-use crate::event::{self, Event, Id, Kind, Verdict};
-use crate::policy::destination::Ruling;
+use crate::decision::{Decision, Verdict};
+use crate::event::{self, Event, Id, Kind};
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::error::Stop;
@@ -38,7 +38,7 @@ pub(crate) struct Session {
     pub(crate) destination: Arc<event::Destination>,
     pub(crate) speaks: Speaks,
     /// Every request is answered with this: the connection was ended here only to say so.
-    pub(crate) doomed: Option<Stop>,
+    pub(crate) refuse_all: Option<Stop>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) pace: Pace,
     /// What the connection becomes once HTTP is over: a WebSocket.
@@ -188,7 +188,7 @@ impl Session {
         }
     }
 
-    /// An HTTP/1.1 session; see [`Session::speaking`] and [`Session::doomed`].
+    /// An HTTP/1.1 session; see [`Session::speaking`] and [`Session::refuse_all`].
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         connection: Id,
@@ -202,7 +202,7 @@ impl Session {
             naming,
             destination,
             speaks: Speaks::H1,
-            doomed: None,
+            refuse_all: None,
             activity: Activity::new(),
             pace: Pace::default(),
             continuation: Mutex::default(),
@@ -216,8 +216,8 @@ impl Session {
     }
 
     /// The same, answering every request with this.
-    pub(crate) fn doomed(self, doomed: Option<Stop>) -> Self {
-        Self { doomed, ..self }
+    pub(crate) fn refuse_all(self, refuse_all: Option<Stop>) -> Self {
+        Self { refuse_all, ..self }
     }
 
     /// Goes on with this once hyper is done with the connection.
@@ -231,7 +231,7 @@ impl Session {
 
     /// A connection that the framer ended: its event.
     fn violated(&self, violation: &Violation, event: Id) -> Closed {
-        self.refused(&super::names::framing(violation.reason()).ruling, event);
+        self.refused(&super::names::framing(violation.reason()).decision, event);
         self.gateway.violated(violation)
     }
 
@@ -242,8 +242,8 @@ impl Session {
         Closed::Limit
     }
 
-    fn refused(&self, ruling: &Ruling, event: Id) {
-        let mut event = Event::new(event, Kind::Request, ruling.to_decision());
+    fn refused(&self, decision: &Decision, event: Id) {
+        let mut event = Event::new(event, Kind::Request, decision.clone());
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);

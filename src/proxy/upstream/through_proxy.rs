@@ -46,9 +46,9 @@ impl CorporateProxy {
         place: Place,
         places: &Places,
     ) -> Result<Dialled, Stop> {
-        let addresses: Vec<SocketAddr> = match &self.settings.host {
-            Host::Ip(ip) => vec![SocketAddr::new(*ip, self.settings.port)],
-            Host::Name(name) => resolve(name.as_str(), self.settings.port, deadline, places).await?,
+        let addresses: Vec<SocketAddr> = match &self.settings.url.host {
+            Host::Ip(ip) => vec![SocketAddr::new(*ip, self.settings.url.port)],
+            Host::Name(name) => resolve(name.as_str(), self.settings.url.port, deadline, places).await?,
         };
         let mut dialled = connect_any(&addresses, deadline, place, places).await?;
         let exchange = async {

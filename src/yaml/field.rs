@@ -1,7 +1,7 @@
 //! How a field of a document is called: `spec.destinations[2].hosts[0]`.
 
 /// The field `key` of the mapping `parent`; a key with a separator of its own stands in quotes.
-pub(super) fn key(parent: &str, key: &str) -> String {
+pub(crate) fn key(parent: &str, key: &str) -> String {
     if key.contains(['.', '[', ']', '"']) {
         format!("{parent}[{key:?}]")
     } else if parent.is_empty() {
@@ -12,18 +12,18 @@ pub(super) fn key(parent: &str, key: &str) -> String {
 }
 
 /// Item `number` of the list `parent`, from 0.
-pub(super) fn item(parent: &str, number: usize) -> String {
+pub(crate) fn item(parent: &str, number: usize) -> String {
     format!("{parent}[{number}]")
 }
 
 /// Whether `path` is `above` or lies under it.
-pub(super) fn is_within(path: &str, above: &str) -> bool {
+pub(crate) fn is_within(path: &str, above: &str) -> bool {
     path.strip_prefix(above)
         .is_some_and(|rest| above.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// What a user wrote, in quotes and at a length that a message can bear.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(64) {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
         None => format!("{text:?}"),
@@ -31,7 +31,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The same, in single quotes where that spares the reader escapes, as YAML has it.
-pub(super) fn plainly(text: &str) -> String {
+pub(crate) fn plainly(text: &str) -> String {
     let escapes = text.contains(['\\', '"']) && !text.contains('\'') && !text.contains(char::is_control);
     match text.char_indices().nth(64) {
         _ if !escapes => quoted(text),
@@ -41,7 +41,7 @@ pub(super) fn plainly(text: &str) -> String {
 }
 
 /// The field that holds this one; the whole document, `""`, at the end.
-pub(super) fn parent(path: &str) -> &str {
+pub(crate) fn parent(path: &str) -> &str {
     path.get(..path.rfind(['.', '[']).unwrap_or(0)).unwrap_or_default()
 }
 

@@ -1,50 +1,120 @@
 //! Reads a typed value out of a YAML tree, and goes on after a mistake, so that all of them are told at once.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
     Visitor,
 };
-use serde::{Deserializer, forward_to_deserialize_any};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
-use super::field;
-use crate::yaml::{Key, Node, Position, Value};
+use super::{Key, Node, Position, Value, field};
+use crate::problem::Problem;
 
 /// How many mistakes of one document are told.
 const MAX_FAULTS: usize = 50;
 
+/// The name under which a type of a path asks for [`Context::directory`]: it is given the bytes of the joined path.
+pub(crate) const FILE_PATH: &str = "$postern::file_path";
+/// The name under which a type of text asks for `{fromEnv: VARIABLE}` too: a variable is given as a newtype.
+pub(crate) const TEXT_OR_VARIABLE: &str = "$postern::text_or_variable";
+
+/// Looks up a variable of the environment.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What a file is read with besides its text. Policies need none of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    /// Relative paths are relative to it.
+    pub(crate) directory: &'a Path,
+    /// Where `fromEnv` looks.
+    pub(crate) environment: Environment<'a>,
+    /// Whether a key with nothing after its colon is as if it were not written.
+    pub(crate) is_lenient: bool,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Self { directory: Path::new(""), environment: &|_| None, is_lenient: false }
+    }
+}
+
 /// A mistake that was found while reading, and the place it stands in.
 #[derive(Debug)]
-pub(super) struct Fault {
-    /// From the outermost field inwards.
-    pub(super) steps: Vec<Step>,
-    pub(super) position: Position,
-    pub(super) message: String,
-    /// Whether the field itself is unknown, rather than its value wrong.
-    pub(super) unknown: bool,
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    /// The field, as in `spec.tools[2].name`.
+    pub(crate) path: String,
+    /// The same without the numbers of items, as in `spec.tools[].name`.
+    pub(crate) shape: String,
+    pub(crate) position: Position,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    /// The value is wrong.
+    Value,
+    /// The field itself is unknown; these are known.
+    UnknownField(&'static [&'static str]),
+    /// The field has no value and needs one.
+    MissingField,
+    /// The value stands in a variable that the environment does not have.
+    UnsetVariable,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+enum Step {
     Key(String),
     Item(usize),
 }
 
+impl Fault {
+    fn new(kind: FaultKind, steps: &[Step], position: Position, message: String) -> Self {
+        let (mut path, mut shape) = (String::new(), String::new());
+        for step in steps {
+            match step {
+                Step::Key(name) => {
+                    path = field::key(&path, name);
+                    shape = field::key(&shape, name);
+                }
+                Step::Item(number) => {
+                    path = field::item(&path, *number);
+                    shape.push_str("[]");
+                }
+            }
+        }
+        Self { kind, path, shape, position, message }
+    }
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self { position: Some(fault.position), ..Self::at(fault.path, fault.message) }
+    }
+}
+
 /// Reads `T`. What could not be read is taken out of the tree, and the rest is read again without it:
 /// serde alone stops at the first mistake.
-pub(super) fn read<T: DeserializeOwned>(root: &mut Node) -> (Option<T>, Vec<Fault>) {
+pub(crate) fn read<T: DeserializeOwned>(root: &mut Node, context: &Context<'_>) -> (Option<T>, Vec<Fault>) {
     let mut faults = Vec::new();
     take_repeated(root, &mut Vec::new(), &mut faults);
     while faults.len() < MAX_FAULTS {
-        match T::deserialize(&*root) {
+        match T::deserialize(Reader { node: &*root, context }) {
             Ok(value) => return (Some(value), faults),
             Err(mut stop) => {
                 stop.steps.reverse();
                 let position = stop.position.unwrap_or(root.position);
-                let removed = remove(root, &stop.steps);
-                let Stop { steps, message, unknown, .. } = stop;
-                faults.push(Fault { steps, position, message, unknown });
+                // A field that is missing cannot be taken out: its mapping is.
+                let kept = stop.steps.len() - usize::from(stop.kind == FaultKind::MissingField);
+                let removed = remove(root, stop.steps.get(..kept).unwrap_or_default());
+                let is_missing = stop.kind == FaultKind::MissingField;
+                let fault = Fault::new(stop.kind, &stop.steps, position, stop.message);
+                // A field whose value was taken out is missing, which is told already.
+                if !(is_missing && faults.iter().any(|told: &Fault| told.path == fault.path)) {
+                    faults.push(fault);
+                }
                 if !removed {
                     break;
                 }
@@ -65,7 +135,7 @@ fn take_repeated(node: &mut Node, above: &mut Vec<Step>, faults: &mut Vec<Fault>
                     let mut steps = above.clone();
                     steps.push(Step::Key(key.text.clone()));
                     let message = "the field is written twice".to_owned();
-                    faults.push(Fault { steps, position: key.position, message, unknown: false });
+                    faults.push(Fault::new(FaultKind::Value, &steps, key.position, message));
                 }
                 fresh
             });
@@ -122,12 +192,12 @@ pub(crate) struct Stop {
     steps: Vec<Step>,
     position: Option<Position>,
     message: String,
-    unknown: bool,
+    kind: FaultKind,
 }
 
 impl Stop {
     fn says(message: String) -> Self {
-        Self { steps: Vec::new(), position: None, message, unknown: false }
+        Self { steps: Vec::new(), position: None, message, kind: FaultKind::Value }
     }
 
     fn through(mut self, step: Step, position: Position) -> Self {
@@ -153,16 +223,17 @@ impl Error for Stop {
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let expected = expected.to_string();
         let wanted = match expected.as_str() {
-            "i64" => "a whole number",
+            "i64" | "u64" => "a whole number",
             "a sequence" => "a list",
             "a map" => "a mapping",
+            other if other.starts_with("struct ") => "a mapping",
             other => other,
         };
         let plain = matches!(
             found,
             Unexpected::Bool(_) | Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_)
         );
-        let hint = if plain && wanted == "a string" { ": put it in quotes" } else { "" };
+        let hint = if plain && matches!(wanted, "a string" | "a path") { ": put it in quotes" } else { "" };
         Self::says(format!("expected {wanted}, found {}{hint}", describe(found)))
     }
 
@@ -175,9 +246,13 @@ impl Error for Stop {
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        let mut stop = Self::says(format!("unknown field; expected {}", alternatives(expected)));
-        stop.unknown = true;
-        stop
+        let message = format!("unknown field; expected {}", alternatives(expected));
+        Self { kind: FaultKind::UnknownField(expected), ..Self::says(message) }
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        let steps = vec![Step::Key(name.to_owned())];
+        Self { kind: FaultKind::MissingField, steps, ..Self::says("is required".to_owned()) }
     }
 }
 
@@ -205,24 +280,58 @@ fn alternatives(words: &[&str]) -> String {
     }
 }
 
-impl<'de> Deserializer<'de> for &'de Node {
+/// A node that is being read.
+#[derive(Clone, Copy)]
+struct Reader<'de, 'c> {
+    node: &'de Node,
+    context: &'c Context<'c>,
+}
+
+/// `{fromEnv: VARIABLE}`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variable {
+    #[serde(rename = "fromEnv")]
+    name: String,
+}
+
+impl<'de, 'c> Reader<'de, 'c> {
+    fn entries(self, entries: &'de [(Key, Node)], known: &'static [&'static str]) -> Entries<'de, 'c> {
+        Entries { rest: entries.iter(), value: None, known, context: self.context }
+    }
+
+    fn variable<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+        let Variable { name } = Variable::deserialize(self)?;
+        match (self.context.environment)(&name).filter(|value| !value.is_empty()) {
+            Some(value) => visitor.visit_newtype_struct(value.into_deserializer()),
+            None => Err(Stop {
+                kind: FaultKind::UnsetVariable,
+                ..Stop::says(format!(
+                    "takes its value from the environment variable {name}, which is not set"
+                ))
+            }),
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Reader<'de, '_> {
     type Error = Stop;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        match &self.value {
+        match &self.node.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::Unsigned(value) => visitor.visit_u64(*value),
             Value::Signed(value) => visitor.visit_i64(*value),
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(value) => visitor.visit_borrowed_str(value),
-            Value::List(items) => visitor.visit_seq(Items { rest: items, number: 0 }),
-            Value::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
+            Value::List(items) => visitor.visit_seq(Items { rest: items, number: 0, context: self.context }),
+            Value::Map(entries) => visitor.visit_map(self.entries(entries, &[])),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        match self.value {
+        match self.node.value {
             Value::Null => visitor.visit_none(),
             Value::Bool(_)
             | Value::Unsigned(_)
@@ -240,10 +349,38 @@ impl<'de> Deserializer<'de> for &'de Node {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Stop> {
-        if let Value::Text(word) = &self.value {
+        if let Value::Text(word) = &self.node.value {
             return visitor.visit_enum(word.as_str().into_deserializer());
         }
         Err(Stop::says(format!("expected {}", alternatives(variants))))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        if let (Value::Map(entries), true) = (&self.node.value, self.context.is_lenient) {
+            return visitor.visit_map(self.entries(entries, fields));
+        }
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        match (name, &self.node.value) {
+            (FILE_PATH, Value::Text(text)) if text.is_empty() => Err(Stop::says("is empty".to_owned())),
+            (FILE_PATH, Value::Text(text)) => {
+                let path = self.context.directory.join(text);
+                visitor.visit_byte_buf(path.into_os_string().into_encoded_bytes())
+            }
+            (TEXT_OR_VARIABLE, Value::Map(_)) => self.variable(visitor),
+            _ => self.deserialize_any(visitor),
+        }
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
@@ -252,16 +389,17 @@ impl<'de> Deserializer<'de> for &'de Node {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
-        unit unit_struct newtype_struct seq tuple tuple_struct map struct identifier
+        unit unit_struct seq tuple tuple_struct map identifier
     }
 }
 
-struct Items<'de> {
+struct Items<'de, 'c> {
     rest: &'de [Option<Node>],
     number: usize,
+    context: &'c Context<'c>,
 }
 
-impl<'de> SeqAccess<'de> for Items<'de> {
+impl<'de> SeqAccess<'de> for Items<'de, '_> {
     type Error = Stop;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Stop> {
@@ -269,7 +407,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
             let number = self.number;
             (self.rest, self.number) = (rest, number + 1);
             if let Some(node) = item {
-                let value = seed.deserialize(node);
+                let value = seed.deserialize(Reader { node, context: self.context });
                 return value.map(Some).map_err(|stop| stop.through(Step::Item(number), node.position));
             }
         }
@@ -277,16 +415,21 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
-struct Entries<'de> {
+struct Entries<'de, 'c> {
     rest: std::slice::Iter<'de, (Key, Node)>,
     value: Option<&'de (Key, Node)>,
+    /// The fields that are skipped where they have no value.
+    known: &'static [&'static str],
+    context: &'c Context<'c>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'de> {
+impl<'de> MapAccess<'de> for Entries<'de, '_> {
     type Error = Stop;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Stop> {
-        self.value = self.rest.next();
+        let known = self.known;
+        let is_written = |(key, node): &&(Key, Node)| !node.is_null() || !known.contains(&key.text.as_str());
+        self.value = self.rest.by_ref().find(is_written);
         let Some((key, _)) = self.value else { return Ok(None) };
         let name = seed.deserialize(key.text.as_str().into_deserializer());
         name.map(Some).map_err(|stop: Stop| stop.through(Step::Key(key.text.clone()), key.position))
@@ -294,6 +437,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Stop> {
         let (key, node) = self.value.take().ok_or_else(|| Stop::says("a value without a key".to_owned()))?;
-        seed.deserialize(node).map_err(|stop| stop.through(Step::Key(key.text.clone()), node.position))
+        let value = seed.deserialize(Reader { node, context: self.context });
+        value.map_err(|stop| stop.through(Step::Key(key.text.clone()), node.position))
     }
 }

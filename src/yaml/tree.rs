@@ -27,6 +27,18 @@ pub(crate) struct Node {
     pub(crate) value: Value,
 }
 
+impl Node {
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// The value of a key, where this is a map that has it.
+    pub(crate) fn value_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let Value::Map(entries) = &mut self.value else { return None };
+        entries.iter_mut().find(|(key, _)| key.text == name).map(|(_, node)| node)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Null,

@@ -1,4 +1,4 @@
-//! Reads a request to a model: takes its body in, asks policy what it may hold, and edits it.
+//! Reads a request to a model: buffers its body, has policy decide about the content, and edits it.
 
 use std::sync::Arc;
 
@@ -7,12 +7,11 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
-use super::intake::{self, Unfit};
+use super::buffer::{self, BufferError};
 use super::record::Record;
 use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
-use crate::policy::destination::Ruling;
 use crate::provider::adapter::{Adapter, Asked};
 use crate::provider::request::{Draft, Drafted};
 use crate::proxy::body::request::RequestBody;
@@ -24,11 +23,11 @@ use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder};
 use crate::wire::json::Document;
 
-/// Fields that say something of a body's bytes, which an edit makes untrue.
+/// Digest fields, which an edit of the body makes untrue.
 const ABOUT_BYTES: [&str; 4] = ["content-md5", "digest", "content-digest", "repr-digest"];
 
-/// What a request to a model asks, once it was read.
-pub(crate) struct Question {
+/// A request to a model. Its facts are empty until its body was read.
+pub(crate) struct ModelRequest {
     pub(crate) service: Service,
     pub(crate) dialect: Dialect,
     pub(crate) adapter: &'static dyn Adapter,
@@ -36,11 +35,11 @@ pub(crate) struct Question {
     path: String,
     query: Option<String>,
     headers: HeaderMap,
-    /// Whether the body that goes on is not the one that came.
+    /// Whether the body that is sent differs from the agent's.
     pub(crate) is_edited: bool,
 }
 
-impl Question {
+impl ModelRequest {
     pub(crate) fn asked(&self) -> Asked<'_> {
         Asked {
             service: self.service,
@@ -51,53 +50,53 @@ impl Question {
     }
 }
 
-/// Reads one request.
-pub(crate) struct Reader<'a> {
+/// Reads one request to a model.
+pub(crate) struct RequestReader<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) service: Service,
     pub(crate) dialect: Dialect,
 }
 
-impl Reader<'_> {
-    /// Takes the body in and decides about it. Answers what the request asks, and the body that goes on; the head is
-    /// made true of it.
+impl RequestReader<'_> {
+    /// Buffers the body and decides about it. Returns the request with the body to send, whose length and coding the
+    /// head says.
     pub(crate) async fn read(
         &self,
         parts: &mut Parts,
         incoming: Incoming,
         record: &mut Record,
-    ) -> Result<(Question, RequestBody), Stop> {
+    ) -> Result<(ModelRequest, RequestBody), Stop> {
         let (sent, decoded, mut reserved) = self.take(parts, incoming).await?;
-        let mut question = self.question(parts);
-        let drafted = match self.draft(&question.asked(), decoded.as_ref().unwrap_or(&sent)) {
+        let mut model_request = self.model_request(parts);
+        let drafted = match self.draft(&model_request.asked(), decoded.as_ref().unwrap_or(&sent)) {
             Ok(drafted) => drafted,
-            // What cannot be understood goes through where nothing is enforced.
+            // Where nothing is enforced, a body that cannot be read is sent as it came.
             Err(denial) if self.snapshot.policy().audit_only() => {
-                record.audited(&Ruling::from(denial.decision).into_would_deny());
-                return Ok((question, RequestBody::whole(sent, Some(reserved))));
+                record.emit_audit(&denial.decision.into_would_deny());
+                return Ok((model_request, RequestBody::whole(sent, Some(reserved))));
             }
             Err(denial) => return Err(denial.into()),
         };
-        record.understood(&drafted.facts);
-        record.weighed(drafted.recorded);
-        question.facts = drafted.facts;
+        record.model_request_read(&drafted.facts);
+        record.emit_audits(drafted.recorded);
+        model_request.facts = drafted.facts;
         let Some(edited) = drafted.body else {
             drop(decoded);
             self.hold(&mut reserved, sent.len())?;
-            return Ok((question, RequestBody::whole(sent, Some(reserved))));
+            return Ok((model_request, RequestBody::whole(sent, Some(reserved))));
         };
         let edited = Bytes::from(edited);
         self.hold(&mut reserved, edited.len())?;
         let transforms = self.transforms(&drafted.changes, decoded.as_ref().unwrap_or(&sent), &edited);
         drop((sent, decoded));
-        record.edited(transforms);
-        question.is_edited = true;
+        record.body_edited(transforms);
+        model_request.is_edited = true;
         describe(&mut parts.headers, edited.len());
-        Ok((question, RequestBody::whole(edited, Some(reserved))))
+        Ok((model_request, RequestBody::whole(edited, Some(reserved))))
     }
 
-    /// Decides about a message of a WebSocket. Answers the text that goes on.
+    /// Decides about a message of a WebSocket. Returns the text to send.
     pub(crate) fn message(
         &self,
         asked: &Asked<'_>,
@@ -107,24 +106,24 @@ impl Reader<'_> {
         let drafted = match self.draft(asked, text) {
             Ok(drafted) => drafted,
             Err(denial) if self.snapshot.policy().audit_only() => {
-                record.audited(&Ruling::from(denial.decision).into_would_deny());
+                record.emit_audit(&denial.decision.into_would_deny());
                 return Ok(text.clone());
             }
             Err(denial) => return Err(denial),
         };
-        record.understood(&drafted.facts);
-        record.weighed(drafted.recorded);
+        record.model_request_read(&drafted.facts);
+        record.emit_audits(drafted.recorded);
         if let Some(conversation) = &drafted.facts.answered_conversation {
             self.session.gateway.blocked.forget(conversation);
         }
         let Some(edited) = drafted.body.map(Bytes::from) else { return Ok(text.clone()) };
-        record.edited(self.transforms(&drafted.changes, text, &edited));
+        record.body_edited(self.transforms(&drafted.changes, text, &edited));
         Ok(edited)
     }
 
-    /// What the head of a request asks.
-    pub(crate) fn question(&self, parts: &Parts) -> Question {
-        Question {
+    /// Returns the request as far as its head tells.
+    pub(crate) fn model_request(&self, parts: &Parts) -> ModelRequest {
+        ModelRequest {
             service: self.service,
             dialect: self.dialect,
             adapter: crate::provider::adapter(self.dialect),
@@ -136,7 +135,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The body as it was sent and, where it came encoded, as it is.
+    /// Returns the body as it was sent and, if that is encoded, decoded.
     async fn take(
         &self,
         parts: &Parts,
@@ -146,15 +145,15 @@ impl Reader<'_> {
         let decoder = decoder.map_err(|unsupported| {
             Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
         })?;
-        let (sent, mut reserved) = take_whole(self.session, self.snapshot, incoming).await?;
+        let (sent, mut reserved) = buffer_request(self.session, self.snapshot, incoming).await?;
         let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
         let most = self.snapshot.settings.limits.decoded_body_bytes;
-        let decoded = intake::decode(&sent, decoder, most, &mut reserved);
+        let decoded = buffer::decode(&sent, decoder, most, &mut reserved);
         let decoded = decoded.map_err(|reason| unfit(self.session, self.snapshot, reason))?;
         Ok((sent, Some(decoded), reserved))
     }
 
-    /// Makes the room that of the body which goes on.
+    /// Resizes the reservation to the body that is sent.
     fn hold(&self, reserved: &mut Reserved, bytes: usize) -> Result<(), Stop> {
         reserved.set(bytes).map_err(|_| exhausted(self.session))
     }
@@ -171,7 +170,7 @@ impl Reader<'_> {
         Ok(draft.finish())
     }
 
-    /// Says in an event's words what was changed, and counts it.
+    /// Describes the changes for an event, and counts them.
     fn transforms(&self, changes: &[Change], before: &Bytes, after: &Bytes) -> Vec<Transform> {
         let metrics = &self.session.gateway.metrics;
         let mut transforms: Vec<Transform> = changes
@@ -191,8 +190,8 @@ impl Reader<'_> {
     }
 }
 
-/// Takes in a body that must be seen whole, within its bounds.
-pub(crate) async fn take_whole(
+/// Buffers a whole request body, within its bounds.
+pub(crate) async fn buffer_request(
     session: &Session,
     snapshot: &Snapshot,
     incoming: Incoming,
@@ -200,11 +199,11 @@ pub(crate) async fn take_whole(
     let settings = &snapshot.settings;
     let mut reserved = session.gateway.budget.open(settings.limits.buffered_bytes);
     let body = RequestBody::new(incoming, settings.timeouts.stream_idle, &session.activity);
-    let taken = intake::take(body, snapshot.request_body_bytes(), &mut reserved).await;
+    let taken = buffer::buffer(body, snapshot.request_body_bytes(), &mut reserved).await;
     Ok((taken.map_err(|reason| unfit(session, snapshot, reason))?, reserved))
 }
 
-fn unfit(session: &Session, snapshot: &Snapshot, unfit: Unfit) -> Stop {
+fn unfit(session: &Session, snapshot: &Snapshot, unfit: BufferError) -> Stop {
     let reached = |limit: Limit, name: &str, most: usize| {
         session.gateway.metrics.limit_reached(limit);
         let reason = format!("the request is larger than {most} bytes (limits.{name})");
@@ -212,26 +211,26 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: Unfit) -> Stop {
     };
     let limits = &snapshot.settings.limits;
     match unfit {
-        Unfit::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
-        Unfit::Coded(CodingError::TooLarge) => {
+        BufferError::TooLarge(most) => reached(Limit::RequestBodyBytes, "requestBodyBytes", most),
+        BufferError::Coded(CodingError::TooLarge) => {
             reached(Limit::DecodedBodyBytes, "decodedBodyBytes", limits.decoded_body_bytes)
         }
-        Unfit::Coded(CodingError::Window) => {
+        BufferError::Coded(CodingError::Window) => {
             reached(Limit::ZstdWindowBytes, "zstdWindowBytes", limits.zstd_window_bytes)
         }
-        Unfit::Coded(error) => Denial::unparseable("the body", error).into(),
-        Unfit::Exhausted => exhausted(session),
-        Unfit::Failed(failure) => failure.into(),
+        BufferError::Coded(error) => Denial::unparseable("the body", error).into(),
+        BufferError::Exhausted => exhausted(session),
+        BufferError::Failed(failure) => failure.into(),
     }
 }
 
-/// There is no room for another body: a refusal that clients try again after.
+/// The refusal while `limits.bufferedBytes` is used up; clients retry after it.
 pub(crate) fn exhausted(session: &Session) -> Stop {
     session.gateway.metrics.limit_reached(Limit::BufferedBytes);
     Refusal::closing(StatusCode::SERVICE_UNAVAILABLE, Exhausted::ruling()).into()
 }
 
-/// Makes a head true of an edited body.
+/// Sets the length of an edited body, and removes fields that are no longer true.
 fn describe(head: &mut HeaderMap, length: usize) {
     head.remove(header::CONTENT_ENCODING);
     for name in ABOUT_BYTES {
@@ -243,3 +242,7 @@ fn describe(head: &mut HeaderMap, length: usize) {
 fn extent(body: &Bytes) -> Extent {
     Extent { sha256: sha256_hex(body), bytes: body.len() as u64 }
 }
+
+#[cfg(test)]
+#[path = "model_request_tests.rs"]
+mod tests;
