@@ -6,8 +6,8 @@ use super::crd::MOST_NAME;
 use crate::policy::document::{Document, Origin, parse};
 use crate::problem::Problem;
 
-/// Reads an `EgressPolicy` or `ClusterEgressPolicy` as the API server holds it. Problems name it by kind, namespace and name
-/// instead of a file. Fields that are only allowed on a laptop (`fromEnv`, `fromFile`) are problems.
+/// Reads an `EgressPolicy` or `ClusterEgressPolicy` as the API server holds it. Problems name it by kind, namespace and
+/// name instead of a file. Fields that are only allowed on a laptop (`fromEnv`, `fromFile`) are problems.
 ///
 /// # Errors
 /// Everything that is wrong with it, with the path of each field.
@@ -23,7 +23,7 @@ pub fn accepted(object: &Value) -> Result<Document, Vec<Problem>> {
             }
         }
         // Positions would be those of a text that nobody wrote.
-        Err(found) => problems.extend(found.into_iter().map(|found| Problem { position: None, ..found })),
+        Err(more) => problems.extend(more.into_iter().map(|problem| Problem { position: None, ..problem })),
     }
     Err(problems.into_iter().map(|problem| problem.in_file(&name)).collect())
 }
@@ -100,7 +100,8 @@ fn unreadable(value: &Value, path: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Finds a NUL, which ends a text for some readers, or a character that is allowed in JSON and not in YAML (YAML 1.2, section
+/// Finds a NUL, which ends a text for some readers, or a character that is allowed in JSON and not in YAML (YAML 1.2,
+/// section
 /// 5.1): gateways read the one as the other.
 fn odd(text: &str) -> Option<String> {
     let odd = |character: &char| matches!(character, '\0' | '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');

@@ -156,8 +156,8 @@ fn tools() -> Vec<Constraint> {
     constraints
 }
 
-/// The constraints of every condition that the schema unrolls. Only the outer ones have CEL rules: further in, the estimated
-/// cost is multiplied by the lists around them.
+/// The constraints of every condition that the schema unrolls. Only the outer ones have CEL rules: further in, the
+/// estimated cost is multiplied by the lists around them.
 fn conditions() -> Vec<Constraint> {
     let exactly_one = "[has(self.any), has(self.all), has(self.not), has(self.param) || has(self.operator)].exists_one(w, w)";
     let rules = json!([

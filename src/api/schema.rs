@@ -4,21 +4,21 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// How deep a recursive type is unrolled: a structural schema cannot recur. Deeper values are kept without a schema, and
-/// the webhook and the controller validate them.
+/// How deep a recursive type is unrolled: a structural schema cannot recur. Deeper values are kept without a schema,
+/// and the webhook and the controller validate them.
 pub(super) const MOST_NESTED: usize = 3;
 
 /// How the API server treats fields that a schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// They are kept, and the webhook and the controller refuse them. If they were pruned, a misspelt field, or one that an
-    /// older definition does not know, would silently loosen a policy.
+    /// They are kept, and the webhook and the controller refuse them. If they were pruned, a misspelt field, or one
+    /// that an older definition does not know, would silently loosen a policy.
     Kept,
     Pruned,
 }
 
-/// The structural schema of a type (apiextensions.k8s.io/v1, "Specifying a structural schema"). A field's description is
-/// its doc comment, followed by those of an enumeration's words.
+/// The structural schema of a type (apiextensions.k8s.io/v1, "Specifying a structural schema"). A field's description
+/// is its doc comment, followed by those of an enumeration's words.
 pub(super) fn structural<T: JsonSchema>(unknown: Unknown) -> Value {
     let root = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     let definitions = root.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -38,19 +38,20 @@ impl SchemaRewrite {
             None => self.own(node, within),
         };
         let words = schema.shift_remove("words");
-        let own = text(node, "description").or_else(|| text(&Value::Object(schema.clone()), "description"));
-        let parts: Vec<String> = [own, words.as_ref().and_then(Value::as_str).map(str::to_owned)]
+        let described = text(node, "description");
+        let described = described.or_else(|| text(&Value::Object(schema.clone()), "description"));
+        let parts: Vec<String> = [described, words.as_ref().and_then(Value::as_str).map(str::to_owned)]
             .into_iter()
             .flatten()
             .filter(|part| !part.is_empty())
             .collect();
         schema.shift_remove("description");
-        let mut described = Map::new();
+        let mut ordered = Map::new();
         if !parts.is_empty() {
-            described.insert("description".into(), parts.join(" ").into());
+            ordered.insert("description".into(), parts.join(" ").into());
         }
-        described.extend(schema);
-        described
+        ordered.extend(schema);
+        ordered
     }
 
     fn definition(&self, name: &str, within: &mut Vec<String>) -> Map<String, Value> {

@@ -20,9 +20,9 @@ use crate::drain::Drain;
 use crate::ledger::fresh_id;
 use crate::operator::cli::{OperatorCli, OperatorCommand, OperatorRunArgs};
 use crate::operator::controller::{self, metrics::OperatorMetrics};
-use crate::operator::election::{self, Candidate};
+use crate::operator::election::{self, LeaseCandidate};
 use crate::operator::settings::Settings;
-use crate::operator::webhook::{self, Webhook, serving_certificate::Keeper};
+use crate::operator::webhook::{self, AdmissionWebhook, serving_certificate::Keeper};
 use crate::telemetry::log;
 use crate::tls::serving::Presented;
 
@@ -105,7 +105,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
         Keeper::new(client.clone(), Arc::clone(&settings), Arc::clone(&presented), Arc::clone(&metrics));
     let keeper = Arc::new(keeper);
     drain.spawn(Arc::clone(&keeper).run(leads, drain.clone()));
-    let answering = Webhook::new(client.clone(), Arc::clone(&settings), Arc::clone(&metrics));
+    let answering = AdmissionWebhook::new(client.clone(), Arc::clone(&settings), Arc::clone(&metrics));
     webhook::serve(asked, presented, answering, drain)?;
     let stopping = AtomicBool::new(false);
     let condition = Arc::new(Condition { keeper, metrics: Arc::clone(&metrics), stopping });
@@ -146,11 +146,11 @@ async fn everywhere(field: &str, port: u16) -> anyhow::Result<TcpListener> {
     bind::tcp((Ipv4Addr::UNSPECIFIED, port).into()).await.map_err(|said| anyhow!("{field}: {said}"))
 }
 
-fn candidate(settings: &Settings) -> Candidate {
+fn candidate(settings: &Settings) -> LeaseCandidate {
     let of = |name: &str| super::surroundings::variable(name).filter(|value| !value.is_empty());
     let system = rustix::system::uname();
     let name = of("POD_NAME").unwrap_or_else(|| system.nodename().to_string_lossy().into_owned());
-    Candidate {
+    LeaseCandidate {
         namespace: settings.namespace.clone(),
         lease: settings.lease.clone(),
         name,

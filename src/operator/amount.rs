@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The resources that a LimitRange, autoscalers and annotations may set for Postern's containers. Every other resource is a
-/// device, which can change what runs beside it.
+/// The resources that a LimitRange, autoscalers and annotations may set for Postern's containers. Every other resource
+/// is a device, which can change what runs beside it.
 pub(super) const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 /// An amount, in thousandths.

@@ -16,8 +16,8 @@ const DURATION: u64 = 15;
 const GRACE: u64 = 11;
 /// How long connecting may take, and how long an answer.
 const REQUEST: Duration = Duration::from_millis(1_250);
-/// The distance of attempts after an error, and for how long they go on. With one more request before and after, and with
-/// [`CUT`], that is less than [`GRACE`]: a leader that cannot renew has stopped before another one may begin.
+/// The distance of attempts after an error, and for how long they go on. With one more request before and after, and
+/// with [`CUT`], that is less than [`GRACE`]: a leader that cannot renew has stopped before another one may begin.
 const AGAIN: Duration = Duration::from_millis(500);
 const TOLERANCE: Duration = Duration::from_secs(3);
 /// Errors further apart than this have a success between them: attempts follow each other sooner, renewals later.
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(2);
 
 /// A candidate of the election, and the Lease that it stands for.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct LeaseCandidate {
     pub namespace: String,
     pub lease: String,
     /// The name of the process's pod, for people.
@@ -56,7 +56,7 @@ pub fn client(mut config: Config) -> Result<Client, kube::Error> {
 /// own, which ends with the term. If the controller ends by itself, the term ends too.
 pub async fn run<C, F>(
     client: Client,
-    candidate: Candidate,
+    candidate: LeaseCandidate,
     controller: C,
     leads: watch::Sender<bool>,
     drain: Drain,
@@ -86,8 +86,8 @@ pub async fn run<C, F>(
 }
 
 /// Resolves when the candidate holds the Lease.
-async fn elected(client: &Client, candidate: &Candidate) -> Result<LeaseManager, LeaseManagerError> {
-    let Candidate { namespace, lease, name, mark } = candidate;
+async fn elected(client: &Client, candidate: &LeaseCandidate) -> Result<LeaseManager, LeaseManagerError> {
+    let LeaseCandidate { namespace, lease, name, mark } = candidate;
     let parameters = LeaseParams::new(format!("{name}_{mark}"), DURATION, GRACE)
         .with_field_manager(format!("postern-operator-{mark}"));
     let builder = LeaseManagerBuilder::new(client.clone(), lease).with_namespace(namespace);

@@ -59,7 +59,8 @@ pub struct Webhook {
     /// The names of the webhook configurations whose `caBundle` is kept.
     pub mutating: String,
     pub validating: String,
-    /// For how long a replica that was told to stop still answers, like `5s`: the API server may still send it requests.
+    /// For how long a replica that was told to stop still answers, like `5s`: the API server may still send it
+    /// requests.
     #[serde(deserialize_with = "duration")]
     pub drain: Duration,
 }
@@ -94,8 +95,8 @@ pub struct Root {
     /// The Secret in Postern's namespace: `tls.crt`, `tls.key` and what `authority::Root` keeps there.
     pub secret: String,
     pub source: RootSource,
-    /// For how long agents get the next root beside the present one before it issues anything, like `168h` or `7d`: longer
-    /// than agents run, since a process reads its roots when it starts.
+    /// For how long agents get the next root beside the present one before it issues anything, like `168h` or `7d`:
+    /// longer than agents run, since a process reads its roots when it starts.
     #[serde(deserialize_with = "duration")]
     pub distribution: Duration,
 }
@@ -132,8 +133,8 @@ pub struct Gateway {
     pub env: Vec<EnvVar>,
     /// The text of the settings file of every gateway.
     pub settings: String,
-    /// Roots in PEM by which gateways verify upstreams, besides the system's. If there are any, `settings` names them as
-    /// `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
+    /// Roots in PEM by which gateways verify upstreams, besides the system's. If there are any, `settings` names them
+    /// as `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
     #[serde(default)]
     pub upstream_roots: String,
 }

@@ -65,9 +65,9 @@ pub struct ChainInForce {
 /// Programs a plan and verifies it. Programs of iptables are looked for in these directories.
 ///
 /// # Errors
-/// Fails if another program's rules could let somebody past, the capability or a kernel feature is missing, or the rules
-/// that are read back differ from the plan. Everything programmed is then removed; tables this call did not modify are
-/// left untouched.
+/// Fails if another program's rules could let somebody past, the capability or a kernel feature is missing, or the
+/// rules that are read back differ from the plan. Everything programmed is then removed; tables this call did not
+/// modify are left untouched.
 pub fn program(
     plan: &RedirectPlan,
     choice: BackendChoice,

@@ -104,8 +104,8 @@ impl RedirectPlan {
         rules
     }
 
-    /// Decides who may send what. No rule accepts a plain `established`: nat sees the first packet of a flow alone, so an
-    /// agent that binds the source port of one of the gateway's flows would inherit it (threat A21).
+    /// Decides who may send what. No rule accepts a plain `established`: nat sees the first packet of a flow alone, so
+    /// an agent that binds the source port of one of the gateway's flows would inherit it (threat A21).
     fn filter_output(&self) -> Vec<PlannedRule> {
         let mut rules = Vec::new();
         if self.ipv6 == Ipv6::Rejected {
@@ -187,9 +187,9 @@ impl RedirectPlan {
         ]
     }
 
-    /// Drops answers from the gateway's ports that are not the gateway's, on either loopback and also when it is dead: a
-    /// squatter would read other containers' plaintext, forge their DNS, and report the gateway as ready (threat A24).
-    /// Every SYN counts, not only one with an ACK: answering a SYN by a SYN opens the connection too (RFC 9293,
+    /// Drops answers from the gateway's ports that are not the gateway's, on either loopback and also when it is dead:
+    /// a squatter would read other containers' plaintext, forge their DNS, and report the gateway as ready (threat
+    /// A24). Every SYN counts, not only one with an ACK: answering a SYN by a SYN opens the connection too (RFC 9293,
     /// section 3.5).
     fn answers_from_our_ports(&self) -> [PlannedRule; 4] {
         let syn = vec![PacketMatch::SourcePort(Transport::Tcp, self.ports.all()), PacketMatch::Syn];

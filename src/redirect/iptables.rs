@@ -28,8 +28,8 @@ pub struct ChainPlace {
 }
 
 /// All of them, in the order in which their tables are committed. Each table is committed by itself: with the filter
-/// first, nothing leaves before it is redirected. The filter table has no POSTROUTING; mangle's also runs before sources
-/// are rewritten.
+/// first, nothing leaves before it is redirected. The filter table has no POSTROUTING; mangle's also runs before
+/// sources are rewritten.
 pub const PLACES: [ChainPlace; 5] = [
     ChainPlace { planned: FILTER_OUTPUT, table: "filter", chain: "POSTERN_OUTPUT", built_in: "OUTPUT" },
     ChainPlace { planned: FILTER_INPUT, table: "filter", chain: "POSTERN_INPUT", built_in: "INPUT" },
@@ -57,7 +57,7 @@ pub fn chains(plan: &RedirectPlan, family: IpFamily) -> Vec<IptablesChain> {
     let of_place = |place: ChainPlace| {
         let chain = planned.iter().find(|chain| chain.name == place.planned)?;
         let has_family = chain.table == super::rule::TableFamily::Inet || family == IpFamily::V4;
-        let in_family = chain.rules.iter().filter(|rule| rule.family().is_none_or(|one| one == family));
+        let in_family = chain.rules.iter().filter(|rule| rule.family().is_none_or(|its| its == family));
         let rules = in_family
             .flat_map(|rule| lines(rule, family).into_iter().map(|line| (rule.reason, line)))
             .collect();
@@ -117,7 +117,8 @@ fn lines(rule: &PlannedRule, family: IpFamily) -> Vec<String> {
     let mut lines = vec![String::new()];
     for condition in &rule.matches {
         let alternatives = options(condition);
-        lines = lines.iter().flat_map(|line| alternatives.iter().map(move |one| joined(line, one))).collect();
+        lines =
+            lines.iter().flat_map(|line| alternatives.iter().map(move |part| joined(line, part))).collect();
     }
     lines.iter().map(|line| joined(line, &target(rule.verdict, family))).collect()
 }
@@ -133,7 +134,7 @@ fn joined(line: &str, part: &str) -> String {
 
 /// A match as options; several where it needs several lines.
 fn options(condition: &PacketMatch) -> Vec<String> {
-    let one = |text: &str| vec![text.to_owned()];
+    let single = |text: &str| vec![text.to_owned()];
     match condition {
         PacketMatch::Owner(uid) => vec![format!("-m owner --uid-owner {uid}")],
         PacketMatch::OtherOwner(uid) => vec![format!("-m owner ! --uid-owner {uid} --socket-exists")],
@@ -141,9 +142,9 @@ fn options(condition: &PacketMatch) -> Vec<String> {
         PacketMatch::ToLoopback => vec![format!("-o {LOOPBACK}")],
         PacketMatch::ToElsewhere => vec![format!("! -o {LOOPBACK}")],
         // Such a rule is only written for ip6tables.
-        PacketMatch::Ipv6 => one(""),
-        PacketMatch::FromForeignAddress => one("-m addrtype ! --src-type LOCAL"),
-        PacketMatch::ToOwnAddress => one("-m addrtype --dst-type LOCAL"),
+        PacketMatch::Ipv6 => single(""),
+        PacketMatch::FromForeignAddress => single("-m addrtype ! --src-type LOCAL"),
+        PacketMatch::ToOwnAddress => single("-m addrtype --dst-type LOCAL"),
         PacketMatch::To(net) => vec![format!("-d {net}")],
         PacketMatch::NotTo(address @ IpAddr::V4(_)) => vec![format!("! -d {address}/32")],
         PacketMatch::NotTo(address @ IpAddr::V6(_)) => vec![format!("! -d {address}/128")],
@@ -151,14 +152,14 @@ fn options(condition: &PacketMatch) -> Vec<String> {
         PacketMatch::NotTransport(transport) => vec![format!("! -p {}", transport.word())],
         PacketMatch::SourcePort(transport, ports) => of_ports(*transport, "sport", ports),
         PacketMatch::DestinationPort(transport, ports) => of_ports(*transport, "dport", ports),
-        PacketMatch::Syn => one("-p tcp -m tcp --tcp-flags SYN SYN"),
-        PacketMatch::NoSyn => one("-p tcp -m tcp --tcp-flags SYN NONE"),
-        PacketMatch::Invalid => one("-m conntrack --ctstate INVALID"),
-        PacketMatch::Established => one("-m conntrack --ctstate ESTABLISHED"),
-        PacketMatch::EstablishedOrRelated => one("-m conntrack --ctstate RELATED,ESTABLISHED"),
-        PacketMatch::Reply => one("-m conntrack --ctdir REPLY"),
-        PacketMatch::Original => one("-m conntrack --ctdir ORIGINAL"),
-        PacketMatch::DestinationRewritten => one("-m conntrack --ctstate DNAT"),
+        PacketMatch::Syn => single("-p tcp -m tcp --tcp-flags SYN SYN"),
+        PacketMatch::NoSyn => single("-p tcp -m tcp --tcp-flags SYN NONE"),
+        PacketMatch::Invalid => single("-m conntrack --ctstate INVALID"),
+        PacketMatch::Established => single("-m conntrack --ctstate ESTABLISHED"),
+        PacketMatch::EstablishedOrRelated => single("-m conntrack --ctstate RELATED,ESTABLISHED"),
+        PacketMatch::Reply => single("-m conntrack --ctdir REPLY"),
+        PacketMatch::Original => single("-m conntrack --ctdir ORIGINAL"),
+        PacketMatch::DestinationRewritten => single("-m conntrack --ctstate DNAT"),
         PacketMatch::Discovery(messages) => messages
             .iter()
             .map(|message| format!("-p ipv6-icmp -m icmp6 --icmpv6-type {}", message.number()))

@@ -79,8 +79,8 @@ impl Programs {
         Ok(IptablesState { v4, v6: self.v6.as_ref().and_then(|pair| pair.save().ok()) })
     }
 
-    /// Programs a plan in place of our former rules, and returns how IPv6 was programmed. After a failure some rules may
-    /// be in force: the caller removes them.
+    /// Programs a plan in place of our former rules, and returns how IPv6 was programmed. After a failure some rules
+    /// may be in force: the caller removes them.
     ///
     /// # Errors
     /// The capability is missing, the kernel lacks what the plan needs, or IPv6 can be neither redirected nor closed.

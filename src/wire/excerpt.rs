@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// A range of a buffer that the holder has too, or bytes of its own. A slice of `Bytes` would count one reference, and one
-/// more for each copy; a range counts none.
+/// A range of a buffer that the holder has too, or bytes of its own. A slice of `Bytes` would count one reference, and
+/// one more for each copy; a range counts none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Excerpt {
     Of(Range<usize>),

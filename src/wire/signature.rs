@@ -27,8 +27,8 @@ const SIGNATURES: &[&[Byte]] = &[
     // SSH (RFC 4253, sections 4.2 and 5.1): `SSH-2.0-` and `SSH-1.99-`.
     &[is(b'S'), is(b'S'), is(b'H'), is(b'-'), is(b'2'), is(b'.'), is(b'0'), is(b'-')],
     &[is(b'S'), is(b'S'), is(b'H'), is(b'-'), is(b'1'), is(b'.'), is(b'9'), is(b'9'), is(b'-')],
-    // PostgreSQL (manual, "Message Formats"): SSLRequest 80877103, GSSENCRequest 80877104, CancelRequest 80877102,
-    // each behind its length; StartupMessage of protocol 3 behind a length of at most 10000 (src/include/libpq/pqcomm.h).
+    // PostgreSQL (manual, "Message Formats"): SSLRequest 80877103, GSSENCRequest 80877104, CancelRequest 80877102, each
+    // behind its length; StartupMessage of protocol 3 behind a length of at most 10000 (src/include/libpq/pqcomm.h).
     &[ZERO, ZERO, ZERO, is(8), is(0x04), is(0xd2), is(0x16), (0x2f, 0x30)],
     &[ZERO, ZERO, ZERO, ANY, is(0x04), is(0xd2), is(0x16), is(0x2e)],
     &[ZERO, ZERO, ZERO, (8, 0xff), ZERO, is(3)],

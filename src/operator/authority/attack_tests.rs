@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::certificate::Certificate;
 use super::testing::{inspecting, root, text};
-use super::{CaConstraints, Data, IssuingError, Root};
+use super::{CaConstraints, Data, IssuingError, RootCa};
 
 /// Whoever has a namespace's Secret, and signs with its key whatever they like.
 struct Thief {
@@ -113,13 +113,13 @@ fn a_stolen_intermediate_makes_no_further_ca() {
 }
 
 fn refused(data: &Data) -> IssuingError {
-    Root::load(data, SystemTime::now()).unwrap_err()
+    RootCa::load(data, SystemTime::now()).unwrap_err()
 }
 
 #[test]
 fn a_secret_that_is_no_root_is_refused_with_what_to_do_and_without_its_key() {
     let now = SystemTime::now();
-    let (good, other) = (Root::generate(now).unwrap(), Root::generate(now).unwrap());
+    let (good, other) = (RootCa::generate(now).unwrap(), RootCa::generate(now).unwrap());
     let with = |key: &str, value: &[u8]| {
         let mut data = good.clone();
         data.insert(key.to_owned(), value.to_vec());
@@ -154,7 +154,7 @@ fn a_secret_that_is_no_root_is_refused_with_what_to_do_and_without_its_key() {
     let mut mismatched = with("next.crt", &other["tls.crt"]);
     mismatched.insert("next.key".to_owned(), good["tls.key"].clone());
     assert!(refused(&mismatched).to_string().contains("`next.crt` and `next.key`"));
-    assert!(!format!("{:?}", Root::load(&good, now).unwrap()).contains(key));
+    assert!(!format!("{:?}", RootCa::load(&good, now).unwrap()).contains(key));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_given_root_may_stand_below_a_corporate_one_which_agents_then_trust() {
     let mut apart = given(&middle.pem(), &key);
     apart.insert("ca.crt".to_owned(), top.pem().into_bytes());
     for data in [whole, apart] {
-        let data = Root::load(&data, now).unwrap();
+        let data = RootCa::load(&data, now).unwrap();
         let issued = data.issue("team-a", &CaConstraints::of(&inspecting(&["a.test"])), None, now).unwrap();
         let chain = Certificate::all(text(&issued, "ca-cert.pem")).unwrap();
         assert_eq!(chain.len(), 3);
@@ -209,9 +209,9 @@ fn a_given_root_may_stand_below_a_corporate_one_which_agents_then_trust() {
 #[test]
 fn a_root_that_somebody_announces_without_its_key_is_trusted_beside() {
     let now = SystemTime::now();
-    let mut data = Root::generate(now).unwrap();
-    data.insert("next.crt".to_owned(), Root::generate(now).unwrap()["tls.crt"].clone());
-    let root = Root::load(&data, now).unwrap();
+    let mut data = RootCa::generate(now).unwrap();
+    data.insert("next.crt".to_owned(), RootCa::generate(now).unwrap()["tls.crt"].clone());
+    let root = RootCa::load(&data, now).unwrap();
     assert_eq!(root.anchors().len(), 2);
     assert_eq!(root.advanced(true, now).unwrap(), None);
 }

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names as constraints write them: `example.com` permits itself and everything below, `.example.com` only what is below.
+/// Names as constraints write them: `example.com` permits itself and everything below, `.example.com` only what is
+/// below.
 pub(super) type PermittedNames = BTreeSet<String>;
 
 /// Names that fit.
@@ -16,9 +17,10 @@ pub(super) struct Fitted {
     pub(super) left_out: Vec<String>,
 }
 
-/// Makes names fit into this many octets of an encoded extension, deterministically: while they do not fit, all names below
-/// a parent are replaced by it, the deepest first and among those the most numerous. A parent has at least two labels and
-/// does not look like a registry's suffix (`co.uk`). Names that do not fit even so are left out, the last in order first.
+/// Makes names fit into this many octets of an encoded extension, deterministically: while they do not fit, all names
+/// below a parent are replaced by it, the deepest first and among those the most numerous. A parent has at least two
+/// labels and does not look like a registry's suffix (`co.uk`). Names that do not fit even so are left out, the last in
+/// order first.
 pub(super) fn fitted(names: &PermittedNames, limit: usize) -> Fitted {
     let mut fitted = Fitted { names: without_covered(names), ..Fitted::default() };
     let mut size = fitted.names.iter().map(|name| encoded(name)).sum::<usize>();
@@ -90,8 +92,8 @@ fn covers(parent: &str, name: &str) -> bool {
     parent != name && bare(name).ends_with(parent)
 }
 
-/// Whether it looks like the second level of a country, as `co.uk` and `com.au`; short company names that look the same are
-/// not collapsed either.
+/// Whether it looks like the second level of a country, as `co.uk` and `com.au`; short company names that look the same
+/// are not collapsed either.
 fn is_registry(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(second, top)| !top.contains('.') && top.len() == 2 && second.len() <= 3)
@@ -105,7 +107,8 @@ fn depth(name: &str) -> usize {
     bare(name).split('.').count()
 }
 
-/// Octets of a `GeneralSubtree` with a `dNSName`: two headers of two octets, or three if the content is longer than 127.
+/// Octets of a `GeneralSubtree` with a `dNSName`: two headers of two octets, or three if the content is longer than
+/// 127.
 fn encoded(name: &str) -> usize {
     let header = |content: usize| if content < 0x80 { 2 } else { 3 };
     let inner = header(name.len()) + name.len();

@@ -10,13 +10,13 @@ use crate::policy::pattern::Pattern;
 use crate::policy::vouched::vouched;
 use crate::provider::surface::COMPANIONS;
 
-/// The most octets of all permitted names and addresses, encoded. Every client that was tried accepts this many; only Go
-/// accepts 110 KiB.
+/// The most octets of all permitted names and addresses, encoded. Every client that was tried accepts this many; only
+/// Go accepts 110 KiB.
 const LIMIT: usize = 16 << 10;
 /// The part of it that addresses may take.
 const ADDRESSES: usize = LIMIT / 4;
-/// Permitted if no other name is; it belongs to nobody (RFC 6761 section 6.4). Without any permitted name, all names would
-/// be permitted, and an empty constraint crashes Java.
+/// Permitted if no other name is; it belongs to nobody (RFC 6761 section 6.4). Without any permitted name, all names
+/// would be permitted, and an empty constraint crashes Java.
 const NOBODYS: &str = "postern.invalid";
 /// How many names are listed to people.
 const LISTED: usize = 5;
@@ -34,9 +34,10 @@ pub struct CaConstraints {
 }
 
 impl CaConstraints {
-    /// Permits the hosts that these policies inspect, or deny by exact name: an exact host as that name (a name constraint
-    /// also covers what lies below), `*.` and `**.` as the name with a leading dot, addresses one by one. Companions, which
-    /// agents dial beside the providers, come last if there is room: they need a leaf only to show their refusal.
+    /// Permits the hosts that these policies inspect, or deny by exact name: an exact host as that name (a name
+    /// constraint also covers what lies below), `*.` and `**.` as the name with a leading dot, addresses one by one.
+    /// Companions, which agents dial beside the providers, come last if there is room: they need a leaf only to show
+    /// their refusal.
     pub fn of(documents: &[Document]) -> Self {
         let (mut names, mut addresses, mut every) = (BTreeSet::new(), BTreeSet::new(), false);
         for pattern in vouched(documents) {

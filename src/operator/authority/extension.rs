@@ -23,9 +23,10 @@ enum NameSubtree {
 }
 
 impl Extension {
-    /// The extension that permits these names and addresses and nothing else. An address family without a permitted address
-    /// is excluded whole: with names alone, five of eight clients would accept any address, and with addresses of one
-    /// family, GnuTLS any of the other. A family with permitted addresses is not excluded: an exclusion would win.
+    /// The extension that permits these names and addresses and nothing else. An address family without a permitted
+    /// address is excluded whole: with names alone, five of eight clients would accept any address, and with addresses
+    /// of one family, GnuTLS any of the other. A family with permitted addresses is not excluded: an exclusion would
+    /// win.
     pub(super) fn of(constraints: &CaConstraints) -> Self {
         let names = constraints.names().into_iter().flatten().cloned().map(NameSubtree::Name);
         let addresses = constraints.addresses().iter().map(|ip| NameSubtree::Network(IpNet::from(*ip)));
@@ -37,7 +38,8 @@ impl Extension {
         }
     }
 
-    /// Reads the extension of a certificate; none if it has no critical one, or one with content that is never written here.
+    /// Reads the extension of a certificate; none if it has no critical one, or one with content that is never written
+    /// here.
     pub(super) fn read(x509: &X509Certificate<'_>) -> Option<Self> {
         let extension = x509.name_constraints().ok()??;
         if !extension.critical {

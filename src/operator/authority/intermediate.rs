@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::certificate::{self, Certificate};
 use super::extension::Extension;
-use super::root::{BACKDATED, Root};
+use super::root::{BACKDATED, RootCa};
 use super::{CaConstraints, Data, Due, IssuingError};
 use crate::pod::{CA_CERTIFICATE_KEY, CA_KEY_KEY, ROOTS_KEY};
 use crate::tls::authority::{Authority, MintError};
@@ -31,7 +31,7 @@ struct IssuedCa {
     roots: Vec<Certificate>,
 }
 
-impl Root {
+impl RootCa {
     /// Why the CA of a namespace is due to be issued, by the data of its Secret; none while it is good.
     pub fn due(&self, issued: Option<&Data>, wanted: &CaConstraints, now: SystemTime) -> Option<Due> {
         let Some(issued) = issued.and_then(|data| IssuedCa::read(data, now)) else {
@@ -46,8 +46,8 @@ impl Root {
         self.has_aged(&issued, now).then_some(Due::Age)
     }
 
-    /// Issues the CA of a namespace, and returns the data of `postern-ca`. Roots in `issued` that are still valid and not
-    /// distrusted stay trusted. The result was loaded as gateways load it.
+    /// Issues the CA of a namespace, and returns the data of `postern-ca`. Roots in `issued` that are still valid and
+    /// not distrusted stay trusted. The result was loaded as gateways load it.
     pub fn issue(
         &self,
         namespace: &str,
@@ -151,7 +151,7 @@ mod tests {
         CaConstraints::of(&inspecting(hosts))
     }
 
-    fn issued(root: &Root, hosts: &[&str], now: SystemTime) -> Data {
+    fn issued(root: &RootCa, hosts: &[&str], now: SystemTime) -> Data {
         root.issue("team-a", &wanted(hosts), None, now).unwrap()
     }
 
@@ -291,14 +291,14 @@ mod tests {
         let now = SystemTime::now();
         let (hosts, first) = (wanted(&["a.test"]), root(now));
         let data = first.issue("team-a", &hosts, None, now).unwrap();
-        let both = Root::load(&first.advanced(true, now).unwrap().unwrap(), now).unwrap();
+        let both = RootCa::load(&first.advanced(true, now).unwrap().unwrap(), now).unwrap();
         assert_eq!(both.due(Some(&data), &hosts, now), Some(Due::Root));
         let rotating = both.issue("team-a", &hosts, Some(&data), now).unwrap();
         assert_eq!(Certificate::all(text(&rotating, "roots.pem")).unwrap().len(), 2);
         assert_eq!(both.due(Some(&rotating), &hosts, now), None);
 
         let later = now + DAY * 7;
-        let second = Root::load(&both.advanced(false, later).unwrap().unwrap(), later).unwrap();
+        let second = RootCa::load(&both.advanced(false, later).unwrap().unwrap(), later).unwrap();
         let rotating = both.issue("team-a", &hosts, Some(&rotating), later).unwrap();
         assert_eq!(second.due(Some(&rotating), &hosts, later), Some(Due::Root));
         let after = second.issue("team-a", &hosts, Some(&rotating), later).unwrap();
@@ -313,15 +313,15 @@ mod tests {
         let now = SystemTime::now();
         let (hosts, old) = (wanted(&["a.test"]), root(now));
         let before = old.issue("team-a", &hosts, None, now).unwrap();
-        let mut given = Root::generate(now).unwrap();
-        let new = Root::load(&given, now).unwrap();
+        let mut given = RootCa::generate(now).unwrap();
+        let new = RootCa::load(&given, now).unwrap();
         assert_eq!(new.due(Some(&before), &hosts, now), Some(Due::Root));
         let after = new.issue("team-a", &hosts, Some(&before), now).unwrap();
         assert_eq!(Certificate::all(text(&after, "roots.pem")).unwrap().len(), 2);
         assert_eq!(new.due(Some(&after), &hosts, now), None);
 
         given.insert("distrusted.crt".to_owned(), old.authority.root_pem().into_bytes());
-        let strict = Root::load(&given, now).unwrap();
+        let strict = RootCa::load(&given, now).unwrap();
         assert_eq!(strict.due(Some(&after), &hosts, now), Some(Due::Root));
         let without = strict.issue("team-a", &hosts, Some(&after), now).unwrap();
         assert_eq!(text(&without, "roots.pem"), strict.authority.root_pem());

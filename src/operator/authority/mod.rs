@@ -21,7 +21,7 @@ mod attack_tests;
 mod testing;
 
 pub use constraints::CaConstraints;
-pub use root::Root;
+pub use root::RootCa;
 
 use super::objects::SecretData as Data;
 use crate::tls::authority::{AuthorityError as Defect, MintError};

@@ -27,9 +27,9 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(5 * 60);
 /// For how long agents get the next root before it issues anything, by default.
 const DISTRIBUTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The root that issues intermediates, and all roots that agents shall trust. A given root may be issued by others; then
-/// agents trust the end of its chain.
-pub struct Root {
+/// The root that issues intermediates, and all roots that agents shall trust. A given root may be issued by others;
+/// then agents trust the end of its chain.
+pub struct RootCa {
     pub(super) authority: Authority,
     pub(super) key: Zeroizing<Vec<u8>>,
     pub(super) next: Option<NextRoot>,
@@ -45,10 +45,10 @@ pub(super) struct NextRoot {
     pub(super) key: Option<Zeroizing<Vec<u8>>>,
 }
 
-impl Root {
-    /// Reads the Secret of the root: `tls.crt` and `tls.key` (and `ca.crt`, if `tls.crt` does not reach the root); during a
-    /// rotation also `next.crt` and `next.key`; `previous.crt`, which agents still trust; and `distrusted.crt`, which they
-    /// must not trust any more.
+impl RootCa {
+    /// Reads the Secret of the root: `tls.crt` and `tls.key` (and `ca.crt`, if `tls.crt` does not reach the root);
+    /// during a rotation also `next.crt` and `next.key`; `previous.crt`, which agents still trust; and
+    /// `distrusted.crt`, which they must not trust any more.
     pub fn load(data: &Data, now: SystemTime) -> Result<Self, IssuingError> {
         let (authority, key) = issuing(data, ROOT, now)?;
         let mut previous = certificates(data, PREVIOUS)?;
@@ -98,7 +98,7 @@ impl Root {
     }
 }
 
-impl fmt::Debug for Root {
+impl fmt::Debug for RootCa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Root").field("authority", &self.authority).finish_non_exhaustive()
     }
@@ -145,8 +145,8 @@ fn issuing(
     Ok((authority, Zeroizing::new(key.as_bytes().to_vec())))
 }
 
-/// Checks the path lengths of the chain (RFC 5280 section 4.2.1.9): a namespace's CA and its leaves must be allowed below.
-/// rustls ignores a root's, other clients do not.
+/// Checks the path lengths of the chain (RFC 5280 section 4.2.1.9): a namespace's CA and its leaves must be allowed
+/// below. rustls ignores a root's, other clients do not.
 fn has_room(key: &'static str, authority: &Authority) -> Result<(), IssuingError> {
     for (der, needed) in authority.certificates().iter().zip(1..) {
         let Ok(Certificate { path_length: Some(most), subject, .. }) = Certificate::read(der.clone()) else {

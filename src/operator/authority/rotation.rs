@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::certificate::Certificate;
-use super::root::{self, BACKDATED, DISTRUSTED, NEXT, PREVIOUS, ROOT, Root};
+use super::root::{self, BACKDATED, DISTRUSTED, NEXT, PREVIOUS, ROOT, RootCa};
 use super::{Data, IssuingError};
 
 /// The part of a root's life, in percent, after which the next one is created.
@@ -32,10 +32,10 @@ struct RotationState {
     distribution: Duration,
 }
 
-impl Root {
-    /// The new data of the root's Secret if its rotation advances now: a next root is created, because that was `asked` or
-    /// the root has passed 80 % of its life; or the next root is promoted, because agents have had it long enough
-    /// ([`Root::distributing`]). Only for a root that the operator generates.
+impl RootCa {
+    /// The new data of the root's Secret if its rotation advances now: a next root is created, because that was `asked`
+    /// or the root has passed 80 % of its life; or the next root is promoted, because agents have had it long enough
+    /// ([`RootCa::distributing`]). Only for a root that the operator generates.
     pub fn advanced(&self, asked: bool, now: SystemTime) -> Result<Option<Data>, IssuingError> {
         match self.standing().step(asked, now) {
             RotationStep::Stay => Ok(None),
@@ -50,8 +50,8 @@ impl Root {
         }
     }
 
-    /// Whether a requested rotation has not begun: `wish` is the time of the request (RFC 3339), in the past and after the
-    /// newest root was created. So an annotation that stays is obeyed once.
+    /// Whether a requested rotation has not begun: `wish` is the time of the request (RFC 3339), in the past and after
+    /// the newest root was created. So an annotation that stays is obeyed once.
     pub fn is_asked(&self, wish: &str, now: SystemTime) -> bool {
         let Ok(wished) = OffsetDateTime::parse(wish, &Rfc3339) else { return false };
         let standing = self.standing();
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn a_rotation_goes_from_one_root_over_two_to_the_next_and_the_old_one_stays_trusted() {
         let now = SystemTime::now();
-        let data = Root::generate(now).unwrap();
-        let first = Root::load(&data, now).unwrap();
+        let data = RootCa::generate(now).unwrap();
+        let first = RootCa::load(&data, now).unwrap();
         assert_eq!(first.advanced(false, now).unwrap(), None);
 
         let both = first.advanced(true, now).unwrap().unwrap();
         assert_eq!(text(&both, "tls.crt"), text(&data, "tls.crt"));
-        let rotating = Root::load(&both, now).unwrap();
+        let rotating = RootCa::load(&both, now).unwrap();
         assert_eq!(rotating.anchors().len(), 2);
         assert_eq!(rotating.advanced(true, now + DAY * 6).unwrap(), None);
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(after["tls.key"], both["next.key"]);
         assert_eq!(text(&after, "previous.crt"), text(&data, "tls.crt"));
         assert!(!after.contains_key("next.crt") && !after.contains_key("next.key"));
-        let second = Root::load(&after, later).unwrap();
+        let second = RootCa::load(&after, later).unwrap();
         assert_eq!(second.anchors().len(), 2);
         assert_eq!(second.advanced(false, later).unwrap(), None);
     }
@@ -176,7 +176,7 @@ mod tests {
     fn the_time_of_distribution_is_a_setting() {
         let now = SystemTime::now();
         let both = root(now).advanced(true, now).unwrap().unwrap();
-        let hasty = Root::load(&both, now).unwrap().distributing(Duration::from_secs(1));
+        let hasty = RootCa::load(&both, now).unwrap().distributing(Duration::from_secs(1));
         assert_eq!(hasty.advanced(false, now).unwrap(), None);
         assert!(hasty.advanced(false, now + Duration::from_secs(2)).unwrap().is_some());
     }
@@ -192,20 +192,20 @@ mod tests {
             assert!(!first.is_asked(other, day(2)), "{other}");
         }
         let both = first.advanced(true, day(2)).unwrap().unwrap();
-        let rotating = Root::load(&both, day(2)).unwrap();
+        let rotating = RootCa::load(&both, day(2)).unwrap();
         assert!(!rotating.is_asked(wish, day(2)));
         let after = rotating.advanced(false, day(9)).unwrap().unwrap();
-        assert!(!Root::load(&after, day(9)).unwrap().is_asked(wish, day(9)));
+        assert!(!RootCa::load(&after, day(9)).unwrap().is_asked(wish, day(9)));
     }
 
     #[test]
     fn a_previous_root_that_has_ended_is_forgotten() {
         let now = SystemTime::now();
-        let mut data = Root::generate(now).unwrap();
-        let error = Root::load(&Root::generate(now - DAY * 3_660).unwrap(), now).unwrap_err();
+        let mut data = RootCa::generate(now).unwrap();
+        let error = RootCa::load(&RootCa::generate(now - DAY * 3_660).unwrap(), now).unwrap_err();
         assert!(error.to_string().contains("expired at"), "{error}");
         let old = root::make(now - DAY * 3_660).unwrap().0;
         data.insert("previous.crt".to_owned(), old);
-        assert_eq!(Root::load(&data, now).unwrap().anchors().len(), 1);
+        assert_eq!(RootCa::load(&data, now).unwrap().anchors().len(), 1);
     }
 }

@@ -67,8 +67,8 @@ impl Controller {
         }
     }
 
-    /// Resolves once every namespace had its turn and every pod was asked, or after [`SETTLING`]. A status that is written
-    /// earlier would call something wrong that was not checked yet.
+    /// Resolves once every namespace had its turn and every pod was asked, or after [`SETTLING`]. A status that is
+    /// written earlier would call something wrong that was not checked yet.
     pub(super) async fn settle(&self) {
         self.watched.ready().await;
         let deadline = Instant::now() + SETTLING;

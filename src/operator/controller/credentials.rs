@@ -43,9 +43,9 @@ pub(super) struct SecretNamespaces<'a> {
 /// A Secret as it was read (none if it does not exist), or why it may not be read.
 type SecretLookup = Result<Option<Secret>, String>;
 
-/// Reads the Secrets that the documents of a namespace refer to: in that namespace, and, for policies of the cluster, in
-/// the source namespaces that the chart lists. Without that list, authors of the cluster's policies could read any Secret
-/// with the operator's rights (threat H8). Leaves out missing ones; the gateway then denies what needs them.
+/// Reads the Secrets that the documents of a namespace refer to: in that namespace, and, for policies of the cluster,
+/// in the source namespaces that the chart lists. Without that list, authors of the cluster's policies could read any
+/// Secret with the operator's rights (threat H8). Leaves out missing ones; the gateway then denies what needs them.
 ///
 /// # Errors
 /// Fails if the API server does not answer: no Secret may be taken for missing then.
@@ -136,7 +136,8 @@ fn references(
     })
 }
 
-/// Whether it is one of Postern's own Secrets: as a credential, the CA's key would be sent to a host of the author's choice.
+/// Whether it is one of Postern's own Secrets: as a credential, the CA's key would be sent to a host of the author's
+/// choice.
 fn is_own(name: &str) -> bool {
     name == pod::CA_SECRET || name == pod::CREDENTIALS_SECRET
 }

@@ -50,9 +50,9 @@ impl DesiredState {
     }
 }
 
-/// Computes what a namespace shall have whose ConfigMap is `current`. `floors` are the last good versions of the cluster's
-/// policies: a namespace that came later never had them. `others` counts the bytes of the other keys of the ConfigMap;
-/// `known` are the fields that gateways of the last release know.
+/// Computes what a namespace shall have whose ConfigMap is `current`. `floors` are the last good versions of the
+/// cluster's policies: a namespace that came later never had them. `others` counts the bytes of the other keys of the
+/// ConfigMap; `known` are the fields that gateways of the last release know.
 pub(super) fn choose(
     scene: &NamespaceInputs,
     current: Option<&ConfigMap>,
@@ -97,8 +97,8 @@ pub(super) fn choose(
     DesiredState { documents, refused, packed, revision, constraints, older_revision, beyond, trouble }
 }
 
-/// What is published if not everything fits, and a sentence that says so. However many policies a namespace has, a change
-/// of the cluster's policies comes into force.
+/// What is published if not everything fits, and a sentence that says so. However many policies a namespace has, a
+/// change of the cluster's policies comes into force.
 fn fallen_back(
     wanted: &BTreeMap<String, Document>,
     last: BTreeMap<String, Document>,

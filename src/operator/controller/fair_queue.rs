@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Takes up to `most` of the waiting items, one of each namespace in turn, so that a namespace with many does not hold up
-/// one with few. Begins with the namespace that follows `after`, so that rounds that end early do not always leave out
-/// the same ones.
+/// Takes up to `most` of the waiting items, one of each namespace in turn, so that a namespace with many does not hold
+/// up one with few. Begins with the namespace that follows `after`, so that rounds that end early do not always leave
+/// out the same ones.
 pub(super) fn in_turn<T>(waiting: BTreeMap<String, Vec<T>>, after: &str, most: usize) -> Vec<T> {
     let passed = waiting.keys().filter(|namespace| namespace.as_str() <= after).count();
     let mut queues: VecDeque<_> = waiting.into_values().map(Vec::into_iter).collect();

@@ -41,8 +41,8 @@ impl Controller {
         }
     }
 
-    /// Renews `syncedAt` where it is due. After a failed turn, or while a watch may have missed something, it is left: it
-    /// is better that gateways report stale policies.
+    /// Renews `syncedAt` where it is due. After a failed turn, or while a watch may have missed something, it is left:
+    /// it is better that gateways report stale policies.
     pub(super) async fn refresh(&self, now: SystemTime) {
         let due =
             |report: &NamespaceReport| now.duration_since(report.synced_at).is_ok_and(|age| age >= REFRESH);
@@ -132,8 +132,8 @@ impl Controller {
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &source.namespace);
             // Served from the API server's cache. If that is a moment behind, the next look sees the change.
             match secrets.get_metadata_opt_with(&source.name, &GetParams::any()).await {
-                Ok(found) => {
-                    if found.and_then(|found| found.metadata.resource_version) != *copied {
+                Ok(secret) => {
+                    if secret.and_then(|secret| secret.metadata.resource_version) != *copied {
                         self.touch(namespace);
                     }
                 }

@@ -100,8 +100,8 @@ struct Controller {
     outdated: AtomicBool,
 }
 
-/// Runs the controller until the process is told to stop; the caller must be the leader. It spawns nothing, so dropping it
-/// stops it. A turn that has begun when the process is told to stop is completed.
+/// Runs the controller until the process is told to stop; the caller must be the leader. It spawns nothing, so dropping
+/// it stops it. A turn that has begun when the process is told to stop is completed.
 pub async fn run(client: Client, settings: Arc<Settings>, metrics: Arc<OperatorMetrics>, drain: Drain) {
     let (watched, writers) = watch::stores();
     let controller = Controller::new(client, settings, metrics, watched);

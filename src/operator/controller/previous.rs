@@ -18,9 +18,9 @@ pub(super) struct OlderForm {
 }
 
 /// Writes `documents` for gateways that know only these fields. Of a policy with other fields they get what it denies,
-/// and the rules that open something only if the version they were last given had them too; without such a version, or if
-/// it was for other pods, the policy opens nothing. So they never allow what the newest policies do not, as far as those
-/// say it in known fields, and a credential is the same in both forms.
+/// and the rules that open something only if the version they were last given had them too; without such a version, or
+/// if it was for other pods, the policy opens nothing. So they never allow what the newest policies do not, as far as
+/// those say it in known fields, and a credential is the same in both forms.
 pub(super) fn older(
     known: &KnownFields,
     documents: &BTreeMap<String, Document>,

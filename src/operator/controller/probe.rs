@@ -59,8 +59,8 @@ impl Controller {
         pod
     }
 
-    /// The pods to ask now, with the revision that each should enforce and its address. The pod that was asked longest ago
-    /// comes first: places are few, and pods that do not answer hold them longest.
+    /// The pods to ask now, with the revision that each should enforce and its address. The pod that was asked longest
+    /// ago comes first: places are few, and pods that do not answer hold them longest.
     fn due(&self, now: Instant) -> Vec<(Arc<Guarded>, String, IpAddr)> {
         let reports = self.reports.all();
         let pods = self.watched.pods();

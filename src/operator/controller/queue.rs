@@ -55,8 +55,8 @@ pub(super) enum TurnOutcome {
 }
 
 impl NamespaceQueue {
-    /// Queues a namespace of which something has changed. One that has failed keeps its delay: its own writes may be what
-    /// has changed.
+    /// Queues a namespace of which something has changed. One that has failed keeps its delay: its own writes may be
+    /// what has changed.
     pub(super) fn touch(&mut self, namespace: &str, now: Instant) {
         let entry = self.entries.entry(namespace.to_owned()).or_default();
         entry.changed = true;
@@ -68,8 +68,8 @@ impl NamespaceQueue {
         entry.wait(now);
     }
 
-    /// Returns the namespaces whose turn waits though something has changed, each once after a change, so that the caller
-    /// can judge whether it may wait.
+    /// Returns the namespaces whose turn waits though something has changed, each once after a change, so that the
+    /// caller can judge whether it may wait.
     pub(super) fn unjudged(&mut self, now: Instant) -> Vec<String> {
         let due = |entry: &QueueEntry| {
             !entry.running && entry.unjudged.is_some_and(|since| since + DEBOUNCE <= now)

@@ -59,8 +59,8 @@ impl Controller {
         (namespace, TurnOutcome::Failed)
     }
 
-    /// Brings a namespace up to date. If a step fails, earlier writes stay; their order makes that harmless: the CA that a
-    /// revision needs, the credentials, then the revision.
+    /// Brings a namespace up to date. If a step fails, earlier writes stay; their order makes that harmless: the CA
+    /// that a revision needs, the credentials, then the revision.
     pub(super) async fn reconcile(&self, namespace: &str, now: SystemTime) -> Result<TurnOutcome, TurnError> {
         let Some(scene) = self.scene(namespace) else {
             self.forget(namespace);
@@ -124,7 +124,8 @@ impl Controller {
         self.outdated();
     }
 
-    /// Computes on a thread of its own: for thousands of policies this takes a while, and no other namespace shall wait.
+    /// Computes on a thread of its own: for thousands of policies this takes a while, and no other namespace shall
+    /// wait.
     async fn choose(
         &self,
         scene: NamespaceInputs,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::fleet::GatewayAnswer;
-use super::previous::KnownFields;
+use super::known_fields::KnownFields;
 use super::queue::{NamespaceQueue, TurnOutcome};
 use super::testing::{Cluster, POLICY, place, policy};
 

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use super::{Controller, certificate, every};
-use crate::operator::authority::Root;
+use crate::operator::authority::RootCa;
 use crate::operator::objects::{self, SecretData, reason, writing};
 use crate::operator::settings::RootSource;
 
@@ -26,12 +26,12 @@ pub(super) struct KeptRoot(Mutex<RootState>);
 #[derive(Debug, Default)]
 struct RootState {
     data: Option<SecretData>,
-    root: Option<Result<Arc<Root>, String>>,
+    root: Option<Result<Arc<RootCa>, String>>,
 }
 
 impl KeptRoot {
     /// The root, or why there is none; `None` before the first look.
-    pub(super) fn now(&self) -> Option<Result<Arc<Root>, String>> {
+    pub(super) fn now(&self) -> Option<Result<Arc<RootCa>, String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).root.clone()
     }
 
@@ -42,7 +42,7 @@ impl KeptRoot {
             return false;
         }
         let loaded = match &data {
-            Some(data) => Root::load(data, now).map(Arc::new).map_err(|error| error.to_string()),
+            Some(data) => RootCa::load(data, now).map(Arc::new).map_err(|error| error.to_string()),
             None => Err(missing.to_owned()),
         };
         if let Err(why) = &loaded {
@@ -69,14 +69,14 @@ impl Controller {
     pub(super) async fn look_at_root(&self, now: SystemTime) -> Result<(), kube::Error> {
         let settings = &self.settings.root;
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &self.settings.namespace);
-        let mut found = secrets.get_opt(&settings.secret).await?;
+        let mut secret = secrets.get_opt(&settings.secret).await?;
         if settings.source == RootSource::Generated {
-            found = match found {
+            secret = match secret {
                 Some(secret) => self.advance(&secrets, secret, now).await?,
                 None => self.create_root(&secrets, now).await?,
             };
         }
-        let data = found.as_ref().map(objects::data);
+        let data = secret.as_ref().map(objects::data);
         let place = format!("{}/{}", self.settings.namespace, settings.secret);
         let missing = match settings.source {
             RootSource::Generated => format!("the Secret {place} of the root CA cannot be made"),
@@ -98,7 +98,7 @@ impl Controller {
         secrets: &Api<Secret>,
         now: SystemTime,
     ) -> Result<Option<Secret>, kube::Error> {
-        let data = match Root::generate(now) {
+        let data = match RootCa::generate(now) {
             Ok(data) => data,
             Err(error) => {
                 tracing::error!(%error, "a root CA cannot be made");
@@ -118,8 +118,8 @@ impl Controller {
         }
     }
 
-    /// Writes the next step of the rotation, if one is due or requested. The resource version makes one of two concurrent
-    /// writers fail; it reads again.
+    /// Writes the next step of the rotation, if one is due or requested. The resource version makes one of two
+    /// concurrent writers fail; it reads again.
     async fn advance(
         &self,
         secrets: &Api<Secret>,
@@ -127,7 +127,7 @@ impl Controller {
         now: SystemTime,
     ) -> Result<Option<Secret>, kube::Error> {
         let wish = secret.annotations().get(ROTATE).cloned();
-        let next = Root::load(&objects::data(&secret), now).and_then(|root| {
+        let next = RootCa::load(&objects::data(&secret), now).and_then(|root| {
             let asked = wish.as_ref().is_some_and(|wish| root.is_asked(wish, now));
             root.distributing(self.settings.root.distribution).advanced(asked, now)
         });

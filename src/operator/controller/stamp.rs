@@ -21,14 +21,14 @@ use crate::operator::objects::{is_replaced, patching, reason};
 use crate::pod;
 use crate::rate::Rate;
 
-/// How many pods are stamped per second: kubelets and the API server have other work too. An edit that could make a policy
-/// stricter does not wait for this.
+/// How many pods are stamped per second: kubelets and the API server have other work too. An edit that could make a
+/// policy stricter does not wait for this.
 const PER_SECOND: u32 = 50;
 /// How many pods are stamped in a round at that pace, and in one without; then the waiting pods are determined anew.
 const ROUND: usize = 10;
 const HURRIED_ROUND: usize = 50;
-/// The distance of revisions that the pods of a namespace are stamped with, after many in a row: a namespace that is edited
-/// all the time does not use up the pace, and its pods get the newest revision in the end.
+/// The distance of revisions that the pods of a namespace are stamped with, after many in a row: a namespace that is
+/// edited all the time does not use up the pace, and its pods get the newest revision in the end.
 const APART: Duration = Duration::from_secs(5);
 /// How long a stamp may take to come back through the watch.
 const ECHO: Duration = Duration::from_secs(30);

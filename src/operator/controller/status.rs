@@ -135,7 +135,8 @@ fn ready(accepted: &ConditionDraft, programmed: &ConditionDraft) -> ConditionDra
     ConditionDraft { holds, reason: deciding.reason, message: deciding.message.clone() }
 }
 
-/// The kstatus condition that says that somebody must change the policy. By that convention it exists only while it holds.
+/// The kstatus condition that says that somebody must change the policy. By that convention it exists only while it
+/// holds.
 fn stalled(accepted: &ConditionDraft) -> Option<ConditionDraft> {
     (!accepted.holds).then(|| ConditionDraft {
         holds: true,

@@ -254,7 +254,7 @@ async fn a_conflict_is_not_retried_in_a_loop() {
     let cluster = Cluster::new().await;
     cluster.server.refuse(&format!("PATCH {POLICY}"), 409);
     let (_, turn) = cluster.controller.turn("agents".to_owned()).await;
-    assert_eq!(turn, super::queue::Turn::Failed);
+    assert_eq!(turn, super::queue::TurnOutcome::Failed);
     let tries = cluster.server.asked().into_iter().filter(|it| *it == format!("PATCH {POLICY}")).count();
     assert_eq!(tries, 1);
     assert!(cluster.controller.reports.failure("agents").is_some());

@@ -146,8 +146,8 @@ impl ClusterObjects {
         pods
     }
 
-    /// The pods without a gateway that have not ended, in namespaces that are `is_enforced`. A pod that is being deleted
-    /// counts too: it runs until it ends.
+    /// The pods without a gateway that have not ended, in namespaces that are `is_enforced`. A pod that is being
+    /// deleted counts too: it runs until it ends.
     pub(super) fn unguarded(&self, is_enforced: impl Fn(&str) -> bool) -> Vec<Unguarded> {
         let is_in = |namespace: Option<&str>| namespace.is_some_and(&is_enforced);
         let others = self.others.state();
@@ -185,9 +185,9 @@ impl ClusterObjects {
 
     /// The objects of both kinds, as they were listed or seen last.
     pub(super) fn policies(&self) -> Vec<(Kind, Arc<DynamicObject>)> {
-        let own = self.policies.state().into_iter().map(|object| (Kind::EgressPolicy, object));
+        let namespaced = self.policies.state().into_iter().map(|object| (Kind::EgressPolicy, object));
         let cluster = self.cluster_policies.state().into_iter();
-        own.chain(cluster.map(|object| (Kind::ClusterEgressPolicy, object))).collect()
+        namespaced.chain(cluster.map(|object| (Kind::ClusterEgressPolicy, object))).collect()
     }
 
     /// The policies that could select pods of a namespace: its own, and all of the cluster's.
@@ -221,8 +221,8 @@ impl ClusterObjects {
 impl Controller {
     /// What a namespace's turn is computed from now; none if there is no such namespace.
     pub(super) fn scene(&self, namespace: &str) -> Option<NamespaceInputs> {
-        let found = self.watched.namespaces.get(&ObjectRef::new(namespace))?;
-        let labels = found.labels().clone();
+        let object = self.watched.namespaces.get(&ObjectRef::new(namespace))?;
+        let labels = object.labels().clone();
         let selected = |reading: &Arc<PolicyReading>| match (&reading.candidate.read, reading.kind) {
             (Ok(document), Kind::ClusterEgressPolicy) => selects_namespace(document, &labels),
             // A policy that cannot be read falls back to its last good version, which has its own selector.
@@ -234,7 +234,7 @@ impl Controller {
         let pods = self.watched.pods();
         let pods =
             pods.iter().filter(|pod| pod.namespace == namespace).map(|pod| pod.labels.clone()).collect();
-        let leaving = found.metadata.deletion_timestamp.is_some();
+        let leaving = object.metadata.deletion_timestamp.is_some();
         Some(NamespaceInputs { leaving, candidates, pods, labels })
     }
 
@@ -389,8 +389,8 @@ fn is_written(seen: &Store<DynamicObject>, kind: Kind, event: &Event<DynamicObje
     before.is_none_or(|before| version(&before) != version(object))
 }
 
-/// Whether another client has written to one of the operator's objects, or it is gone. An object that the operator alone
-/// has written is as it should be.
+/// Whether another client has written to one of the operator's objects, or it is gone. An object that the operator
+/// alone has written is as it should be.
 fn is_others<K: ResourceExt>(event: &Event<K>) -> bool {
     let Event::Apply(object) = event else { return true };
     let fields = object.managed_fields();

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
-use super::shape::{annotation, edit_object, ours, put, text};
+use super::shape::{annotation, edit_object, ours, put, shortened, text};
 use crate::operator::amount::Amount;
 use crate::operator::settings::{Bounds, Settings};
 use crate::pod;
@@ -72,8 +72,8 @@ impl Choices {
         Ok(Self { image, gateway, redirect, log_level })
     }
 
-    /// The choices that a pod was given that is about to be stored: its image, if the settings list it. Resources are not
-    /// compared, since a LimitRange and autoscalers set them too.
+    /// The choices that a pod was given that is about to be stored: its image, if the settings list it. Resources are
+    /// not compared, since a LimitRange and autoscalers set them too.
     ///
     /// # Errors
     /// Fails if the settings do not list the log level.
@@ -139,7 +139,8 @@ fn image(pod: &Value, namespace: &Annotations, settings: &Settings) -> Result<St
     ))
 }
 
-/// Whether an annotation may name this image. Former images may not be chosen: a pod's author could undo what was fixed since.
+/// Whether an annotation may name this image. Former images may not be chosen: a pod's author could undo what was fixed
+/// since.
 fn may_be_chosen(image: &str, settings: &Settings) -> bool {
     let gateway = &settings.gateway;
     image == gateway.image || gateway.canary_images.iter().any(|listed| listed == image)
@@ -164,8 +165,8 @@ fn containers(settings: &Settings) -> [Container<'_>; 2] {
 }
 
 impl Container<'_> {
-    /// The container's requests and limits. An annotation wins over the settings; the other of the two follows, so that no
-    /// request is above its limit.
+    /// The container's requests and limits. An annotation wins over the settings; the other of the two follows, so that
+    /// no request is above its limit.
     fn resources(&self, pod: &Value, namespace: &Annotations) -> Result<ResourceRequirements, Vec<String>> {
         let mut problems = Vec::new();
         let [requests, limits] = [self.requests, self.limits].map(|key| {
@@ -271,11 +272,6 @@ fn follow(
     }
 }
 
-fn is_less(one: &str, other: &str) -> bool {
-    Amount::parse(one).is_ok_and(|one| Amount::parse(other).is_ok_and(|other| one < other))
-}
-
-/// Shortens a text for a message, which the API server would cut.
-fn shortened(text: &str) -> String {
-    text.chars().take(80).collect()
+fn is_less(amount: &str, than: &str) -> bool {
+    Amount::parse(amount).is_ok_and(|amount| Amount::parse(than).is_ok_and(|than| amount < than))
 }

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use super::choices::Choices;
 use super::ports::ListenPorts;
 use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
+use super::volumes::is_token_volume;
 use crate::operator::amount::RESOURCES;
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
-/// The UIDs of gateways: up to the greatest that the API server accepts, so that nobody hits one by trying; in a pod with a
-/// user namespace, up to the greatest that is mapped.
+/// The UIDs of gateways: up to the greatest that the API server accepts, so that nobody hits one by trying; in a pod
+/// with a user namespace, up to the greatest that is mapped.
 const LEAST_UID: u32 = 60_000;
 const GREATEST_UID: u32 = 2_147_483_647;
 const GREATEST_MAPPED_UID: u32 = 65_533;
 
 /// The mount of the service account's token; the API server adds it to every container of a pod that asks for it.
 const TOKEN_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-const TOKEN_VOLUME_PREFIX: &str = "kube-api-access-";
 
 /// The parts of which Postern's containers of one pod are made.
 #[derive(Debug, Clone, Copy)]
@@ -42,17 +42,17 @@ pub(super) fn place(pod: &mut Value, parts: &ContainerParts<'_>) {
         let expected = [redirect(parts), gateway(parts)].map(|container| sharing(container, &shared));
         let placed = expected.map(|expected| {
             let name = text(&expected, "name");
-            let found = containers.iter().find(|container| text(container, "name") == name);
+            let stored = containers.iter().find(|container| text(container, "name") == name);
             // A stored container keeps what the API server added, or a second injection would change it.
-            found.filter(|found| is_as_made(found, &expected)).cloned().unwrap_or(expected)
+            stored.filter(|stored| is_as_made(stored, &expected)).cloned().unwrap_or(expected)
         });
         containers.retain(|container| !super::shape::is_ours(text(container, "name")));
         containers.splice(0..0, placed);
     });
 }
 
-/// Drops the container's resources that the pod sets for all of its containers together: the API server refuses a pod whose
-/// containers ask for more than the pod has.
+/// Drops the container's resources that the pod sets for all of its containers together: the API server refuses a pod
+/// whose containers ask for more than the pod has.
 fn sharing(mut container: Value, shared: &Value) -> Value {
     let of_pod = |name: &str| ["requests", "limits"].iter().any(|kind| !shared[*kind][name].is_null());
     edit_object(&mut container, "resources", |resources| {
@@ -122,7 +122,7 @@ fn has_no_device(resources: &Value) -> bool {
 
 fn is_token(mount: &Value) -> bool {
     text(mount, "mountPath") == TOKEN_DIRECTORY
-        && text(mount, "name").starts_with(TOKEN_VOLUME_PREFIX)
+        && is_token_volume(text(mount, "name"))
         && is_true(mount, "readOnly")
 }
 
@@ -250,8 +250,8 @@ fn filled(variable: &EnvVar) -> Value {
     json!(variable)
 }
 
-/// A probe of the admin port: every `period` seconds, with a `timeout`, failed after `failures` in a row. The API server's
-/// defaults are written out.
+/// A probe of the admin port: every `period` seconds, with a `timeout`, failed after `failures` in a row. The API
+/// server's defaults are written out.
 fn probe(path: &str, port: u16, [period, timeout, failures]: [u32; 3]) -> Value {
     json!({
         "failureThreshold": failures,

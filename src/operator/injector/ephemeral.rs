@@ -26,8 +26,8 @@ pub(super) fn edit(pod: &mut Value, before: Option<&Value>, placeholders: &[Plac
     }
 }
 
-/// Names a user for the container if neither it nor its pod does: the gateway's UID is known by now, so an image could have
-/// it as its `USER`.
+/// Names a user for the container if neither it nor its pod does: the gateway's UID is known by now, so an image could
+/// have it as its `USER`.
 fn name_user(container: &mut Value, pod_context: &Value) {
     edit_object(container, "securityContext", |context| {
         if context["runAsUser"].is_null() && pod_context["runAsUser"].is_null() {

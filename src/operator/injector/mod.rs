@@ -62,8 +62,8 @@ pub struct Injected {
     pub warnings: Vec<String>,
 }
 
-/// Injects the gateway into a pod. A second injection changes only the UID, if another was drawn: the one in the pod may
-/// be its author's choice, for an image with that `USER`.
+/// Injects the gateway into a pod. A second injection changes only the UID, if another was drawn: the one in the pod
+/// may be its author's choice, for an image with that `USER`.
 ///
 /// # Errors
 /// Sentences that say what would let the pod's agent past the gateway, and what to change.
@@ -75,8 +75,8 @@ pub fn mutate(pod: &Value, circumstances: &InjectionFacts<'_>) -> Result<Injecte
     Ok(Injected { patch: json_patch::diff(pod, &edited), warnings: plan.warnings(pod) })
 }
 
-/// Puts the ephemeral containers that were added to a pod behind its gateway; `before` is the stored pod. A pod without a
-/// gateway is left as it is.
+/// Puts the ephemeral containers that were added to a pod behind its gateway; `before` is the stored pod. A pod without
+/// a gateway is left as it is.
 ///
 /// # Errors
 /// Sentences that say what would get past the gateway, and what to change.
@@ -96,8 +96,8 @@ pub fn mutate_ephemeral(pod: &Value, before: Option<&Value>) -> Result<Injected,
     Ok(Injected { patch: json_patch::diff(pod, &edited), warnings })
 }
 
-/// Validates a pod as it will be stored; `before` is the stored pod, for updates and added ephemeral containers. Returns
-/// sentences that say what to change; none for a guarded pod.
+/// Validates a pod as it will be stored; `before` is the stored pod, for updates and added ephemeral containers.
+/// Returns sentences that say what to change; none for a guarded pod.
 pub fn validate(pod: &Value, before: Option<&Value>, circumstances: &InjectionFacts<'_>) -> Vec<String> {
     match before {
         None => stored::created(pod, circumstances.settings),
@@ -111,14 +111,15 @@ pub fn demand_users(pod: &Value) -> Vec<String> {
     refusals::refuse_unnamed(pod)
 }
 
-/// Draws a UID of 60000 or above for the pod's gateway that no container of the pod asks for; `random` chooses among them.
+/// Draws a UID of 60000 or above for the pod's gateway that no container of the pod asks for; `random` chooses among
+/// them.
 pub fn draw(pod: &Value, random: u32) -> u32 {
     let taken: Vec<u64> = hardening::users(pod).map(|(_, user)| user).collect();
     containers::draw(pod, &taken, random)
 }
 
-/// Names the default container of `kubectl logs` and `kubectl exec`, unless the pod's author did. It guards nothing, so a
-/// pod that loses it is still stored.
+/// Names the default container of `kubectl logs` and `kubectl exec`, unless the pod's author did. It guards nothing, so
+/// a pod that loses it is still stored.
 fn name_default_container(pod: &mut Value) {
     let first = shape::list(&pod["spec"], shape::CONTAINERS).first();
     let Some(name) = first.and_then(|first| first["name"].as_str()).map(Value::from) else { return };

@@ -31,8 +31,8 @@ impl OwnRoot {
     }
 }
 
-/// The CA files of all containers: those that their variables name, and those that the gateway of an injected pod mounts
-/// already (the variables name Postern's bundle by then).
+/// The CA files of all containers: those that their variables name, and those that the gateway of an injected pod
+/// mounts already (the variables name Postern's bundle by then).
 pub(super) fn find(pod: &Value) -> Vec<OwnRoot> {
     let mut roots = Vec::new();
     let read_only = read_only(pod);
@@ -95,8 +95,8 @@ fn kept(pod: &Value, agent: &Located<'_>, read_only: &BTreeSet<&str>) -> Vec<Own
     list(gateway, "volumeMounts").iter().filter_map(read).collect()
 }
 
-/// Whether the gateway may read a file for a container: the container can read it itself, so nothing is disclosed, and no
-/// container of the pod can replace it.
+/// Whether the gateway may read a file for a container: the container can read it itself, so nothing is disclosed, and
+/// no container of the pod can replace it.
 fn is_readable(agent: &Located<'_>, root: &OwnRoot, read_only: &BTreeSet<&str>) -> bool {
     let mut mounts = list(agent.value, "volumeMounts").iter();
     let reaches = |mount: &Value| {

@@ -107,8 +107,8 @@ fn is_variable(name: &str) -> bool {
     head && name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a text is the name of a credential, not a placeholder as a policy writes it. A text with the prefix `sk-` is a
-/// placeholder: it has the shape of several providers' keys.
+/// Whether a text is the name of a credential, not a placeholder as a policy writes it. A text with the prefix `sk-` is
+/// a placeholder: it has the shape of several providers' keys.
 fn is_credential(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&text.len())

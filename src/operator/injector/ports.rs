@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::shape::{CONTAINERS, Located, agents, annotation, list, spec, text};
+use super::shape::{CONTAINERS, Located, agents, annotation, list, probes_and_hooks, spec, text};
 use crate::pod;
 
 /// The name of the gateway's port for metrics.
@@ -47,7 +47,8 @@ struct WrittenListener {
 }
 
 impl ListenPorts {
-    /// Reads them from the text of the gateway's settings, which is validated elsewhere. Missing ones have their defaults.
+    /// Reads them from the text of the gateway's settings, which is validated elsewhere. Missing ones have their
+    /// defaults.
     pub(super) fn read(settings: &str) -> Self {
         let written: WrittenSettings = serde_yaml::from_str(settings).unwrap_or_default();
         let listeners = &written.listeners;
@@ -129,11 +130,9 @@ fn declared(pod: &Value) -> impl Iterator<Item = (String, u16)> {
 
 /// The ports that kubelet itself connects to, for probes and hooks.
 fn asked<'a>(agent: &Located<'a>) -> impl Iterator<Item = Located<'a>> + use<'a> {
-    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| agent.field(probe));
-    let hooks = ["postStart", "preStop"].map(|hook| agent.field("lifecycle").field(hook));
     let actions =
         |part: Located<'a>| ["httpGet", "tcpSocket", "grpc"].map(|action| part.field(action).field("port"));
-    probes.into_iter().chain(hooks).flat_map(actions)
+    probes_and_hooks(agent).flat_map(actions)
 }
 
 /// The port of a container by its name.

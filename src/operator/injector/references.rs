@@ -9,7 +9,8 @@ use crate::pod;
 const NAMES: [&str; 6] =
     [pod::POLICY_CONFIG_MAP, pod::CA_SECRET, pod::CREDENTIALS_SECRET, POD_INFO, RUN, TRUST];
 
-/// The fields by which a part of a pod refers to an object or a volume, whatever kind of volume a newer Kubernetes adds.
+/// The fields by which a part of a pod refers to an object or a volume, whatever kind of volume a newer Kubernetes
+/// adds.
 const FIELDS: [&str; 4] = ["name", "secretName", "volumeName", "claimName"];
 
 /// Fields of containers that `volumes` judges.

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::hardening;
-use super::shape::{CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, spec, text};
+use super::shape::{
+    CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, probes_and_hooks, spec, text,
+};
 use super::{containers, references, volumes};
 use crate::operator::settings::{Injection, Settings};
 use crate::pod;
@@ -106,8 +108,8 @@ fn resolvers(pod: &Value, injection: &Injection) -> Vec<String> {
         .collect()
 }
 
-/// With a user namespace, refuses containers that name no user: so few UIDs are mapped that an image's `USER` could hit the
-/// gateway's.
+/// With a user namespace, refuses containers that name no user: so few UIDs are mapped that an image's `USER` could hit
+/// the gateway's.
 fn guessable(pod: &Value) -> Vec<String> {
     let guessable = containers::has_user_namespace(pod);
     let unnamed = unnamed(pod).filter(|_| guessable);
@@ -153,10 +155,8 @@ pub(super) fn refuse_name(container: &Located<'_>) -> Option<String> {
 
 /// Refuses probes and hooks with a host: kubelet connects to it from the node, past the gateway.
 fn hosts_of_probes(container: &Located<'_>) -> Vec<String> {
-    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| container.field(probe));
-    let hooks = ["postStart", "preStop"].map(|hook| container.field("lifecycle").field(hook));
     let actions =
-        probes.into_iter().chain(hooks).flat_map(|part| ["httpGet", "tcpSocket"].map(|key| part.field(key)));
+        probes_and_hooks(container).flat_map(|part| ["httpGet", "tcpSocket"].map(|key| part.field(key)));
     let named = actions.filter(|action| !text(action.value, "host").is_empty());
     named
         .map(|action| {

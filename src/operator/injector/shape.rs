@@ -32,6 +32,13 @@ impl<'a> Located<'a> {
     }
 }
 
+/// The probes and lifecycle hooks of a container, by which kubelet connects to it.
+pub(super) fn probes_and_hooks<'a>(container: &Located<'a>) -> impl Iterator<Item = Located<'a>> + use<'a> {
+    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| container.field(probe));
+    let hooks = ["postStart", "preStop"].map(|hook| container.field("lifecycle").field(hook));
+    probes.into_iter().chain(hooks)
+}
+
 /// The pod's `spec`.
 pub(super) fn spec(pod: &Value) -> Located<'_> {
     Located { path: "spec".to_owned(), value: &pod["spec"] }
@@ -66,6 +73,11 @@ pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 /// A text, or the empty one.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
+}
+
+/// Shortens a text for a message: the API server cuts long ones.
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
 pub(super) fn is_true(value: &Value, key: &str) -> bool {

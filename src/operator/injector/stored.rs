@@ -33,8 +33,8 @@ pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
     }
 }
 
-/// Problems of an update of a pod with a gateway. Of an older pod without one, only whether it gets the label of injected
-/// pods: the operator would keep a CA for its namespace, and probe it.
+/// Problems of an update of a pod with a gateway. Of an older pod without one, only whether it gets the label of
+/// injected pods: the operator would keep a CA for its namespace, and probe it.
 pub(super) fn updated(pod: &Value, before: &Value, settings: &Settings) -> Vec<String> {
     if ours(before, pod::GATEWAY_CONTAINER).is_none() {
         let pretends = is_labelled(pod) && !is_labelled(before);
@@ -76,8 +76,8 @@ fn ephemeral_as_made(pod: &Value, before: &Value) -> Value {
     made
 }
 
-/// Refuses changed images, which Kubernetes allows in a running pod: the gateway's UID is known by then, so the new image
-/// could have it as its `USER` if the pod names no user.
+/// Refuses changed images, which Kubernetes allows in a running pod: the gateway's UID is known by then, so the new
+/// image could have it as its `USER` if the pod names no user.
 fn images(pod: &Value, before: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let pod_user = hardening::user(&spec(pod));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::own_roots::{OwnRoot, is_ours, locate};
-use super::shape::{Located, agents, edit_agents, list, set_variable, text, variable};
+use super::shape::{Located, agents, edit_agents, list, set_variable, shortened, text, variable};
 use super::volumes::mount_trust;
 use crate::pod;
 
@@ -114,9 +114,4 @@ fn java_warning(container: &Located<'_>) -> Option<String> {
             WHOLE[0]
         )
     })
-}
-
-/// The API server cuts warnings at 256 characters.
-fn shortened(value: &str) -> String {
-    value.chars().take(80).collect()
 }

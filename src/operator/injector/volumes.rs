@@ -19,8 +19,8 @@ pub(super) const TRUST: &str = "postern-trust";
 const KINDS: [&str; 7] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "secret"];
 
-/// CSI drivers of inline volumes with nothing but certificates and secrets. Others mount what the pod's author names, which
-/// may be a server.
+/// CSI drivers of inline volumes with nothing but certificates and secrets. Others mount what the pod's author names,
+/// which may be a server.
 const DRIVERS: [&str; 3] = ["secrets-store.csi.k8s.io", "csi.cert-manager.io", "csi.spiffe.io"];
 
 /// Paths of the node that give access to the node or other pods. They are refused even if the settings list them.
@@ -42,8 +42,8 @@ pub(super) fn place(pod: &mut Value) {
     edit_list(spec, "volumes", |volumes| {
         for ours in made() {
             let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
-            if let Some(found) = volumes.iter_mut().find(same_name) {
-                *found = ours;
+            if let Some(theirs) = volumes.iter_mut().find(same_name) {
+                *theirs = ours;
             } else {
                 volumes.push(ours);
             }
@@ -70,7 +70,7 @@ pub(super) fn remove_tokens(pod: &mut Value) {
     if keeps_token(pod) {
         return;
     }
-    let is_automatic = |volume: &Value| is_automatic_name(text(volume, "name")) && holds_token(volume);
+    let is_automatic = |volume: &Value| is_token_volume(text(volume, "name")) && holds_token(volume);
     let volumes = list(&pod["spec"], "volumes").iter().filter(|volume| is_automatic(volume));
     let names: Vec<String> = volumes.map(|volume| text(volume, "name").to_owned()).collect();
     if !names.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
             ));
         }
         problems.extend(refuse_kind(&volume, injection));
-        if holds_token(volume.value) && !is_automatic_name(volume.name()) && !keeps_token(pod) {
+        if holds_token(volume.value) && !is_token_volume(volume.name()) && !keeps_token(pod) {
             problems.push(format!(
                 "{} projects a token of the service account: remove it, or annotate the pod with {}: \"true\"",
                 volume.path,
@@ -230,7 +230,8 @@ fn keeps_token(pod: &Value) -> bool {
     annotation(pod, pod::SERVICE_ACCOUNT_TOKEN) == "true"
 }
 
-fn is_automatic_name(name: &str) -> bool {
+/// Whether it is the name of the volume by which the API server adds the service account's token.
+pub(super) fn is_token_volume(name: &str) -> bool {
     name.starts_with("kube-api-access-")
 }
 

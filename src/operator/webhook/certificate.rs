@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use crate::operator::objects::SecretData as Data;
 use crate::tls::serving::{BACKDATED, Serving, issue, still_valid};
 
-/// Keys of the Secret: those of `kubernetes.io/tls`, all CAs that API servers shall trust, and the next certificate during
-/// a renewal.
+/// Keys of the Secret: those of `kubernetes.io/tls`, all CAs that API servers shall trust, and the next certificate
+/// during a renewal.
 pub const CERTIFICATE: &str = "tls.crt";
 pub const KEY: &str = "tls.key";
 pub const CAS: &str = "ca.crt";

@@ -32,7 +32,7 @@ pub(super) enum IntakeError {
 
 /// The memory for the bodies that are read at once.
 pub(super) struct Intake {
-    all: usize,
+    in_all: usize,
     of_a_peer: usize,
     patience: Duration,
     taken: Mutex<BTreeMap<Peer, usize>>,
@@ -53,12 +53,12 @@ struct BodyRoom<'a> {
 
 impl Intake {
     pub(super) fn new() -> Self {
-        Self { all: ALL_BYTES, of_a_peer: PEER_BYTES, patience: PATIENCE, taken: Mutex::default() }
+        Self { in_all: ALL_BYTES, of_a_peer: PEER_BYTES, patience: PATIENCE, taken: Mutex::default() }
     }
 
     #[cfg(test)]
     pub(super) fn of(bytes: usize, patience: Duration) -> Self {
-        Self { all: bytes, patience, ..Self::new() }
+        Self { in_all: bytes, patience, ..Self::new() }
     }
 
     /// Reads a body to its end. Takes room for the bytes that have arrived, not for a length that anybody can announce.
@@ -92,7 +92,7 @@ impl<'a> BodyRoom<'a> {
     fn take(&mut self, bytes: usize) -> Result<(), IntakeError> {
         let mut taken = self.intake.taken();
         let of_peer = taken.get(&self.peer).copied().unwrap_or_default() + bytes;
-        if taken.values().sum::<usize>() + bytes > self.intake.all || of_peer > self.intake.of_a_peer {
+        if taken.values().sum::<usize>() + bytes > self.intake.in_all || of_peer > self.intake.of_a_peer {
             return Err(IntakeError::Busy);
         }
         taken.insert(self.peer, of_peer);

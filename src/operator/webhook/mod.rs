@@ -21,4 +21,4 @@ mod serve_tests;
 #[cfg(test)]
 mod testing;
 
-pub use serve::{Webhook, serve};
+pub use serve::{AdmissionWebhook, serve};

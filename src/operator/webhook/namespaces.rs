@@ -13,12 +13,12 @@ use crate::operator::injector::Annotations;
 /// How long an answer may take. The API server itself is waiting for the webhook's.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// The annotations of the namespace of a new pod; none for any other question. They are read anew each time, so that they
-/// count for a pod that is created right after its namespace was annotated.
+/// The annotations of the namespace of a new pod; none for any other question. They are read anew each time, so that
+/// they count for a pod that is created right after its namespace was annotated.
 ///
 /// # Errors
-/// Fails if they cannot be read. The pod is then not created: with other resources than were chosen, a quota might refuse
-/// it, or it might run with them for long.
+/// Fails if they cannot be read. The pod is then not created: with other resources than were chosen, a quota might
+/// refuse it, or it might run with them for long.
 pub(super) async fn annotations(
     client: &Client,
     question: AdmissionQuestion,
@@ -32,12 +32,12 @@ pub(super) async fn annotations(
         return Ok(Annotations::new());
     };
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let found = tokio::time::timeout(PATIENCE, namespaces.get_metadata_opt(name)).await;
+    let read = tokio::time::timeout(PATIENCE, namespaces.get_metadata_opt(name)).await;
     let failed = |why: String| format!("the annotations of namespace {name} cannot be read: {why}");
-    let found = found.map_err(|_| failed("the API server did not answer in time".to_owned()))?;
-    let found = found.map_err(|error| failed(error.to_string()))?;
+    let read = read.map_err(|_| failed("the API server did not answer in time".to_owned()))?;
+    let namespace = read.map_err(|error| failed(error.to_string()))?;
     // If the namespace does not exist, the API server refuses the pod itself.
-    Ok(found.and_then(|namespace| namespace.metadata.annotations).unwrap_or_default())
+    Ok(namespace.and_then(|namespace| namespace.metadata.annotations).unwrap_or_default())
 }
 
 /// Whether it can be the name of a namespace (RFC 1123 label).

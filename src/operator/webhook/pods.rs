@@ -6,7 +6,7 @@ use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::refusal::{Denial, named, refused};
+use super::refusal::{RefusalStatus, named, refused};
 use crate::operator::injector::{self, Annotations};
 use crate::operator::settings::Settings;
 
@@ -30,7 +30,7 @@ const MAX_VOLUMES: usize = 1_000;
 
 /// Why a pod is refused.
 struct PodRefusal {
-    status: Denial,
+    status: RefusalStatus,
     sentences: Vec<String>,
 }
 
@@ -95,7 +95,8 @@ pub(super) fn validate(
     }
 }
 
-/// Refuses a new pod with a container that names no user. The webhook's selector limits this to namespaces that demand it.
+/// Refuses a new pod with a container that names no user. The webhook's selector limits this to namespaces that demand
+/// it.
 pub(super) fn demand_users(mut request: AdmissionRequest<DynamicObject>) -> AdmissionResponse {
     let answer = AdmissionResponse::from(&request);
     if request.operation != Operation::Create || request.sub_resource.is_some() {
@@ -112,11 +113,11 @@ pub(super) fn demand_users(mut request: AdmissionRequest<DynamicObject>) -> Admi
 
 impl PodRefusal {
     fn forbidden(sentences: Vec<String>) -> Self {
-        Self { status: Denial::Forbidden, sentences }
+        Self { status: RefusalStatus::Forbidden, sentences }
     }
 
     fn invalid(sentence: impl Into<String>) -> Self {
-        Self { status: Denial::Invalid, sentences: vec![sentence.into()] }
+        Self { status: RefusalStatus::Invalid, sentences: vec![sentence.into()] }
     }
 
     fn of(self, subject: &str, answer: AdmissionResponse) -> AdmissionResponse {

@@ -3,15 +3,15 @@
 use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 
-use super::refusal::{Denial, named, refused};
+use super::refusal::{RefusalStatus, named, refused};
 use crate::api::accepted::accepted;
 use crate::lint;
 use crate::problem::Problem;
 
 /// Refuses a policy that gateways could not use, with everything that is wrong with it.
 ///
-/// A stored policy that a newer release does not accept any more may still be labelled, owned and deleted: an update that
-/// does not change its spec is allowed with warnings.
+/// A stored policy that a newer release does not accept any more may still be labelled, owned and deleted: an update
+/// that does not change its spec is allowed with warnings.
 pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionResponse {
     let answer = AdmissionResponse::from(&request);
     let asked = match request.operation {
@@ -24,7 +24,7 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
     let subject = named(&request);
     let Some(object) = request.object else {
         let message = format!("Postern cannot use {subject}: the review holds no object");
-        return refused(answer, Denial::Invalid, message);
+        return refused(answer, RefusalStatus::Invalid, message);
     };
     let unchanged = request.old_object.is_some_and(|old| old.data.get("spec") == object.data.get("spec"));
     let read = match serde_json::to_value(&object) {
@@ -40,7 +40,7 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
         problems => {
             let lines: Vec<String> = problems.iter().map(line).collect();
             let message = format!("Postern cannot use {subject}:\n{}", lines.join("\n"));
-            refused(answer, Denial::Invalid, message)
+            refused(answer, RefusalStatus::Invalid, message)
         }
     }
 }

@@ -6,7 +6,7 @@ use kube::core::response::StatusSummary;
 
 /// Why something is refused, as an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Denial {
+pub(super) enum RefusalStatus {
     /// Nobody may do it.
     Forbidden,
     /// It is not well-formed.
@@ -16,12 +16,12 @@ pub(super) enum Denial {
 /// Refuses a request with this message.
 pub(super) fn refused(
     answer: AdmissionResponse,
-    denial: Denial,
+    denial: RefusalStatus,
     message: impl ToString,
 ) -> AdmissionResponse {
     let (code, reason) = match denial {
-        Denial::Forbidden => (403, "Forbidden"),
-        Denial::Invalid => (422, "Invalid"),
+        RefusalStatus::Forbidden => (403, "Forbidden"),
+        RefusalStatus::Invalid => (422, "Invalid"),
     };
     let mut answer = answer.deny(message);
     answer.result.status = Some(StatusSummary::Failure);

@@ -8,8 +8,8 @@ use kube::core::admission::{
 pub use super::pods::ReviewFacts;
 use super::{pods, policies};
 
-/// The most values that a review may hold: a JSON value takes many times its bytes once it is read, and even the largest
-/// objects that the API server accepts have far fewer.
+/// The most values that a review may hold: a JSON value takes many times its bytes once it is read, and even the
+/// largest objects that the API server accepts have far fewer.
 const MAX_VALUES: usize = 500_000;
 
 /// The questions of the API server, each at its own path.

@@ -34,8 +34,8 @@ use crate::operator::injector::Annotations;
 use crate::operator::settings::Settings;
 use crate::tls::serving::{Presented, server_config};
 
-/// The bounds of a server. Each replica of the API server needs one HTTP/2 connection per webhook, and all of them may come
-/// from one address.
+/// The bounds of a server. Each replica of the API server needs one HTTP/2 connection per webhook, and all of them may
+/// come from one address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerBounds {
     pub(super) connections: capacity::Bounds,
@@ -50,8 +50,8 @@ const BOUNDS: ServerBounds = ServerBounds {
     head: Duration::from_secs(30),
 };
 
-/// How many questions are judged at once, half as many of one connection: each may take a core, and the memory of a compiled
-/// policy.
+/// How many questions are judged at once, half as many of one connection: each may take a core, and the memory of a
+/// compiled policy.
 const JUDGED: usize = 4;
 const STREAMS: u32 = 64;
 const HEADER_BYTES: u32 = 16 * 1024;
@@ -65,7 +65,7 @@ const LEAVING: Duration = Duration::from_millis(250);
 const REST: Duration = Duration::from_millis(100);
 
 /// The state of the webhook.
-pub struct Webhook {
+pub struct AdmissionWebhook {
     api: ApiClient,
     settings: Arc<Settings>,
     metrics: Arc<OperatorMetrics>,
@@ -74,7 +74,7 @@ pub struct Webhook {
     judging: Arc<Semaphore>,
 }
 
-impl Webhook {
+impl AdmissionWebhook {
     pub fn new(api: ApiClient, settings: Arc<Settings>, metrics: Arc<OperatorMetrics>) -> Self {
         Self { api, settings, metrics, intake: Intake::new(), judging: Arc::new(Semaphore::new(JUDGED)) }
     }
@@ -87,7 +87,7 @@ impl Webhook {
 pub fn serve(
     listener: TcpListener,
     presented: Arc<Presented>,
-    webhook: Webhook,
+    webhook: AdmissionWebhook,
     drain: &Drain,
 ) -> Result<(), rustls::Error> {
     serve_within(listener, presented, webhook, BOUNDS, drain)
@@ -96,7 +96,7 @@ pub fn serve(
 pub(super) fn serve_within(
     listener: TcpListener,
     presented: Arc<Presented>,
-    webhook: Webhook,
+    webhook: AdmissionWebhook,
     bounds: ServerBounds,
     drain: &Drain,
 ) -> Result<(), rustls::Error> {
@@ -108,7 +108,7 @@ pub(super) fn serve_within(
 }
 
 struct WebhookServer {
-    webhook: Webhook,
+    webhook: AdmissionWebhook,
     acceptor: TlsAcceptor,
     bounds: ServerBounds,
     capacity: Capacity,
@@ -234,7 +234,7 @@ impl WebhookServer {
     }
 }
 
-impl Webhook {
+impl AdmissionWebhook {
     /// Takes one of the client's places for judging, and one of the webhook's. Neither semaphore is ever closed.
     async fn turn<'a>(
         &self,

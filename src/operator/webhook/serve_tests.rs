@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES};
-use super::serve::{ServerBounds, Webhook, serve_within};
+use super::serve::{AdmissionWebhook, ServerBounds, serve_within};
 use super::testing::{api, review, settings};
 use crate::capacity;
 use crate::drain::Drain;
@@ -49,7 +49,7 @@ impl Stage {
         let presented = Arc::new(Presented::default());
         presented.present(Serving::read(issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap());
         let (metrics, drain) = (Arc::new(OperatorMetrics::new().unwrap()), Drain::default());
-        let mut webhook = Webhook::new(api(), Arc::new(settings()), Arc::clone(&metrics));
+        let mut webhook = AdmissionWebhook::new(api(), Arc::new(settings()), Arc::clone(&metrics));
         webhook.intake = intake;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -173,7 +173,8 @@ impl Keeper {
         }
     }
 
-    /// Writes the Secret. If somebody else has written it since it was read, the write fails and the Secret is read again.
+    /// Writes the Secret. If somebody else has written it since it was read, the write fails and the Secret is read
+    /// again.
     async fn store(&self, before: Option<Secret>, change: SecretChange) -> Result<Looked, KeepingError> {
         let (secrets, name) = (self.secrets(), &self.settings.webhook.certificate);
         let written = match before {
@@ -212,15 +213,15 @@ impl Keeper {
         let webhook = &self.settings.webhook;
         let unpublished = |error| KeepingError::Unpublished(webhook.mutating.clone(), error);
         let mutating: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
-        if let Some(found) = mutating.get_opt(&webhook.mutating).await.map_err(unpublished)? {
-            let webhooks = found.webhooks.iter().flatten();
+        if let Some(current) = mutating.get_opt(&webhook.mutating).await.map_err(unpublished)? {
+            let webhooks = current.webhooks.iter().flatten();
             let named = webhooks.map(|each| (each.name.as_str(), each.client_config.ca_bundle.as_ref()));
             apply(&mutating, &webhook.mutating, bundle::patch(named, cas)).await.map_err(unpublished)?;
         }
         let unpublished = |error| KeepingError::Unpublished(webhook.validating.clone(), error);
         let validating: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
-        if let Some(found) = validating.get_opt(&webhook.validating).await.map_err(unpublished)? {
-            let webhooks = found.webhooks.iter().flatten();
+        if let Some(current) = validating.get_opt(&webhook.validating).await.map_err(unpublished)? {
+            let webhooks = current.webhooks.iter().flatten();
             let named = webhooks.map(|each| (each.name.as_str(), each.client_config.ca_bundle.as_ref()));
             apply(&validating, &webhook.validating, bundle::patch(named, cas)).await.map_err(unpublished)?;
         }

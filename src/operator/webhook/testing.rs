@@ -48,13 +48,13 @@ pub(super) fn judged(question: AdmissionQuestion, made: &Value) -> AdmissionResp
 /// An API server with the namespace `agents`, which chooses a level of the log, and with none that is called otherwise;
 /// of `unreadable` it says nothing, and of `slow` it never answers.
 pub(super) fn api() -> Client {
-    Client::new(Api, "default")
+    Client::new(ScriptedApi, "default")
 }
 
 #[derive(Clone)]
-struct Api;
+struct ScriptedApi;
 
-impl Service<Request<Body>> for Api {
+impl Service<Request<Body>> for ScriptedApi {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future =

@@ -36,8 +36,8 @@ impl Detector {
         Self { declared, limits, first: BytesMut::new() }
     }
 
-    /// Takes the next piece. Returns the decoder of the body, if it needs one, and all bytes so far; none while more bytes
-    /// are needed.
+    /// Takes the next piece. Returns the decoder of the body, if it needs one, and all bytes so far; none while more
+    /// bytes are needed.
     pub fn take(&mut self, piece: Bytes) -> Option<(Option<Decoder>, Bytes)> {
         let whole = if self.first.is_empty() {
             piece

@@ -121,8 +121,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes from the front of `input`, advances it past the used bytes, and appends at most [`Limits::chunk_bytes`] to
-    /// `output`.
+    /// Decodes from the front of `input`, advances it past the used bytes, and appends at most [`Limits::chunk_bytes`]
+    /// to `output`.
     pub fn write(&mut self, input: &mut &[u8], output: &mut Vec<u8>) -> Result<Wrote, CodingError> {
         let mut room = self.limits.chunk_bytes.max(1);
         loop {
@@ -164,8 +164,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes the header of a zstd frame. The codec gets it whole and alone: given the whole frame at once, it would not check
-    /// the window, and the verdict would depend on how the bytes are cut.
+    /// Takes the header of a zstd frame. The codec gets it whole and alone: given the whole frame at once, it would not
+    /// check the window, and the verdict would depend on how the bytes are cut.
     fn begin_frame(&mut self, input: &mut &[u8]) -> Result<(), CodingError> {
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
@@ -230,8 +230,8 @@ impl Coding {
     fn codec(self, first: u8) -> Result<Box<dyn DecodeV2 + Send>, CodingError> {
         match self {
             Self::Gzip => Ok(Box::new(GzipDecoder::new())),
-            // RFC 9110, section 8.4.1.2: "deflate" is the zlib format, but some send raw deflate. Read as raw deflate, the
-            // first byte of a zlib header is a stored block with bits set in its padding, which no encoder writes.
+            // RFC 9110, section 8.4.1.2: "deflate" is the zlib format, but some send raw deflate. Read as raw deflate,
+            // the first byte of a zlib header is a stored block with bits set in its padding, which no encoder writes.
             Self::Deflate if first & 0x8f == 0x08 => Ok(Box::new(ZlibDecoder::new())),
             Self::Deflate => Ok(Box::new(DeflateDecoder::new())),
             // "Large window" brotli is not part of the coding "br", but the codec accepts it: up to 1 GiB.

@@ -4,8 +4,8 @@ use super::{CHECKSUM, EventStreamError, FRAME_BYTES, Header, PRELUDE, headers};
 
 /// Appends one frame. The headers of a received frame are written exactly as they were in it.
 ///
-/// Fails if a name or value is too long for a header, a name occurs twice, or the frame is longer than [`FRAME_BYTES`]; the
-/// output is then unchanged.
+/// Fails if a name or value is too long for a header, a name occurs twice, or the frame is longer than [`FRAME_BYTES`];
+/// the output is then unchanged.
 pub fn encode(headers: &[Header], payload: &[u8], output: &mut Vec<u8>) -> Result<(), EventStreamError> {
     let mut section = Vec::new();
     for header in headers {

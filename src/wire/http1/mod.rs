@@ -63,8 +63,8 @@ impl Framer {
     }
 
     /// Judges the bytes that have not passed yet, old and new, and returns how many at the front may pass: whole heads
-    /// only, body bytes as they come. Bytes that did not pass are pushed again with the following ones; bytes that passed
-    /// are not.
+    /// only, body bytes as they come. Bytes that did not pass are pushed again with the following ones; bytes that
+    /// passed are not.
     ///
     /// After a violation nothing more may pass. Bytes before it pass first, and the next push returns it: so the caller
     /// pushes the rest until nothing passes.

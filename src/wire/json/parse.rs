@@ -76,7 +76,8 @@ pub(super) fn parse<'a>(
 /// # Errors
 /// Where they are not UTF-8.
 fn checked(bytes: &[u8]) -> Result<&str, JsonError> {
-    // On long bodies of coding agents, which are not all ASCII, the standard library's check takes an eighth of the time.
+    // On long bodies of coding agents, which are not all ASCII, the standard library's check takes an eighth of the
+    // time.
     simdutf8::basic::from_utf8(bytes).or_else(|_| {
         // The slower check knows the offset.
         str::from_utf8(bytes).map_err(|error| JsonError::new(error.valid_up_to(), Reason::NotUtf8))
@@ -202,7 +203,7 @@ impl Parser<'_> {
     }
 
     fn string(&mut self, place: NodePlace) -> Result<(), JsonError> {
-        let string::Found { end, escaped } = string::find_end(self.bytes, self.at + 1)?;
+        let string::StringEnd { end, escaped } = string::find_end(self.bytes, self.at + 1)?;
         self.push(Kind::String, place, end, escaped)
     }
 

@@ -98,8 +98,8 @@ fn plain_length(bytes: &[u8]) -> usize {
 /// How many bytes are scanned eight at a time.
 const SHORT: usize = 64;
 
-/// Sets the highest bit of bytes that are a quote, a backslash or a control character. Exact for the first such byte; later
-/// ones may be wrong, since the subtraction borrows.
+/// Sets the highest bit of bytes that are a quote, a backslash or a control character. Exact for the first such byte;
+/// later ones may be wrong, since the subtraction borrows.
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     let below = |limit: u64, word: u64| word.wrapping_sub(ONES * limit) & !word;

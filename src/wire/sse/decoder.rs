@@ -86,8 +86,8 @@ impl Decoder {
         if is_between && goes_on { self.inflow.fresh() } else { &[] }
     }
 
-    /// Takes out this many [untouched](Self::untouched) bytes without reading them. The caller must know that they are whole
-    /// events with the same lines as an earlier canonical one, and not too long.
+    /// Takes out this many [untouched](Self::untouched) bytes without reading them. The caller must know that they are
+    /// whole events with the same lines as an earlier canonical one, and not too long.
     pub fn skip(&mut self, bytes: usize) -> Bytes {
         self.inflow.take(bytes)
     }

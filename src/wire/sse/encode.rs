@@ -5,8 +5,8 @@ use super::LineEnd;
 /// Appends one event: an `event:` line if it has a name, one `data:` line, a blank line.
 ///
 /// `data` is text that was read as JSON, or a word such as `[DONE]`. Line ends and other controls in it become spaces,
-/// which in JSON are the same white space, and white space around it is dropped: whatever is given, one event is written.
-/// The name follows the stream's [`Form`](super::Form): a word if it has names, else `None`.
+/// which in JSON are the same white space, and white space around it is dropped: whatever is given, one event is
+/// written. The name follows the stream's [`Form`](super::Form): a word if it has names, else `None`.
 pub fn encode(name: Option<&str>, data: &str, line_end: LineEnd, output: &mut Vec<u8>) {
     output.reserve(name.map_or(0, str::len) + data.len() + "event: data: \r\n\r\n\r\n".len());
     if let Some(name) = name {

@@ -85,8 +85,8 @@ pub struct Event {
     pub id: bool,
     /// There is a `retry` line.
     pub retry: bool,
-    /// The range in `raw` of consecutive lines with an unknown field. Some providers write JSON so, without a field, and
-    /// some clients read it.
+    /// The range in `raw` of consecutive lines with an unknown field. Some providers write JSON so, without a field,
+    /// and some clients read it.
     pub bare: Option<Range<usize>>,
     /// The bytes as they were received, with the blank line.
     pub raw: Bytes,
@@ -135,17 +135,17 @@ impl LineEnd {
     }
 }
 
-/// How a part of a stream departs from the canonical form first. At each of these points, parsers of official and widely
-/// used clients were seen to disagree, or hand-written ones (that go line by line) differ from those that follow the
-/// standard.
+/// How a part of a stream departs from the canonical form first. At each of these points, parsers of official and
+/// widely used clients were seen to disagree, or hand-written ones (that go line by line) differ from those that follow
+/// the standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Departure {
     /// It comes after the stream's end. Some clients ignore it, some execute it.
     AfterEnd,
     /// No blank line ends it. Some clients dispatch it, some drop it, some fail.
     Unterminated,
-    /// It is not UTF-8, which some clients replace and others reject, or has a control character other than a tab: generic
-    /// line splitters end lines at several of them.
+    /// It is not UTF-8, which some clients replace and others reject, or has a control character other than a tab:
+    /// generic line splitters end lines at several of them.
     Text,
     /// The stream begins with a byte order mark, with which some clients lose the first event.
     ByteOrderMark,
