@@ -37,6 +37,7 @@ const LONGEST_HELLO: usize = 64 * 1024;
 /// Reads all bytes seen so far; the caller bounds them. A verdict other than [`Hello::Incomplete`] never changes
 /// with more bytes.
 pub fn read(bytes: &[u8]) -> Hello {
+    // A handshake record (22) of any version 3.x: what the version says is checked for every record.
     match bytes {
         [] | [0x16] => return Hello::Incomplete,
         [0x16, 0x03, ..] => {}

@@ -56,7 +56,7 @@ impl RootCa {
         let Ok(wished) = OffsetDateTime::parse(wish, &Rfc3339) else { return false };
         let standing = self.standing();
         let newest = standing.next.map_or(standing.not_before + BACKDATED, |(made, _)| made);
-        // Certificates hold whole seconds.
+        // Certificates hold whole seconds, and the annotation may have fractions.
         wished.unix_timestamp() > OffsetDateTime::from(newest).unix_timestamp() && wished <= now
     }
 

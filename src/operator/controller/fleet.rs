@@ -151,6 +151,8 @@ impl PodSight {
 
     /// The pod's state; `older` is the revision for gateways that cannot read the `wanted` one.
     pub(super) fn state(&self, wanted: &str, older: Option<&str>) -> PodState {
+        // The first row that holds wins: unproven interception is worse than a wrong revision, and the revision for older
+        // gateways counts before what a gateway says of itself.
         match &self.answer {
             None => PodState::Unreachable,
             Some(GatewayAnswer { proven: Some(false), .. }) => PodState::Unproven,

@@ -192,6 +192,7 @@ fn widened(known: &KnownFields, rule: &Rule) -> Rule {
 
 /// The refusals of hosted tools; the list of allowed ones only if all fields are known.
 fn strict(known: &KnownFields, hosted: &HostedTools) -> HostedTools {
+    // A list without an action strips the other tools; Allow refuses nothing.
     let action = match (hosted.action, &hosted.allow) {
         (Some(HostedAction::Allow), _) | (None, None) => None,
         (None, Some(_)) => Some(HostedAction::Strip),

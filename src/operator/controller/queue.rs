@@ -109,6 +109,7 @@ impl NamespaceQueue {
         let Some(entry) = self.entries.get_mut(namespace) else { return };
         entry.running = false;
         let began = entry.began.unwrap_or(now);
+        // A namespace whose turns take long gets them more rarely, so that others have the time.
         entry.rate.set_interval(APART.max(TIMES * (now - began)));
         entry.rate.spend(began);
         let rests = entry.rate.next(now);

@@ -78,6 +78,7 @@ impl Controller {
         let edit = before.map_or(Edit::Nothing, |report| report.outline.judge(&scene.candidates));
         let current = Current::read(&self.client, namespace).await?;
         let chosen = self.choose(scene, current.policy.clone()).await?;
+        // The CA comes first: a revision whose hosts no CA vouches for would only be denied.
         let ca = self.keep_ca(namespace, &chosen.constraints, &current, now).await?;
         let gathered = self.keep_credentials(namespace, &chosen.documents, &current).await?;
         let synced_at = self.keep_policy(namespace, &chosen, current.policy.as_ref(), now).await?;
@@ -202,6 +203,7 @@ impl Controller {
         if !gateway.upstream_roots.is_empty() {
             data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), gateway.upstream_roots.clone());
         }
+        // Older gateways read REVISION_KEY alone, so it names the form that they can read.
         if let Some(older) = &chosen.older_revision {
             data.insert(pod::REVISION_KEY.to_owned(), older.clone());
             data.insert(pod::NEWEST_REVISION_KEY.to_owned(), chosen.revision.clone());

@@ -170,6 +170,7 @@ impl Controller {
             let is_new = pod.policy_stamp.is_none();
             let stamp =
                 of_namespace.stamp.clone().filter(|_| !is_new).unwrap_or_else(|| RevisionStamp::of(report));
+            // The watch may be behind: what was given lately counts as well as what the pod shows.
             let before = given.get(&pod.uid);
             let is_due = if stamp.is_on(&pod) {
                 before.is_some_and(|given| given.is_due_again(&stamp, lagging.contains(&pod.uid), now))

@@ -252,6 +252,7 @@ fn enforced(places: &[&NamespaceView<'_>], tally: &PodTally) -> ConditionDraft {
     }
     let older = if too_old.is_empty() { String::new() } else { format!(" {}", too_old_words(tally)) };
     let message = format!("{}{suffix}{older}", counted(tally));
+    // The worst comes first: no gateway at all, then one that cannot read the policy, then one that is late.
     match (enforcing == selected, drifting) {
         _ if !tally.unguarded.is_empty() => no("Unguarded", format!("{message}{ANEW}")),
         _ if !too_old.is_empty() => no("GatewayTooOld", message),

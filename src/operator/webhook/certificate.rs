@@ -52,6 +52,8 @@ pub fn due(
         return Ok(None);
     }
     let next = usable(data, [NEXT_CERTIFICATE, NEXT_KEY], names, now);
+    // The one that is served (usable or not), and the next one: a next one is promoted once API servers know its CA, or at
+    // once if the served one is useless anyway.
     match (usable(data, [CERTIFICATE, KEY], names, now), next) {
         (Err(why), Ok(_)) => {
             Ok(Some(promoted(data, now, &format!("the one that was served is unusable: {why}"))))

@@ -57,6 +57,7 @@ pub enum Malformed {
 /// # Errors
 /// Fails with the reason, which repeats nothing of the body.
 pub fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, Malformed> {
+    // Counted before parsing: every value but the outermost follows one of these bytes.
     if body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() > MAX_VALUES {
         return Err(Malformed::TooMany);
     }

@@ -123,6 +123,7 @@ impl Steps {
 
     /// Compares the bytes of the destination that a prefix covers; prefixes end at a byte.
     fn destination(&mut self, address: IpAddr, prefix: u8, equal: bool) {
+        // The offset of the destination in the header: RFC 791, section 3.1; RFC 8200, section 3.
         let (family, offset, bytes) = match address {
             IpAddr::V4(address) => (IPV4, 16, address.octets().to_vec()),
             IpAddr::V6(address) => (IPV6, 24, address.octets().to_vec()),
@@ -136,6 +137,7 @@ impl Steps {
     /// Compares the SYN bit of TCP's flags.
     fn syn(&mut self, is: u8) {
         self.transport(Transport::Tcp.number());
+        // The flags are byte 13 of the header. Without the mask, a SYN with an ACK would not match.
         self.payload(PayloadBase::Transport, 13, 1);
         self.made.push(NftExpression::Mask(vec![SYN]));
         self.compare(true, &[is]);
@@ -159,6 +161,7 @@ impl Steps {
     fn bits(&mut self, key: Tracking, mask: u32) {
         self.made.push(NftExpression::Tracking(key));
         self.made.push(NftExpression::Mask(mask.to_ne_bytes().to_vec()));
+        // The state is a bit set: "any of these bits" is "not equal to 0" after the mask.
         self.compare(false, &[0; 4]);
     }
 

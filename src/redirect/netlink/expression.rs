@@ -151,41 +151,52 @@ impl NftExpression {
             });
         };
         match self {
+            // NFTA_META_DREG and _KEY.
             Self::Meta(key) => {
                 data.number(1, REGISTER).number(2, *key as u32);
             }
+            // NFTA_CT_DREG and _KEY.
             Self::Tracking(key) => {
                 data.number(1, REGISTER).number(2, *key as u32);
             }
+            // NFTA_FIB_DREG, _RESULT and _FLAGS.
             Self::AddressType(address) => {
                 data.number(1, REGISTER).number(2, ADDRESS_TYPE).number(3, *address as u32);
             }
+            // NFTA_PAYLOAD_DREG, _BASE, _OFFSET and _LEN.
             Self::Payload { header, offset, length } => {
                 data.number(1, REGISTER).number(2, *header as u32).number(3, *offset).number(4, *length);
             }
+            // NFTA_BITWISE_SREG, _DREG, _LEN, _MASK and _XOR.
             Self::Mask(mask) => {
                 let length = u32::try_from(mask.len()).unwrap_or_default();
                 data.number(1, REGISTER).number(2, REGISTER).number(3, length);
                 value(data, 4, mask);
                 value(data, 5, &vec![0; mask.len()]);
             }
+            // NFTA_CMP_SREG, _OP (NFT_CMP_EQ is 0, NFT_CMP_NEQ 1) and _DATA.
             Self::Compare { equal, with } => {
                 data.number(1, REGISTER).number(2, u32::from(!equal));
                 value(data, 3, with);
             }
+            // NFTA_LOOKUP_SET, _SREG and _SET_ID.
             Self::Lookup(_) => {
                 data.text(1, ANONYMOUS).number(2, REGISTER).number(4, set);
             }
+            // NFTA_IMMEDIATE_DREG and _DATA, as for a verdict.
             Self::Load(bytes) => {
                 data.number(1, REGISTER);
                 value(data, 2, bytes);
             }
+            // NFTA_CT_KEY, _DIRECTION and _SREG.
             Self::TrackInZone => {
                 data.number(2, TRACKING_ZONE).bytes(3, &[DIRECTION_ORIGINAL]).number(4, REGISTER);
             }
+            // NFTA_REDIR_REG_PROTO_MIN, _MAX and _FLAGS.
             Self::Redirect => {
                 data.number(1, REGISTER).number(2, REGISTER).number(3, PORT_GIVEN);
             }
+            // NFTA_REJECT_TYPE and _ICMP_CODE.
             Self::Reject { kind, code } => {
                 data.number(1, *kind).bytes(2, &[*code]);
             }
@@ -217,6 +228,7 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<NftExpression> {
             ours(1)?;
             Meta::read(data.number(2)?).map(NftExpression::Meta)
         }
+        // With a source register (NFTA_CT_SREG) it writes to the flow, without one it reads.
         "ct" if data.bytes(4).is_some() => {
             ours(4)?;
             let zone = data.number(2)? == TRACKING_ZONE && data.bytes(3)? == [DIRECTION_ORIGINAL];
@@ -251,6 +263,7 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<NftExpression> {
         }
         "lookup" => {
             ours(2)?;
+            // Not a map (NFTA_LOOKUP_DREG), and not inverted (NFTA_LOOKUP_FLAGS).
             let plain = data.bytes(3).is_none() && data.number(5).unwrap_or(0) == 0;
             plain.then(|| data.text(1).map(|set| NftExpression::Lookup(Set::Named(set.to_owned()))))?
         }
@@ -258,6 +271,7 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<NftExpression> {
         "immediate" => read_immediate(data),
         "redir" => {
             ours(1)?;
+            // The kernel may leave out the end of the range of ports, or repeat its start.
             let one_port = data.bytes(2).is_none_or(|_| ours(2).is_some());
             (one_port && data.number(3) == Some(PORT_GIVEN)).then_some(NftExpression::Redirect)
         }

@@ -118,6 +118,7 @@ impl Batch {
     fn new_table(&mut self, family: TableFamily) {
         let label = format!("table {} {TABLE}", family.word());
         self.operation(NftOperation::NewTable, family, label, |attributes| {
+            // NFTA_TABLE_NAME.
             attributes.text(1, TABLE);
         });
     }
@@ -127,6 +128,7 @@ impl Batch {
         const ACCEPT: u32 = 1;
         let label = format!("chain {} ({} at hook {})", chain.name, chain.kind.word(), chain.hook.word());
         self.operation(NftOperation::NewChain, chain.table, label, |attributes| {
+            // NFTA_CHAIN_TABLE, _NAME, _HOOK (NFTA_HOOK_HOOKNUM and _PRIORITY), _POLICY and _TYPE.
             attributes.text(1, TABLE).text(3, chain.name);
             attributes.nest(4, |hook| {
                 hook.number(1, hook_number(chain.hook)).number(2, chain.priority.cast_unsigned());
@@ -146,6 +148,7 @@ impl Batch {
         let steps = compile::expressions(rule, chain.table);
         let sets: Vec<u32> = steps.iter().map(|step| self.set(step, chain.table, &label)).collect();
         self.operation(NftOperation::NewRule, chain.table, label, |attributes| {
+            // NFTA_RULE_TABLE, _CHAIN and _EXPRESSIONS.
             attributes.text(1, TABLE).text(2, chain.name);
             attributes.nest(4, |list| {
                 steps.iter().zip(&sets).for_each(|(step, set)| step.write(*set, list));
@@ -163,6 +166,7 @@ impl Batch {
         let length = elements.first().map_or(0, Vec::len);
         let label = format!("the set in {label}");
         self.operation(NftOperation::NewSet, family, label.clone(), |attributes| {
+            // NFTA_SET_TABLE, _NAME, _FLAGS, _KEY_TYPE, _KEY_LEN, _ID and _DESC (NFTA_SET_DESC_SIZE).
             attributes.text(1, TABLE).text(2, ANONYMOUS).number(3, FLAGS);
             attributes.number(4, key_type(length)).number(5, u32::try_from(length).unwrap_or_default());
             attributes.number(10, id);
@@ -171,6 +175,7 @@ impl Batch {
             });
         });
         self.operation(NftOperation::NewElements, family, label, |attributes| {
+            // NFTA_SET_ELEM_LIST_TABLE, _SET, _SET_ID and _ELEMENTS.
             attributes.text(1, TABLE).text(2, ANONYMOUS).number(4, id);
             attributes.nest(3, |list| write_elements(elements, list));
         });
@@ -260,6 +265,7 @@ impl NftOperation {
 
 fn write_elements(elements: &BTreeSet<Vec<u8>>, list: &mut AttributeWriter) {
     for element in elements {
+        // NFTA_LIST_ELEM, NFTA_SET_ELEM_KEY, NFTA_DATA_VALUE.
         list.nest(1, |entry| {
             entry.nest(1, |key| {
                 key.bytes(1, element);

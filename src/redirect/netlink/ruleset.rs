@@ -67,6 +67,7 @@ pub(super) fn table(answer: &ListedObject) -> Option<KernelTable> {
     /// NFT_TABLE_F_DORMANT.
     const DORMANT: u32 = 1;
     let attributes = Attributes::new(&answer.attributes);
+    // NFTA_TABLE_FLAGS.
     let dormant = attributes.number(2).unwrap_or(0) & DORMANT != 0;
     Some(KernelTable { name: name(answer)?, dormant })
 }
@@ -76,6 +77,7 @@ pub(super) fn chain(answer: &ListedObject) -> Option<KernelChain> {
     /// NF_ACCEPT.
     const ACCEPT: u32 = 1;
     let attributes = Attributes::new(&answer.attributes);
+    // NFTA_CHAIN_NAME 3, _HOOK 4, _POLICY 5 and _TYPE 7; NFTA_HOOK_HOOKNUM 1 and _PRIORITY 2. Only base chains have a hook.
     let base = attributes.nest(4).and_then(|hook| {
         Some(Base {
             kind: attributes.text(7)?.to_owned(),
@@ -90,6 +92,7 @@ pub(super) fn chain(answer: &ListedObject) -> Option<KernelChain> {
 /// Reads a rule.
 pub(super) fn rule(answer: &ListedObject) -> Option<KernelRule> {
     let attributes = Attributes::new(&answer.attributes);
+    // NFTA_RULE_CHAIN 2 and _EXPRESSIONS 4.
     let list = attributes.nest(4).into_iter().flatten();
     let steps = list.map(|(_, element)| NftExpression::read(Attributes::new(element))).collect();
     Some(KernelRule { table: name(answer)?, chain: attributes.text(2)?.to_owned(), steps })
@@ -97,6 +100,7 @@ pub(super) fn rule(answer: &ListedObject) -> Option<KernelRule> {
 
 /// Reads the elements of a set.
 pub(super) fn elements(answer: &ListedObject) -> BTreeSet<Vec<u8>> {
+    // NFTA_SET_ELEM_LIST_ELEMENTS, NFTA_SET_ELEM_KEY, NFTA_DATA_VALUE.
     let list = Attributes::new(&answer.attributes).nest(3);
     let key = |(_, element)| Attributes::new(element).nest(1)?.bytes(1).map(<[u8]>::to_vec);
     list.into_iter().flatten().filter_map(key).collect()

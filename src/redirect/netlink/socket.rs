@@ -83,6 +83,7 @@ fn list_once(request: &[u8]) -> io::Result<Option<Vec<ListedObject>>> {
         for message in NetlinkMessages(buffer.get(..length).unwrap_or_default()) {
             changed |= message.flags & INTERRUPTED != 0;
             match (message.kind, message.payload.split_first_chunk::<FAMILY_HEADER>()) {
+                // A listing ends by DONE, whose payload begins with an error number too.
                 (DONE | ERROR, _) => {
                     return match failure(message.payload) {
                         None => Ok((!changed).then_some(answers)),

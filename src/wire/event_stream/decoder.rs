@@ -86,6 +86,7 @@ impl Lengths {
     /// `None` while the prelude is incomplete; its first four bytes are judged as soon as they have arrived.
     fn read(inflow: &Inflow) -> Result<Option<Self>, EventStreamError> {
         let Some(total) = inflow.first().map(length) else { return Ok(None) };
+        // Judged before the rest of the frame is awaited, so that a large length cannot make it be buffered.
         if total > FRAME_BYTES {
             return Err(EventStreamError::TooLong);
         }

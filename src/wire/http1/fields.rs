@@ -40,6 +40,7 @@ impl SectionSearch {
                 return Err(Violation::malformed("bare LF"));
             }
             if lf == self.line + 1 {
+                // `line` is the offset of the empty line: 0 is the one that may precede a request, 2 would be a second one.
                 match (section, self.line) {
                     (FieldSection::Head, 0) => {}
                     (FieldSection::Head, 2) => {

@@ -106,6 +106,7 @@ impl Decoder {
     fn block_end(&mut self) -> Option<usize> {
         let bytes = self.inflow.fresh();
         let mut at = 0;
+        // The last piece ended in a CR. An LF that begins this one belongs to the same line end.
         if let LinePosition::Cr { blank } = self.line {
             match bytes.first() {
                 None if !self.ended => return None,
