@@ -13,7 +13,7 @@ use divan::{Bencher, black_box};
 use postern::decision::{Decision, RuleId, Verdict};
 use postern::event::{Action, Destination, Event, Http, Kind};
 use postern::ledger::stdout::JsonLines;
-use postern::ledger::{Ledger, Sink, fresh_id};
+use postern::ledger::{Ledger, NamedSink, Sink, fresh_id};
 use postern::telemetry::Metrics;
 
 /// Fewer than make the ledger press back.
@@ -77,13 +77,17 @@ fn printed(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn written(bencher: Bencher<'_, '_>) {
     let event = Parts::new().event();
+    let mut line = Vec::with_capacity(4_096);
     let mut sink = JsonLines::new(io::sink());
-    bencher.counter(ItemsCount::new(1_u64)).bench_local(|| sink.write(black_box(&event)).is_ok());
+    bencher.counter(ItemsCount::new(1_u64)).bench_local(|| {
+        line.clear();
+        serde_json::to_writer(&mut line, black_box(&event)).is_ok() && sink.write(&event, &line).is_ok()
+    });
 }
 
 fn started() -> Ledger {
     let metrics = Arc::new(Metrics::new().unwrap());
-    Ledger::start(vec![Box::new(JsonLines::new(io::sink()))], None, metrics).unwrap()
+    Ledger::start(vec![NamedSink::blocking("none", JsonLines::new(io::sink()))], None, metrics).unwrap()
 }
 
 /// Only what the data path pays: the writer is on another thread.

@@ -19,9 +19,17 @@ pub struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
     /// `Enforce` or `Audit`: what the rule's policy says.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_enforcement")]
     #[cfg_attr(feature = "operator", schemars(with = "Option<String>"))]
     pub enforcement: Option<Enforcement>,
+}
+
+/// Reads the enforcement back; a word of a later version is none.
+fn known_enforcement<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Enforcement>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    Ok([Enforcement::Enforce, Enforcement::Audit]
+        .into_iter()
+        .find(|known| word.as_deref() == Some(known.as_str())))
 }
 
 impl Decision {
@@ -83,6 +91,10 @@ pub enum Verdict {
     Audit,
     /// It went on, and an enforced policy would have stopped it.
     WouldDeny,
+    /// A verdict of a later version, read back from its events; nothing is decided so.
+    #[serde(other)]
+    #[cfg_attr(feature = "operator", schemars(skip))]
+    Unknown,
 }
 
 impl Verdict {
@@ -93,6 +105,7 @@ impl Verdict {
             Self::Deny => "Deny",
             Self::Audit => "Audit",
             Self::WouldDeny => "WouldDeny",
+            Self::Unknown => "Unknown",
         }
     }
 }

@@ -1,50 +1,47 @@
 //! Answers those who run Postern: health and metrics on a TCP address, a gateway's whole status on a Unix socket.
 
+mod answer;
 mod serve;
 mod socket;
 pub mod status;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode};
-use http_body_util::Full;
+use http::StatusCode;
 use tokio::net::TcpListener;
 
 use crate::drain::Drain;
-use serve::{BOUNDS, Server};
+use answer::{AdminAnswer, text, typed};
+use serve::{AdminServer, BOUNDS};
 
 pub use socket::{SocketError, serve_socket};
-pub use status::Status;
+pub use status::GatewayStatus;
 
-/// What can be asked about a running gateway. Every answer is what is true now.
+/// Describes a running gateway as it is now.
 pub trait Inspect: Send + Sync {
     /// The whole status, with nothing secret in it.
-    fn status(&self) -> Status;
+    fn status(&self) -> GatewayStatus;
 
     /// All metrics in Prometheus' text format.
     fn metrics(&self) -> String;
 }
 
-/// What probes and scrapes ask of any process of Postern's. Every answer is what is true now.
+/// Describes the health of any process of Postern's as it is now, for probes and scrapes.
 pub trait Health: Send + Sync {
-    /// Why it is not ready, each in one sentence; none where it is. Whoever reaches the port reads it.
+    /// Returns why the process is not ready, each reason in one sentence. Whoever reaches the port reads them.
     fn unready(&self) -> Vec<String>;
 
     /// All metrics in Prometheus' text format.
     fn metrics(&self) -> String;
 }
 
-type Answer = Response<Full<Bytes>>;
-
 /// A gateway as probes see it.
-struct Gateway {
+struct GatewayProbes {
     inspect: Arc<dyn Inspect>,
     drain: Drain,
 }
 
-impl Health for Gateway {
+impl Health for GatewayProbes {
     fn unready(&self) -> Vec<String> {
         // The reasons in full hold names, paths and what policies say: they are for the Unix socket.
         let words = status_now(&*self.inspect, &self.drain).unready;
@@ -58,7 +55,7 @@ impl Health for Gateway {
 
 /// Serves a gateway's `/healthz`, `/readyz` and `/metrics`; see [`serve_health`].
 pub fn serve(listener: TcpListener, inspect: Arc<dyn Inspect>, drain: &Drain) {
-    serve_health(listener, Arc::new(Gateway { inspect, drain: drain.clone() }), drain);
+    serve_health(listener, Arc::new(GatewayProbes { inspect, drain: drain.clone() }), drain);
 }
 
 /// Serves `/healthz`, `/readyz` and `/metrics`, and nothing else, until the drain begins.
@@ -71,12 +68,12 @@ pub fn serve_health(listener: TcpListener, health: Arc<dyn Health>, drain: &Drai
         "/metrics" => Some(typed("text/plain; version=0.0.4; charset=utf-8", health.metrics())),
         _ => None,
     };
-    let server = Arc::new(Server::new(answer, BOUNDS, drain.clone()));
+    let server = Arc::new(AdminServer::new(answer, BOUNDS, drain.clone()));
     drain.spawn(async move { server.run(&listener).await });
 }
 
-/// The status, which a gateway that stops does not call ready.
-fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
+/// Returns the status; a gateway that stops is not ready.
+fn status_now(inspect: &dyn Inspect, drain: &Drain) -> GatewayStatus {
     let mut status = inspect.status();
     if drain.is_stopping() {
         status.not_ready("the gateway is stopping", None);
@@ -84,7 +81,7 @@ fn status_now(inspect: &dyn Inspect, drain: &Drain) -> Status {
     status
 }
 
-fn readiness(reasons: &[String]) -> Answer {
+fn readiness(reasons: &[String]) -> AdminAnswer {
     if reasons.is_empty() {
         return text(StatusCode::OK, "ready\n");
     }
@@ -94,31 +91,6 @@ fn readiness(reasons: &[String]) -> Answer {
 
 fn one_line(reason: &str) -> String {
     reason.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ") + "\n"
-}
-
-fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    let mut answer = typed("text/plain; charset=utf-8", body);
-    *answer.status_mut() = status;
-    answer
-}
-
-fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    answer
-}
-
-/// What a request gets: the path's answer to GET and HEAD, 405 to other methods, 404 where there is nothing.
-fn respond(method: &Method, answer: Option<Answer>) -> Answer {
-    match answer {
-        None => text(StatusCode::NOT_FOUND, "not found\n"),
-        Some(answer) if *method == Method::GET || *method == Method::HEAD => answer,
-        Some(_) => {
-            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            refusal
-        }
-    }
 }
 
 #[cfg(test)]
@@ -138,7 +110,7 @@ mod tests {
     }
 
     impl Inspect for Running {
-        fn status(&self) -> Status {
+        fn status(&self) -> GatewayStatus {
             let mut status = status::tests::healthy();
             if self.sick.load(Ordering::Relaxed) {
                 status.not_ready("the policy is wrong", Some("p.yaml: secret.example\nis no host"));

@@ -14,20 +14,22 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::{Answer, respond};
+use super::answer::{AdminAnswer, respond};
 use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
 
-/// What one server holds at most.
+/// The bounds of one server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ServerBounds {
     pub(super) connections: capacity::Bounds,
     /// How long a connection may last, from accept to the end of its one answer.
     pub(super) patience: Duration,
 }
 
-pub(super) const BOUNDS: Bounds =
-    Bounds { connections: capacity::Bounds { all: 64, of_a_peer: 16 }, patience: Duration::from_secs(5) };
+pub(super) const BOUNDS: ServerBounds = ServerBounds {
+    connections: capacity::Bounds { all: 64, of_a_peer: 16 },
+    patience: Duration::from_secs(5),
+};
 
 /// The most bytes and fields of a request's head.
 const HEADER_BYTES: usize = 16 * 1024;
@@ -36,7 +38,7 @@ const HEADER_COUNT: usize = 64;
 /// How long accepting rests after the system refused it, descriptors having run out.
 const REST: Duration = Duration::from_millis(100);
 
-/// What connections come out of.
+/// A source of connections.
 pub(super) trait Listen: Send + Sync {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
@@ -60,23 +62,23 @@ impl Listen for UnixListener {
 }
 
 /// Answers paths by a function, one request a connection.
-pub(super) struct Server<A> {
+pub(super) struct AdminServer<A> {
     answer: A,
-    bounds: Bounds,
+    bounds: ServerBounds,
     capacity: Capacity,
     drain: Drain,
 }
 
-impl<A> Server<A>
+impl<A> AdminServer<A>
 where
-    A: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
+    A: Fn(&str) -> Option<AdminAnswer> + Send + Sync + 'static,
 {
-    pub(super) fn new(answer: A, bounds: Bounds, drain: Drain) -> Self {
+    pub(super) fn new(answer: A, bounds: ServerBounds, drain: Drain) -> Self {
         Self { answer, bounds, capacity: Capacity::new(bounds.connections), drain }
     }
 
-    /// Accepts until the drain begins. Who comes when all places are taken gets somebody else's: a probe has
-    /// its answer before anybody could take its own.
+    /// Accepts until the drain begins. A connection that comes when all places are taken displaces another: a probe
+    /// has its answer before it could be displaced itself.
     pub(super) async fn run<L: Listen>(self: Arc<Self>, listener: &L) {
         loop {
             let accepted = tokio::select! {
@@ -101,7 +103,7 @@ where
         }
     }
 
-    /// Answers one request. How a conversation fails is the client's affair and said nowhere.
+    /// Answers one request. Failures of the connection are the client's affair and not logged.
     async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &Place) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let _asking = place.ask();
@@ -128,16 +130,17 @@ mod tests {
     use http::StatusCode;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    use super::super::text;
+    use super::super::answer::text;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    async fn started(bounds: Bounds) -> (std::net::SocketAddr, Drain) {
+    async fn started(bounds: ServerBounds) -> (std::net::SocketAddr, Drain) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let drain = Drain::default();
-        let server = Arc::new(Server::new(|_: &str| Some(text(StatusCode::OK, "ok")), bounds, drain.clone()));
+        let server =
+            Arc::new(AdminServer::new(|_: &str| Some(text(StatusCode::OK, "ok")), bounds, drain.clone()));
         drain.spawn(async move { server.run(&listener).await });
         (address, drain)
     }
@@ -152,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_says_nothing_or_half_a_request_is_closed() {
-        let bounds = Bounds { patience: Duration::from_millis(50), ..BOUNDS };
+        let bounds = ServerBounds { patience: Duration::from_millis(50), ..BOUNDS };
         let (address, _drain) = started(bounds).await;
         for said in ["", "GET /x HTT", "GET /x HTTP/1.1\r\nhost: a\r\n"] {
             let mut stream = TcpStream::connect(address).await.unwrap();
@@ -164,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_holds_all_connections_keeps_nobody_out() {
         let connections = capacity::Bounds { all: 2, of_a_peer: 2 };
-        let (address, _drain) = started(Bounds { connections, patience: PATIENCE }).await;
+        let (address, _drain) = started(ServerBounds { connections, patience: PATIENCE }).await;
         let mut held = Vec::new();
         for _ in 0..2 {
             let mut stream = TcpStream::connect(address).await.unwrap();

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::UnixListener;
 
-use super::serve::{BOUNDS, Server};
-use super::{Inspect, status_now, typed};
+use super::answer::typed;
+use super::serve::{AdminServer, BOUNDS};
+use super::{Inspect, status_now};
 use crate::drain::Drain;
 
 /// How many connections may wait to be accepted.
@@ -32,24 +33,24 @@ pub enum SocketError {
 ///
 /// A socket that a dead gateway left behind is replaced. Call it inside the runtime.
 pub fn serve_socket(path: &Path, inspect: Arc<dyn Inspect>, drain: &Drain) -> Result<(), SocketError> {
-    let listener = Bound::at(path)?;
+    let listener = BoundSocket::at(path)?;
     let stopping = drain.clone();
     let answer = move |asked: &str| {
         let status = (asked == "/status").then(|| status_now(&*inspect, &stopping))?;
         serde_json::to_vec(&status).ok().map(|json| typed("application/json", json))
     };
-    let server = Arc::new(Server::new(answer, BOUNDS, drain.clone()));
+    let server = Arc::new(AdminServer::new(answer, BOUNDS, drain.clone()));
     drain.spawn(async move { server.run(&listener.socket).await });
     Ok(())
 }
 
 /// A listening socket whose file goes before it does, so that a successor's file is never removed.
-struct Bound {
+struct BoundSocket {
     path: PathBuf,
     socket: UnixListener,
 }
 
-impl Bound {
+impl BoundSocket {
     fn at(path: &Path) -> Result<Self, SocketError> {
         remove_stale(path)?;
         let failed = |doing| move |source| SocketError::Io { doing, path: path.to_owned(), source };
@@ -59,7 +60,7 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl Drop for BoundSocket {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::debug!(%error, path = %self.path.display(), "the socket was gone before");
@@ -106,7 +107,7 @@ mod tests {
     struct Gateway;
 
     impl Inspect for Gateway {
-        fn status(&self) -> Status {
+        fn status(&self) -> GatewayStatus {
             healthy()
         }
 

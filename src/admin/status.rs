@@ -1,30 +1,30 @@
-//! What a running gateway says of itself (plain data, as JSON on the Unix socket).
+//! The status of a running gateway (plain data, as JSON on the Unix socket).
 
 use serde::{Deserialize, Serialize};
 
-/// All there is to know of a running gateway, without secrets. Times are RFC 3339 in UTC.
+/// The whole status of a running gateway, without secrets. Times are RFC 3339 in UTC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct GatewayStatus {
     pub version: String,
     pub started_at: String,
     pub uptime_seconds: u64,
     pub ready: bool,
-    /// Why it is not ready, and what is worth knowing though it is.
+    /// Why it is not ready, and reasons for concern while it is.
     pub reasons: Vec<String>,
     /// Why it is not ready, in words without content: all that the pod network is told.
     #[serde(skip)]
     pub unready: Vec<&'static str>,
-    pub interception: Interception,
-    pub policy: Policy,
-    pub listeners: Vec<Listener>,
-    pub connections: Connections,
-    pub events: Events,
+    pub interception: InterceptionStatus,
+    pub policy: PolicyStatus,
+    pub listeners: Vec<ListenerStatus>,
+    pub connections: ConnectionCounts,
+    pub events: EventCounts,
     /// The settings in force, redacted.
     pub settings: serde_json::Value,
 }
 
-impl Status {
+impl GatewayStatus {
     /// Adds a reason for not being ready: fixed words, and the detail that the Unix socket alone tells.
     pub fn not_ready(&mut self, words: &'static str, detail: Option<&str>) {
         self.ready = false;
@@ -36,7 +36,7 @@ impl Status {
 /// Whether TLS is ended here, and the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Interception {
+pub struct InterceptionStatus {
     /// `Required`, `Off` or `Passthrough`.
     pub mode: String,
     /// `sha256:` and the digest of the issuing certificate.
@@ -48,7 +48,7 @@ pub struct Interception {
     /// Why it is not as the settings ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the newest trial of the redirect showed, where the transparent listener is on.
+    /// The outcome of the newest trial of the redirect, where the transparent listener is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
 }
@@ -56,9 +56,9 @@ pub struct Interception {
 /// Which policy is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Policy {
+pub struct PolicyStatus {
     pub revision: String,
-    /// What the operator calls the documents that are mounted; the revision, where all is well.
+    /// The revision that the operator gave the mounted documents; equal to `revision`, where all is well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
     /// The revision that the operator stamped on the pod; another one is on its way, where it is not the revision.
@@ -90,17 +90,17 @@ pub enum PolicyState {
 /// One listener: a way in, the resolver, or the admin port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Listener {
+pub struct ListenerStatus {
     /// `transparent`, `explicit`, `reverse`, `dns` or `admin`.
     pub mode: String,
     pub address: String,
-    /// What a reverse listener stands for.
+    /// The upstream of a reverse listener.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connections {
+pub struct ConnectionCounts {
     pub open: u64,
     pub limit: u64,
     /// `limits.connections`; more than `limit` where file descriptors allow no more.
@@ -110,7 +110,7 @@ pub struct Connections {
 
 /// Counts since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Events {
+pub struct EventCounts {
     pub written: u64,
     pub dropped: u64,
 }
@@ -120,22 +120,22 @@ pub(crate) mod tests {
     use super::*;
 
     /// A gateway that lacks nothing.
-    pub(crate) fn healthy() -> Status {
-        Status {
+    pub(crate) fn healthy() -> GatewayStatus {
+        GatewayStatus {
             version: "0.1.0".to_owned(),
             started_at: "2026-11-22T00:00:00.000Z".to_owned(),
             uptime_seconds: 7_384,
             ready: true,
             reasons: Vec::new(),
             unready: Vec::new(),
-            interception: Interception {
+            interception: InterceptionStatus {
                 mode: "Required".to_owned(),
                 fingerprint: Some("sha256:ab12".to_owned()),
                 not_after: Some("2027-11-22T00:00:00.000Z".to_owned()),
                 reason: None,
                 proof: None,
             },
-            policy: Policy {
+            policy: PolicyStatus {
                 revision: "sha256:0123456789abcdef".to_owned(),
                 published: None,
                 stamped: None,
@@ -145,13 +145,13 @@ pub(crate) mod tests {
                 policies: 2,
                 last_error: None,
             },
-            listeners: vec![Listener {
+            listeners: vec![ListenerStatus {
                 mode: "explicit".to_owned(),
                 address: "127.0.0.1:15002".to_owned(),
                 upstream: None,
             }],
-            connections: Connections { open: 3, limit: 10_000, configured: 10_000 },
-            events: Events { written: 120, dropped: 0 },
+            connections: ConnectionCounts { open: 3, limit: 10_000, configured: 10_000 },
+            events: EventCounts { written: 120, dropped: 0 },
             settings: serde_json::json!({"timeouts": {"sniff": "5s"}}),
         }
     }
@@ -159,7 +159,7 @@ pub(crate) mod tests {
     #[test]
     fn what_does_not_apply_is_left_out_and_read_back_as_absent() {
         let mut status = healthy();
-        status.interception = Interception {
+        status.interception = InterceptionStatus {
             mode: "Off".to_owned(),
             fingerprint: None,
             not_after: None,
@@ -170,6 +170,6 @@ pub(crate) mod tests {
         let json = serde_json::to_string(&status).unwrap();
         assert!(!json.contains("notAfter"), "{json}");
         assert_eq!(std::mem::take(&mut status.unready), ["the policy is expired"]);
-        assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), status);
+        assert_eq!(serde_json::from_str::<GatewayStatus>(&json).unwrap(), status);
     }
 }

@@ -7,14 +7,14 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{directories, output, surroundings};
+use super::{directories, environment, output};
 use crate::cli::{CaArgs, Output};
 use crate::tls::gate::{Evidence, Gate, GateSettings, Mode, OnError};
 use crate::tls::init::{self, CERTIFICATE, KEY, Metadata, Status};
 
-/// What was made, and where.
+/// The CA that was made, and its files.
 #[derive(Serialize)]
-struct Made<'a> {
+struct CreatedCa<'a> {
     directory: String,
     #[serde(flatten)]
     metadata: &'a Metadata,
@@ -22,7 +22,7 @@ struct Made<'a> {
 
 /// The CA, and whether a gateway started from this environment would use it.
 #[derive(Serialize)]
-struct Report {
+struct CaReport {
     #[serde(flatten)]
     ca: Status,
     gate: Evidence,
@@ -32,7 +32,7 @@ struct Report {
 pub(super) fn init(args: &CaArgs, output: Output) -> anyhow::Result<ExitCode> {
     let directory = directory(args)?;
     let metadata = init::init(&directory, SystemTime::now())?;
-    let made = Made { directory: directory.display().to_string(), metadata: &metadata };
+    let made = CreatedCa { directory: directory.display().to_string(), metadata: &metadata };
     output::print(output, &made.text(), &made)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -41,7 +41,7 @@ pub(super) fn init(args: &CaArgs, output: Output) -> anyhow::Result<ExitCode> {
 pub(super) fn status(args: &CaArgs, output: Output) -> anyhow::Result<ExitCode> {
     let directory = directory(args)?;
     let now = SystemTime::now();
-    let report = Report { ca: init::status(&directory, now), gate: gate(&directory, now) };
+    let report = CaReport { ca: init::status(&directory, now), gate: gate(&directory, now) };
     output::print(output, &report.text(), &report)?;
     Ok(if report.ca.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -62,13 +62,13 @@ fn gate(directory: &Path, now: SystemTime) -> Evidence {
         approval: None,
         on_error: OnError::FailClosed,
     };
-    match Gate::open(&settings, surroundings::read(), now) {
+    match Gate::open(&settings, environment::read(), now) {
         Ok(gate) => gate.evidence,
         Err(closed) => closed.evidence,
     }
 }
 
-impl Made<'_> {
+impl CreatedCa<'_> {
     fn text(&self) -> String {
         let Self { directory, metadata } = self;
         format!(
@@ -89,7 +89,7 @@ impl Made<'_> {
     }
 }
 
-impl Report {
+impl CaReport {
     fn text(&self) -> String {
         let mut text = format!("certificate  {}\n", self.ca.certificate.display());
         if let Some(authority) = &self.ca.authority {

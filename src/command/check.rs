@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tracing::Level;
 
-use super::{output, roots, surroundings};
+use super::{environment, output, roots};
 use crate::cli::Output;
 use crate::config::pod::PolicySettings;
 use crate::config::source::PolicySource;
@@ -29,7 +29,7 @@ const MAX_ROOTS_BYTES: u64 = 4 << 20;
 /// How often a CA that changes while it is read is read again.
 const SWITCHES: usize = 5;
 
-/// What a gateway starts from, all of it read and found good.
+/// Everything that a gateway starts from, read and free of mistakes.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) settings: Settings,
@@ -38,24 +38,24 @@ pub(crate) struct Checked {
     pub(crate) upstream_tls: UpstreamTls,
     pub(crate) expected: Expected,
     pub(crate) sources: Sources,
-    /// What it was read in; a reload happens in the same.
+    /// The environment that it was read in; a reload happens in the same.
     pub(crate) surroundings: Surroundings,
 }
 
-/// What this gateway should have, as the operator and its pod say.
+/// What the operator and the pod say that this gateway should have.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// The revision that stands beside the documents.
     pub(crate) published: Option<String>,
     /// The revision that is stamped on the pod.
     pub(crate) stamped: Option<String>,
-    /// What of the newest policies this version does not know, where it follows the form of them for older versions.
+    /// The unknown parts of the newest policies, where their form for older versions is in force.
     pub(crate) unknown: Option<String>,
     /// The level of the log that the pod asks for.
     pub(crate) log_level: Option<Level>,
 }
 
-/// What a snapshot is made of: equal ones make the same, and only its age may differ.
+/// The sources of a snapshot: equal sources make equal snapshots, but for their age.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sources {
     revision: String,
@@ -65,7 +65,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// The same, but for the policy.
+    /// Returns the same sources with another policy.
     pub(crate) fn under(&self, policy: &Policy, labels: Labels) -> Self {
         Self { revision: policy.revision().to_owned(), labels, others: self.others.clone() }
     }
@@ -74,7 +74,7 @@ impl Sources {
 /// `postern gateway --check`: exit status 1 where the gateway would not start, but for variables that are not set
 /// here: those are named.
 pub(crate) fn run(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    match read_anywhere(config, surroundings::read(), SystemTime::now()).1 {
+    match read_anywhere(config, environment::read(), SystemTime::now()).1 {
         Ok(checked) => {
             for unset in &checked.settings.unset {
                 writeln!(io::stderr(), "postern: {unset} here: the gateway does not start without it")?;
@@ -123,8 +123,8 @@ fn read_anywhere(
     let mut watched = Watched::new([config.to_owned()]);
     // Digests are taken before files are read, so that a change in between is a difference the next time.
     let own = source::digest(&[config.to_owned()]).map_err(|problem| vec![problem]);
-    let checked = Settings::read(config, &surroundings::variable).and_then(|mut settings| {
-        surroundings::keep_first_roots(&mut settings.upstream.roots_of_environment);
+    let checked = Settings::read(config, &environment::variable).and_then(|mut settings| {
+        environment::keep_first_roots(&mut settings.upstream.roots_of_environment);
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)
@@ -141,13 +141,15 @@ fn read_named(
     now: SystemTime,
 ) -> Result<Checked, Vec<Problem>> {
     let mut problems = Vec::new();
-    let policy = policy(&settings.policy).map_err(|found| problems.extend(found));
-    let gate = gate(config, &settings.interception, surroundings, now).map_err(|found| problems.push(found));
+    let policy = policy(&settings.policy).map_err(|mistakes| problems.extend(mistakes));
+    let gate =
+        gate(config, &settings.interception, surroundings, now).map_err(|problem| problems.push(problem));
     let interception = gate.as_ref().map_or(&Interception::Off, |gate| &gate.interception);
     let name = config.display().to_string();
-    let own = own_roots(&settings).map_err(|found| problems.push(found.in_file(&name))).unwrap_or_default();
+    let own =
+        own_roots(&settings).map_err(|problem| problems.push(problem.in_file(&name))).unwrap_or_default();
     let upstream_tls =
-        upstream_tls(config, &settings, interception, &own).map_err(|found| problems.extend(found));
+        upstream_tls(config, &settings, interception, &own).map_err(|mistakes| problems.extend(mistakes));
     problems.extend(unread_files(&settings).into_iter().map(|problem| problem.in_file(&name)));
     match (policy, gate, upstream_tls) {
         (Ok((policy, labels, expected)), Ok(gate), Ok(upstream_tls)) if problems.is_empty() => {
@@ -221,8 +223,8 @@ fn parsed(files: &[(String, String)]) -> Result<Vec<document::Document>, Vec<Pro
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     for (name, text) in files {
         match document::parse(name, text) {
-            Ok(found) => documents.extend(found),
-            Err(found) => problems.extend(found),
+            Ok(read) => documents.extend(read),
+            Err(mistakes) => problems.extend(mistakes),
         }
     }
     if problems.is_empty() { Ok(documents) } else { Err(problems) }
@@ -264,7 +266,7 @@ fn own_roots(settings: &Settings) -> Result<String, Problem> {
     source::read_text(&trust.roots, MAX_ROOTS_BYTES).map_err(|problem| named("trust.roots", &problem))
 }
 
-/// The same problem of a file, said of the field that names it.
+/// Reports a problem of a file at the field that names it.
 fn named(field: &str, problem: &Problem) -> Problem {
     let message = format!("{}: {}", problem.file, problem.message);
     Problem { unread: problem.unread, ..Problem::at(field, message) }
@@ -288,10 +290,10 @@ fn upstream_tls(
     own.extend(roots::certificates(roots).flatten());
     let name = config.display().to_string();
     UpstreamTls::load(&settings.upstream.tls_settings(), &own)
-        .map_err(|found| found.into_iter().map(|problem| problem.in_file(&name)).collect())
+        .map_err(|mistakes| mistakes.into_iter().map(|problem| problem.in_file(&name)).collect())
 }
 
-/// What else the settings name and is not there.
+/// Finds other files that the settings name and that do not exist.
 fn unread_files(settings: &Settings) -> Vec<Problem> {
     let password = settings.listeners.explicit.as_ref().and_then(|explicit| explicit.password_file.as_ref());
     let proxy = settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref());
@@ -311,7 +313,7 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
     if let Some(directory) = &settings.credentials.directory {
         let (field, shown) = ("credentials.directory", directory.display());
         match fs::metadata(directory) {
-            Ok(found) if found.is_dir() => {}
+            Ok(metadata) if metadata.is_dir() => {}
             Ok(_) => problems.push(Problem::at(field, format!("{shown} is no directory"))),
             Err(error) => {
                 problems.push(Problem::unread(field, format!("{shown} is no directory ({error})"), &error))

@@ -20,7 +20,7 @@ use crate::config::listeners::STATUS_SOCKET;
 /// The status socket in a process's private directory, or a link to where it is.
 const SOCKET: &str = "status.sock";
 
-/// What says which process a directory belongs to.
+/// The file that says which process a directory belongs to.
 const ORIGIN: &str = "origin.json";
 
 /// The longest `origin.json` that is read.
@@ -35,10 +35,10 @@ const MOST_GATEWAYS: usize = 100;
 /// Where the runtime directories of all users are.
 const USERS: &str = "/run/user";
 
-/// What started a gateway.
+/// The process that started a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Origin {
+pub(super) struct GatewayOrigin {
     pub(super) pid: u32,
     /// The program that a run started; its arguments may hold secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,16 +50,16 @@ pub(super) struct Origin {
 
 /// A gateway that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Gateway {
+pub(super) struct FoundGateway {
     pub(super) socket: PathBuf,
     /// None at a socket that is known by its place alone.
-    pub(super) origin: Option<Origin>,
+    pub(super) origin: Option<GatewayOrigin>,
     /// The user, where it is another one.
     pub(super) other_user: Option<u32>,
 }
 
-impl Origin {
-    /// Of this process, which runs a command.
+impl GatewayOrigin {
+    /// Returns the origin of this process, which runs a command.
     pub(super) fn of_run(command: &str) -> Self {
         Self { pid: std::process::id(), command: Some(command.to_owned()), config: None }
     }
@@ -69,7 +69,7 @@ impl Origin {
         Self { pid: std::process::id(), command: None, config: Some(config) }
     }
 
-    /// Writes it into the directory of the process, beside its status socket. Answers where that socket is to be.
+    /// Writes it into the directory of the process, beside its status socket. Returns the place of that socket.
     pub(super) fn write(&self, place: &PrivateDirectory) -> anyhow::Result<PathBuf> {
         place.write(ORIGIN, &serde_json::to_vec(self)?)?;
         Ok(place.path().join(SOCKET))
@@ -89,7 +89,7 @@ pub(super) fn announce(config: &Path, settings: &mut Settings) -> anyhow::Result
         return Ok(None);
     }
     let place = PrivateDirectory::make()?;
-    let socket = Origin::of_gateway(config).write(&place)?;
+    let socket = GatewayOrigin::of_gateway(config).write(&place)?;
     match own {
         Some(own) => symlink(own, &socket).with_context(|| format!("cannot make {}", socket.display()))?,
         None => settings.admin.socket = Some(socket.into()),
@@ -99,9 +99,9 @@ pub(super) fn announce(config: &Path, settings: &mut Settings) -> anyhow::Result
 
 /// The gateways that answer: at the usual socket, and those of this user; for root those of every user, behind its own,
 /// which they can neither hide nor rename.
-pub(super) fn find() -> Vec<Gateway> {
+pub(super) fn find() -> Vec<FoundGateway> {
     let user = rustix::process::geteuid();
-    let usual = Gateway { socket: PathBuf::from(STATUS_SOCKET), origin: None, other_user: None };
+    let usual = FoundGateway { socket: PathBuf::from(STATUS_SOCKET), origin: None, other_user: None };
     let in_directories = directories().into_iter().flat_map(|parent| in_directory(&parent, user));
     let mut seen = BTreeSet::new();
     in_order(usual, in_directories.collect())
@@ -113,7 +113,7 @@ pub(super) fn find() -> Vec<Gateway> {
 }
 
 /// Own directories first, since they say what started the gateway, then the usual socket, then those of others.
-fn in_order(usual: Gateway, in_directories: Vec<Gateway>) -> Vec<Gateway> {
+fn in_order(usual: FoundGateway, in_directories: Vec<FoundGateway>) -> Vec<FoundGateway> {
     let (mut own, others): (Vec<_>, Vec<_>) =
         in_directories.into_iter().partition(|gateway| gateway.other_user.is_none());
     own.push(usual);
@@ -140,7 +140,7 @@ pub(super) fn connect(socket: &Path) -> io::Result<UnixStream> {
     Ok(stream.into())
 }
 
-fn in_directory(parent: &Path, user: Uid) -> Vec<Gateway> {
+fn in_directory(parent: &Path, user: Uid) -> Vec<FoundGateway> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     // What others put there besides takes none of the places; a name is shown as part of a command to be copied.
     let is_digits = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -167,7 +167,7 @@ fn owner(directory: &Path) -> Option<u32> {
 
 /// The gateway of a private directory. One that somebody else made is theirs to say anything with, so root alone looks
 /// into it, and takes from it no socket but theirs.
-fn in_private(directory: &Path, user: Uid) -> Option<Gateway> {
+fn in_private(directory: &Path, user: Uid) -> Option<FoundGateway> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = File::from(rustix::fs::open(directory, flags, Mode::empty()).ok()?);
     let owner = opened.metadata().ok()?.uid();
@@ -176,7 +176,7 @@ fn in_private(directory: &Path, user: Uid) -> Option<Gateway> {
     if other_user.is_some() && !(user.is_root() && is_of(&socket, owner)) {
         return None;
     }
-    Some(Gateway { socket, origin: Some(origin(&opened)?), other_user })
+    Some(FoundGateway { socket, origin: Some(origin(&opened)?), other_user })
 }
 
 /// Whether a file is of this user, wherever links lead.
@@ -184,8 +184,8 @@ fn is_of(file: &Path, user: u32) -> bool {
     fs::metadata(file).is_ok_and(|metadata| metadata.uid() == user)
 }
 
-/// What the directory says of itself, in a regular file of its own: no link, and nothing that blocks who opens it.
-fn origin(directory: &File) -> Option<Origin> {
+/// Reads the origin from a regular file in the directory: no link, and nothing that blocks when opened.
+fn origin(directory: &File) -> Option<GatewayOrigin> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(directory, ORIGIN, flags, Mode::empty()).ok()?);
     let is_fit = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= ORIGIN_BYTES);
@@ -194,18 +194,18 @@ fn origin(directory: &File) -> Option<Origin> {
     serde_json::from_slice(&text).ok()
 }
 
-impl Gateway {
+impl FoundGateway {
     /// What it is, for people: `postern run` of claude, process 4711. What another user says of theirs has that user in
     /// front.
     pub(super) fn title(&self) -> String {
         let title = match &self.origin {
-            Some(Origin { pid, command: Some(command), .. }) => {
+            Some(GatewayOrigin { pid, command: Some(command), .. }) => {
                 format!("`postern run` of {command}, process {pid}")
             }
-            Some(Origin { pid, config: Some(config), .. }) => {
+            Some(GatewayOrigin { pid, config: Some(config), .. }) => {
                 format!("`postern gateway` with {}, process {pid}", config.display())
             }
-            Some(Origin { pid, .. }) => format!("process {pid}"),
+            Some(GatewayOrigin { pid, .. }) => format!("process {pid}"),
             None => "`postern gateway`".to_owned(),
         };
         match self.other_user {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn own_directories_come_first_and_then_the_usual_socket() {
-        let gateway = |name: &str, other_user| Gateway { socket: name.into(), origin: None, other_user };
+        let gateway = |name: &str, other_user| FoundGateway { socket: name.into(), origin: None, other_user };
         let all = vec![gateway("a", Some(1)), gateway("b", None), gateway("c", Some(2)), gateway("d", None)];
         let ordered = in_order(gateway("usual", None), all);
         let names: Vec<_> = ordered.iter().map(|gateway| gateway.socket.to_str().unwrap()).collect();
@@ -292,8 +292,8 @@ mod tests {
 
     #[test]
     fn what_another_user_says_of_theirs_has_that_user_in_front() {
-        let origin = Some(Origin::of_run("claude"));
-        let gateway = Gateway { socket: PathBuf::new(), origin, other_user: Some(1_000) };
+        let origin = Some(GatewayOrigin::of_run("claude"));
+        let gateway = FoundGateway { socket: PathBuf::new(), origin, other_user: Some(1_000) };
         assert!(gateway.title().starts_with("user 1000: `postern run` of claude, process "));
     }
 }

@@ -12,6 +12,7 @@ mod crds;
 mod demo;
 pub mod directories;
 mod doctor;
+mod environment;
 #[cfg(feature = "operator")]
 mod event_schema;
 mod gateway;
@@ -26,9 +27,8 @@ mod redirect;
 mod roots;
 mod run;
 mod status;
-mod surroundings;
 
-/// Does what the command line says. An error is said in words by the caller, who exits with 1.
+/// Runs the subcommand of the command line. The caller prints an error and exits with 1.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let output = cli.output;
     match cli.command {

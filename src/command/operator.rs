@@ -29,7 +29,7 @@ use crate::tls::serving::Presented;
 /// How long questions that are under way may take once nothing new is accepted, and the controller to give up leading.
 const GRACE: Duration = Duration::from_secs(12);
 
-/// Does what the command line says. An error is said in words by the caller, who exits with 1.
+/// Runs the subcommand of the command line. The caller prints an error and exits with 1.
 pub fn run(cli: OperatorCli) -> anyhow::Result<ExitCode> {
     match cli.command {
         OperatorCommand::Run(args) => operate(&args, cli.output),
@@ -62,7 +62,7 @@ fn operate(args: &OperatorRunArgs, output: Output) -> anyhow::Result<ExitCode> {
     code
 }
 
-/// Serves until SIGTERM or SIGINT: then it is not ready, answers on while others are told so, and ends.
+/// Serves until SIGTERM or SIGINT; then stops being ready, serves on until its peers have noticed, and ends.
 async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
@@ -129,7 +129,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
     Ok(condition)
 }
 
-/// Says that this replica leads no more, also where the controller was cut.
+/// Releases the lead, also where the controller was cut.
 struct Leader(Arc<OperatorMetrics>);
 
 impl Drop for Leader {
@@ -143,11 +143,11 @@ async fn everywhere(field: &str, port: u16) -> anyhow::Result<TcpListener> {
     if let Ok(listener) = bind::tcp((Ipv6Addr::UNSPECIFIED, port).into()).await {
         return Ok(listener);
     }
-    bind::tcp((Ipv4Addr::UNSPECIFIED, port).into()).await.map_err(|said| anyhow!("{field}: {said}"))
+    bind::tcp((Ipv4Addr::UNSPECIFIED, port).into()).await.map_err(|message| anyhow!("{field}: {message}"))
 }
 
 fn candidate(settings: &Settings) -> LeaseCandidate {
-    let of = |name: &str| super::surroundings::variable(name).filter(|value| !value.is_empty());
+    let of = |name: &str| super::environment::variable(name).filter(|value| !value.is_empty());
     let system = rustix::system::uname();
     let name = of("POD_NAME").unwrap_or_else(|| system.nodename().to_string_lossy().into_owned());
     LeaseCandidate {

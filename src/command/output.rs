@@ -11,7 +11,7 @@ use crate::terminal;
 
 /// A problem as programs read it.
 #[derive(Serialize)]
-struct Row<'a> {
+struct ProblemRow<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ struct Row<'a> {
     severity: Option<&'static str>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ProblemRow<'a> {
     fn of(problem: &'a Problem, severity: Option<&'static str>) -> Self {
         Self {
             file: &problem.file,
@@ -66,31 +66,31 @@ pub(super) fn yaml(data: &impl Serialize) -> anyhow::Result<String> {
     Ok(terminal::json_as_yaml(&serde_json::to_string_pretty(data)?).into_owned() + "\n")
 }
 
-/// Says what is wrong: text goes to standard error, a line each; JSON and YAML are a list on standard output,
+/// Prints problems: text goes to standard error, a line each; JSON and YAML are a list on standard output,
 /// empty where nothing is wrong.
 pub fn print_problems(output: Output, problems: &[Problem]) -> anyhow::Result<()> {
     if output == Output::Text {
         return Ok(io::stderr().write_all(lines("", problems).as_bytes())?);
     }
-    let rows: Vec<_> = problems.iter().map(|problem| Row::of(problem, None)).collect();
+    let rows: Vec<_> = problems.iter().map(|problem| ProblemRow::of(problem, None)).collect();
     print(output, "", &rows)
 }
 
-/// Says why an executable failed, on standard error.
+/// Prints why an executable failed, on standard error.
 pub fn print_error(executable: &str, error: &anyhow::Error) {
     // Nobody may be reading it.
     let _ = writeln!(io::stderr(), "{executable}: {}", terminal::plain_lines(&format!("{error:#}")));
 }
 
-/// Says what is wrong, as [`print_problems`], and what is warned of: text goes to standard output, a line each behind
+/// Prints problems, as [`print_problems`], and warnings: text goes to standard output, a line each behind
 /// `warning: `; in the list of JSON and YAML `severity` tells `error` from `warning`.
 pub fn print_judgement(output: Output, problems: &[Problem], warnings: &[Problem]) -> anyhow::Result<()> {
     if output == Output::Text {
         print_problems(output, problems)?;
         return print(output, &lines("warning: ", warnings), &());
     }
-    let errors = problems.iter().map(|problem| Row::of(problem, Some("error")));
-    let warnings = warnings.iter().map(|problem| Row::of(problem, Some("warning")));
+    let errors = problems.iter().map(|problem| ProblemRow::of(problem, Some("error")));
+    let warnings = warnings.iter().map(|problem| ProblemRow::of(problem, Some("warning")));
     print(output, "", &errors.chain(warnings).collect::<Vec<_>>())
 }
 

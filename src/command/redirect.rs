@@ -26,10 +26,10 @@ const HOSTS: &[u8] = b"127.0.0.1 localhost\n::1 localhost\n";
 /// Where administrators' programs are, whatever PATH says.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// What is in force, for programs.
+/// The rules in force, for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report<'a> {
+struct RedirectReport<'a> {
     uid: u32,
     transparent_port: u16,
     dns_port: u16,
@@ -41,13 +41,13 @@ struct Report<'a> {
 
 /// The rules as text, for programs.
 #[derive(Serialize)]
-struct Rules<'a> {
+struct RedirectRules<'a> {
     rules: &'a str,
 }
 
-/// What was removed.
+/// The rules that were removed.
 #[derive(Serialize)]
-struct Removed {
+struct RemovedRules {
     removed: Vec<apply::RedirectBackend>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
     let plan = RedirectPlan::new(uid, ports, &args.inbound_ports)?;
     if args.instead.dry_run {
         let text = text(&plan, args.backend);
-        output::print(output, &text, &Rules { rules: &text })?;
+        output::print(output, &text, &RedirectRules { rules: &text })?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(directory) = args.keep_names.as_deref().filter(|_| !args.instead.verify) {
@@ -89,7 +89,7 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
     for warning in &in_force.warnings {
         writeln!(io::stderr(), "postern: warning: {warning}")?;
     }
-    let report = Report::new(&plan, &in_force);
+    let report = RedirectReport::new(&plan, &in_force);
     output::print(output, &report.text(), &report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -121,7 +121,7 @@ fn keep(file: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 fn remove(directories: &[PathBuf], output: Output) -> anyhow::Result<ExitCode> {
-    let removed = Removed { removed: apply::remove(directories)? };
+    let removed = RemovedRules { removed: apply::remove(directories)? };
     let text = match removed.removed.as_slice() {
         [] => "nothing was programmed\n".to_owned(),
         backends => backends.iter().fold(String::new(), |mut text, backend| {
@@ -134,11 +134,11 @@ fn remove(directories: &[PathBuf], output: Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says everything in which the rules in force are not the plan.
+/// Lists how the rules in force differ from the plan.
 fn differs(differences: &[String], output: Output) -> anyhow::Result<ExitCode> {
     let nothing = "nothing is programmed here: run `postern redirect` with NET_ADMIN".to_owned();
-    let said = if differences.is_empty() { &[nothing] } else { differences };
-    let problems: Vec<Problem> = said.iter().map(|difference| Problem::at("", difference.clone())).collect();
+    let lines = if differences.is_empty() { &[nothing] } else { differences };
+    let problems: Vec<Problem> = lines.iter().map(|difference| Problem::at("", difference.clone())).collect();
     output::print_problems(output, &problems)?;
     Ok(ExitCode::FAILURE)
 }
@@ -197,7 +197,7 @@ fn named(backend: apply::RedirectBackend) -> &'static str {
     }
 }
 
-impl<'a> Report<'a> {
+impl<'a> RedirectReport<'a> {
     fn new(plan: &RedirectPlan, in_force: &'a RedirectInForce) -> Self {
         Self {
             uid: plan.uid(),

@@ -48,7 +48,7 @@ pub(super) struct Added {
     pub(super) pem: String,
 }
 
-/// What became of the certificates of a text.
+/// The certificates of a text, by outcome.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Those that were not there before.

@@ -13,9 +13,9 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gateways::{self, Gateway, Origin};
-use crate::admin::Status;
-use crate::admin::status::Listener;
+use super::gateways::{self, FoundGateway, GatewayOrigin};
+use crate::admin::GatewayStatus;
+use crate::admin::status::ListenerStatus;
 use crate::cli::Output;
 use crate::command::output;
 use crate::config::listeners::STATUS_SOCKET;
@@ -52,10 +52,10 @@ fn show(socket: &Path, format: Output, out: &mut impl Write) -> anyhow::Result<E
 
 /// One of several gateways.
 #[derive(Serialize)]
-struct Row<'a> {
+struct StatusRow<'a> {
     socket: &'a Path,
     #[serde(flatten)]
-    origin: Option<&'a Origin>,
+    origin: Option<&'a GatewayOrigin>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,12 +65,12 @@ struct Row<'a> {
     error: Option<String>,
 }
 
-fn list(gateways: &[Gateway], format: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let mut page = Page(String::new());
+fn list(gateways: &[FoundGateway], format: Output, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let mut page = StatusPage(String::new());
     page.line("gateways", &format!("{} answer here; --socket shows one", gateways.len()));
     let (mut rows, mut ready) = (Vec::new(), true);
     for (gateway, asked) in gateways.iter().zip(ask_all(gateways)) {
-        let Gateway { socket, origin, other_user } = gateway;
+        let FoundGateway { socket, origin, other_user } = gateway;
         ready &= asked.as_ref().is_ok_and(|(status, _)| status.ready);
         page.line("", &socket.display().to_string());
         page.line("", &format!("  {}", gateway.title()));
@@ -84,14 +84,14 @@ fn list(gateways: &[Gateway], format: Output, out: &mut impl Write) -> anyhow::R
                 (None, Some(format!("{error:#}")))
             }
         };
-        rows.push(Row { socket, origin: origin.as_ref(), user: *other_user, status, error });
+        rows.push(StatusRow { socket, origin: origin.as_ref(), user: *other_user, status, error });
     }
     out.write_all(output::render(format, &page.0, &rows)?.as_bytes())?;
     Ok(code(ready))
 }
 
 /// Asks all of them at once, so that one that does not answer delays no other.
-fn ask_all(gateways: &[Gateway]) -> Vec<anyhow::Result<(Status, Value)>> {
+fn ask_all(gateways: &[FoundGateway]) -> Vec<anyhow::Result<(GatewayStatus, Value)>> {
     std::thread::scope(|scope| {
         let asking: Vec<_> = gateways.iter().map(|gateway| scope.spawn(|| ask(&gateway.socket))).collect();
         let answered = asking.into_iter().map(std::thread::ScopedJoinHandle::join);
@@ -99,7 +99,7 @@ fn ask_all(gateways: &[Gateway]) -> Vec<anyhow::Result<(Status, Value)>> {
     })
 }
 
-fn in_short(status: &Status) -> String {
+fn in_short(status: &GatewayStatus) -> String {
     let (up, policy) = (duration(status.uptime_seconds), &status.policy.revision);
     let ready = if status.ready { "ready" } else { "not ready" };
     format!("{ready}, up {up}, policy {policy}, {} connections open", status.connections.open)
@@ -110,7 +110,7 @@ fn code(ready: bool) -> ExitCode {
 }
 
 /// The status of a gateway, and the same as it came, so that what a newer gateway adds is shown too.
-fn ask(socket: &Path) -> anyhow::Result<(Status, Value)> {
+fn ask(socket: &Path) -> anyhow::Result<(GatewayStatus, Value)> {
     let answer = fetch(socket, PATIENCE)?;
     let body =
         body(&answer).with_context(|| format!("what answers at {} is no gateway", socket.display()))?;
@@ -118,7 +118,7 @@ fn ask(socket: &Path) -> anyhow::Result<(Status, Value)> {
     Ok((serde_json::from_slice(body).context(unread)?, serde_json::from_slice(body).context(unread)?))
 }
 
-/// One exchange in HTTP/1.0, whose answer ends with the connection.
+/// Makes one exchange in HTTP/1.0, whose answer ends with the connection.
 fn fetch(socket: &Path, patience: Duration) -> anyhow::Result<Vec<u8>> {
     let mut stream = gateways::connect(socket).map_err(|error| unreachable_gateway(socket, &error))?;
     exchange(&mut stream, Instant::now() + patience)
@@ -192,8 +192,8 @@ fn body(answer: &[u8]) -> anyhow::Result<&[u8]> {
 }
 
 /// A few lines for people. The settings are left to `-o json` and `-o yaml`.
-fn people(status: &Status) -> String {
-    let mut page = Page(String::new());
+fn people(status: &GatewayStatus) -> String {
+    let mut page = StatusPage(String::new());
     let up = duration(status.uptime_seconds);
     page.line("postern", &format!("{}, up {up}, since {}", status.version, status.started_at));
     page.line("ready", if status.ready { "yes" } else { "no" });
@@ -225,17 +225,17 @@ fn people(status: &Status) -> String {
     page.0
 }
 
-fn way_in(listener: &Listener) -> String {
+fn way_in(listener: &ListenerStatus) -> String {
     match &listener.upstream {
         Some(upstream) => format!("{} {} for {upstream}", listener.mode, listener.address),
         None => format!("{} {}", listener.mode, listener.address),
     }
 }
 
-/// Lines of a word and what is said of it.
-struct Page(String);
+/// Lines of a word and its description.
+struct StatusPage(String);
 
-impl Page {
+impl StatusPage {
     /// Texts may quote what a policy's author wrote, so controls do not reach the terminal.
     fn line(&mut self, word: &str, text: &str) {
         let text = terminal::plain(text);
@@ -269,10 +269,10 @@ mod tests {
     use crate::admin::{Inspect, serve_socket};
     use crate::drain::Drain;
 
-    struct Fixed(Status);
+    struct Fixed(GatewayStatus);
 
     impl Inspect for Fixed {
-        fn status(&self) -> Status {
+        fn status(&self) -> GatewayStatus {
             self.0.clone()
         }
 
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    async fn asked(status: Status, output: Output) -> (ExitCode, String) {
+    async fn asked(status: GatewayStatus, output: Output) -> (ExitCode, String) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("postern.sock");
         serve_socket(&path, Arc::new(Fixed(status)), &Drain::default()).unwrap();
@@ -299,10 +299,10 @@ mod tests {
         assert_eq!((code, text), (ExitCode::SUCCESS, people(&healthy())));
         let (code, json) = asked(healthy(), Output::Json).await;
         assert_eq!(code, ExitCode::SUCCESS);
-        assert_eq!(serde_json::from_str::<Status>(&json).unwrap(), healthy());
+        assert_eq!(serde_json::from_str::<GatewayStatus>(&json).unwrap(), healthy());
         let (code, yaml) = asked(healthy(), Output::Yaml).await;
         assert_eq!(code, ExitCode::SUCCESS);
-        assert_eq!(serde_yaml::from_str::<Status>(&yaml).unwrap(), healthy());
+        assert_eq!(serde_yaml::from_str::<GatewayStatus>(&yaml).unwrap(), healthy());
     }
 
     #[tokio::test]
@@ -342,14 +342,14 @@ mod tests {
     #[test]
     fn what_is_no_socket_is_told_from_one_that_was_left_behind() {
         let directory = tempfile::tempdir().unwrap();
-        let said = |name: &str| {
+        let title = |name: &str| {
             let error = run(Some(&directory.path().join(name)), Output::Text).unwrap_err();
             error.to_string()
         };
         fs::write(directory.path().join("file"), "x").unwrap();
         drop(std::os::unix::net::UnixListener::bind(directory.path().join("left.sock")).unwrap());
-        assert!(said("file").ends_with(": that is no socket"), "{}", said("file"));
-        assert!(said("left.sock").ends_with("left its socket behind"), "{}", said("left.sock"));
+        assert!(title("file").ends_with(": that is no socket"), "{}", title("file"));
+        assert!(title("left.sock").ends_with("left its socket behind"), "{}", title("left.sock"));
     }
 
     #[test]
@@ -382,7 +382,7 @@ mod tests {
         status.not_ready("the CA is\u{1b}[31m missing", None);
         status.interception.reason = Some("ca-key.pem: no such file".to_owned());
         status.policy.last_error = Some("policy.yaml:3:1: expected a list".to_owned());
-        status.listeners.push(Listener {
+        status.listeners.push(ListenerStatus {
             mode: "reverse".to_owned(),
             address: "127.0.0.1:15003".to_owned(),
             upstream: Some("https://api.anthropic.com".to_owned()),
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn durations_have_two_units() {
-        let said: Vec<_> = [0, 59, 123, 7_384, 435_600].into_iter().map(duration).collect();
-        assert_eq!(said, ["0s", "59s", "2m 3s", "2h 3m", "5d 1h"]);
+        let durations: Vec<_> = [0, 59, 123, 7_384, 435_600].into_iter().map(duration).collect();
+        assert_eq!(durations, ["0s", "59s", "2m 3s", "2h 3m", "5d 1h"]);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// A UUIDv7 (RFC 9562 section 5.7) of an event, a connection or an exchange: 16 bytes, printed in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +15,11 @@ impl Id {
     /// An id made at a time, from 74 random bits (the last 6 of `random` are not used).
     pub fn new(time: Timestamp, random: [u8; 10]) -> Self {
         Self(uuid::Builder::from_unix_timestamp_millis(time.0, &random).into_uuid())
+    }
+
+    /// Reads an id in any of the spellings of a UUID.
+    pub fn parse(text: &str) -> Option<Self> {
+        uuid::Uuid::try_parse(text).ok().map(Self)
     }
 
     /// When the id was made.
@@ -38,6 +45,13 @@ impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut buffer = uuid::Uuid::encode_buffer();
         serializer.serialize_str(self.0.as_hyphenated().encode_lower(&mut buffer))
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("expected a UUID"))
     }
 }
 
@@ -77,6 +91,16 @@ impl Timestamp {
     }
 }
 
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let at = OffsetDateTime::parse(&text, &Rfc3339).map_err(D::Error::custom)?;
+        u64::try_from(at.unix_timestamp_nanos() / 1_000_000)
+            .map(Self::from_unix_millis)
+            .map_err(D::Error::custom)
+    }
+}
+
 /// Fills `out` with the last decimal digits of `value`, zeros in front.
 fn digits(out: &mut [u8], mut value: u64) {
     for digit in out.iter_mut().rev() {
@@ -106,7 +130,6 @@ impl Serialize for Timestamp {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use time::format_description::well_known::Rfc3339;
 
     use super::*;
 
@@ -143,8 +166,8 @@ mod tests {
         #[test]
         fn every_time_until_the_year_9999_reads_back(millis in 0u64..253_402_300_799_999) {
             let text = Timestamp::from_unix_millis(millis).to_string();
-            let read = OffsetDateTime::parse(&text, &Rfc3339).unwrap();
-            prop_assert_eq!(read.unix_timestamp_nanos(), i128::from(millis) * 1_000_000);
+            let read: Timestamp = serde_json::from_value(text.into()).unwrap();
+            prop_assert_eq!(read.unix_millis(), millis);
         }
     }
 }

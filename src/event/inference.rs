@@ -1,20 +1,21 @@
 //! What an exchange with an LLM provider was about: models, tokens, tools, no content.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::call::{self, Service};
 
 /// Which LLM provider was asked, and for what.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Provider {
     /// Who serves the host, in the words of OpenTelemetry's `gen_ai.provider.name` where it has one.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Which API was asked for; `other` is no inference endpoint.
-    pub api: &'static str,
+    pub api: Cow<'static, str>,
     /// The model that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
@@ -32,7 +33,7 @@ pub struct Provider {
     pub stream: Option<bool>,
     /// How well the answer was understood.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub normalization: Option<&'static str>,
+    pub normalization: Option<Cow<'static, str>>,
     /// The tools that the request offers; of requests, the first 128.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,
@@ -40,13 +41,14 @@ pub struct Provider {
 
 impl From<Service> for Provider {
     fn from(service: Service) -> Self {
-        Self { name: service.vendor.as_str(), api: service.api.as_str(), ..Self::default() }
+        Self { name: service.vendor.as_str().into(), api: service.api.as_str().into(), ..Self::default() }
     }
 }
 
 /// A tool that a request offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct ToolDefinition {
     /// At most 256 characters.
     pub name: String,
@@ -55,9 +57,9 @@ pub struct ToolDefinition {
 }
 
 /// Tokens, as the provider counts them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// All that the model read, from caches too.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,9 +91,9 @@ impl From<&call::Usage> for Option<Usage> {
 }
 
 /// A tool call of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct ToolCall {
     /// As the provider calls it.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -106,7 +108,7 @@ pub struct ToolCall {
     pub custom: bool,
     /// How the kinds by which it was judged are known: `Catalogue` or `Inferred`. None of a tool without a kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kinds_by: Option<&'static str>,
+    pub kinds_by: Option<Cow<'static, str>>,
     /// Of the input as it was sent, in hex; none where the call was denied before its input came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_sha256: Option<String>,
@@ -143,7 +145,7 @@ impl From<call::CallNote> for ToolCall {
             name: shortened(name),
             namespace: note.namespace.map(shortened),
             custom: note.custom,
-            kinds_by: note.kinds_by.map(call::KindsBy::as_str),
+            kinds_by: note.kinds_by.map(|by| by.as_str().into()),
             input_sha256: note.input_sha256,
             input_bytes: note.input_bytes,
             input: note.input,

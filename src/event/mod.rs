@@ -11,14 +11,13 @@ mod trace;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::decision::{Decision, Verdict};
 
 pub use id::{Id, Timestamp};
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
-pub use read::Read;
-pub use repeat::{ByRule, Equal};
+pub use repeat::{RefusalKey, RuleKey};
 pub use trace::TraceParent;
 
 /// The version of the envelope's shape, its `apiVersion`.
@@ -27,12 +26,12 @@ pub const API_VERSION: &str = "postern.dev/event/v1";
 /// One thing that happened at the door. Fields that do not apply are left out of the JSON.
 ///
 /// What is the same for a whole connection is shared, so that an event costs the data path few allocations.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// `postern.dev/event/v1`. Fields may be added under it; none changes its meaning or goes.
-    pub api_version: &'static str,
+    pub api_version: Cow<'static, str>,
     /// A UUIDv7, which sorts by time. It is what a refusal names, and the header `x-postern-event`.
     pub id: Id,
     /// When it happened, of several the first.
@@ -76,7 +75,7 @@ pub struct Event {
     /// Joins the events of one exchange (request and response).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Id>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<Transform>,
 }
 
@@ -84,7 +83,7 @@ impl Event {
     /// An outbound event that stands for one happening at the time its id was made; all else is left out.
     pub fn new(id: Id, kind: Kind, decision: Decision) -> Self {
         Self {
-            api_version: API_VERSION,
+            api_version: Cow::Borrowed(API_VERSION),
             id,
             time: id.time(),
             sequence: 0,
@@ -114,7 +113,7 @@ impl Event {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// A connection was let through, or refused.
@@ -131,21 +130,45 @@ pub enum Kind {
     Policy,
     /// Of the gateway itself: it started, stopped, read a policy, or dropped events.
     Lifecycle,
+    /// A kind of a later version, read back; no gateway emits it.
+    #[serde(other)]
+    #[cfg_attr(feature = "operator", schemars(skip))]
+    Unknown,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+impl Kind {
+    /// The word used in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Connection => "Connection",
+            Self::Request => "Request",
+            Self::Response => "Response",
+            Self::ToolCall => "ToolCall",
+            Self::Transform => "Transform",
+            Self::Policy => "Policy",
+            Self::Lifecycle => "Lifecycle",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Direction {
     /// From the agent.
     Outbound,
     /// To the agent.
     Inbound,
+    /// A direction of a later version, read back; no gateway emits it.
+    #[serde(other)]
+    #[cfg_attr(feature = "operator", schemars(skip))]
+    Unknown,
 }
 
 /// Whose traffic it is, from the downward API.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Workload {
     /// Of the pod.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -162,8 +185,9 @@ pub struct Workload {
 }
 
 /// Where a connection goes, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Destination {
     /// A name, or an address where the connection names none.
     pub host: String,
@@ -178,7 +202,7 @@ pub struct Destination {
 }
 
 /// What became of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Action {
     /// TLS was ended, or plain HTTP read, and each request decided.
@@ -186,11 +210,17 @@ pub enum Action {
     /// The bytes passed unseen.
     Tunnel,
     Deny,
+    /// An action of a later version, read back; no gateway emits it.
+    #[default]
+    #[serde(other)]
+    #[cfg_attr(feature = "operator", schemars(skip))]
+    Unknown,
 }
 
 /// The head of a request, and of its response once there is one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Http {
     /// At most 64 bytes.
     pub method: Cow<'static, str>,
@@ -200,7 +230,7 @@ pub struct Http {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
 }
 
 /// The longest path and method that an event has, in bytes.
@@ -211,7 +241,7 @@ impl Http {
     /// The head of a request that has no answer yet. The query is cut off.
     pub fn request(method: &http::Method, target: &str, version: http::Version) -> Self {
         let path = shortened(target.split(['?', '#']).next().unwrap_or_default(), PATH).into_owned();
-        Self { method: method_word(method), path, status: None, version: version_word(version) }
+        Self { method: method_word(method), path, status: None, version: version_word(version).into() }
     }
 }
 
@@ -242,9 +272,9 @@ fn version_word(version: http::Version) -> &'static str {
 }
 
 /// How much went or came, without what is in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Payload {
     /// How many went, or came.
     pub bytes: u64,
@@ -259,11 +289,12 @@ pub struct Payload {
 }
 
 /// A change that was made to what flowed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Transform {
     /// What kind of change: `hosted-tool`, `request`, `answer` or `credential`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The body as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Extent>,
@@ -279,15 +310,16 @@ pub struct Transform {
 pub const HOSTED_TOOL: &str = "hosted-tool";
 
 impl Transform {
-    /// One of which only this much is to be said.
+    /// A change without the body's extent.
     pub fn new(name: &'static str, detail: Option<String>) -> Self {
-        Self { name, before: None, after: None, detail }
+        Self { name: name.into(), before: None, after: None, detail }
     }
 }
 
 /// A body, without what is in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Extent {
     /// In hex.
     pub sha256: String,
@@ -344,7 +376,7 @@ mod tests {
                 status: Some(403),
                 ..Http::request(&http::Method::POST, "/v1/files?key=secret", http::Version::HTTP_2)
             }),
-            provider: Some(Provider { name: "anthropic", api: "other", ..Provider::default() }),
+            provider: Some(Provider { name: "anthropic".into(), api: "other".into(), ..Provider::default() }),
             payload: Some(Payload { bytes: 12, ..Payload::default() }),
             decision: Decision {
                 verdict: Verdict::Deny,

@@ -1,101 +1,105 @@
-//! An event as it is read back from a line that anybody may have written.
+//! Reads events back from lines that anybody may have written.
 
-use serde::Deserialize;
+use super::{API_VERSION, Event};
 
-/// The fields of an event by which it is found and shown. Fields that it does not have are empty, and whatever else
-/// stands in the line is passed over.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Read {
-    api_version: String,
-    pub id: String,
-    pub time: String,
-    pub last: Option<String>,
-    pub count: Option<u64>,
-    pub kind: String,
-    pub session: Option<String>,
-    pub destination: Option<ReadDestination>,
-    pub http: Option<ReadHttp>,
-    pub provider: Option<ReadProvider>,
-    pub tool_call: Option<ReadToolCall>,
-    pub decision: ReadDecision,
-    pub connection: Option<String>,
-    pub exchange: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ReadDestination {
-    pub host: String,
-    pub port: u16,
-    pub reason: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ReadHttp {
-    pub method: String,
-    pub path: String,
-    pub status: Option<u16>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ReadProvider {
-    pub model: Option<String>,
-    pub response_model: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ReadToolCall {
-    pub name: String,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ReadDecision {
-    pub verdict: String,
-    pub rule: Option<String>,
-    pub reason: Option<String>,
-}
-
-impl Read {
+impl Event {
     /// Reads a line; none where it is no event of a version that is known.
-    pub fn line(line: &[u8]) -> Option<Self> {
-        let read: Self = serde_json::from_slice(line).ok()?;
-        (read.api_version == super::API_VERSION && !read.id.is_empty()).then_some(read)
+    ///
+    /// Fields of later versions are passed over, and their words are read as `Unknown`.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        let event: Self = serde_json::from_slice(line).ok()?;
+        (event.api_version == API_VERSION).then_some(event)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
-    use crate::decision::{Decision, Verdict};
-    use crate::event::{Event, Id, Kind, Timestamp};
+    use crate::decision::Verdict;
+    use crate::event::{Action, Direction, Kind};
+
+    /// An event in which every field is filled.
+    fn whole() -> Value {
+        let id = "01a2008d-747b-7101-8101-010101010101";
+        let extent = json!({"sha256": "00ff", "bytes": 7});
+        json!({
+            "apiVersion": API_VERSION, "id": id, "time": "2026-11-22T00:00:00.123Z", "sequence": 9, "count": 2,
+            "last": "2026-11-22T00:00:01.000Z", "kind": "ToolCall", "direction": "Inbound", "session": "s-1",
+            "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
+            "workload": {"namespace": "agents", "pod": "coder-0", "serviceAccount": "coder", "node": "n"},
+            "destination": {
+                "host": "api.anthropic.com", "port": 443, "action": "Inspect", "intercepted": true, "reason": "why",
+            },
+            "http": {"method": "PURGE", "path": "/v1/messages", "status": 200, "version": "HTTP/2"},
+            "provider": {
+                "name": "anthropic", "api": "messages", "model": "m", "models": ["m", "n"], "responseModel": "m-1",
+                "requestId": "msg_1", "stream": true, "normalization": "Parsed",
+                "tools": [{"name": "Bash", "sha256": "00ff"}],
+            },
+            "payload": {"bytes": 12, "sha256": "00ff", "encoding": "gzip", "bodyRetained": false},
+            "usage": {
+                "inputTokens": 1, "outputTokens": 2, "cacheReadTokens": 3, "cacheWriteTokens": 4,
+                "reasoningTokens": 5,
+            },
+            "toolCall": {
+                "id": "toolu_1", "name": "Bash", "namespace": "mcp", "custom": true, "kindsBy": "Catalogue",
+                "inputSha256": "00ff", "inputBytes": 2, "input": "{}", "hosted": true, "incomplete": true,
+                "inside": true, "computed": true,
+            },
+            "decision": {"verdict": "WouldDeny", "rule": "a/b/c", "reason": "why", "enforcement": "Audit"},
+            "connection": id, "exchange": id,
+            "transforms": [{"name": "request", "before": extent, "after": extent, "detail": "tools"}],
+        })
+    }
 
     #[test]
-    fn an_event_reads_back() {
-        let id = Id::new(Timestamp::from_unix_millis(1_795_305_600_123), [7; 10]);
-        let event = Event::new(id, Kind::ToolCall, Decision::of(Verdict::WouldDeny));
-        let read = Read::line(&serde_json::to_vec(&event).unwrap()).unwrap();
-        assert_eq!((read.id, read.kind.as_str(), read.count), (id.to_string(), "ToolCall", Some(1)));
-        assert_eq!((read.decision.verdict.as_str(), read.time), ("WouldDeny", event.time.to_string()));
+    fn an_event_reads_back_and_prints_the_same_line() {
+        let line = whole().to_string();
+        let event = Event::read(line.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&event).unwrap(), line);
+        let mut least = whole();
+        let required = ["apiVersion", "id", "time", "sequence", "count", "kind", "direction", "decision"];
+        least.as_object_mut().unwrap().retain(|field, _| required.contains(&field.as_str()));
+        least["decision"] = json!({"verdict": "Deny"});
+        let event = Event::read(least.to_string().as_bytes()).unwrap();
+        assert_eq!(serde_json::to_value(&event).unwrap(), least);
+    }
+
+    #[test]
+    fn words_and_fields_of_a_later_version_make_no_line_unreadable() {
+        let mut line = whole();
+        line["later"] = json!({"field": [1]});
+        line["destination"]["later"] = json!(1);
+        for word in [
+            "/kind",
+            "/direction",
+            "/destination/action",
+            "/decision/verdict",
+            "/decision/enforcement",
+            "/http/version",
+            "/provider/normalization",
+            "/toolCall/kindsBy",
+            "/transforms/0/name",
+        ] {
+            *line.pointer_mut(word).unwrap() = json!("Later");
+        }
+        let event = Event::read(line.to_string().as_bytes()).unwrap();
+        assert_eq!((event.kind, event.direction), (Kind::Unknown, Direction::Unknown));
+        assert_eq!(event.destination.unwrap().action, Action::Unknown);
+        assert_eq!((event.decision.verdict, event.decision.enforcement), (Verdict::Unknown, None));
+        assert_eq!(event.transforms[0].name, "Later");
     }
 
     #[test]
     fn what_is_no_event_is_none() {
-        for line in [
-            "",
-            "{",
-            "[]",
-            "{}",
-            "null",
-            r#"{"apiVersion":"postern.dev/event/v2","id":"x"}"#,
-            r#"{"apiVersion":"postern.dev/event/v1"}"#,
-            r#"{"apiVersion":"postern.dev/event/v1","id":7}"#,
-        ] {
-            assert_eq!(Read::line(line.as_bytes()), None, "{line}");
+        let mut later = whole();
+        later["apiVersion"] = json!("postern.dev/event/v2");
+        let mut nameless = whole();
+        nameless["id"] = json!("x");
+        for line in ["", "{", "[]", "{}", "null", &later.to_string(), &nameless.to_string()] {
+            assert!(Event::read(line.as_bytes()).is_none(), "{line}");
         }
     }
 }

@@ -1,20 +1,22 @@
-//! Repeats: which events may be counted together, and what is then said of all of them.
+//! Repeats: which events may be counted as one, and what the one event then holds.
+
+use std::borrow::Cow;
 
 use super::{Event, Kind, Verdict};
 use crate::decision::RuleId;
 
-/// What equal refusals have in common.
+/// The key of equal refusals.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Equal {
+pub struct RefusalKey {
     kind: Kind,
     rule: Option<RuleId>,
     destination: Option<(String, u16)>,
-    http: Option<(String, &'static str)>,
+    http: Option<(String, Cow<'static, str>)>,
 }
 
-/// What all refusals by one rule have in common.
+/// The key of all refusals by one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ByRule {
+pub struct RuleKey {
     kind: Kind,
     rule: Option<RuleId>,
 }
@@ -23,25 +25,25 @@ pub struct ByRule {
 const ANY_PATH: &str = "*";
 
 impl Event {
-    /// Whether it says that a connection or a request was refused: nothing has left, so a repeat may be counted. What
-    /// was allowed is evidence by itself, and so is every tool call.
+    /// Whether a connection or a request was refused: nothing has left, so a repeat may be counted. An event of allowed
+    /// traffic is evidence by itself, and so is every tool call.
     pub fn is_refusal(&self) -> bool {
         matches!(self.kind, Kind::Connection | Kind::Request) && self.decision.verdict == Verdict::Deny
     }
 
-    /// What makes another refusal equal to this one.
-    pub fn equal(&self) -> Equal {
+    /// Returns the key that equal refusals share.
+    pub fn refusal_key(&self) -> RefusalKey {
         let destination = self.destination.as_ref().map(|to| (to.host.clone(), to.port));
-        let http = self.http.as_ref().map(|http| (http.method.to_string(), http.version));
-        Equal { kind: self.kind, rule: self.decision.rule.clone(), destination, http }
+        let http = self.http.as_ref().map(|http| (http.method.to_string(), http.version.clone()));
+        RefusalKey { kind: self.kind, rule: self.decision.rule.clone(), destination, http }
     }
 
-    /// What it has in common with all refusals by its rule.
-    pub fn by_rule(&self) -> ByRule {
-        ByRule { kind: self.kind, rule: self.decision.rule.clone() }
+    /// Returns the key that all refusals by its rule share.
+    pub fn rule_key(&self) -> RuleKey {
+        RuleKey { kind: self.kind, rule: self.decision.rule.clone() }
     }
 
-    /// Counts another event of the same kind and verdict in this one, which goes on to say what is true of both. Its
+    /// Counts another event of the same kind and verdict in this one, and keeps only the fields that are equal in both.
     /// `id` and `time` stay those of the first, `last` becomes the time of the last.
     pub fn absorb(&mut self, other: &Self) {
         self.count += other.count;
@@ -122,10 +124,10 @@ mod tests {
 
     #[test]
     fn equal_refusals_differ_in_their_path_at_most() {
-        let one = refused(1, "a.example", "/1").equal();
-        assert_eq!(one, refused(2, "a.example", "/2").equal());
-        assert_ne!(one, refused(1, "b.example", "/1").equal());
-        assert_ne!(one, Event { http: None, ..refused(1, "a.example", "/1") }.equal());
+        let key = refused(1, "a.example", "/1").refusal_key();
+        assert_eq!(key, refused(2, "a.example", "/2").refusal_key());
+        assert_ne!(key, refused(1, "b.example", "/1").refusal_key());
+        assert_ne!(key, Event { http: None, ..refused(1, "a.example", "/1") }.refusal_key());
     }
 
     #[test]

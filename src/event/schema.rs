@@ -15,16 +15,17 @@ const PLACE: &str = "https://postern.dev/schemas/event.v1.json";
 pub fn json_schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<Event>().to_value();
-    never_null(&mut schema);
+    as_written(&mut schema);
     schema["$id"] = json!(PLACE);
     schema["properties"]["apiVersion"]["const"] = json!(API_VERSION);
     schema
 }
 
-/// A field that does not apply is left out, never null.
-fn never_null(schema: &mut Value) {
+/// A field that does not apply is left out, never null. Defaults are how lines are read back, and not written.
+fn as_written(schema: &mut Value) {
     match schema {
         Value::Object(entries) => {
+            entries.shift_remove("default");
             if let Some(Value::Array(kinds)) = entries.get_mut("type") {
                 kinds.retain(|kind| kind != "null");
                 if let [kind] = kinds.as_slice() {
@@ -40,9 +41,9 @@ fn never_null(schema: &mut Value) {
                     entries.extend(only);
                 }
             }
-            entries.values_mut().for_each(never_null);
+            entries.values_mut().for_each(as_written);
         }
-        Value::Array(all) => all.iter_mut().for_each(never_null),
+        Value::Array(all) => all.iter_mut().for_each(as_written),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -96,11 +97,11 @@ mod tests {
     #[test]
     fn every_field_says_what_it_is() {
         let schema = json_schema();
-        let said = |about: &Value| about.get("description").is_some() || about.get("oneOf").is_some();
+        let is_described = |about: &Value| about.get("description").is_some() || about.get("oneOf").is_some();
         let described = |about: &Value| {
             let name = [about, &about["items"]].into_iter().find_map(|one| one["$ref"].as_str());
             let name = name.and_then(|name| name.strip_prefix("#/$defs/"));
-            said(about) || name.is_some_and(|name| said(&schema["$defs"][name]))
+            is_described(about) || name.is_some_and(|name| is_described(&schema["$defs"][name]))
         };
         let groups = schema["$defs"].as_object().unwrap().iter();
         let mut silent = Vec::new();

@@ -1,8 +1,9 @@
 //! The trace that an agent says its request belongs to.
 
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a `traceparent` says (W3C Trace Context, section 3.2). Events show the trace's id alone, as 32 hex digits.
+/// A `traceparent` header (W3C Trace Context, section 3.2). Events show the trace's id alone, as 32 hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
     pub trace: [u8; 16],
@@ -30,6 +31,15 @@ impl TraceParent {
 impl Serialize for TraceParent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:032x}", u128::from_be_bytes(self.trace)))
+    }
+}
+
+/// Reads the trace's id back; an event has no more of the header.
+impl<'de> Deserialize<'de> for TraceParent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let trace = octets(&String::deserialize(deserializer)?);
+        let trace = trace.ok_or_else(|| D::Error::custom("expected 32 hex digits"))?;
+        Ok(Self { trace, span: [0; 8], sampled: false })
     }
 }
 

@@ -6,14 +6,14 @@ use std::io::{self, BufRead, BufReader, Read};
 /// lets by, every byte of it escaped.
 const MOST_BYTES: usize = 8 << 20;
 
-/// What comes next.
+/// The next line of a file, where there is one.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next<'a> {
+pub enum NextLine<'a> {
     /// A line, without its break.
     Line(&'a [u8]),
-    /// A line that was longer than what is kept.
+    /// A line that was too long to keep.
     TooLong,
-    /// There is no more now. Where a file grows, more may come later, and a line that has begun is kept until then.
+    /// The end for now. Where a file grows, more may come later, and a line that has begun is kept until then.
     End {
         /// The bytes of a last line that does not end.
         torn: u64,
@@ -21,14 +21,14 @@ pub enum Next<'a> {
 }
 
 /// Lines of one reader.
-pub struct Lines<R> {
+pub struct EventLines<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Of the line that has begun, with what was not kept.
+    /// The bytes of the line that has begun, those that were not kept included.
     length: u64,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> EventLines<R> {
     pub fn new(reader: R) -> Self {
         Self { reader: BufReader::with_capacity(64 << 10, reader), line: Vec::new(), length: 0 }
     }
@@ -37,7 +37,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// Reading failed.
-    pub fn read(&mut self) -> io::Result<Next<'_>> {
+    pub fn read(&mut self) -> io::Result<NextLine<'_>> {
         if self.length == 0 {
             self.line.clear();
         }
@@ -48,7 +48,7 @@ impl<R: Read> Lines<R> {
                 Err(error) => return Err(error),
             };
             if bytes.is_empty() {
-                return Ok(Next::End { torn: self.length });
+                return Ok(NextLine::End { torn: self.length });
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let piece = &bytes[..end.unwrap_or(bytes.len())];
@@ -60,7 +60,7 @@ impl<R: Read> Lines<R> {
             if end.is_some() {
                 let is_whole = self.length == self.line.len() as u64;
                 self.length = 0;
-                return Ok(if is_whole { Next::Line(&self.line) } else { Next::TooLong });
+                return Ok(if is_whole { NextLine::Line(&self.line) } else { NextLine::TooLong });
             }
         }
     }
@@ -87,21 +87,21 @@ mod tests {
     #[test]
     fn lines_come_whole_and_a_torn_one_is_kept_until_it_ends() {
         let pieces = ["a\n\nb", "c\nd", "", "e\n"].map(|piece| piece.as_bytes().to_vec());
-        let mut lines = Lines::new(Growing(pieces.to_vec()));
-        assert_eq!(lines.read().unwrap(), Next::Line(b"a"));
-        assert_eq!(lines.read().unwrap(), Next::Line(b""));
-        assert_eq!(lines.read().unwrap(), Next::Line(b"bc"));
-        assert_eq!(lines.read().unwrap(), Next::End { torn: 1 });
-        assert_eq!(lines.read().unwrap(), Next::Line(b"de"));
-        assert_eq!(lines.read().unwrap(), Next::End { torn: 0 });
+        let mut lines = EventLines::new(Growing(pieces.to_vec()));
+        assert_eq!(lines.read().unwrap(), NextLine::Line(b"a"));
+        assert_eq!(lines.read().unwrap(), NextLine::Line(b""));
+        assert_eq!(lines.read().unwrap(), NextLine::Line(b"bc"));
+        assert_eq!(lines.read().unwrap(), NextLine::End { torn: 1 });
+        assert_eq!(lines.read().unwrap(), NextLine::Line(b"de"));
+        assert_eq!(lines.read().unwrap(), NextLine::End { torn: 0 });
     }
 
     #[test]
     fn a_line_without_an_end_takes_no_memory_beyond_the_bound() {
         let endless = io::repeat(b'x').take(3 * MOST_BYTES as u64);
-        let mut lines = Lines::new(endless.chain(&b"\nafter\n"[..]));
-        assert_eq!(lines.read().unwrap(), Next::TooLong);
+        let mut lines = EventLines::new(endless.chain(&b"\nafter\n"[..]));
+        assert_eq!(lines.read().unwrap(), NextLine::TooLong);
         assert!(lines.line.capacity() <= 2 * MOST_BYTES);
-        assert_eq!(lines.read().unwrap(), Next::Line(b"after"));
+        assert_eq!(lines.read().unwrap(), NextLine::Line(b"after"));
     }
 }

@@ -3,24 +3,24 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::event::{ByRule, Equal, Event};
+use crate::event::{Event, RefusalKey, RuleKey};
 
 /// How long refusals are counted before their number is written.
 const WINDOW: Duration = Duration::from_secs(1);
-/// How many equal ones are written by themselves in a window.
+/// How many equal refusals are written by themselves in a window.
 const EQUAL: usize = 20;
-/// How many distinct ones are told apart in a window; the rest is counted by rule. No more repeats than this are
-/// written by themselves either, whatever they are repeats of.
+/// How many distinct refusals are told apart in a window; the rest is counted by rule. No more repeats than this are
+/// written by themselves either.
 const DISTINCT: usize = 200;
 
 /// The refusals of one window.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     began: Option<Instant>,
-    /// How many were written by themselves.
+    /// How many refusals were written by themselves.
     written: usize,
-    equal: HashMap<Equal, Repeat>,
-    by_rule: HashMap<Option<ByRule>, Event>,
+    equal: HashMap<RefusalKey, Repeat>,
+    by_rule: HashMap<Option<RuleKey>, Event>,
 }
 
 #[derive(Debug)]
@@ -30,10 +30,10 @@ struct Repeat {
 }
 
 impl Repeats {
-    /// Takes a refusal, and returns it where it is to be written by itself.
+    /// Counts a refusal; returns it where it is to be written by itself.
     pub(super) fn take(&mut self, event: Event, now: Instant) -> Option<Event> {
         self.began.get_or_insert(now);
-        let key = event.equal();
+        let key = event.refusal_key();
         if let Some(repeat) = self.equal.get_mut(&key) {
             if repeat.written < EQUAL && self.written < DISTINCT {
                 repeat.written += 1;
@@ -57,7 +57,7 @@ impl Repeats {
 
     /// Rules are a policy's, so an agent cannot make more of them; their number is bounded all the same.
     fn count_by_rule(&mut self, event: Event) {
-        let rule = Some(event.by_rule());
+        let rule = Some(event.rule_key());
         let key = if self.by_rule.len() < DISTINCT || self.by_rule.contains_key(&rule) { rule } else { None };
         match self.by_rule.get_mut(&key) {
             Some(counted) => counted.absorb(&event),
@@ -70,14 +70,14 @@ impl Repeats {
         self.began.is_some_and(|began| now.duration_since(began) >= WINDOW)
     }
 
-    /// When what was counted is to be written; none where nothing was.
+    /// Returns when the counts are to be written; none where nothing was counted.
     pub(super) fn due(&self) -> Option<Instant> {
         let has_counted =
             !self.by_rule.is_empty() || self.equal.values().any(|repeat| repeat.counted.is_some());
         self.began.filter(|_| has_counted).map(|began| began + WINDOW)
     }
 
-    /// Ends the window: what was counted in it, in the order of time.
+    /// Ends the window. Returns its counts in the order of time.
     pub(super) fn end(&mut self) -> Vec<Event> {
         let Self { equal, by_rule, .. } = std::mem::take(self);
         let counted = equal.into_values().filter_map(|repeat| repeat.counted).map(|counted| *counted);
@@ -110,7 +110,7 @@ mod tests {
         event
     }
 
-    /// What is written of refusals that come at once: those by themselves, and what is counted.
+    /// Takes refusals at one moment. Returns those that are written by themselves, and the counts.
     fn window(refusals: impl IntoIterator<Item = Event>) -> (Vec<Event>, Vec<Event>) {
         let (mut repeats, now) = (Repeats::default(), Instant::now());
         let single = refusals.into_iter().filter_map(|event| repeats.take(event, now)).collect();

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use super::Sink;
+use super::sink::Sink;
 use crate::event::Event;
 
-/// With so many bytes held back, a write does not wait for the flush.
+/// With so many bytes held back, they are written before the flush.
 const FULL: usize = 64 * 1024;
 
-/// How long a descriptor that another process has set non-blocking is left alone when it is full.
+/// How long to wait for a full descriptor that another process has set non-blocking.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Writes whole lines. After a failure it begins a new line, so that a torn one spoils no other.
@@ -58,11 +58,11 @@ impl<W: Write + Send> JsonLines<W> {
 }
 
 impl<W: Write + Send> Sink for JsonLines<W> {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
+    fn write(&mut self, _event: &Event, line: &[u8]) -> io::Result<()> {
         if self.torn && self.held.is_empty() {
             self.held.push(b'\n');
         }
-        serde_json::to_writer(&mut self.held, event)?;
+        self.held.extend_from_slice(line);
         self.held.push(b'\n');
         if self.held.len() >= FULL {
             self.write_held()?;
@@ -73,6 +73,12 @@ impl<W: Write + Send> Sink for JsonLines<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.write_held()?;
         self.writer.flush()
+    }
+
+    /// Gives back the memory that a burst or a long event needed.
+    fn idle(&mut self) -> io::Result<()> {
+        self.held.shrink_to_fit();
+        Ok(())
     }
 }
 
@@ -113,6 +119,10 @@ mod tests {
         Event::new(fresh_id(), Kind::Request, Decision::of(Verdict::Allow))
     }
 
+    fn write<W: Write + Send>(sink: &mut JsonLines<W>, event: &Event) {
+        sink.write(event, &serde_json::to_vec(event).unwrap()).unwrap();
+    }
+
     fn lines(bytes: &[u8]) -> Vec<&str> {
         std::str::from_utf8(bytes).unwrap().lines().collect()
     }
@@ -121,7 +131,7 @@ mod tests {
     fn an_event_is_one_line_whatever_it_holds() {
         let mut sink = JsonLines::new(Vec::new());
         let path = "/a\nb\r\u{2028}\0\"}".to_owned();
-        sink.write(&Event { http: Some(Http { path: path.clone(), ..Http::default() }), ..event() }).unwrap();
+        write(&mut sink, &Event { http: Some(Http { path: path.clone(), ..Http::default() }), ..event() });
         sink.flush().unwrap();
         assert_eq!(sink.writer.iter().filter(|byte| **byte == b'\n').count(), 1);
         let read: serde_json::Value = serde_json::from_slice(&sink.writer).unwrap();
@@ -132,10 +142,10 @@ mod tests {
     #[test]
     fn nothing_is_written_before_the_flush_unless_much_is_held() {
         let mut sink = JsonLines::new(Vec::new());
-        sink.write(&event()).unwrap();
+        write(&mut sink, &event());
         assert!(sink.writer.is_empty());
         while sink.writer.is_empty() {
-            sink.write(&event()).unwrap();
+            write(&mut sink, &event());
         }
         assert!(sink.writer.len() >= FULL);
     }
@@ -144,10 +154,10 @@ mod tests {
     fn a_torn_line_spoils_no_other() {
         let narrow = Narrow { taken: Vec::new(), room: 20, error: io::ErrorKind::StorageFull };
         let mut sink = JsonLines::new(narrow);
-        sink.write(&event()).unwrap();
+        write(&mut sink, &event());
         assert!(sink.flush().is_err());
-        sink.write(&event()).unwrap();
-        sink.write(&event()).unwrap();
+        write(&mut sink, &event());
+        write(&mut sink, &event());
         sink.flush().unwrap();
         let lines = lines(&sink.writer.taken);
         assert_eq!(lines.len(), 3);
@@ -160,7 +170,7 @@ mod tests {
         drop(reader);
         let mut sink = JsonLines::new(writer);
         for _ in 0..2 {
-            sink.write(&event()).unwrap();
+            write(&mut sink, &event());
             assert_eq!(sink.flush().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         }
     }
@@ -169,7 +179,7 @@ mod tests {
     fn a_full_non_blocking_pipe_is_waited_for() {
         let narrow = Narrow { taken: Vec::new(), room: 20, error: io::ErrorKind::WouldBlock };
         let mut sink = JsonLines::new(narrow);
-        sink.write(&event()).unwrap();
+        write(&mut sink, &event());
         sink.flush().unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&sink.writer.taken).is_ok());
     }

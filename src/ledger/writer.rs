@@ -1,6 +1,5 @@
-//! The one thread that numbers events and writes them.
+//! The one thread that numbers events, serialises them, and queues them for every sink.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,8 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
+use super::batch::EventBatch;
+use super::queue::{Lost, SinkQueue};
 use super::repeats::Repeats;
-use super::{CAPACITY, HIGH_WATER, Shared, Sink, fresh_id};
+use super::stamp::fresh_id;
+use super::state::{CAPACITY, HIGH_WATER, LedgerState};
 use crate::decision::{Decision, Verdict};
 use crate::event::{Event, Kind, Workload};
 use crate::telemetry::label::Dropped;
@@ -17,80 +19,75 @@ use crate::telemetry::label::Dropped;
 /// How many events are taken from the queue at once.
 pub(super) const BATCH: usize = 256;
 
-/// How long events gather after a flush. It keeps a busy gateway from waking this thread, and from a system call,
-/// for each event; a lone event does not wait.
+/// How long events gather after the queue ran empty. It keeps a busy gateway from waking these threads, and from a
+/// system call, for each event; a lone event does not wait.
 const GATHER: Duration = Duration::from_millis(5);
 
-pub(super) struct Writer {
+pub(super) struct LedgerWriter {
     queue: mpsc::Receiver<Option<Event>>,
-    outlets: Vec<Outlet>,
+    inlets: Vec<Inlet>,
     workload: Option<Arc<Workload>>,
-    shared: Arc<Shared>,
+    state: Arc<LedgerState>,
     sequence: u64,
-    /// How many events that found no place have been said.
-    drops_said: u64,
+    /// How many dropped events an event of the writer's own has reported.
+    drops_reported: u64,
     repeats: Repeats,
+    /// Events that are numbered, and not handed over yet.
+    batch: EventBatch,
 }
 
-impl Writer {
+impl LedgerWriter {
     pub(super) fn new(
         queue: mpsc::Receiver<Option<Event>>,
-        sinks: Vec<Box<dyn Sink>>,
+        inlets: Vec<Inlet>,
         workload: Option<Arc<Workload>>,
-        shared: Arc<Shared>,
+        state: Arc<LedgerState>,
     ) -> Self {
-        let outlets = sinks.into_iter().map(Outlet::new).collect();
-        Self { queue, outlets, workload, shared, sequence: 0, drops_said: 0, repeats: Repeats::default() }
+        let (repeats, batch) = (Repeats::default(), EventBatch::default());
+        Self { queue, inlets, workload, state, sequence: 0, drops_reported: 0, repeats, batch }
     }
 
     /// Writes until every handle is gone, or one asked for the end, and nothing is left.
     pub(super) fn run(mut self) {
-        // On every way out, a panic in a sink included, so that nobody waits for a writer that is gone.
-        let shared = Arc::clone(&self.shared);
-        let _ended = shared.ended.drop_guard_ref();
-        let mut batch = Vec::with_capacity(BATCH);
-        while self.receive(&mut batch) {
+        let mut events = Vec::with_capacity(BATCH);
+        while self.receive(&mut events) {
             let now = Instant::now();
-            for event in batch.drain(..) {
+            self.batch = EventBatch::for_events(events.len());
+            for event in events.drain(..) {
                 match event {
                     Some(event) => self.take(event, now),
                     None => self.queue.close(),
                 }
             }
-            self.say_repeats(now);
-            self.say_drops();
+            self.write_due_repeats(now);
+            self.report_drops();
+            self.hand_over();
             if self.queue.capacity() >= CAPACITY - HIGH_WATER {
-                self.shared.relieved.notify_waiters();
+                self.state.relieved.notify_waiters();
             }
-            if self.queue.is_empty() {
-                self.flush();
-                if !self.queue.is_closed() {
-                    std::thread::sleep(GATHER);
-                }
+            if self.queue.is_empty() && !self.queue.is_closed() {
+                std::thread::sleep(GATHER);
             }
         }
         self.write_repeats();
-        self.flush();
-        for outlet in &mut self.outlets {
-            outlet.close(&self.shared);
-        }
+        self.hand_over();
     }
 
-    /// Waits for events, or until what was counted is due. Answers whether more may come.
-    fn receive(&mut self, batch: &mut Vec<Option<Event>>) -> bool {
+    /// Waits for events, or until counted refusals are due. Returns whether more may come.
+    fn receive(&mut self, events: &mut Vec<Option<Event>>) -> bool {
         let Some(due) = self.repeats.due() else {
-            return self.queue.blocking_recv_many(batch, BATCH) > 0;
+            return self.queue.blocking_recv_many(events, BATCH) > 0;
         };
         loop {
             match self.queue.try_recv() {
-                Ok(event) => batch.push(event),
-                Err(TryRecvError::Disconnected) => return !batch.is_empty(),
-                Err(TryRecvError::Empty) if batch.is_empty() && Instant::now() < due => {
+                Ok(event) => events.push(event),
+                Err(TryRecvError::Disconnected) => return !events.is_empty(),
+                Err(TryRecvError::Empty) if events.is_empty() && Instant::now() < due => {
                     std::thread::sleep(GATHER);
                 }
                 Err(TryRecvError::Empty) => return true,
             }
-            if batch.len() >= BATCH {
+            if events.len() >= BATCH {
                 return true;
             }
         }
@@ -101,13 +98,13 @@ impl Writer {
         if !event.is_refusal() {
             return self.write(event);
         }
-        self.say_repeats(now);
+        self.write_due_repeats(now);
         if let Some(event) = self.repeats.take(event, now) {
             self.write(event);
         }
     }
 
-    fn say_repeats(&mut self, now: Instant) {
+    fn write_due_repeats(&mut self, now: Instant) {
         if self.repeats.is_over(now) {
             self.write_repeats();
         }
@@ -117,149 +114,77 @@ impl Writer {
         self.repeats.end().into_iter().for_each(|event| self.write(event));
     }
 
+    /// Numbers an event and adds it to the batch. Only an event that can be serialised has a number.
     fn write(&mut self, mut event: Event) {
-        self.sequence += 1;
-        event.sequence = self.sequence;
+        event.sequence = self.sequence + 1;
         if event.workload.is_none() {
             event.workload.clone_from(&self.workload);
         }
-        for outlet in &mut self.outlets {
-            outlet.write(&event, &self.shared);
+        if !self.inlets.is_empty()
+            && let Err(error) = self.batch.push(event)
+        {
+            tracing::error!(%error, "an event cannot be serialised");
+            return self.state.metrics.events_dropped(Dropped::WriteFailed, 1);
         }
-        self.shared.metrics.events_written(1);
+        self.sequence += 1;
+        self.state.metrics.events_written(1);
+        if self.batch.is_full() {
+            self.hand_over();
+        }
     }
 
-    /// Says in an event of its own that events found no place: drops are never silent.
-    fn say_drops(&mut self) {
-        let dropped = self.shared.dropped.load(Ordering::Relaxed);
-        let unsaid = dropped - self.drops_said;
-        if unsaid > 0 {
-            self.drops_said = dropped;
+    /// Reports in an event of its own that events found no place: drops are never silent.
+    fn report_drops(&mut self) {
+        let dropped = self.state.dropped.load(Ordering::Relaxed);
+        let unreported = dropped - self.drops_reported;
+        if unreported > 0 {
+            self.drops_reported = dropped;
             let reason = Some("events were dropped: the queue to the sinks was full".into());
             let decision = Decision { reason, ..Decision::of(Verdict::Audit) };
-            self.write(Event { count: unsaid, ..Event::new(fresh_id(), Kind::Lifecycle, decision) });
+            self.write(Event { count: unreported, ..Event::new(fresh_id(), Kind::Lifecycle, decision) });
         }
     }
 
-    fn flush(&mut self) {
-        for outlet in &mut self.outlets {
-            outlet.flush(&self.shared);
-        }
-    }
-}
-
-/// A sink with the memory of whether it works.
-struct Outlet {
-    sink: Box<dyn Sink>,
-    /// Events given to it since it last flushed.
-    held: u64,
-    /// Events lost since it stopped working; 0 while it works.
-    lost: u64,
-}
-
-impl Outlet {
-    fn new(sink: Box<dyn Sink>) -> Self {
-        Self { sink, held: 0, lost: 0 }
-    }
-
-    fn write(&mut self, event: &Event, shared: &Shared) {
-        self.held += event.count;
-        if let Err(error) = self.sink.write(event) {
-            self.failed(&error, shared);
-        }
-    }
-
-    fn flush(&mut self, shared: &Shared) {
-        if self.held == 0 {
+    /// Queues the batch for every sink.
+    fn hand_over(&mut self) {
+        if self.batch.is_empty() {
             return;
         }
-        match self.sink.flush() {
-            Ok(()) => {
-                if self.lost > 0 {
-                    tracing::warn!(lost = self.lost, "events can be written again");
-                }
-                self.held = 0;
-                self.lost = 0;
-            }
-            Err(error) => self.failed(&error, shared),
+        let batch = Arc::new(std::mem::take(&mut self.batch));
+        for inlet in &mut self.inlets {
+            inlet.push(&batch, &self.state);
         }
-    }
-
-    fn close(&mut self, shared: &Shared) {
-        if let Err(error) = self.sink.close() {
-            self.failed(&error, shared);
-        }
-    }
-
-    /// Counts what is lost, and says so once until the sink works again.
-    fn failed(&mut self, error: &io::Error, shared: &Shared) {
-        if self.lost == 0 {
-            tracing::error!(%error, "events cannot be written; they are counted in postern_ledger_dropped_total");
-        }
-        self.lost += self.held;
-        shared.metrics.events_dropped(Dropped::WriteFailed, self.held);
-        self.held = 0;
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
+/// The writer's end of the queue of one sink.
+pub(super) struct Inlet {
+    name: &'static str,
+    queue: Arc<SinkQueue>,
+    is_dropping: bool,
+}
 
-    use super::*;
-    use crate::ledger::Ledger;
-    use crate::telemetry::Metrics;
+impl Inlet {
+    pub(super) fn new(name: &'static str, queue: Arc<SinkQueue>) -> Self {
+        Self { name, queue, is_dropping: false }
+    }
 
-    #[derive(Clone, Default)]
-    struct Flaky(Arc<Mutex<(bool, Vec<u64>)>>);
-
-    impl Sink for Flaky {
-        fn write(&mut self, event: &Event) -> io::Result<()> {
-            self.0.lock().unwrap().1.push(event.sequence);
-            Ok(())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            let (broken, written) = &mut *self.0.lock().unwrap();
-            if *broken {
-                written.clear();
-                return Err(io::ErrorKind::BrokenPipe.into());
+    /// Queues a batch; counts the events that find no place, and warns once until the sink has caught up.
+    fn push(&mut self, batch: &Arc<EventBatch>, state: &LedgerState) {
+        let outcome = self.queue.push(batch);
+        if let Err(Lost { reason, events }) = outcome {
+            state.metrics.events_dropped(reason, events);
+            if !self.is_dropping {
+                let sink = self.name;
+                tracing::warn!(sink, "events are dropped: the sink is too slow, or has failed");
             }
-            Ok(())
         }
+        self.is_dropping = outcome.is_err() || self.is_dropping && !self.queue.is_empty();
     }
+}
 
-    #[tokio::test]
-    async fn a_sink_that_fails_is_counted_and_harms_neither_the_others_nor_the_process() {
-        let metrics = Arc::new(Metrics::new().unwrap());
-        let (broken, sound) = (Flaky::default(), Flaky::default());
-        broken.0.lock().unwrap().0 = true;
-        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(broken.clone()), Box::new(sound.clone())];
-        let ledger = Ledger::start(sinks, None, Arc::clone(&metrics)).unwrap();
-        for _ in 0..10 {
-            ledger.emit(Event::new(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
-        }
-        assert!(ledger.close(Duration::from_secs(20)).await);
-        assert_eq!(metrics.events_total(), (10, 10));
-        assert_eq!(sound.0.lock().unwrap().1, (1..=10).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_sink_that_works_again_has_lost_only_what_it_failed_at() {
-        let shared = Shared {
-            metrics: Arc::new(Metrics::new().unwrap()),
-            dropped: Default::default(),
-            relieved: Default::default(),
-            ended: Default::default(),
-        };
-        let flaky = Flaky::default();
-        let mut outlet = Outlet::new(Box::new(flaky.clone()));
-        for broken in [true, true, false, true] {
-            flaky.0.lock().unwrap().0 = broken;
-            outlet.write(&Event::new(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)), &shared);
-            outlet.flush(&shared);
-        }
-        assert_eq!(shared.metrics.events_total(), (0, 3));
-        assert_eq!(outlet.lost, 1);
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        self.queue.close();
     }
 }

@@ -92,23 +92,22 @@ impl<L: Label> Counters<L> {
     }
 }
 
-/// Counters over labels of which one is open: a policy's author, an agent or a model chooses its values. The first
-/// `BOUND` values are told apart, the rest is `other`.
+/// Counters with an open label, whose values a policy's author, an agent or a model chooses. The first `BOUND` values
+/// have series of their own, the rest is `other`.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct NamedCounters {
     family: IntCounterVec,
     /// By the open value, then by the values of the closed labels around it.
     known: ArcSwap<HashMap<String, Vec<(Around, IntCounter)>>>,
 }
 
-/// The values of the closed labels in front of the open one and behind it, where there are such labels.
+/// The values of the closed labels before the open label and after it, where there are such labels.
 type Around = (Option<&'static str>, Option<&'static str>);
 
 /// The longest value of an open label, in characters.
 const LONGEST: usize = 128;
 
-/// A value that shows what it is: whoever reads it at a terminal gets no escape sequence, and no line that another
-/// one wrote.
+/// Returns a value that is safe on a terminal: no escape sequence, no line break.
 fn shown(value: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic();
     if value.len() <= LONGEST && value.chars().all(is_plain) {
@@ -117,12 +116,12 @@ fn shown(value: &str) -> Cow<'_, str> {
     value.chars().take(LONGEST).map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
-/// How many values of an open label are told apart.
+/// How many values of an open label have a series of their own.
 const BOUND: usize = 100;
 
 const OTHER: &str = "other";
 
-impl Named {
+impl NamedCounters {
     pub(super) fn new(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<Self, Error> {
         let family = counters(registry, name, help, labels)?;
         Ok(Self { family, known: ArcSwap::default() })
@@ -132,8 +131,8 @@ impl Named {
         let value = shown(value);
         let value = value.as_ref();
         let known = self.known.load();
-        let found = known.get(value).and_then(|counters| counters.iter().find(|(key, _)| *key == around));
-        match found {
+        let counter = known.get(value).and_then(|counters| counters.iter().find(|(key, _)| *key == around));
+        match counter {
             Some((_, counter)) => counter.inc_by(n),
             None => self.learn(around, value, n),
         }
@@ -141,6 +140,7 @@ impl Named {
 
     /// Counts a value, or its first among these others.
     fn learn(&self, around: Around, value: &str, n: u64) {
+        // Two threads may pass this check at once: the bound is exceeded by a few, not by what agents send.
         let is_full = {
             let known = self.known.load();
             known.len() >= BOUND && !known.contains_key(value)
@@ -149,6 +149,7 @@ impl Named {
         let labels: Vec<&str> = [around.0, Some(value), around.1].into_iter().flatten().collect();
         let Ok(counter) = self.family.get_metric_with_label_values(&labels) else { return };
         counter.inc_by(n);
+        // `rcu` may run this more than once: another thread can have added the same counter meanwhile.
         self.known.rcu(|known| {
             let mut known = Arc::clone(known);
             let counters = Arc::make_mut(&mut known).entry(value.to_owned()).or_default();
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn an_open_label_stops_growing_at_its_bound() {
         let registry = Registry::new();
-        let named = Named::new(&registry, "n_total", "n", &["name", "verdict"]).unwrap();
+        let named = NamedCounters::new(&registry, "n_total", "n", &["name", "verdict"]).unwrap();
         let around = (None, Some("Deny"));
         for n in 0..BOUND + 7 {
             named.add(around, &n.to_string(), 1);
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn closed_labels_around_an_open_one_are_told_apart() {
         let registry = Registry::new();
-        let named = Named::new(&registry, "n_total", "n", &["provider", "tool", "verdict"]).unwrap();
+        let named = NamedCounters::new(&registry, "n_total", "n", &["provider", "tool", "verdict"]).unwrap();
         named.add((Some("openai"), Some("Deny")), "Bash", 1);
         named.add((Some("openai"), Some("Allow")), "Bash", 1);
         named.add((Some("openai"), Some("Allow")), "Bash", 1);

@@ -1,35 +1,35 @@
-//! What models are asked and do: tool calls, hosted tools that were taken out, tokens.
+//! Metrics of inference: tool calls, hosted tools that were removed, tokens.
 
 use prometheus::{Error, Registry};
 
-use super::family::Named;
+use super::family::NamedCounters;
 use crate::call::{Usage, Vendor};
 use crate::decision::Verdict;
 
 /// The counters; each is there once it was needed.
 #[derive(Debug)]
-pub(super) struct Inference {
-    calls: Named,
-    stripped: Named,
-    tokens: Named,
+pub(super) struct InferenceMetrics {
+    calls: NamedCounters,
+    stripped: NamedCounters,
+    tokens: NamedCounters,
 }
 
-impl Inference {
+impl InferenceMetrics {
     pub(super) fn new(r: &Registry) -> Result<Self, Error> {
         Ok(Self {
-            calls: Named::new(
+            calls: NamedCounters::new(
                 r,
                 "postern_tool_calls_total",
                 "Tool calls of models by verdict.",
                 &["provider", "tool", "verdict"],
             )?,
-            stripped: Named::new(
+            stripped: NamedCounters::new(
                 r,
                 "postern_hosted_tools_stripped_total",
                 "Tools of providers that were taken out of requests.",
                 &["provider", "type"],
             )?,
-            tokens: Named::new(
+            tokens: NamedCounters::new(
                 r,
                 "postern_tokens_total",
                 "Tokens as answers report them.",

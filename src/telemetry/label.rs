@@ -44,7 +44,7 @@ labels! {
         Reverse = "reverse",
     }
 
-    /// What a rule denied.
+    /// The kinds of traffic that a rule can deny.
     Denied {
         Connection = "connection",
         Request = "request",
@@ -67,7 +67,7 @@ labels! {
         Silent = "silent",
         /// A request's head was not whole within `timeouts.agentHead`.
         HeadTimeout = "head_timeout",
-        /// What two parsers could read differently.
+        /// Two parsers could read the message differently.
         Framing = "framing",
         /// The agent's TLS handshake failed for another reason than our leaf.
         AgentTls = "agent_tls",
@@ -128,11 +128,11 @@ labels! {
         StreamIdle = "stream_idle",
         /// The connection was closed or reset before the response was whole.
         Reset = "reset",
-        /// What came was no HTTP, or broke its rules.
+        /// The answer was no HTTP, or broke its rules.
         Protocol = "protocol",
     }
 
-    /// What became of a question to the resolver.
+    /// The outcome of a question to the resolver.
     DnsAnswer {
         /// The address that stands for the name.
         Address = "address",
@@ -160,19 +160,19 @@ labels! {
         Closed = "closed",
     }
 
-    /// What came of looking at changed policy files.
+    /// The outcome of reading changed policy files.
     Reload {
         Success = "success",
         Failure = "failure",
     }
 
-    /// What came of exporting spans.
+    /// The outcome of exporting spans.
     Export {
         Success = "success",
         Failure = "failure",
     }
 
-    /// What is done with destinations that say Inspect.
+    /// How destinations with action Inspect are treated.
     Interception {
         /// TLS is ended here.
         Required = "Required",
@@ -195,6 +195,7 @@ impl Label for Action {
             Self::Inspect => "Inspect",
             Self::Tunnel => "Tunnel",
             Self::Deny => "Deny",
+            Self::Unknown => "Unknown",
         }
     }
 }

@@ -62,7 +62,7 @@ pub fn start(level: Level) {
     started(level, handle, subscriber(filter, io::stderr, &JSON).try_init().is_ok());
 }
 
-/// The same, into a file: where standard error is another program's terminal.
+/// Starts the log in a file, where standard error is another program's terminal.
 pub fn start_in(level: Level, file: File) {
     let (filter, handle) = Filter::new(targets(level));
     started(level, handle, subscriber(filter, Mutex::new(file), &JSON).try_init().is_ok());
@@ -74,7 +74,7 @@ pub fn follow(asked: Option<Level>) {
     let level = asked.unwrap_or(*start);
     let wanted = targets(level);
     if handle.with_current(|current| *current != wanted).unwrap_or(false) {
-        // It fails where the subscriber is gone, and with it the log.
+        // Fails where the subscriber, and with it the log, is gone.
         let _ = handle.reload(wanted);
         tracing::info!(%level, "the log is written at another level");
     }
@@ -103,7 +103,7 @@ fn subscriber<W>(filter: Filter, writer: W, json: &'static AtomicBool) -> impl S
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let writer = Bounded { writer, places: Mutex::default() };
+    let writer = BoundedLog { writer, places: Mutex::default() };
     let lines = tracing_subscriber::fmt::layer().compact().with_ansi(false).with_writer(writer);
     let lines = lines.map_event_format(|text| LineFormat { text, json });
     tracing_subscriber::registry().with(lines.with_filter(filter))
@@ -132,7 +132,7 @@ where
         }
         let mut time = String::new();
         SystemTime.format_time(&mut Writer::new(&mut time))?;
-        let mut fields = Fields::default();
+        let mut fields = LineFields::default();
         event.record(&mut fields);
         let metadata = event.metadata();
         let mut line = json!({
@@ -148,14 +148,14 @@ where
     }
 }
 
-/// What a line says, its message apart from the rest.
+/// The fields of a line, its message apart.
 #[derive(Default)]
-struct Fields {
+struct LineFields {
     message: String,
     others: Map<String, Value>,
 }
 
-impl Fields {
+impl LineFields {
     fn put(&mut self, field: &Field, value: Value) {
         match (field.name(), value) {
             ("message", Value::String(message)) => self.message = message,
@@ -164,7 +164,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for LineFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, Value::from(format!("{value:?}")));
     }
@@ -197,18 +197,18 @@ const LINES: u32 = 50;
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Counts the lines of each place. Places are few, and no input makes more of them.
-struct Bounded<W> {
+struct BoundedLog<W> {
     writer: W,
-    places: Mutex<HashMap<Identifier, Lines>>,
+    places: Mutex<HashMap<Identifier, LineBudget>>,
 }
 
 /// The lines of one place in the second that began then.
-struct Lines {
+struct LineBudget {
     began: Instant,
     count: u32,
 }
 
-impl Lines {
+impl LineBudget {
     /// Whether another one is written.
     fn take(&mut self, now: Instant) -> bool {
         if now.duration_since(self.began) >= WINDOW {
@@ -219,7 +219,7 @@ impl Lines {
     }
 }
 
-impl<'writer, W: MakeWriter<'writer>> MakeWriter<'writer> for Bounded<W> {
+impl<'writer, W: MakeWriter<'writer>> MakeWriter<'writer> for BoundedLog<W> {
     type Writer = OptionalWriter<W::Writer>;
 
     fn make_writer(&'writer self) -> Self::Writer {
@@ -229,7 +229,7 @@ impl<'writer, W: MakeWriter<'writer>> MakeWriter<'writer> for Bounded<W> {
     fn make_writer_for(&'writer self, place: &Metadata<'_>) -> Self::Writer {
         let now = Instant::now();
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.entry(place.callsite()).or_insert(Lines { began: now, count: 0 }).take(now) {
+        if places.entry(place.callsite()).or_insert(LineBudget { began: now, count: 0 }).take(now) {
             OptionalWriter::some(self.writer.make_writer_for(place))
         } else {
             OptionalWriter::none()
@@ -302,12 +302,12 @@ mod tests {
             handle.reload(targets(Level::INFO)).unwrap();
             dial(3);
         });
-        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         assert!(
-            said.contains("number=2") && !said.contains("number=1") && !said.contains("number=3"),
-            "{said}"
+            text.contains("number=2") && !text.contains("number=1") && !text.contains("number=3"),
+            "{text}"
         );
-        assert!(!said.contains("canary"), "{said}");
+        assert!(!text.contains("canary"), "{text}");
     }
 
     #[test]
@@ -331,10 +331,10 @@ mod tests {
                 tracing::warn!("another one");
             },
         );
-        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
-        let lines = said.lines().filter(|line| line.contains("cannot be reached")).count();
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().filter(|line| line.contains("cannot be reached")).count();
         assert!((50..5_000).contains(&lines), "{lines} lines");
-        assert!(said.contains("another one"));
+        assert!(text.contains("another one"));
     }
 
     #[test]
@@ -348,8 +348,8 @@ mod tests {
                 tracing::info!("two\nlines");
             },
         );
-        let said = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
-        let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(
             lines[0]["fields"],
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn a_place_may_go_on_after_a_second() {
         let now = Instant::now();
-        let mut lines = Lines { began: now, count: 0 };
+        let mut lines = LineBudget { began: now, count: 0 };
         for line in 0..100 {
             assert_eq!(lines.take(now), line < 50);
         }
@@ -373,9 +373,9 @@ mod tests {
 
     #[test]
     fn libraries_never_say_what_they_relay() {
-        let said = said_at(Level::TRACE);
-        assert!(said.contains("odd frame"));
-        assert!(!said.contains("canary"));
+        let text = said_at(Level::TRACE);
+        assert!(text.contains("odd frame"));
+        assert!(!text.contains("canary"));
     }
 
     #[test]

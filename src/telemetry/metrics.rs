@@ -1,4 +1,4 @@
-//! What is counted and timed: one method for each thing that happens. `docs/metrics.md` says what each is good for.
+//! All metrics, with one method for each happening. `docs/metrics.md` describes each metric and its use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +8,12 @@ use arc_swap::ArcSwapOption;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, TextEncoder};
 
-use super::family::{Counters, Named, counter, counters, gauge, gauges, seconds};
-use super::inference::Inference;
+use super::family::{Counters, NamedCounters, counter, counters, gauge, gauges, seconds};
+use super::inference::InferenceMetrics;
 use super::label::{
     Closed, Denied, DnsAnswer, Dropped, Export, Interception, Label, Limit, Mode, Reload, UpstreamError,
 };
-use super::requests::Requests;
+use super::requests::RequestMetrics;
 use crate::call::{Service, Usage, Vendor};
 use crate::decision::Verdict;
 use crate::event::Action;
@@ -26,18 +26,18 @@ pub struct Metrics {
     open: IntGauge,
     closed: Counters<Closed>,
     limits: Counters<Limit>,
-    requests: Requests,
-    denials: Named,
-    durations: Durations,
+    requests: RequestMetrics,
+    denials: NamedCounters,
+    durations: DurationMetrics,
     upstream_errors: Counters<UpstreamError>,
-    credentials: Named,
-    inference: Inference,
-    dns: Dns,
-    policy: Policy,
+    credentials: NamedCounters,
+    inference: InferenceMetrics,
+    dns: DnsMetrics,
+    policy: PolicyMetrics,
     leaves: IntCounter,
     leaves_seen: AtomicU64,
     leaf_rejected: IntCounter,
-    intercepting: Intercepting,
+    intercepting: InterceptionMetrics,
     buffered: IntGauge,
     events: IntCounter,
     events_dropped: Counters<Dropped>,
@@ -51,7 +51,7 @@ pub struct Timings {
     pub total: Duration,
     /// From the request being sent to the end of the response.
     pub upstream: Option<Duration>,
-    /// What of the time to the first byte was not spent waiting for the upstream.
+    /// The part of the time to the first byte that was not spent waiting for the upstream.
     pub added: Option<Duration>,
     /// From the request's head to the first byte of the response's body.
     pub first_byte: Option<Duration>,
@@ -68,7 +68,7 @@ impl Drop for OpenConnection {
 }
 
 impl Metrics {
-    /// All metrics at zero. Errors are none in practice: the names are fixed.
+    /// Registers all metrics at zero. Fails never in practice: the names are fixed.
     pub fn new() -> Result<Self, Error> {
         let registry = Registry::new();
         let r = &registry;
@@ -85,33 +85,33 @@ impl Metrics {
             open: gauge(r, "postern_connections_open", "Connections of agents that are open.")?,
             closed: Counters::new(r, "postern_connections_closed_total", "Why connections ended.", "reason")?,
             limits: Counters::new(r, "postern_limit_refusals_total", "Refusals over a bound.", "limit")?,
-            requests: Requests::new(r)?,
-            denials: Named::new(
+            requests: RequestMetrics::new(r)?,
+            denials: NamedCounters::new(
                 r,
                 "postern_denials_total",
                 "Denials by rule.",
                 &["kind", "rule", "verdict"],
             )?,
-            durations: Durations::new(r)?,
+            durations: DurationMetrics::new(r)?,
             upstream_errors: Counters::new(
                 r,
                 "postern_upstream_errors_total",
                 "Upstream failures.",
                 "class",
             )?,
-            credentials: Named::new(
+            credentials: NamedCounters::new(
                 r,
                 "postern_credentials_attached_total",
                 "Real keys put in.",
                 &["credential"],
             )?,
-            inference: Inference::new(r)?,
-            dns: Dns::new(r)?,
-            policy: Policy::new(r)?,
+            inference: InferenceMetrics::new(r)?,
+            dns: DnsMetrics::new(r)?,
+            policy: PolicyMetrics::new(r)?,
             leaves: counter(r, "postern_leaf_certificates_minted_total", "Leaf certificates made.")?,
             leaves_seen: AtomicU64::new(0),
             leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
-            intercepting: Intercepting::new(r)?,
+            intercepting: InterceptionMetrics::new(r)?,
             buffered: gauge(r, "postern_buffered_bytes", "Bytes that are held in memory for agents.")?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
             events_dropped: Counters::new(
@@ -250,7 +250,7 @@ impl Metrics {
         self.leaf_rejected.inc();
     }
 
-    /// What is done with destinations that say Inspect.
+    /// Sets how destinations with action Inspect are treated.
     pub fn interception(&self, mode: Interception) {
         for other in Interception::ALL {
             self.intercepting.info.with_label_values(&[other.word()]).set(i64::from(*other == mode));
@@ -288,7 +288,7 @@ impl Metrics {
         (self.events.get(), self.events_dropped.total())
     }
 
-    /// All of it in Prometheus' text format 0.0.4.
+    /// Prints all metrics in Prometheus' text format 0.0.4.
     pub fn encode(&self) -> String {
         self.policy.measure_age();
         let mut text = String::with_capacity(32 * 1024);
@@ -299,14 +299,14 @@ impl Metrics {
     }
 }
 
-/// What becomes of Inspect rules, and of the redirect.
+/// Metrics of interception and of the redirect.
 #[derive(Debug)]
-struct Intercepting {
+struct InterceptionMetrics {
     info: IntGaugeVec,
     proven: IntGaugeVec,
 }
 
-impl Intercepting {
+impl InterceptionMetrics {
     fn new(r: &Registry) -> Result<Self, Error> {
         let proven = "Whether the redirect was shown to hold.";
         Ok(Self {
@@ -318,14 +318,14 @@ impl Intercepting {
 
 /// Where the time of exchanges goes.
 #[derive(Debug)]
-struct Durations {
+struct DurationMetrics {
     request: Histogram,
     upstream: Histogram,
     added: Histogram,
     first_byte: Histogram,
 }
 
-impl Durations {
+impl DurationMetrics {
     fn new(r: &Registry) -> Result<Self, Error> {
         Ok(Self {
             request: seconds(r, "postern_request_duration_seconds", "From request head to response end.")?,
@@ -349,14 +349,14 @@ impl Durations {
     }
 }
 
-/// What the resolver does.
+/// Metrics of the resolver.
 #[derive(Debug)]
-struct Dns {
+struct DnsMetrics {
     questions: Counters<DnsAnswer>,
     names: IntGauge,
 }
 
-impl Dns {
+impl DnsMetrics {
     fn new(r: &Registry) -> Result<Self, Error> {
         let questions =
             Counters::new(r, "postern_dns_questions_total", "Questions to the resolver.", "answer")?;
@@ -366,7 +366,7 @@ impl Dns {
 
 /// Which policy is in force, and since when.
 #[derive(Debug)]
-struct Policy {
+struct PolicyMetrics {
     info: IntGaugeVec,
     age: IntGaugeVec,
     programmed: IntGaugeVec,
@@ -376,7 +376,7 @@ struct Policy {
     unknown: IntGauge,
 }
 
-impl Policy {
+impl PolicyMetrics {
     fn new(r: &Registry) -> Result<Self, Error> {
         Ok(Self {
             info: gauges(r, "postern_policy_info", "The policy in force.", &["revision"])?,

@@ -11,7 +11,7 @@ use crate::decision::Verdict;
 
 /// The counters; those of a provider's API are there once it was asked, so that a scrape is not mostly zeros.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(super) struct RequestMetrics {
     family: IntCounterVec,
     /// Of hosts that are no LLM provider's.
     none: Counters<Verdict>,
@@ -19,7 +19,7 @@ pub(super) struct Requests {
     known: Vec<OnceLock<Option<Counters<Verdict>>>>,
 }
 
-impl Requests {
+impl RequestMetrics {
     pub(super) fn new(registry: &Registry) -> Result<Self, Error> {
         let family = counters(
             registry,

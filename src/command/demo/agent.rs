@@ -21,20 +21,20 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::drain::Drain;
 
-/// What an answer to CONNECT may be long at most.
+/// The longest answer to CONNECT.
 const HEAD: usize = 16 << 10;
 
 /// Trusts Postern's CA and the upstream's, so that the certificate it is shown tells who ended the TLS.
-pub(super) struct Agent {
+pub(super) struct DemoAgent {
     pub(super) proxy: SocketAddr,
     pub(super) password: String,
     pub(super) tls: Arc<ClientConfig>,
     pub(super) drain: Drain,
 }
 
-/// What the agent was shown.
+/// The answer as the agent sees it.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct AgentAnswer {
     /// The issuer's common name; `None` where CONNECT was refused.
     pub(super) issuer: Option<String>,
     pub(super) status: StatusCode,
@@ -70,7 +70,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-impl Agent {
+impl DemoAgent {
     /// A TLS client that trusts these roots, PEM.
     pub(super) fn tls(roots: &[&str]) -> anyhow::Result<Arc<ClientConfig>> {
         let mut store = RootCertStore::empty();
@@ -80,8 +80,8 @@ impl Agent {
         Ok(Arc::new(ClientConfig::builder().with_root_certificates(store).with_no_client_auth()))
     }
 
-    /// One request on a connection of its own.
-    pub(super) async fn ask(&self, ask: &Ask<'_>) -> anyhow::Result<Shown> {
+    /// Sends one request on a connection of its own.
+    pub(super) async fn ask(&self, ask: &Ask<'_>) -> anyhow::Result<AgentAnswer> {
         let mut stream = TcpStream::connect(self.proxy).await?;
         if let Some(refused) = self.connect(&mut stream, ask.name).await? {
             return Ok(refused);
@@ -104,11 +104,11 @@ impl Agent {
         let request = request.body(Full::<Bytes>::from(ask.body.clone()))?;
         let (head, body) = sender.send_request(request).await?.into_parts();
         let body = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
-        Ok(Shown { issuer: Some(issuer), status: head.status, headers: head.headers, body })
+        Ok(AgentAnswer { issuer: Some(issuer), status: head.status, headers: head.headers, body })
     }
 
     /// Asks for a tunnel. Answers what was shown instead of one.
-    async fn connect(&self, stream: &mut TcpStream, name: &str) -> anyhow::Result<Option<Shown>> {
+    async fn connect(&self, stream: &mut TcpStream, name: &str) -> anyhow::Result<Option<AgentAnswer>> {
         let pair = BASE64_STANDARD.encode(format!("agent:{}", self.password));
         let head = format!(
             "CONNECT {name}:443 HTTP/1.1\r\nHost: {name}:443\r\nProxy-Authorization: Basic {pair}\r\n\r\n"
@@ -134,11 +134,11 @@ impl Agent {
         }
         let mut body = String::new();
         stream.read_to_string(&mut body).await?;
-        Ok(Some(Shown { issuer: None, status, headers, body }))
+        Ok(Some(AgentAnswer { issuer: None, status, headers, body }))
     }
 }
 
-impl Shown {
+impl AgentAnswer {
     /// A header's text, or nothing.
     pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()

@@ -17,8 +17,8 @@ use tracing::Level;
 use super::output;
 use crate::cli::Output;
 use crate::telemetry::log;
-use stage::Stage;
-use steps::{STEPS, Step};
+use stage::DemoStage;
+use steps::{DemoStep, STEPS};
 
 /// How a step went.
 #[derive(Debug, Serialize)]
@@ -45,20 +45,20 @@ pub(super) fn run(output: Output) -> anyhow::Result<ExitCode> {
 }
 
 async fn play(output: Output) -> anyhow::Result<Vec<Played>> {
-    let stage = Stage::set().await?;
-    let mut all = Vec::new();
+    let stage = DemoStage::set().await?;
+    let mut steps = Vec::new();
     for (index, step) in STEPS.iter().enumerate() {
         let played = play_one(index + 1, step, &stage).await;
         if output == Output::Text {
             io::stdout().write_all(played.text().as_bytes())?;
         }
-        all.push(played);
+        steps.push(played);
     }
     stage.clear().await;
-    Ok(all)
+    Ok(steps)
 }
 
-async fn play_one(number: usize, step: &Step, stage: &Stage) -> Played {
+async fn play_one(number: usize, step: &DemoStep, stage: &DemoStage) -> Played {
     let seen = (step.play)(stage).await.unwrap_or_else(|error| format!("{error:#}"));
     let ok = seen == step.expected;
     Played { step: number, done: step.done, expected: step.expected, seen, ok }

@@ -10,12 +10,12 @@ pub(super) const MESSAGES: &str = "/v1/messages";
 pub(super) type Call = (&'static str, &'static str);
 
 /// A prompt, and the calls that the model answers it with.
-pub(super) type Turn = (&'static str, [Call; 2]);
+pub(super) type ModelTurn = (&'static str, [Call; 2]);
 
-pub(super) const CLEAN_UP: Turn =
+pub(super) const CLEAN_UP: ModelTurn =
     ("Clean up.", [("Bash", r#"{"command":"ls -l"}"#), ("Bash", r#"{"command":"rm -fr /"}"#)]);
 
-pub(super) const LOOK_AROUND: Turn = (
+pub(super) const LOOK_AROUND: ModelTurn = (
     "Look around.",
     [("Read", r#"{"file_path":"/workspace/README.md"}"#), ("Read", r#"{"file_path":"/etc/shadow"}"#)],
 );

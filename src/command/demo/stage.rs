@@ -1,4 +1,4 @@
-//! What the demo's steps are played on: upstream, gateway and agent in this process, their files in a directory that
+//! The stage of the demo's steps: upstream, gateway and agent in this process, their files in a directory that
 //! goes with them.
 
 use std::io;
@@ -8,15 +8,15 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow};
 use serde_json::json;
 
-use super::agent::{Agent, Ask, Shown};
-use super::upstream::Upstream;
+use super::agent::{AgentAnswer, Ask, DemoAgent};
+use super::upstream::DemoUpstream;
 use crate::command::check;
-use crate::command::gateway::outlets::Outlets;
 use crate::command::gateway::running::Running;
+use crate::command::gateway::sinks::EventSinks;
 use crate::command::private_directory::{PrivateDirectory, random_hex};
 use crate::drain::Drain;
 use crate::event::Event;
-use crate::ledger::Sink;
+use crate::ledger::{NamedSink, Sink};
 use crate::problem::Problem;
 use crate::tls::gate::Surroundings;
 use crate::tls::init;
@@ -37,10 +37,10 @@ const NAMES: [&str; 7] = [
     "later.demo.test",
 ];
 
-pub(super) struct Stage {
-    pub(super) upstream: Upstream,
-    pub(super) agent: Agent,
-    /// What only the gateway may hold.
+pub(super) struct DemoStage {
+    pub(super) upstream: DemoUpstream,
+    pub(super) agent: DemoAgent,
+    /// The key that only the gateway may hold.
     pub(super) real_key: String,
     running: Running,
     events: Recorder,
@@ -49,10 +49,10 @@ pub(super) struct Stage {
     place: PrivateDirectory,
 }
 
-impl Stage {
+impl DemoStage {
     pub(super) async fn set() -> anyhow::Result<Self> {
         let drain = Drain::default();
-        let upstream = Upstream::start(&drain).await?;
+        let upstream = DemoUpstream::start(&drain).await?;
         let place = PrivateDirectory::make()?;
         let password = random_hex()?;
         let real_key = format!("sk-demo-real-{}", random_hex()?);
@@ -81,19 +81,19 @@ impl Stage {
         let surroundings = Surroundings { intercept: true, kubernetes: false };
         let (watched, checked) = check::read(&settings, surroundings, SystemTime::now());
         let events = Recorder::default();
-        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(events.clone())];
+        let sinks = EventSinks { named: vec![NamedSink::blocking("demo", events.clone())], traces: None };
         let checked = checked.map_err(|problems| as_error(&problems))?;
-        let running = Running::start(&settings, checked, watched, Outlets { sinks, traces: None })
+        let running = Running::start(&settings, checked, watched, sinks)
             .await
             .map_err(|problems| as_error(&problems))?;
         let own = std::fs::read_to_string(ca.join(init::CERTIFICATE))?;
-        let tls = Agent::tls(&[&own, &upstream.root])?;
-        let agent = Agent { proxy: address(&running, "explicit")?, password, tls, drain };
+        let tls = DemoAgent::tls(&[&own, &upstream.root])?;
+        let agent = DemoAgent { proxy: address(&running, "explicit")?, password, tls, drain };
         Ok(Self { upstream, agent, real_key, running, events, refusals: Mutex::default(), place })
     }
 
-    /// One request of the agent; a refusal is remembered by the event that it names.
-    pub(super) async fn ask(&self, ask: Ask<'_>) -> anyhow::Result<Shown> {
+    /// Sends one request of the agent, and remembers the event that a refusal names.
+    pub(super) async fn ask(&self, ask: Ask<'_>) -> anyhow::Result<AgentAnswer> {
         let shown =
             tokio::time::timeout(PATIENCE, self.agent.ask(&ask)).await.context("no answer in time")??;
         let event = shown.header("x-postern-event");
@@ -171,8 +171,8 @@ impl Recorder {
 }
 
 impl Sink for Recorder {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
-        let line = serde_json::to_string(event)?;
+    fn write(&mut self, _event: &Event, line: &[u8]) -> io::Result<()> {
+        let line = String::from_utf8_lossy(line).into_owned();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         Ok(())
     }

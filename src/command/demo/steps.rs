@@ -2,141 +2,141 @@
 
 use std::pin::Pin;
 
-use super::agent::{Ask, Shown};
-use super::stage::Stage;
+use super::agent::{AgentAnswer, Ask};
+use super::stage::DemoStage;
 use super::turns;
 use super::upstream::ECHO;
 
-/// What the agent holds instead of the key.
+/// The placeholder that the agent holds instead of the key.
 const PLACEHOLDER: &str = "sk-demo-placeholder";
 
-/// One step: what is done, what has to be seen, and the doing, which answers what was seen.
-pub(super) struct Step {
+/// One step: its description, the text that has to be seen, and the function that plays it and returns what was seen.
+pub(super) struct DemoStep {
     pub(super) done: &'static str,
     pub(super) expected: &'static str,
-    pub(super) play: for<'a> fn(&'a Stage) -> Playing<'a>,
+    pub(super) play: for<'a> fn(&'a DemoStage) -> Playing<'a>,
 }
 
 type Playing<'a> = Pin<Box<dyn Future<Output = anyhow::Result<String>> + Send + 'a>>;
 
-pub(super) const STEPS: &[Step] = &[
-    Step {
+pub(super) const STEPS: &[DemoStep] = &[
+    DemoStep {
         done: "GET https://model.demo.test/, which a rule inspects",
         expected: "200, TLS by Postern",
         play: |stage| Box::pin(inspected(stage)),
     },
-    Step {
+    DemoStep {
         done: "CONNECT unknown.demo.test:443, which no rule names",
         expected: "403 to CONNECT by postern/builtin/default-deny",
         play: |stage| Box::pin(unnamed(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET https://pastebin.demo.test/, which a rule denies by name",
         expected: "403 by local/demo/pastebin in four lines, TLS by Postern",
         play: |stage| Box::pin(denied_by_name(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET https://packages.demo.test/simple/serde, an endpoint that is listed",
         expected: "200, TLS by Postern",
         play: |stage| Box::pin(listed_endpoint(stage)),
     },
-    Step {
+    DemoStep {
         done: "POST https://packages.demo.test/upload, an endpoint that is not",
         expected: "403 by postern/builtin/endpoint in four lines, TLS by Postern",
         play: |stage| Box::pin(other_endpoint(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET https://model.demo.test/v1/models with the placeholder of a key",
         expected: "200, the server got the real key, the placeholder stayed here",
         play: |stage| Box::pin(swapped_key(stage)),
     },
-    Step {
+    DemoStep {
         done: "the same placeholder, sent to packages.demo.test",
         expected: "403 by postern/builtin/placeholder in four lines, TLS by Postern",
         play: |stage| Box::pin(placeholder_elsewhere(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET https://model.demo.test/v1/echo, which answers with the key it got",
         expected: "200, the key scrubbed from header and body",
         play: |stage| Box::pin(scrubbed(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET https://eu.registry.demo.test/, which a rule tunnels",
         expected: "200, TLS by the server",
         play: |stage| Box::pin(tunnelled(stage)),
     },
-    Step {
+    DemoStep {
         done: "TLS to model.demo.test, then Host: packages.demo.test",
         expected: "421 by postern/builtin/name-mismatch in four lines, TLS by Postern",
         play: |stage| Box::pin(disagreeing_names(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET https://later.demo.test/, then the policy's file is edited to inspect it, then again",
         expected: "403, then 200",
         play: |stage| Box::pin(edited_policy(stage)),
     },
-    Step {
+    DemoStep {
         done: "ask a model at llm.demo.test, with the tools web_search and Bash",
         expected: "200, the provider was offered Bash",
         play: |stage| Box::pin(turns::hosted_tool(stage)),
     },
-    Step {
+    DemoStep {
         done: "the model calls Bash twice in one stream, for ls -l and for rm -fr /",
         expected: r#"Bash {"command":"ls -l"} as it was sent, then a text by local/demo/only-listings, stop_reason tool_use"#,
         play: |stage| Box::pin(turns::blocked_call(stage)),
     },
-    Step {
+    DemoStep {
         done: "read what stands in the place of rm -fr /",
         expected: "[postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/only-listings | \
                    Reason: Only ls may be run here | \
                    The tool itself is allowed; this use of it is not. Do not retry it unchanged.",
         play: |stage| Box::pin(turns::read_refusal(stage)),
     },
-    Step {
+    DemoStep {
         done: "the model calls Read twice, for a file of the project and for /etc/shadow",
         expected: r#"Read {"file_path":"/workspace/README.md"} as it was sent, then a text by local/demo/stay-in-project, stop_reason tool_use"#,
         play: |stage| Box::pin(turns::outside_project(stage)),
     },
-    Step {
+    DemoStep {
         done: "look for the events of those calls",
         expected: "3 Bash allowed, 3 Bash denied by local/demo/only-listings, 1 Read allowed, \
                    1 Read denied by local/demo/stay-in-project; 1 web_search taken out",
         play: |stage| Box::pin(turns::events(stage)),
     },
-    Step {
+    DemoStep {
         done: "look for the events of the refusals",
         expected: "each of 6 refusals has the event it named; no event holds the key",
         play: |stage| Box::pin(events(stage)),
     },
-    Step {
+    DemoStep {
         done: "GET /metrics of the gateway",
         expected: "2 keys attached, 4 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];
 
-async fn inspected(stage: &Stage) -> anyhow::Result<String> {
+async fn inspected(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(answered(&stage.ask(Ask::get("model.demo.test", "/")).await?))
 }
 
-async fn unnamed(stage: &Stage) -> anyhow::Result<String> {
+async fn unnamed(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(refused(&stage.ask(Ask::get("unknown.demo.test", "/")).await?))
 }
 
-async fn denied_by_name(stage: &Stage) -> anyhow::Result<String> {
+async fn denied_by_name(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(refused(&stage.ask(Ask::get("pastebin.demo.test", "/")).await?))
 }
 
-async fn listed_endpoint(stage: &Stage) -> anyhow::Result<String> {
+async fn listed_endpoint(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(answered(&stage.ask(Ask::get("packages.demo.test", "/simple/serde")).await?))
 }
 
-async fn other_endpoint(stage: &Stage) -> anyhow::Result<String> {
+async fn other_endpoint(stage: &DemoStage) -> anyhow::Result<String> {
     let ask = Ask { method: "POST", ..Ask::get("packages.demo.test", "/upload") };
     Ok(refused(&stage.ask(ask).await?))
 }
 
-async fn swapped_key(stage: &Stage) -> anyhow::Result<String> {
+async fn swapped_key(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = stage.ask(Ask::get("model.demo.test", "/v1/models").with_key(PLACEHOLDER)).await?;
     let seen = stage.upstream.seen();
     let last = seen.iter().rev().find(|seen| seen.path == "/v1/models");
@@ -147,14 +147,14 @@ async fn swapped_key(stage: &Stage) -> anyhow::Result<String> {
     Ok(format!("{}, {got}, {kept}", shown.status.as_u16()))
 }
 
-async fn placeholder_elsewhere(stage: &Stage) -> anyhow::Result<String> {
+async fn placeholder_elsewhere(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(refused(&stage.ask(Ask::get("packages.demo.test", "/simple/serde").with_key(PLACEHOLDER)).await?))
 }
 
-async fn scrubbed(stage: &Stage) -> anyhow::Result<String> {
+async fn scrubbed(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = stage.ask(Ask::get("model.demo.test", ECHO).with_key(PLACEHOLDER)).await?;
     let places = [("header", shown.header("x-echo")), ("body", shown.body.as_str())];
-    // What was echoed has to be there, or nothing would be proven.
+    // The echo has to be there, or nothing would be proven.
     let clean: Vec<_> = places
         .iter()
         .filter(|(_, text)| text.contains("Bearer ") && !text.contains(&stage.real_key))
@@ -163,23 +163,23 @@ async fn scrubbed(stage: &Stage) -> anyhow::Result<String> {
     Ok(format!("{}, the key scrubbed from {}", shown.status.as_u16(), clean.join(" and ")))
 }
 
-async fn tunnelled(stage: &Stage) -> anyhow::Result<String> {
+async fn tunnelled(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(answered(&stage.ask(Ask::get("eu.registry.demo.test", "/")).await?))
 }
 
-async fn disagreeing_names(stage: &Stage) -> anyhow::Result<String> {
+async fn disagreeing_names(stage: &DemoStage) -> anyhow::Result<String> {
     let ask = Ask { host: "packages.demo.test", ..Ask::get("model.demo.test", "/simple/serde") };
     Ok(refused(&stage.ask(ask).await?))
 }
 
-async fn edited_policy(stage: &Stage) -> anyhow::Result<String> {
+async fn edited_policy(stage: &DemoStage) -> anyhow::Result<String> {
     let before = stage.ask(Ask::get("later.demo.test", "/")).await?.status;
     stage.add_destination("{name: later, hosts: [later.demo.test], action: Inspect}").await?;
     let after = stage.ask(Ask::get("later.demo.test", "/")).await?.status;
     Ok(format!("{}, then {}", before.as_u16(), after.as_u16()))
 }
 
-async fn events(stage: &Stage) -> anyhow::Result<String> {
+async fn events(stage: &DemoStage) -> anyhow::Result<String> {
     let refusals = stage.refusals();
     let denials = || {
         let lines = stage.events();
@@ -197,7 +197,7 @@ async fn events(stage: &Stage) -> anyhow::Result<String> {
     Ok(format!("each of {} refusals has the event it named; {key}", denials()))
 }
 
-async fn metrics(stage: &Stage) -> anyhow::Result<String> {
+async fn metrics(stage: &DemoStage) -> anyhow::Result<String> {
     let text = stage.metrics().await?;
     let sum = |name: &str, label: &str| -> f64 {
         let series = text.lines().filter(|line| line.starts_with(name) && line.contains(label));
@@ -215,12 +215,12 @@ async fn metrics(stage: &Stage) -> anyhow::Result<String> {
 }
 
 /// An answer in words.
-fn answered(shown: &Shown) -> String {
+fn answered(shown: &AgentAnswer) -> String {
     format!("{}, TLS by {}", shown.status.as_u16(), who(shown))
 }
 
 /// A refusal in words.
-fn refused(shown: &Shown) -> String {
+fn refused(shown: &AgentAnswer) -> String {
     let rule = shown.header("x-postern-rule");
     if shown.issuer.is_none() {
         return format!("{} to CONNECT by {rule}", shown.status.as_u16());
@@ -233,8 +233,8 @@ fn refused(shown: &Shown) -> String {
     format!("{status} by {rule} in {lines}, TLS by {}", who(shown))
 }
 
-/// Who ended the TLS, by the issuer of the certificate.
-fn who(shown: &Shown) -> &str {
+/// Returns who ended the TLS, by the issuer of the certificate.
+fn who(shown: &AgentAnswer) -> &str {
     match shown.issuer.as_deref() {
         Some("The server's own CA") => "the server",
         Some(issuer) if issuer.starts_with("Postern CA ") => "Postern",

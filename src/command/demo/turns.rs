@@ -1,18 +1,18 @@
-//! The demo's steps about models: what they are asked, what they call, and what the agent reads of it.
+//! The demo's steps about models: their requests, their calls, and the answers that the agent reads.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use super::agent::{Ask, Shown};
-use super::provider::{self, CLEAN_UP, Call, LOOK_AROUND, MESSAGES, Turn};
-use super::stage::Stage;
+use super::agent::{AgentAnswer, Ask};
+use super::provider::{self, CLEAN_UP, Call, LOOK_AROUND, MESSAGES, ModelTurn};
+use super::stage::DemoStage;
 
 const HOST: &str = "llm.demo.test";
 
-/// What the provider was offered of `web_search` and a tool of the agent's own.
-pub(super) async fn hosted_tool(stage: &Stage) -> anyhow::Result<String> {
+/// Returns which tools the provider was offered: `web_search`, and one of the agent's own.
+pub(super) async fn hosted_tool(stage: &DemoStage) -> anyhow::Result<String> {
     let search = json!({"type": "web_search_20250305", "name": "web_search"});
     let shown = ask(stage, &CLEAN_UP, &[search, tool("Bash")]).await?;
     let seen = stage.upstream.seen();
@@ -23,31 +23,31 @@ pub(super) async fn hosted_tool(stage: &Stage) -> anyhow::Result<String> {
     Ok(format!("{}, the provider was offered {}", shown.status.as_u16(), names.join(" and ")))
 }
 
-/// What comes of two calls in one stream, of which the second is denied.
-pub(super) async fn blocked_call(stage: &Stage) -> anyhow::Result<String> {
+/// Plays two calls in one stream, of which the second is denied.
+pub(super) async fn blocked_call(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
     came(&shown, CLEAN_UP.1)
 }
 
-/// What the agent reads in the place of a denied call.
-pub(super) async fn read_refusal(stage: &Stage) -> anyhow::Result<String> {
+/// Returns the text that replaced a denied call.
+pub(super) async fn read_refusal(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
-    let answer = Answer::read(&shown.body)?;
+    let answer = PrintedAnswer::read(&shown.body)?;
     let (_, text) = answer.blocks.iter().find(|(kind, _)| kind == "text").context("no text")?;
     Ok(text.trim_end().lines().collect::<Vec<_>>().join(" | "))
 }
 
-/// What comes of reading a file of the project, and one outside.
-pub(super) async fn outside_project(stage: &Stage) -> anyhow::Result<String> {
+/// Plays reads of a file in the project, and of one outside.
+pub(super) async fn outside_project(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &LOOK_AROUND, &[tool("Read")]).await?;
     came(&shown, LOOK_AROUND.1)
 }
 
-/// What the events say of the calls, and of what was taken out.
-pub(super) async fn events(stage: &Stage) -> anyhow::Result<String> {
+/// Returns the events of the calls, and of the tools that were removed.
+pub(super) async fn events(stage: &DemoStage) -> anyhow::Result<String> {
     let calls = |lines: &[String]| lines.iter().filter(|line| line.contains(r#""kind":"ToolCall""#)).count();
     stage.until("the events of the tool calls", || calls(&stage.events()) >= 8).await?;
-    let (mut told, mut taken) = (BTreeMap::<_, usize>::new(), 0);
+    let (mut texts, mut taken) = (BTreeMap::<_, usize>::new(), 0);
     for line in stage.events() {
         let event: Value = serde_json::from_str(&line)?;
         let taken_out = &event["transforms"][0]["detail"] == "web_search_20250305";
@@ -56,15 +56,15 @@ pub(super) async fn events(stage: &Stage) -> anyhow::Result<String> {
             let (name, decision) = (event["toolCall"]["name"].as_str(), &event["decision"]);
             let by = decision["rule"].as_str().filter(|_| decision["verdict"] == "Deny");
             let by = by.map_or_else(|| "allowed".to_owned(), |rule| format!("denied by {rule}"));
-            *told.entry(format!("{} {by}", name.unwrap_or_default())).or_default() += 1;
+            *texts.entry(format!("{} {by}", name.unwrap_or_default())).or_default() += 1;
         }
     }
-    let told: Vec<_> = told.iter().map(|(what, count)| format!("{count} {what}")).collect();
-    Ok(format!("{}; {taken} web_search taken out", told.join(", ")))
+    let texts: Vec<_> = texts.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    Ok(format!("{}; {taken} web_search taken out", texts.join(", ")))
 }
 
 /// A prompt with these tools, answered in a stream.
-async fn ask(stage: &Stage, (prompt, _): &Turn, tools: &[Value]) -> anyhow::Result<Shown> {
+async fn ask(stage: &DemoStage, (prompt, _): &ModelTurn, tools: &[Value]) -> anyhow::Result<AgentAnswer> {
     let body = json!({
         "model": "demo", "max_tokens": 1024, "stream": true, "tools": tools,
         "messages": [{"role": "user", "content": prompt}],
@@ -77,30 +77,30 @@ fn tool(name: &str) -> Value {
 }
 
 /// In words, which of the calls are in an answer, and in what form.
-fn came(shown: &Shown, calls: [Call; 2]) -> anyhow::Result<String> {
-    let answer = Answer::read(&shown.body)?;
-    let mut told = Vec::new();
-    for (index, (kind, said)) in answer.blocks.iter().enumerate() {
+fn came(shown: &AgentAnswer, calls: [Call; 2]) -> anyhow::Result<String> {
+    let answer = PrintedAnswer::read(&shown.body)?;
+    let mut texts = Vec::new();
+    for (index, (kind, text)) in answer.blocks.iter().enumerate() {
         let sent = calls.get(index).map(|call| provider::block(index, *call).concat());
         let is_same = sent.is_some_and(|sent| shown.body.contains(&*String::from_utf8_lossy(&sent)));
-        told.push(match said.lines().find_map(|line| line.strip_prefix("Rule: ")) {
+        texts.push(match text.lines().find_map(|line| line.strip_prefix("Rule: ")) {
             Some(rule) if kind == "text" => format!("a text by {rule}"),
-            _ if is_same => format!("{kind} {said} as it was sent"),
-            _ => format!("{kind} {said}"),
+            _ if is_same => format!("{kind} {text} as it was sent"),
+            _ => format!("{kind} {text}"),
         });
     }
-    Ok(format!("{}, stop_reason {}", told.join(", then "), answer.stop_reason))
+    Ok(format!("{}, stop_reason {}", texts.join(", then "), answer.stop_reason))
 }
 
 /// An answer as an agent puts it together.
 #[derive(Default)]
-struct Answer {
+struct PrintedAnswer {
     /// Each block: the tool that is called, or `text`; then the input, or the text.
     blocks: Vec<(String, String)>,
     stop_reason: String,
 }
 
-impl Answer {
+impl PrintedAnswer {
     /// # Errors
     /// Where the stream is not one that the official SDKs accept: blocks that are not numbered without gaps.
     fn read(stream: &str) -> anyhow::Result<Self> {
@@ -114,8 +114,8 @@ impl Answer {
                     answer.blocks.push((first(block, ["name", "type"]), first(block, ["text"])));
                 }
                 "content_block_delta" if index + 1 == count as u64 => {
-                    if let Some((_, said)) = answer.blocks.last_mut() {
-                        said.push_str(&first(&event["delta"], ["partial_json", "text"]));
+                    if let Some((_, text)) = answer.blocks.last_mut() {
+                        text.push_str(&first(&event["delta"], ["partial_json", "text"]));
                     }
                 }
                 "message_delta" => answer.stop_reason = first(&event["delta"], ["stop_reason"]),

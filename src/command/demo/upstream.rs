@@ -1,4 +1,4 @@
-//! The demo's upstream: real TLS under a throwaway CA of its own, for whatever name is asked of it.
+//! The demo's upstream: real TLS under a throwaway CA of its own, for any name.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -30,22 +30,22 @@ use crate::tls::leaf::Leaves;
 pub(super) const ECHO: &str = "/v1/echo";
 
 /// A server on a port of the loopback.
-pub(super) struct Upstream {
+pub(super) struct DemoUpstream {
     pub(super) address: SocketAddr,
     /// PEM of the CA behind its certificates.
     pub(super) root: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
 }
 
 /// A request that reached it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct SeenRequest {
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-impl Upstream {
+impl DemoUpstream {
     pub(super) async fn start(drain: &Drain) -> anyhow::Result<Self> {
         let (root, key) = make_ca()?;
         let authority = Authority::load(&root, &key, SystemTime::now())?;
@@ -65,12 +65,12 @@ impl Upstream {
     }
 
     /// The requests that reached it, in that order.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<SeenRequest> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<Seen>>) -> anyhow::Result<()> {
+async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<SeenRequest>>) -> anyhow::Result<()> {
     let start = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await?;
     let name = start.client_hello().server_name().context("no server name")?.to_owned();
     let host = Host::parse(&name).context("no host name")?;
@@ -78,7 +78,7 @@ async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<Seen>>) -> a
     let service = service_fn(|request: Request<Incoming>| async {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        let request = Seen { path: head.uri.path().to_owned(), headers: head.headers, body };
+        let request = SeenRequest { path: head.uri.path().to_owned(), headers: head.headers, body };
         let answer = answer(&request);
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         Ok::<_, hyper::Error>(answer)
@@ -86,23 +86,23 @@ async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<Seen>>) -> a
     Ok(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?)
 }
 
-fn answer(request: &Seen) -> Response<Chunks> {
+fn answer(request: &SeenRequest) -> Response<AnswerChunks> {
     match request.path.as_str() {
         ECHO => echo(request),
         provider::MESSAGES => {
-            let mut response = Response::new(Chunks(provider::answer(&request.body).into()));
+            let mut response = Response::new(AnswerChunks(provider::answer(&request.body).into()));
             let stream = HeaderValue::from_static("text/event-stream");
             response.headers_mut().insert(header::CONTENT_TYPE, stream);
             response
         }
-        _ => Response::new(Chunks::from("hello\n")),
+        _ => Response::new(AnswerChunks::from("hello\n")),
     }
 }
 
-fn echo(request: &Seen) -> Response<Chunks> {
+fn echo(request: &SeenRequest) -> Response<AnswerChunks> {
     let key = request.headers.get(header::AUTHORIZATION);
     let body = key.map_or_else(Vec::new, |key| [b"you sent ", key.as_bytes(), b"\n"].concat());
-    let mut response = Response::new(Chunks::from(body));
+    let mut response = Response::new(AnswerChunks::from(body));
     if let Some(key) = key {
         response.headers_mut().insert("x-echo", key.clone());
     }
@@ -110,15 +110,15 @@ fn echo(request: &Seen) -> Response<Chunks> {
 }
 
 /// A body that goes out piece by piece.
-struct Chunks(VecDeque<Bytes>);
+struct AnswerChunks(VecDeque<Bytes>);
 
-impl<T: Into<Bytes>> From<T> for Chunks {
+impl<T: Into<Bytes>> From<T> for AnswerChunks {
     fn from(whole: T) -> Self {
         Self(VecDeque::from([whole.into()]))
     }
 }
 
-impl hyper::body::Body for Chunks {
+impl hyper::body::Body for AnswerChunks {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -18,8 +18,8 @@ fn kernel(surroundings: Surroundings) -> Finding {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let place = if surroundings.kubernetes { "in a pod of Kubernetes" } else { "not in Kubernetes" };
     let os = std::env::consts::OS;
-    let found = format!("{os} {} {}, {place}", release.trim(), std::env::consts::ARCH);
-    if os == "linux" { Finding::ok("platform", found) } else { Finding::warn("platform", found) }
+    let text = format!("{os} {} {}, {place}", release.trim(), std::env::consts::ARCH);
+    if os == "linux" { Finding::ok("platform", text) } else { Finding::warn("platform", text) }
 }
 
 fn privileges(status: &str) -> Finding {
@@ -43,12 +43,12 @@ fn privileges(status: &str) -> Finding {
 }
 
 fn keys(status: &str) -> Finding {
-    let found = if field(status, "Uid").is_some_and(|ids| ids.split_whitespace().next() == Some("0")) {
+    let text = if field(status, "Uid").is_some_and(|ids| ids.split_whitespace().next() == Some("0")) {
         "an agent that is root reads every key there is here"
     } else {
         "an agent of the same user can read the key files, the CA's key and the gateway's memory; the placeholder keeps keys out of prompts, logs and what a steered model sends, not from code that looks for them"
     };
-    Finding::not_enforced("keys", found).remedy("run the gateway as another user than the agent")
+    Finding::not_enforced("keys", text).remedy("run the gateway as another user than the agent")
 }
 
 /// A line of `/proc/self/status`, without its name.
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn dangerous_capabilities_are_named() {
         let finding = privileges("Name:\tx\nCapPrm:\t0\nCapEff:\t0000000000003000\n");
-        assert_eq!(finding.state, State::Warn);
+        assert_eq!(finding.state, FindingState::Warn);
         assert!(finding.found.contains("NET_ADMIN, NET_RAW:"), "{}", finding.found);
-        assert_eq!(privileges("CapEff:\t0000000000000400\n").state, State::Ok);
-        assert_eq!(privileges("").state, State::Warn);
+        assert_eq!(privileges("CapEff:\t0000000000000400\n").state, FindingState::Ok);
+        assert_eq!(privileges("").state, FindingState::Warn);
     }
 }

@@ -11,26 +11,26 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{output, surroundings};
+use super::{environment, output};
 use crate::cli::{DoctorArgs, Output};
 use crate::config::Settings;
 use crate::terminal;
 
-/// One thing that was looked at.
+/// The outcome of one check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
-    state: State,
-    /// What was looked at, in a word or two.
+    state: FindingState,
+    /// The subject of the check, in a word or two.
     subject: &'static str,
-    /// What is so.
+    /// The finding in words.
     found: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-enum State {
+enum FindingState {
     #[serde(rename = "ok")]
     Ok,
     #[serde(rename = "warn")]
@@ -45,9 +45,9 @@ enum State {
 
 /// Looks at this machine and user, and at what a settings file asks for. Exit status 1 where that is broken.
 pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode> {
-    let surroundings = surroundings::read();
+    let surroundings = environment::read();
     let settings =
-        args.config.as_deref().map(|config| (config, Settings::read(config, &surroundings::variable)));
+        args.config.as_deref().map(|config| (config, Settings::read(config, &environment::variable)));
     let mut findings = machine::look(surroundings);
     findings.extend(match &settings {
         Some((config, _)) => trust::of_settings(config, surroundings),
@@ -58,7 +58,7 @@ pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode>
     findings.extend(room::look(surroundings, settings.as_ref()));
     findings.extend(rules::look(settings.as_ref()));
     findings.extend(token::look(surroundings));
-    let broken = findings.iter().any(|finding| finding.state == State::Broken);
+    let broken = findings.iter().any(|finding| finding.state == FindingState::Broken);
     output::print(output, &text(&findings), &findings)?;
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -78,24 +78,24 @@ fn text(findings: &[Finding]) -> String {
 }
 
 impl Finding {
-    fn new(state: State, subject: &'static str, found: impl Into<String>) -> Self {
+    fn new(state: FindingState, subject: &'static str, found: impl Into<String>) -> Self {
         Self { state, subject, found: found.into(), remedy: None }
     }
 
     fn ok(subject: &'static str, found: impl Into<String>) -> Self {
-        Self::new(State::Ok, subject, found)
+        Self::new(FindingState::Ok, subject, found)
     }
 
     fn warn(subject: &'static str, found: impl Into<String>) -> Self {
-        Self::new(State::Warn, subject, found)
+        Self::new(FindingState::Warn, subject, found)
     }
 
     fn not_enforced(subject: &'static str, found: impl Into<String>) -> Self {
-        Self::new(State::NotEnforced, subject, found)
+        Self::new(FindingState::NotEnforced, subject, found)
     }
 
     fn broken(subject: &'static str, found: impl Into<String>) -> Self {
-        Self::new(State::Broken, subject, found)
+        Self::new(FindingState::Broken, subject, found)
     }
 
     fn remedy(self, remedy: impl Into<String>) -> Self {
@@ -103,7 +103,7 @@ impl Finding {
     }
 }
 
-impl State {
+impl FindingState {
     fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -10,7 +10,7 @@ use crate::config::Settings;
 use crate::route;
 use crate::tls::gate::Surroundings;
 
-/// What is redirected never leaves the machine, so it is there at once or not at all.
+/// A redirected connection never leaves the machine, so it is accepted at once or not at all.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Ports that nobody means: the canaries' own.
 const TCP: u16 = 1;
@@ -20,9 +20,9 @@ const DNS: u16 = 53;
 const QUESTION: &[u8] = b"\x70\x6f\x01\0\0\x01\0\0\0\0\0\0\x07postern\x07invalid\0\0\x01\0\x01";
 const REMEDY: &str = "run `postern redirect --uid UID` in this network namespace before the agent starts, UID being the gateway's: as root, with NET_ADMIN";
 
-/// What became of something that was sent to an address which is nowhere.
+/// The outcome of dialling an address that exists nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum DialOutcome {
     Answered,
     Refused,
     /// The kernel did not send it.
@@ -47,13 +47,13 @@ pub(super) fn look(surroundings: Surroundings, settings: Option<&Settings>) -> V
                 continue;
             }
             Err(error) => {
-                let found = format!("{family}: it could not be tried ({error})");
-                findings.push(Finding::warn("way out", found).remedy("look again"));
+                let text = format!("{family}: it could not be tried ({error})");
+                findings.push(Finding::warn("way out", text).remedy("look again"));
                 continue;
             }
         }
         findings.push(connections(family, fate(connect(canary))));
-        findings.push(datagrams(family, fate(send(canary, UDP, &[]).map(|_| Fate::Left))));
+        findings.push(datagrams(family, fate(send(canary, UDP, &[]).map(|_| DialOutcome::Left))));
         findings.push(names(family, fate(ask(canary))));
     }
     findings
@@ -69,43 +69,43 @@ fn cooperative() -> Finding {
     )
 }
 
-fn connections(family: &str, fate: Fate) -> Finding {
+fn connections(family: &str, fate: DialOutcome) -> Finding {
     match fate {
-        Fate::Answered => Finding::ok(
+        DialOutcome::Answered => Finding::ok(
             "way out",
             format!("{family}, TCP: a connection to an address that is nowhere was answered here: it is redirected"),
         ),
-        Fate::Refused => Finding::warn(
+        DialOutcome::Refused => Finding::warn(
             "way out",
             format!("{family}, TCP: a connection was refused: it is redirected to a gateway that does not run, or somebody outside refused it"),
         )
         .remedy("start the gateway, and look again"),
-        Fate::Rejected => Finding::ok("way out", format!("{family}, TCP: nothing is let out")),
-        Fate::Left => Finding::not_enforced("way out", format!("{family}, TCP: connections leave around the gateway"))
+        DialOutcome::Rejected => Finding::ok("way out", format!("{family}, TCP: nothing is let out")),
+        DialOutcome::Left => Finding::not_enforced("way out", format!("{family}, TCP: connections leave around the gateway"))
             .remedy(REMEDY),
     }
 }
 
-fn datagrams(family: &str, fate: Fate) -> Finding {
+fn datagrams(family: &str, fate: DialOutcome) -> Finding {
     match fate {
-        Fate::Rejected => Finding::ok("way out", format!("{family}, UDP: rejected at once")),
-        Fate::Answered | Fate::Refused | Fate::Left => {
+        DialOutcome::Rejected => Finding::ok("way out", format!("{family}, UDP: rejected at once")),
+        DialOutcome::Answered | DialOutcome::Refused | DialOutcome::Left => {
             Finding::not_enforced("way out", format!("{family}, UDP: datagrams leave around the gateway"))
                 .remedy(REMEDY)
         }
     }
 }
 
-fn names(family: &str, fate: Fate) -> Finding {
+fn names(family: &str, fate: DialOutcome) -> Finding {
     match fate {
-        Fate::Answered => {
+        DialOutcome::Answered => {
             Finding::ok("names", format!("{family}: whatever DNS server is asked, the gateway answers"))
         }
-        Fate::Rejected => {
+        DialOutcome::Rejected => {
             Finding::warn("names", format!("{family}: DNS is let out to nobody, and nobody answers"))
                 .remedy("write listeners.dns: {} in the gateway's settings")
         }
-        Fate::Refused | Fate::Left => Finding::not_enforced(
+        DialOutcome::Refused | DialOutcome::Left => Finding::not_enforced(
             "names",
             format!("{family}: no answer: DNS leaves around the gateway, or its resolver does not run"),
         )
@@ -113,8 +113,8 @@ fn names(family: &str, fate: Fate) -> Finding {
     }
 }
 
-fn connect(to: IpAddr) -> io::Result<Fate> {
-    TcpStream::connect_timeout(&SocketAddr::new(to, TCP), PATIENCE).map(|_| Fate::Answered)
+fn connect(to: IpAddr) -> io::Result<DialOutcome> {
+    TcpStream::connect_timeout(&SocketAddr::new(to, TCP), PATIENCE).map(|_| DialOutcome::Answered)
 }
 
 fn send(to: IpAddr, port: u16, bytes: &[u8]) -> io::Result<UdpSocket> {
@@ -124,20 +124,20 @@ fn send(to: IpAddr, port: u16, bytes: &[u8]) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn ask(to: IpAddr) -> io::Result<Fate> {
+fn ask(to: IpAddr) -> io::Result<DialOutcome> {
     let socket = send(to, DNS, QUESTION)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut answer = [0; 512];
     socket.recv(&mut answer)?;
-    Ok(Fate::Answered)
+    Ok(DialOutcome::Answered)
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "what is not known to be held back is not")]
-fn fate(outcome: io::Result<Fate>) -> Fate {
+fn fate(outcome: io::Result<DialOutcome>) -> DialOutcome {
     outcome.unwrap_or_else(|error| match error.kind() {
-        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Fate::Refused,
-        ErrorKind::PermissionDenied => Fate::Rejected,
-        _ => Fate::Left,
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => DialOutcome::Refused,
+        ErrorKind::PermissionDenied => DialOutcome::Rejected,
+        _ => DialOutcome::Left,
     })
 }
 
@@ -149,11 +149,13 @@ mod tests {
     #[test]
     fn without_a_redirect_nothing_is_called_enforced() {
         let finding = &look(Surroundings { intercept: true, kubernetes: false }, None)[0];
-        assert_eq!(finding.state, State::NotEnforced);
-        for finding in
-            [connections("IPv4", Fate::Left), datagrams("IPv4", Fate::Left), names("IPv4", Fate::Left)]
-        {
-            assert_eq!(finding.state, State::NotEnforced);
+        assert_eq!(finding.state, FindingState::NotEnforced);
+        for finding in [
+            connections("IPv4", DialOutcome::Left),
+            datagrams("IPv4", DialOutcome::Left),
+            names("IPv4", DialOutcome::Left),
+        ] {
+            assert_eq!(finding.state, FindingState::NotEnforced);
             assert!(finding.remedy.is_some());
         }
     }
@@ -161,13 +163,17 @@ mod tests {
     #[test]
     fn what_is_redirected_answered_or_rejected_is_enforced() {
         for finding in [
-            connections("IPv6", Fate::Answered),
-            datagrams("IPv6", Fate::Rejected),
-            names("IPv6", Fate::Answered),
+            connections("IPv6", DialOutcome::Answered),
+            datagrams("IPv6", DialOutcome::Rejected),
+            names("IPv6", DialOutcome::Answered),
         ] {
-            assert_eq!(finding.state, State::Ok);
+            assert_eq!(finding.state, FindingState::Ok);
         }
-        assert_eq!(connections("IPv4", Fate::Refused).state, State::Warn, "a gateway that is dead");
-        assert_eq!(fate(Err(ErrorKind::TimedOut.into())), Fate::Left);
+        assert_eq!(
+            connections("IPv4", DialOutcome::Refused).state,
+            FindingState::Warn,
+            "a gateway that is dead"
+        );
+        assert_eq!(fate(Err(ErrorKind::TimedOut.into())), DialOutcome::Left);
     }
 }

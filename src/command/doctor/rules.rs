@@ -15,7 +15,7 @@ use crate::policy::document::{Action, Document};
 /// The policy of the settings, else that of the user.
 pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
     let mut findings = match settings {
-        // What is wrong with it was said with the settings.
+        // Its mistakes were reported with the settings.
         Some(settings) => check::documents(&settings.policy.path)
             .map(|documents| read(&settings.policy.path, &documents))
             .unwrap_or_default(),
@@ -51,7 +51,7 @@ fn built_in(path: &Path) -> Finding {
     .remedy(format!("write {}, or name one with --policy", path.display()))
 }
 
-/// What a policy without mistakes leaves open.
+/// Warns of what a policy without mistakes leaves open.
 fn read(path: &Path, documents: &[Document]) -> Vec<Finding> {
     let labels = Labels::new();
     let policy = Policy::compile(documents, &labels);
@@ -129,10 +129,10 @@ mod tests {
         let findings =
             found("{enforcement: Audit, destinations: [{name: reg, hosts: [r.example], action: Tunnel}]}");
         assert_eq!(findings.len(), 2);
-        assert!(findings.iter().all(|finding| finding.state == State::NotEnforced), "{findings:?}");
+        assert!(findings.iter().all(|finding| finding.state == FindingState::NotEnforced), "{findings:?}");
         assert!(findings[1].found.ends_with(" reg"), "{findings:?}");
         let findings = found("{destinations: [{name: reg, hosts: [r.example], action: Inspect}]}");
-        assert_eq!((findings.len(), findings[0].state), (1, State::Ok));
+        assert_eq!((findings.len(), findings[0].state), (1, FindingState::Ok));
     }
 
     #[test]
@@ -140,6 +140,6 @@ mod tests {
         let findings = found(
             "{podSelector: {matchLabels: {app: coder}}, destinations: [{name: a, hosts: [a.example], action: Inspect}]}",
         );
-        assert_eq!(findings[0].state, State::Warn);
+        assert_eq!(findings[0].state, FindingState::Warn);
     }
 }

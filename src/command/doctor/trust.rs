@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::Finding;
-use crate::command::run::corporate::{self, Found};
-use crate::command::run::environment::{ADDED_ROOTS, BUNDLES, MARK};
-use crate::command::{check, directories, surroundings};
+use crate::command::run::corporate::{self, ProxySearch};
+use crate::command::run::variables::{ADDED_ROOTS, BUNDLES, MARK};
+use crate::command::{check, directories, environment};
 use crate::tls::gate::{State, Surroundings};
 use crate::tls::init;
 use crate::tls::roots::{BaseRoots, system_bundle};
@@ -40,7 +40,7 @@ pub(super) fn of_settings(config: &Path, surroundings: Surroundings) -> Vec<Find
     }
 }
 
-/// What a run of this user would find.
+/// Checks what a run of this user would find.
 pub(super) fn of_user(surroundings: Surroundings) -> Vec<Finding> {
     let base = system_bundle().map_or(BaseRoots::BuiltIn, |bundle| BaseRoots::System(bundle.to_owned()));
     vec![authority(), gate(surroundings), roots(&base)]
@@ -87,23 +87,23 @@ fn roots(base: &BaseRoots) -> Finding {
     }
 }
 
-/// What the environment says, which `postern run` takes over or replaces.
+/// Checks the variables that `postern run` takes over or replaces.
 pub(super) fn environment() -> Vec<Finding> {
-    let variable = &surroundings::variable;
+    let variable = &environment::variable;
     let mut findings = Vec::new();
     if variable(MARK).is_some() {
         findings.push(Finding::ok("run", "this is inside a `postern run`"));
         return findings;
     }
     findings.push(match corporate::find(variable) {
-        Found::Nothing => {
+        ProxySearch::Nothing => {
             Finding::ok("proxy", "the environment names none: the gateway dials servers itself")
         }
-        Found::Usable(corporate) => Finding::ok(
+        ProxySearch::Usable(corporate) => Finding::ok(
             "proxy",
             format!("`postern run` goes through {}, as {} says", corporate.url, corporate.variable),
         ),
-        Found::Unusable(why) => Finding::warn("proxy", format!("{why}: `postern run` does not use it"))
+        ProxySearch::Unusable(why) => Finding::warn("proxy", format!("{why}: `postern run` does not use it"))
             .remedy("name an http:// proxy, or unset it"),
     });
     let set: Vec<_> =

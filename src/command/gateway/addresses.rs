@@ -17,12 +17,12 @@ const API_SERVER: [&str; 2] = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_PORT_443_T
 pub(super) fn own() -> Result<Vec<IpAddr>, Problem> {
     let v4 = table("/proc/net/fib_trie")?;
     let v6 = table("/proc/net/if_inet6")?;
-    let mut found: Vec<IpAddr> = local_v4(&v4).map(IpAddr::V4).collect();
-    found.extend(local_v6(&v6).map(IpAddr::V6));
-    found.retain(|ip| !ip.is_loopback());
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    let mut addresses: Vec<IpAddr> = local_v4(&v4).map(IpAddr::V4).collect();
+    addresses.extend(local_v6(&v6).map(IpAddr::V6));
+    addresses.retain(|ip| !ip.is_loopback());
+    addresses.sort_unstable();
+    addresses.dedup();
+    Ok(addresses)
 }
 
 /// A table of the kernel's; empty where it keeps none, without IPv6 or on another system.
@@ -38,14 +38,15 @@ fn table(path: &str) -> Result<String, Problem> {
 /// the place of an address (some managed clusters write one) is passed over: no address rule covers it.
 pub(super) fn cluster(variable: impl Fn(&str) -> Option<String>) -> Vec<IpAddr> {
     let texts = API_SERVER.into_iter().chain([NODE_ADDRESSES_VARIABLE]).filter_map(variable);
-    let mut found: Vec<IpAddr> = Vec::new();
+    let mut addresses: Vec<IpAddr> = Vec::new();
     for text in texts {
         let items = text.split(',').map(|item| item.trim().trim_start_matches('[').trim_end_matches(']'));
-        found.extend(items.filter_map(|item| item.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
+        addresses
+            .extend(items.filter_map(|item| item.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
     }
-    found.sort_unstable();
-    found.dedup();
-    found
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
 }
 
 /// The local addresses of a `fib_trie`: a leaf's address is the line before `/32 host LOCAL`.

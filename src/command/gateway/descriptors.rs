@@ -7,14 +7,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::problem::Problem;
 use crate::proxy::upstream::LOOKUPS;
 
-/// What is never an agent's to take: 64 connections each of the admin port, the status socket and DNS over TCP, two
+/// Descriptors that agents never get: 64 connections each of the admin port, the status socket and DNS over TCP, two
 /// descriptors of each lookup of a name, and 64 for listeners, files, canaries, standard streams and the exporter.
 const RESERVE: u64 = 4 * 64 + 2 * LOOKUPS as u64;
 /// With fewer the reserve leaves too little to work with.
 const LEAST: u64 = 512;
 /// More places than there could be use for.
 const MOST: u64 = 1 << 20;
-/// What macOS allows where it calls the limit infinite (`OPEN_MAX`).
+/// The limit of macOS where it reports an infinite one (`OPEN_MAX`).
 const WITHOUT_LIMIT: u64 = 10_240;
 
 /// The soft limit that the process was started with.

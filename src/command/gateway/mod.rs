@@ -1,17 +1,19 @@
 //! `postern gateway`: the sidecar's own command.
 
 mod addresses;
-mod condition;
 pub(crate) mod descriptors;
-mod look;
-mod mark;
-pub(crate) mod outlets;
-mod proving;
+mod health;
+mod password;
+mod redirect_proof;
+mod reload;
 pub(crate) mod running;
-mod search;
+mod running_mark;
+mod search_domains;
+pub(crate) mod sinks;
+mod snapshot;
 mod sockets;
-mod trusting;
-mod unread;
+mod trusted_roots;
+mod unreadable;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,13 +24,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::check::Checked;
 use super::private_directory::PrivateDirectory;
-use super::{check, gateways, output, surroundings};
+use super::{check, environment, gateways, output};
 use crate::cli::{GatewayArgs, Output};
-use crate::ledger::Sink;
+use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
 use crate::telemetry::log;
-use outlets::Outlets;
 use running::Running;
+use sinks::EventSinks;
 
 /// Runs until SIGTERM or SIGINT; what is under way then has `shutdown.grace` to end.
 pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode> {
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode
 }
 
 async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    let (watched, checked) = check::read(config, surroundings::read(), SystemTime::now());
+    let (watched, checked) = check::read(config, environment::read(), SystemTime::now());
     let mut checked = match checked {
         Ok(checked) => checked,
         Err(problems) => {
@@ -53,30 +55,31 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
         }
     };
     log::write_as(checked.settings.log.format);
-    // Before anybody can see that it runs: a signal that nobody listens for ends the process.
-    let mut signals = Signals::new()?;
-    let _findable = findable(config, &mut checked);
-    let sinks: Vec<Box<dyn Sink>> =
-        if checked.settings.events.stdout { vec![Box::new(JsonLines::stdout()?)] } else { Vec::new() };
-    let running = match Running::start(config, checked, watched, Outlets::of_environment(sinks)).await {
+    // Before the gateway can be seen: a signal that nobody listens for ends the process.
+    let mut signals = GatewaySignals::new()?;
+    let _announced = announce(config, &mut checked);
+    let stdout = checked.settings.events.stdout.then(JsonLines::stdout).transpose()?;
+    let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
+    let sinks = EventSinks::with_traces_of_environment(sinks);
+    let running = match Running::start(config, checked, watched, sinks).await {
         Ok(running) => running,
         Err(problems) => {
             output::print_problems(output, &problems)?;
             return Ok(ExitCode::FAILURE);
         }
     };
-    let drained = until_told(&running, &mut signals).await;
+    let drained = serve_until_stopped(&running, &mut signals).await;
     Ok(if drained { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What tells a gateway to stop, or to read its files again.
-struct Signals {
+/// The signals that tell a gateway to stop, or to read its files again.
+struct GatewaySignals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
 }
 
-impl Signals {
+impl GatewaySignals {
     fn new() -> anyhow::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
@@ -86,8 +89,8 @@ impl Signals {
     }
 }
 
-/// Has `postern status` find this gateway; its pod's status socket has its place.
-fn findable(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
+/// Lets `postern status` find this gateway. In a pod the status socket has a fixed place.
+fn announce(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
     if checked.surroundings.kubernetes {
         return None;
     }
@@ -97,8 +100,8 @@ fn findable(config: &Path, checked: &mut Checked) -> Option<PrivateDirectory> {
     })
 }
 
-/// Answers whether everything ended in time.
-async fn until_told(running: &Running, signals: &mut Signals) -> bool {
+/// Serves until a signal tells the gateway to stop. Returns whether everything ended in time.
+async fn serve_until_stopped(running: &Running, signals: &mut GatewaySignals) -> bool {
     loop {
         tokio::select! {
             _ = signals.terminate.recv() => break,

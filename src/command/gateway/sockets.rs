@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
-use super::running::one_line;
-use crate::admin::status::Listener;
+use super::password;
+use crate::admin::status::ListenerStatus;
 use crate::config::Settings;
 use crate::config::dns::Dns;
 use crate::config::listeners::Listeners;
@@ -15,8 +15,8 @@ use crate::problem::Problem;
 use crate::proxy::inbound::listener::{Password, Way};
 
 /// Sockets that are bound, and not served yet.
-pub(super) struct Bound {
-    pub(super) ways: Vec<(TcpListener, Way, Listener)>,
+pub(super) struct BoundSockets {
+    pub(super) ways: Vec<(TcpListener, Way, ListenerStatus)>,
     pub(super) dns: Option<BoundDns>,
     pub(super) admin: TcpListener,
 }
@@ -27,17 +27,20 @@ pub(super) struct BoundDns {
     pub(super) names: Arc<Names>,
 }
 
-impl Bound {
+impl BoundSockets {
     /// Where everything listens, as status shows it.
-    pub(super) fn shown(&self) -> Vec<Listener> {
+    pub(super) fn shown(&self) -> Vec<ListenerStatus> {
         let ways = self.ways.iter().map(|(_, _, shown)| shown.clone());
         let resolver = self.dns.iter().flat_map(|dns| dns.sockets.addresses().iter().map(shown_dns));
         ways.chain(resolver).chain([shown("admin", &self.admin, None)]).collect()
     }
 }
 
-/// Binds all that the settings list, or says what cannot be.
-pub(super) async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
+/// Binds every listener of the settings.
+///
+/// # Errors
+/// Sockets that cannot be bound.
+pub(super) async fn bind(settings: &Settings) -> Result<BoundSockets, Vec<Problem>> {
     let Listeners { transparent, explicit, reverse, dns } = &settings.listeners;
     let mut ways = Vec::new();
     if let Some(transparent) = transparent {
@@ -50,7 +53,7 @@ pub(super) async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
     if let Some(explicit) = explicit {
         let password = match &explicit.password_file {
             Some(file) => {
-                let line = one_line(file).map_err(|problem| vec![problem])?;
+                let line = password::read(file).map_err(|problem| vec![problem])?;
                 Some(Arc::new(Password::new(line.into_bytes())))
             }
             None => None,
@@ -70,10 +73,10 @@ pub(super) async fn bind(settings: &Settings) -> Result<Bound, Vec<Problem>> {
     };
     let admin = bind_one(settings.admin.address, "admin.address").await?;
     warn_of_strangers(&settings.listeners);
-    Ok(Bound { ways, dns, admin })
+    Ok(BoundSockets { ways, dns, admin })
 }
 
-/// Says which ways in are open to whoever reaches them, and with them the credentials that are attached here.
+/// Warns of listeners that anybody who reaches them may use, and with them the credentials that are attached here.
 fn warn_of_strangers(listeners: &Listeners) {
     let without_password = listeners.explicit.iter().filter(|explicit| explicit.password_file.is_none());
     let explicit = without_password.map(|explicit| {
@@ -98,11 +101,11 @@ async fn bind_dns(settings: &Dns) -> Result<BoundDns, Vec<Problem>> {
     Ok(BoundDns { sockets, names: Arc::new(Names::new(settings.pool)) })
 }
 
-fn shown_dns(address: &SocketAddr) -> Listener {
-    Listener { mode: "dns".to_owned(), address: address.to_string(), upstream: None }
+fn shown_dns(address: &SocketAddr) -> ListenerStatus {
+    ListenerStatus { mode: "dns".to_owned(), address: address.to_string(), upstream: None }
 }
 
-fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> Listener {
+fn shown(mode: &str, listener: &TcpListener, upstream: Option<String>) -> ListenerStatus {
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
-    Listener { mode: mode.to_owned(), address, upstream }
+    ListenerStatus { mode: mode.to_owned(), address, upstream }
 }

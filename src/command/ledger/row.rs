@@ -1,34 +1,36 @@
 //! An event on one line of a terminal.
 
-use crate::event::Read;
+use crate::decision::RuleId;
+use crate::event::Event;
 use crate::terminal;
 
 /// The longest reason, path or name that is shown, in characters.
 const SHOWN: usize = 120;
 
-/// Time, verdict, what it was about, the rule with its reason, and the id.
-pub(super) fn row(event: &Read) -> String {
-    let count = event.count.filter(|count| *count > 1).map(|count| format!("  ×{count}")).unwrap_or_default();
+/// Writes time, verdict, subject, the rule with its reason, and the id.
+pub(super) fn row(event: &Event) -> String {
+    let count = if event.count > 1 { format!("  ×{}", event.count) } else { String::new() };
     // Where nothing was decided by a reason, the connection may have one: the upstream could not be used.
-    let failure = event.destination.as_ref().and_then(|to| to.reason.as_ref());
-    let rule = match (&event.decision.rule, event.decision.reason.as_ref().or(failure)) {
+    let failure = event.destination.as_ref().and_then(|to| to.reason.as_deref());
+    let rule = event.decision.rule.as_ref().map(RuleId::as_str);
+    let rule = match (rule, event.decision.reason.as_deref().or(failure)) {
         (Some(rule), Some(reason)) => format!("  {}: {}", short(rule), short(reason)),
         (Some(text), None) | (None, Some(text)) => format!("  {}", short(text)),
         (None, None) => String::new(),
     };
     let row = format!(
         "{} {:<9} {:<10} {}{count}{rule}  {}",
-        short(&event.time),
-        short(&event.decision.verdict),
-        short(&event.kind),
+        event.time,
+        event.decision.verdict.as_str(),
+        event.kind.as_str(),
         about(event),
-        short(&event.id)
+        event.id
     );
     terminal::plain(&row).into_owned()
 }
 
 /// The tool, or the request, and where it went.
-fn about(event: &Read) -> String {
+fn about(event: &Event) -> String {
     let call = event.tool_call.as_ref().map(|call| short(&call.name));
     let request = event.http.as_ref().map(|http| {
         let status = http.status.map(|status| format!(" {status}")).unwrap_or_default();
@@ -36,8 +38,8 @@ fn about(event: &Read) -> String {
     });
     let to = event.destination.as_ref().map(|to| format!("{}:{}", short(&to.host), to.port));
     match (call.or(request), to) {
-        (Some(what), Some(to)) => format!("{what} at {to}"),
-        (Some(one), None) | (None, Some(one)) => one,
+        (Some(subject), Some(to)) => format!("{subject} at {to}"),
+        (Some(text), None) | (None, Some(text)) => text,
         (None, None) => "-".to_owned(),
     }
 }
@@ -56,7 +58,7 @@ mod tests {
     use super::*;
 
     fn shown(event: &serde_json::Value) -> String {
-        row(&Read::line(event.to_string().as_bytes()).unwrap())
+        row(&Event::read(event.to_string().as_bytes()).unwrap())
     }
 
     #[test]
@@ -65,8 +67,10 @@ mod tests {
             "apiVersion": "postern.dev/event/v1",
             "id": "01a2008d-747b-7101-8101-010101010101",
             "time": "2026-11-22T00:00:00.123Z",
-            "kind": "ToolCall",
+            "sequence": 1,
             "count": 1,
+            "kind": "ToolCall",
+            "direction": "Inbound",
             "destination": {"host": "api.anthropic.com", "port": 443},
             "toolCall": {"name": "Bash"},
             "decision": {"verdict": "Deny", "rule": "agents/coders/no-rm", "reason": "Not here"},

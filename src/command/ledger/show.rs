@@ -5,11 +5,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::Entry;
-use super::find::{Found, find};
+use super::find::{FoundEvent, find};
+use super::print;
+use super::reader::{LedgerEntry, LedgerReader, ReadStep};
 use super::row::row;
-use super::say_passed;
-use super::source::{Reading, Step};
 use crate::cli::{LedgerShowArgs, Output};
 use crate::command::output;
 use crate::terminal;
@@ -26,14 +25,14 @@ pub(super) fn run(args: &LedgerShowArgs, output: Output) -> anyhow::Result<ExitC
     let lines: Vec<Value> =
         others.iter().map(|other| serde_json::from_str(&other.line)).collect::<Result<_, _>>()?;
     output::print(output, &people(&found, &event, &others), &json!({"event": event, "exchange": lines}))?;
-    say_passed(&found.passed);
+    print::report_skipped(&found.skipped);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The other events of its exchange; without one, of its connection.
-fn others(found: &Found) -> anyhow::Result<Vec<Entry>> {
+/// Reads the other events of the exchange; of the connection where the event has no exchange.
+fn others(found: &FoundEvent) -> anyhow::Result<Vec<LedgerEntry>> {
     let event = &found.entry.event;
-    let is_other = |other: &Entry| {
+    let is_other = |other: &LedgerEntry| {
         let shared = match (&event.exchange, &event.connection) {
             (Some(_), _) => other.event.exchange == event.exchange,
             (None, Some(_)) => other.event.connection == event.connection,
@@ -41,9 +40,9 @@ fn others(found: &Found) -> anyhow::Result<Vec<Entry>> {
         };
         shared && other.event.id != event.id
     };
-    let mut reading = Reading::of(found.files.clone(), false)?;
+    let mut reader = LedgerReader::of(found.files.clone(), false)?;
     let (mut others, mut bytes) = (Vec::new(), 0);
-    while let Step::Event(entry) = reading.next()? {
+    while let ReadStep::Entry(entry) = reader.next()? {
         if is_other(&entry) {
             bytes += entry.line.len();
             if others.len() == MOST_EVENTS || bytes > MOST_BYTES {
@@ -55,7 +54,7 @@ fn others(found: &Found) -> anyhow::Result<Vec<Entry>> {
     Ok(others)
 }
 
-fn people(found: &Found, event: &Value, others: &[Entry]) -> String {
+fn people(found: &FoundEvent, event: &Value, others: &[LedgerEntry]) -> String {
     let mut text = String::new();
     if found.is_counted {
         text.push_str("no event has this id alone; it was made while these were counted as one:\n");
@@ -64,22 +63,18 @@ fn people(found: &Found, event: &Value, others: &[Entry]) -> String {
     text.push_str("\n\n");
     fields(event, "", &mut text);
     if !others.is_empty() {
-        let whole = if found.entry.event.exchange.is_some() { "exchange" } else { "connection" };
+        let scope = if found.entry.event.exchange.is_some() { "exchange" } else { "connection" };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "\nof the same {whole}:");
+        let _ = writeln!(text, "\nof the same {scope}:");
         for other in others {
             let _ = writeln!(text, "{}", row(&other.event));
         }
     }
-    let _ = writeln!(
-        text,
-        "\nwhy: postern policy explain --policy FILE --event {}",
-        terminal::plain(&found.entry.event.id)
-    );
+    let _ = writeln!(text, "\nwhy: postern policy explain --policy FILE --event {}", found.entry.event.id);
     text
 }
 
-/// Each field on a line, by its dotted path.
+/// Writes each field on a line, by its dotted path.
 fn fields(value: &Value, path: &str, text: &mut String) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     let shown = match value {

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use super::filter::Filter;
-use super::say_passed;
-use super::source::{Reading, Step};
+use super::filter::EventFilter;
+use super::print;
+use super::reader::{LedgerReader, ReadStep};
 use crate::cli::{LedgerTailArgs, Output};
 use crate::terminal;
 
@@ -19,17 +19,19 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// Prints the last events, and with `--follow` every further one until it is interrupted.
 pub(super) fn run(args: &LedgerTailArgs, output: Output) -> anyhow::Result<ExitCode> {
-    let mut reading = Reading::open(args.source.ledger.as_deref(), args.follow)?;
-    let filter = Filter::new(&args.filter, SystemTime::now());
+    let mut reader = LedgerReader::open(args.source.ledger.as_deref(), args.follow)?;
+    let filter = EventFilter::new(&args.filter, SystemTime::now());
     let mut stdout = io::stdout().lock();
-    let mut last = Last { events: VecDeque::new(), bytes: 0, most: args.lines };
+    let mut last = LastEvents { events: VecDeque::new(), bytes: 0, most: args.lines };
     let mut is_current = false;
     loop {
-        match reading.next()? {
-            Step::Event(entry) if !filter.takes(&entry.event) => {}
-            Step::Event(entry) if is_current => stdout.write_all(entry.print(output)?.as_bytes())?,
-            Step::Event(entry) => last.push(entry.print(output)?),
-            Step::End => {
+        match reader.next()? {
+            ReadStep::Entry(entry) if !filter.takes(&entry.event) => {}
+            ReadStep::Entry(entry) if is_current => {
+                stdout.write_all(print::entry(&entry, output)?.as_bytes())?
+            }
+            ReadStep::Entry(entry) => last.push(print::entry(&entry, output)?),
+            ReadStep::End => {
                 for event in last.events.drain(..) {
                     stdout.write_all(event.as_bytes())?;
                 }
@@ -38,33 +40,33 @@ pub(super) fn run(args: &LedgerTailArgs, output: Output) -> anyhow::Result<ExitC
                     break;
                 }
                 if !is_current {
-                    say_followed(&reading);
+                    report_followed(&reader);
                 }
                 is_current = true;
                 std::thread::sleep(PAUSE);
             }
         }
     }
-    say_passed(&reading.passed);
+    print::report_skipped(&reader.skipped);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says which file is read on: a run that begins later has another.
-fn say_followed(reading: &Reading) {
-    if let Some(current) = reading.passed.last() {
+/// Reports which file is followed: a run that begins later has another.
+fn report_followed(reader: &LedgerReader) {
+    if let Some(current) = reader.skipped.last() {
         // Nobody may be reading it.
         let _ = writeln!(io::stderr(), "postern: following {}", terminal::plain(&current.name));
     }
 }
 
-/// The last events, as they are printed.
-struct Last {
+/// The last events as text, bounded.
+struct LastEvents {
     events: VecDeque<String>,
     bytes: usize,
     most: usize,
 }
 
-impl Last {
+impl LastEvents {
     fn push(&mut self, event: String) {
         self.bytes += event.len();
         self.events.push_back(event);
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_bounded_in_number_and_bytes() {
-        let mut last = Last { events: VecDeque::new(), bytes: 0, most: 2 };
+        let mut last = LastEvents { events: VecDeque::new(), bytes: 0, most: 2 };
         ["a", "b", "c"].into_iter().for_each(|event| last.push(event.to_owned()));
         assert_eq!(last.events, ["b", "c"]);
         last.push("x".repeat(MOST_BYTES));

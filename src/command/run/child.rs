@@ -11,13 +11,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::command::gateway::descriptors::as_started;
 
-/// What a shell answers for a command that cannot be started.
+/// The exit status of a shell for a command that cannot be started.
 pub(super) const NOT_STARTED: u8 = 127;
-/// What a shell adds to the signal that ended a command.
+/// A shell's exit status is this plus the signal that ended the command.
 const SIGNALLED: i32 = 128;
 
 /// The signals that reach this process while the command runs.
-pub(super) struct Signals {
+pub(super) struct ChildSignals {
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
     /// The terminal sends these to the whole group: the command has its own.
@@ -25,7 +25,7 @@ pub(super) struct Signals {
     _quit: tokio::signal::unix::Signal,
 }
 
-impl Signals {
+impl ChildSignals {
     /// From here on none of them ends this process.
     pub(super) fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
@@ -44,8 +44,8 @@ pub(super) fn start(command: &[OsString], variables: Vec<(OsString, OsString)>) 
     as_started(|| Command::new(program).args(arguments).envs(variables).spawn())
 }
 
-/// Waits for the command's end, handing SIGTERM and SIGHUP on to it. Answers the exit status that stands for it.
-pub(super) async fn wait(mut child: Child, mut signals: Signals) -> anyhow::Result<u8> {
+/// Waits for the command's end, handing SIGTERM and SIGHUP on to it. Returns the exit status that stands for it.
+pub(super) async fn wait(mut child: Child, mut signals: ChildSignals) -> anyhow::Result<u8> {
     let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     loop {
         let signal = tokio::select! {

@@ -16,7 +16,7 @@ const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// A proxy of the environment.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::command) enum Found {
+pub(in crate::command) enum ProxySearch {
     /// None is set, or every host is excepted from it.
     Nothing,
     Usable(Corporate),
@@ -54,23 +54,23 @@ impl Corporate {
 }
 
 /// Reads the variables that curl and most other clients read.
-pub(in crate::command) fn find(variable: &dyn Fn(&str) -> Option<String>) -> Found {
+pub(in crate::command) fn find(variable: &dyn Fn(&str) -> Option<String>) -> ProxySearch {
     let set = |name: &&'static str| variable(name).filter(|value| !value.is_empty());
     let Some((name, value)) = NAMES.iter().find_map(|name| Some((*name, set(name)?))) else {
-        return Found::Nothing;
+        return ProxySearch::Nothing;
     };
     let exceptions = EXCEPTIONS.iter().find_map(set).unwrap_or_default();
     let exceptions: Vec<&str> =
         exceptions.split([',', ' ']).map(str::trim).filter(|part| !part.is_empty()).collect();
     if exceptions.contains(&"*") {
-        return Found::Nothing;
+        return ProxySearch::Nothing;
     }
     match parse(name, &value) {
         Ok(corporate) => {
             let except = exceptions.iter().flat_map(|part| patterns(part)).collect();
-            Found::Usable(Corporate { except, ..corporate })
+            ProxySearch::Usable(Corporate { except, ..corporate })
         }
-        Err(why) => Found::Unusable(format!("{name} {why}")),
+        Err(why) => ProxySearch::Unusable(format!("{name} {why}")),
     }
 }
 
@@ -107,22 +107,22 @@ fn patterns(entry: &str) -> Vec<String> {
     }
     let name = entry.trim_start_matches("*.").trim_start_matches('.');
     let below = format!("**.{name}");
-    let all = if name == entry { vec![name.to_owned(), below] } else { vec![below] };
-    all.into_iter().filter(|pattern| Pattern::parse(pattern).is_ok()).collect()
+    let hosts = if name == entry { vec![name.to_owned(), below] } else { vec![below] };
+    hosts.into_iter().filter(|pattern| Pattern::parse(pattern).is_ok()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(variables: &[(&str, &str)]) -> Found {
+    fn found(variables: &[(&str, &str)]) -> ProxySearch {
         find(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
     }
 
     fn usable(variables: &[(&str, &str)]) -> Corporate {
         match found(variables) {
-            Found::Usable(corporate) => corporate,
-            other @ (Found::Nothing | Found::Unusable(_)) => panic!("{other:?}"),
+            ProxySearch::Usable(corporate) => corporate,
+            other @ (ProxySearch::Nothing | ProxySearch::Unusable(_)) => panic!("{other:?}"),
         }
     }
 
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn none_is_used_where_none_is_set_or_everything_is_excepted() {
-        assert_eq!(found(&[]), Found::Nothing);
-        assert_eq!(found(&[("HTTPS_PROXY", "http://p.example"), ("no_proxy", "*")]), Found::Nothing);
+        assert_eq!(found(&[]), ProxySearch::Nothing);
+        assert_eq!(found(&[("HTTPS_PROXY", "http://p.example"), ("no_proxy", "*")]), ProxySearch::Nothing);
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         for value in
             ["socks5h://me:canary@p.example:1080", "https://me:canary@p.example", "http://me:canary@:0:"]
         {
-            let Found::Unusable(why) = found(&[("HTTPS_PROXY", value)]) else { panic!("{value}") };
+            let ProxySearch::Unusable(why) = found(&[("HTTPS_PROXY", value)]) else { panic!("{value}") };
             assert!(why.starts_with("HTTPS_PROXY ") && !why.contains("canary"), "{why}");
         }
     }

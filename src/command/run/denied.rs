@@ -17,25 +17,25 @@ const SHOWN: usize = 20;
 
 /// Everything that was denied, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Denied {
-    rows: HashMap<Key, (u64, String)>,
-    /// Those that found no row.
+pub(super) struct DenialTally {
+    rows: HashMap<DenialKey, (u64, String)>,
+    /// Denials that found no row.
     beyond: u64,
-    /// A tool call was denied, not only would be.
+    /// A tool call was denied, in force.
     calls: bool,
-    /// Anything was.
+    /// Anything was denied.
     any: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct DenialKey {
     verdict: Verdict,
     rule: String,
-    about: About,
+    about: DenialSubject,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum About {
+enum DenialSubject {
     Tool(String),
     Host(String),
 }
@@ -43,7 +43,7 @@ enum About {
 /// One row, as programs read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(super) struct DenialRow {
     verdict: Verdict,
     /// Empty where no rule decided.
     rule: String,
@@ -56,25 +56,24 @@ pub(super) struct Row {
     event: String,
 }
 
-impl Denied {
+impl DenialTally {
     /// Counts an event, where it says that something was denied. `counts_alone`: no other event says the same.
     pub(super) fn count(&mut self, event: &Event, counts_alone: bool) {
         let verdict = event.decision.verdict;
         let about = match (event.kind, &event.tool_call, &event.destination) {
-            (Kind::ToolCall | Kind::Policy, Some(call), _) => About::Tool(call.name.clone()),
+            (Kind::ToolCall | Kind::Policy, Some(call), _) => DenialSubject::Tool(call.name.clone()),
             (Kind::Connection | Kind::Request, _, to) if counts_alone => host(to.as_deref()),
             (Kind::Response | Kind::Policy, _, to) => host(to.as_deref()),
-            (Kind::Connection | Kind::Request | Kind::ToolCall | Kind::Transform | Kind::Lifecycle, _, _) => {
-                return;
-            }
+            (Kind::Connection | Kind::Request | Kind::ToolCall, _, _)
+            | (Kind::Transform | Kind::Lifecycle | Kind::Unknown, _, _) => return,
         };
         if !matches!(verdict, Verdict::Deny | Verdict::WouldDeny) {
             return;
         }
         self.any |= verdict == Verdict::Deny;
-        self.calls |= verdict == Verdict::Deny && matches!(about, About::Tool(_));
+        self.calls |= verdict == Verdict::Deny && matches!(about, DenialSubject::Tool(_));
         let rule = event.decision.rule.as_ref().map(ToString::to_string).unwrap_or_default();
-        let key = Key { verdict, rule, about };
+        let key = DenialKey { verdict, rule, about };
         if let Some((count, _)) = self.rows.get_mut(&key) {
             *count += event.count;
         } else if self.rows.len() < MOST_ROWS {
@@ -90,18 +89,18 @@ impl Denied {
     }
 
     /// The most frequent first; what was denied before what would be.
-    pub(super) fn rows(&self) -> Vec<Row> {
+    pub(super) fn rows(&self) -> Vec<DenialRow> {
         let mut rows: Vec<_> = self.rows.iter().collect();
         rows.sort_by_cached_key(|(key, (count, _))| {
             (key.verdict != Verdict::Deny, std::cmp::Reverse(*count), key.rule.clone(), key.about.clone())
         });
-        let row = |(key, (count, event)): (&Key, &(u64, String))| {
+        let row = |(key, (count, event)): (&DenialKey, &(u64, String))| {
             let (tool, host) = match &key.about {
-                About::Tool(tool) => (Some(tool.clone()), None),
-                About::Host(host) => (None, Some(host.clone())),
+                DenialSubject::Tool(tool) => (Some(tool.clone()), None),
+                DenialSubject::Host(host) => (None, Some(host.clone())),
             };
             let (rule, event) = (key.rule.clone(), event.clone());
-            Row { verdict: key.verdict, rule, tool, host, count: *count, event }
+            DenialRow { verdict: key.verdict, rule, tool, host, count: *count, event }
         };
         rows.into_iter().map(row).collect()
     }
@@ -135,8 +134,8 @@ impl Denied {
     }
 }
 
-fn host(to: Option<&crate::event::Destination>) -> About {
-    About::Host(to.map_or_else(|| "-".to_owned(), |to| format!("{}:{}", to.host, to.port)))
+fn host(to: Option<&crate::event::Destination>) -> DenialSubject {
+    DenialSubject::Host(to.map_or_else(|| "-".to_owned(), |to| format!("{}:{}", to.host, to.port)))
 }
 
 #[cfg(test)]
@@ -189,7 +188,7 @@ mod tests {
 
     #[test]
     fn each_rule_is_counted_for_each_tool_and_host_with_one_event() {
-        let mut all = Denied::default();
+        let mut tally = DenialTally::default();
         let first = call("Bash", "a/b/no-rm");
         for event in [
             &first,
@@ -198,13 +197,13 @@ mod tests {
             &request("evil.example", Verdict::Deny, 5),
             &request("odd.example", Verdict::WouldDeny, 9),
         ] {
-            all.count(event, true);
+            tally.count(event, true);
         }
-        all.count(&request("evil.example", Verdict::Deny, 1), false);
-        all.count(&request("fine.example", Verdict::Allow, 1), true);
-        let ids: Vec<String> = all.rows().iter().map(|row| row.event.clone()).collect();
+        tally.count(&request("evil.example", Verdict::Deny, 1), false);
+        tally.count(&request("fine.example", Verdict::Allow, 1), true);
+        let ids: Vec<String> = tally.rows().iter().map(|row| row.event.clone()).collect();
         assert_eq!(ids[1], first.id.to_string());
-        let text = ids.iter().fold(all.text(), |text, id| text.replace(id, "ID"));
+        let text = ids.iter().fold(tally.text(), |text, id| text.replace(id, "ID"));
         insta::assert_snapshot!(text, @r"
         postern:   denied 5 × evil.example:443  by postern/builtin/default-deny  e.g. ID
         postern:   denied 2 × Bash  by a/b/no-rm  e.g. ID
@@ -212,26 +211,26 @@ mod tests {
         postern:   would be denied 9 × odd.example:443  by postern/builtin/default-deny  e.g. ID
         postern: what happened: postern ledger show ID
         ");
-        assert_eq!(all.calls_and_any(), (true, true));
+        assert_eq!(tally.calls_and_any(), (true, true));
     }
 
     #[test]
     fn what_would_be_denied_was_not_denied() {
-        let mut all = Denied::default();
-        all.count(&request("odd.example", Verdict::WouldDeny, 1), true);
-        assert_eq!(all.calls_and_any(), (false, false));
-        all.count(&request("odd.example", Verdict::Deny, 1), true);
-        assert_eq!(all.calls_and_any(), (false, true));
+        let mut tally = DenialTally::default();
+        tally.count(&request("odd.example", Verdict::WouldDeny, 1), true);
+        assert_eq!(tally.calls_and_any(), (false, false));
+        tally.count(&request("odd.example", Verdict::Deny, 1), true);
+        assert_eq!(tally.calls_and_any(), (false, true));
     }
 
     #[test]
     fn names_that_are_invented_do_not_fill_the_memory() {
-        let mut all = Denied::default();
+        let mut tally = DenialTally::default();
         for number in 0..MOST_ROWS + 5 {
-            all.count(&call(&format!("t{number}"), "a/b/c"), true);
+            tally.count(&call(&format!("t{number}"), "a/b/c"), true);
         }
-        assert_eq!((all.rows.len(), all.beyond), (MOST_ROWS, 5));
-        assert_eq!(all.calls_and_any(), (true, true));
-        assert!(all.text().contains("and 985 more, by other rules or elsewhere"), "{}", all.text());
+        assert_eq!((tally.rows.len(), tally.beyond), (MOST_ROWS, 5));
+        assert_eq!(tally.calls_and_any(), (true, true));
+        assert!(tally.text().contains("and 985 more, by other rules or elsewhere"), "{}", tally.text());
     }
 }

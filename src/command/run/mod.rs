@@ -4,12 +4,12 @@ mod background;
 mod child;
 pub(super) mod corporate;
 mod denied;
-pub(super) mod environment;
 mod node;
 pub(super) mod policy;
 mod record;
 mod tally;
 mod trust;
+pub(super) mod variables;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,13 +22,13 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use tracing::Level;
 
-use super::gateway::outlets::Outlets;
 use super::gateway::running::Running;
-use super::gateways::Origin;
+use super::gateway::sinks::EventSinks;
+use super::gateways::GatewayOrigin;
 use super::private_directory::{PrivateDirectory, random_hex};
-use super::{check, directories, output, surroundings};
+use super::{check, directories, environment, output};
 use crate::cli::{Denials, Output, RunArgs};
-use crate::ledger::Sink;
+use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
 use crate::policy::Policy;
 use crate::problem::Problem;
@@ -36,13 +36,13 @@ use crate::telemetry::log;
 use crate::terminal;
 use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
-use child::Signals;
-use corporate::Found;
-use environment::Way;
-use policy::Chosen;
-use record::Record;
-use tally::{Summary, Tally};
+use child::ChildSignals;
+use corporate::ProxySearch;
+use policy::ChosenPolicy;
+use record::RunRecord;
+use tally::{RunSummary, RunTally};
 use trust::Trusted;
+use variables::ProxyWay;
 
 /// How long the exchanges of processes that outlive the command may take to end.
 const GRACE: &str = "2s";
@@ -50,12 +50,12 @@ const GRACE: &str = "2s";
 /// Runs the command to its end. The exit status is the command's; 127 where it cannot be started, and 1 where it did
 /// not come to that.
 pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
-    if surroundings::variable(environment::MARK).is_some() {
+    if environment::variable(variables::MARK).is_some() {
         bail!(
             "this is already inside a `postern run`: its gateway would not be trusted by another; run the command as it is"
         );
     }
-    let (record, events, log_file) = Record::create(&directories::state()?)?;
+    let (record, events, log_file) = RunRecord::create(&directories::state()?)?;
     log::start_in(Level::WARN, log_file);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = runtime.block_on(serve(args, output, &record, events));
@@ -67,23 +67,26 @@ pub(super) fn run(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
     code
 }
 
-async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) -> anyhow::Result<ExitCode> {
+async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File) -> anyhow::Result<ExitCode> {
     // First of all: a signal that comes before the command has started is for the command.
-    let signals = Signals::listen()?;
+    let signals = ChildSignals::listen()?;
     let place = PrivateDirectory::make()?;
-    let chosen = Chosen::choose(args.policy.as_deref(), &place)?;
+    let chosen = ChosenPolicy::choose(args.policy.as_deref(), &place)?;
     say(&chosen.announcement());
     let program = args.command.first().and_then(|program| Path::new(program).file_name());
-    let origin = Origin::of_run(&program.unwrap_or_default().to_string_lossy());
+    let origin = GatewayOrigin::of_run(&program.unwrap_or_default().to_string_lossy());
     let prepared = Prepared::write(&chosen, place, &origin)?;
-    let surroundings = Surroundings { intercept: true, ..surroundings::read() };
+    let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
-    let tally = Tally::default();
-    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines::new(events)), Box::new(tally.clone())];
+    let tally = RunTally::default();
+    let sinks = vec![
+        NamedSink::blocking("file", JsonLines::new(events)),
+        NamedSink::blocking("summary", tally.clone()),
+    ];
     let started = match checked {
         Ok(checked) => {
-            let outlets = Outlets::of_environment(sinks);
-            Running::start(&prepared.settings, checked, watched, outlets).await
+            let sinks = EventSinks::with_traces_of_environment(sinks);
+            Running::start(&prepared.settings, checked, watched, sinks).await
         }
         Err(problems) => Err(problems),
     };
@@ -121,12 +124,12 @@ async fn serve(args: &RunArgs, output: Output, record: &Record, events: File) ->
     Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
 }
 
-/// What ends a run whose command ended with 0 although something was denied, if that is asked for.
+/// The exit status of a run whose command ended with 0 although something was denied, where `--fail-on-deny` asks.
 const DENIED: u8 = 3;
 
 /// The command's exit status, unless it is 0 and `--fail-on-deny` says otherwise. Events that were dropped could have
 /// been denials.
-fn exit_status(code: u8, fail_on: Option<Denials>, summary: &Summary, dropped: u64) -> u8 {
+fn exit_status(code: u8, fail_on: Option<Denials>, summary: &RunSummary, dropped: u64) -> u8 {
     let (calls, any) = summary.denied_by.calls_and_any();
     let denied = match fail_on {
         None => return code,
@@ -154,10 +157,10 @@ fn say(text: &str) {
     let _ = writeln!(io::stderr(), "postern: {}", terminal::plain(text));
 }
 
-fn summarize(tally: &Tally, output: Output) -> anyhow::Result<()> {
+fn summarize(tally: &RunTally, output: Output) -> anyhow::Result<()> {
     let summary = tally.summary();
     let text = output::render(output, &summary.text(), &summary)?;
-    // As above.
+    // Nobody may be reading it.
     let _ = io::stderr().write_all(text.as_bytes());
     Ok(())
 }
@@ -174,23 +177,23 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn write(chosen: &Chosen, place: PrivateDirectory, origin: &Origin) -> anyhow::Result<Self> {
+    fn write(chosen: &ChosenPolicy, place: PrivateDirectory, origin: &GatewayOrigin) -> anyhow::Result<Self> {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
-        let trusted = Trusted::collect(&own, &surroundings::variable)
-            .map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let trusted =
+            Trusted::collect(&own, &environment::variable).map_err(|problem| anyhow::anyhow!("{problem}"))?;
         for file in &trusted.files {
             say(&format!("the roots of {} are trusted, as your environment says", file.display()));
         }
         let mut upstream = json!({});
-        match corporate::find(&surroundings::variable) {
-            Found::Nothing => {}
-            Found::Usable(corporate) => {
+        match corporate::find(&environment::variable) {
+            ProxySearch::Nothing => {}
+            ProxySearch::Usable(corporate) => {
                 say(&format!("the gateway goes through {}, as {} says", corporate.url, corporate.variable));
                 upstream["proxy"] = corporate.settings(&place)?;
             }
-            Found::Unusable(why) => say(&format!("{why}; the gateway does not go through it")),
+            ProxySearch::Unusable(why) => say(&format!("{why}; the gateway does not go through it")),
         }
         let password = random_hex()?;
         let socket = origin.write(&place)?;
@@ -221,12 +224,12 @@ impl Prepared {
         })
     }
 
-    /// What the command gets for its environment.
+    /// Returns the variables for the command's environment.
     fn variables(&self, running: &Running, policy: &Policy) -> anyhow::Result<Vec<(OsString, OsString)>> {
         let explicit = running.listeners().iter().find(|listener| listener.mode == "explicit");
         let address = &explicit.context("the gateway has no explicit listener")?.address;
         let proxy = format!("http://postern:{}@{address}", self.password);
-        let way = Way { proxy: &proxy, bundle: &self.bundle, added_roots: &self.added_roots };
+        let way = ProxyWay { proxy: &proxy, bundle: &self.bundle, added_roots: &self.added_roots };
         let credentials: Vec<_> = policy.credentials().iter().map(AsRef::as_ref).collect();
         let users: Vec<_> = std::env::vars_os().collect();
         if policy.count() == 0 {
@@ -234,7 +237,7 @@ impl Prepared {
                 "no policy selects this run, so that everything is denied: a run has no labels, and podSelector asks for some",
             );
         }
-        Ok(environment::of(&way, &credentials, &users))
+        Ok(variables::of(&way, &credentials, &users))
     }
 }
 

@@ -15,13 +15,13 @@ pub(super) const BUILT_IN: &str = include_str!("audit.yaml");
 pub(in crate::command) const FILE: &str = "policy.yaml";
 
 /// A policy, and how it came to be chosen.
-pub(super) enum Chosen {
+pub(super) enum ChosenPolicy {
     Named(PathBuf),
     Users(PathBuf),
     BuiltIn(PathBuf),
 }
 
-impl Chosen {
+impl ChosenPolicy {
     /// Chooses, and writes the built-in one down where that is it.
     pub(super) fn choose(named: Option<&Path>, place: &PrivateDirectory) -> anyhow::Result<Self> {
         if let Some(named) = named {
@@ -30,7 +30,7 @@ impl Chosen {
             return Ok(Self::Named(absolute));
         }
         let users = directories::config()?.join(FILE);
-        // One that is there and cannot be read is an error of the gateway's start, not a reason to go without.
+        // A policy that cannot be read fails the gateway's start; the run does not go on without.
         if users.symlink_metadata().is_ok() {
             return Ok(Self::Users(users));
         }

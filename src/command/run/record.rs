@@ -12,12 +12,12 @@ use time::macros::format_description;
 use crate::command::ledger::RUNS;
 
 /// The two files of one run. Postern never removes events; a file that stayed empty goes.
-pub(super) struct Record {
+pub(super) struct RunRecord {
     pub(super) events: PathBuf,
     pub(super) log: PathBuf,
 }
 
-impl Record {
+impl RunRecord {
     /// Makes both in `runs/` of the user's state directory, named by the time and the process.
     pub(super) fn create(state: &Path) -> anyhow::Result<(Self, File, File)> {
         let directory = state.join(RUNS);
@@ -38,7 +38,7 @@ impl Record {
         Ok((record, events, log))
     }
 
-    /// Removes what stayed empty. Answers whether there are warnings.
+    /// Removes files that stayed empty. Returns whether there are warnings.
     pub(super) fn close(&self) -> bool {
         keep_written(&self.events);
         keep_written(&self.log)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Serialize, Serializer};
 
-use super::denied::Denied;
+use super::denied::DenialTally;
 use crate::decision::Verdict;
 use crate::event::{Action, Direction, Event, HOSTED_TOOL, Kind, Usage};
 use crate::ledger::Sink;
@@ -15,38 +15,38 @@ use crate::terminal;
 
 /// How many destinations are told apart; the names are the agent's choice.
 const MOST_DESTINATIONS: usize = 1_000;
-/// How many types of hosted tools are told apart, likewise.
+/// How many types of hosted tools are told apart; others choose their names too.
 const MOST_TYPES: usize = 100;
 /// How many of them the text shows.
 const SHOWN: usize = 20;
 
-/// What happened so far; clones count together.
+/// The counts so far; clones count together.
 #[derive(Clone, Default)]
-pub(super) struct Tally(Arc<Mutex<Summary>>);
+pub(super) struct RunTally(Arc<Mutex<RunSummary>>);
 
-/// What a run did.
+/// The summary of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Summary {
+pub(super) struct RunSummary {
     #[serde(flatten)]
-    pub(super) total: Counts,
+    pub(super) total: RunCounts,
     /// By `host:port`; those beyond the first thousand are counted in the total alone.
-    pub(super) destinations: BTreeMap<String, Counts>,
+    pub(super) destinations: BTreeMap<String, RunCounts>,
     /// Hosted tools that were taken out of requests, by type; those beyond the first hundred types are left out.
     pub(super) hosted_tools_stripped: BTreeMap<String, u64>,
     /// By rule, and by host or tool.
     #[serde(serialize_with = "rows")]
-    pub(super) denied_by: Denied,
+    pub(super) denied_by: DenialTally,
 }
 
-fn rows<S: Serializer>(denied: &Denied, serializer: S) -> Result<S::Ok, S::Error> {
+fn rows<S: Serializer>(denied: &DenialTally, serializer: S) -> Result<S::Ok, S::Error> {
     denied.rows().serialize(serializer)
 }
 
 /// Counts of one destination, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Counts {
+pub(super) struct RunCounts {
     /// Requests that were read, refused ones too.
     pub(super) requests: u64,
     /// Connections whose bytes passed unseen.
@@ -67,14 +67,14 @@ pub(super) struct Counts {
     pub(super) tunnelled_out_bytes: u64,
 }
 
-impl Tally {
-    pub(super) fn summary(&self) -> Summary {
+impl RunTally {
+    pub(super) fn summary(&self) -> RunSummary {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Sink for Tally {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
+impl Sink for RunTally {
+    fn write(&mut self, event: &Event, _line: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).count(event);
         Ok(())
     }
@@ -84,9 +84,9 @@ impl Sink for Tally {
     }
 }
 
-impl Summary {
+impl RunSummary {
     fn count(&mut self, event: &Event) {
-        let counts = Counts::of(event);
+        let counts = RunCounts::of(event);
         self.total.add(&counts, event.count);
         if event.kind == Kind::Transform {
             self.count_stripped(event);
@@ -94,7 +94,7 @@ impl Summary {
         self.denied_by.count(event, counts_alone(event));
         let Some(destination) = &event.destination else { return };
         let name = format!("{}:{}", destination.host, destination.port);
-        if counts != Counts::default()
+        if counts != RunCounts::default()
             && (self.destinations.len() < MOST_DESTINATIONS || self.destinations.contains_key(&name))
         {
             self.destinations.entry(name).or_default().add(&counts, event.count);
@@ -132,7 +132,7 @@ impl Summary {
     /// For people, each line after `postern: `.
     pub(super) fn text(&self) -> String {
         let failed = self.total.failures();
-        let Counts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes, .. } =
+        let RunCounts { requests, tunnels, denied, would_deny, received_bytes, tunnelled_out_bytes, .. } =
             &self.total;
         // Writing to a String cannot fail.
         let mut text = format!(
@@ -164,23 +164,23 @@ impl Summary {
     }
 }
 
-impl Counts {
+impl RunCounts {
     fn of(event: &Event) -> Self {
         let destination = event.destination.as_deref();
         let tunnelled = destination.is_some_and(|to| to.action == Action::Tunnel);
         let bytes = event.payload.as_ref().map_or(0, |payload| payload.bytes);
         let outbound = event.direction == Direction::Outbound;
-        let one = |holds: bool| u64::from(holds);
+        let count_if = |holds: bool| u64::from(holds);
         let response = event.kind == Kind::Response;
         let verdict = event.decision.verdict;
         let tokens = |count: fn(&Usage) -> Option<u64>| event.usage.as_ref().and_then(count).unwrap_or(0);
         Self {
-            requests: one(event.kind == Kind::Request),
-            tunnels: one(event.kind == Kind::Connection && tunnelled),
-            denied: one(counts_alone(event) && verdict == Verdict::Deny),
-            would_deny: one(verdict == Verdict::WouldDeny),
-            failed: one(response && is_failure(event)),
-            tool_calls_denied: one(event.kind == Kind::ToolCall && verdict == Verdict::Deny),
+            requests: count_if(event.kind == Kind::Request),
+            tunnels: count_if(event.kind == Kind::Connection && tunnelled),
+            denied: count_if(counts_alone(event) && verdict == Verdict::Deny),
+            would_deny: count_if(verdict == Verdict::WouldDeny),
+            failed: count_if(response && is_failure(event)),
+            tool_calls_denied: count_if(event.kind == Kind::ToolCall && verdict == Verdict::Deny),
             input_tokens: tokens(|usage| usage.input_tokens),
             output_tokens: tokens(|usage| usage.output_tokens),
             received_bytes: if response && !outbound { bytes } else { 0 },
@@ -244,12 +244,17 @@ fn counts_alone(event: &Event) -> bool {
     match event.kind {
         Kind::Connection => event.destination.as_deref().is_none_or(|to| !to.intercepted),
         Kind::Request => true,
-        Kind::ToolCall | Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle => false,
+        Kind::ToolCall
+        | Kind::Response
+        | Kind::Transform
+        | Kind::Policy
+        | Kind::Lifecycle
+        | Kind::Unknown => false,
     }
 }
 
-fn counted(number: u64, one: &str) -> String {
-    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// `512 B`, `1.5 KiB`, `3.0 MiB`.
@@ -288,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_run_is_counted_by_destination_and_in_total() {
-        let tally = Tally::default();
+        let tally = RunTally::default();
         let mut sink = tally.clone();
         for event in [
             event(Kind::Lifecycle, Verdict::Allow, "-", Action::Inspect),
@@ -307,7 +312,7 @@ mod tests {
             answer("other.example", Action::Tunnel, Direction::Outbound, 5),
             answer("other.example", Action::Tunnel, Direction::Inbound, 7 << 20),
         ] {
-            sink.write(&event).unwrap();
+            sink.write(&event, b"").unwrap();
         }
         let text = tally.summary().text();
         let counted: String = text.split_inclusive('\n').take(6).collect();
@@ -332,7 +337,7 @@ mod tests {
 
     #[test]
     fn what_failed_at_the_upstream_is_counted_and_what_it_answered_is_not() {
-        let mut summary = Summary::default();
+        let mut summary = RunSummary::default();
         let mut answered = |status: u16, reason: Option<&'static str>| {
             let mut event = answer("api.example.com", Action::Inspect, Direction::Inbound, 9);
             Arc::make_mut(event.destination.as_mut().unwrap()).reason = reason.map(Into::into);
@@ -345,12 +350,12 @@ mod tests {
         let text = summary.text();
         assert!(text.starts_with("postern: 0 requests, 0 tunnels, 0 denied, 1 failed, 0 would"), "{text}");
         assert!(text.contains("  api.example.com:443  1 failed, 27 B received\n"), "{text}");
-        assert!(!Summary::default().text().contains("failed"));
+        assert!(!RunSummary::default().text().contains("failed"));
     }
 
     #[test]
     fn a_refusal_inside_tls_is_one_denial() {
-        let mut summary = Summary::default();
+        let mut summary = RunSummary::default();
         let mut connection = event(Kind::Connection, Verdict::Deny, "evil.example", Action::Deny);
         Arc::make_mut(connection.destination.as_mut().unwrap()).intercepted = true;
         summary.count(&connection);
@@ -360,7 +365,7 @@ mod tests {
 
     #[test]
     fn hosted_tools_that_were_taken_out_are_told_by_type_and_bounded() {
-        let mut summary = Summary::default();
+        let mut summary = RunSummary::default();
         let mut strip = |kind: &str| {
             let transforms = vec![
                 Transform::new("hosted-tool", Some(kind.to_owned())),
@@ -378,12 +383,12 @@ mod tests {
         let line = text.lines().find(|line| line.contains("hosted tools")).unwrap();
         assert!(line.contains(r"requests: web_search 2 times, mcp\u{1b} once, z000 once"), "{line}");
         assert!(line.ends_with(" and 80 more"), "{line}");
-        assert!(!Summary::default().text().contains("hosted"));
+        assert!(!RunSummary::default().text().contains("hosted"));
     }
 
     #[test]
     fn an_agent_that_invents_names_does_not_fill_the_memory() {
-        let mut summary = Summary::default();
+        let mut summary = RunSummary::default();
         for number in 0..MOST_DESTINATIONS + 5 {
             summary.count(&event(Kind::Connection, Verdict::Deny, &format!("h{number}"), Action::Deny));
         }
@@ -392,7 +397,7 @@ mod tests {
 
     #[test]
     fn sizes_have_one_decimal() {
-        let said: Vec<_> = [0, 1_023, 1_024, 1_536, 5 << 30].into_iter().map(size).collect();
-        assert_eq!(said, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 GiB"]);
+        let sizes: Vec<_> = [0, 1_023, 1_024, 1_536, 5 << 30].into_iter().map(size).collect();
+        assert_eq!(sizes, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 GiB"]);
     }
 }

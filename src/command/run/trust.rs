@@ -1,4 +1,4 @@
-//! What the command of a run trusts.
+//! The roots that the command of a run trusts.
 
 use std::path::PathBuf;
 

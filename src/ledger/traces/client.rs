@@ -24,36 +24,36 @@ const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Expor
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
-/// One byte that says whether what follows is compressed, and four of its length.
+/// One byte for whether the message is compressed, and four for its length.
 const GRPC_PREFIX: usize = 5;
-/// An answer counts what was rejected; more than this is none.
+/// The longest answer that is read: it holds a count of rejected spans.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// What OTLP is spoken over.
+/// The transport of OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum OtlpProtocol {
     Http,
     Grpc,
 }
 
-/// A client that connects anew for each batch. The batches come from a thread without a runtime, so the work is done in
-/// the one it was made in.
-pub(super) struct Client {
+/// A client that connects anew for each batch. Batches come from a thread without a runtime, so the client keeps the
+/// runtime that it was built in.
+pub(super) struct OtlpClient {
     pub(super) runtime: Handle,
     pub(super) tls: Arc<UpstreamTls>,
-    pub(super) protocol: Protocol,
+    pub(super) protocol: OtlpProtocol,
     /// For connection, request and answer together.
     pub(super) timeout: Duration,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for OtlpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("protocol", &self.protocol).finish_non_exhaustive()
     }
 }
 
 #[async_trait::async_trait]
-impl HttpClient for Client {
+impl HttpClient for OtlpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let exchange = exchange(Arc::clone(&self.tls), self.protocol, request);
         let timeout = self.timeout;
@@ -64,7 +64,7 @@ impl HttpClient for Client {
 
 async fn exchange(
     tls: Arc<UpstreamTls>,
-    protocol: Protocol,
+    protocol: OtlpProtocol,
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, HttpError> {
     let secure = request.uri().scheme_str() == Some("https");
@@ -76,21 +76,25 @@ async fn exchange(
         return over(socket, protocol, request).await;
     }
     let alpn = match protocol {
-        Protocol::Http => Alpn::H1,
-        Protocol::Grpc => Alpn::H2OrH1,
+        OtlpProtocol::Http => Alpn::H1,
+        OtlpProtocol::Grpc => Alpn::H2OrH1,
     };
     let config = tls.client_config(&Host::parse(&host)?, alpn);
     let name = ServerName::try_from(host)?;
     over(TlsConnector::from(config).connect(name, socket).await?, protocol, request).await
 }
 
-async fn over<S>(stream: S, protocol: Protocol, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError>
+async fn over<S>(
+    stream: S,
+    protocol: OtlpProtocol,
+    request: Request<Bytes>,
+) -> Result<Response<Bytes>, HttpError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let io = TokioIo::new(stream);
     match protocol {
-        Protocol::Http => {
+        OtlpProtocol::Http => {
             let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
             let request = plain(request)?;
             tokio::select! {
@@ -98,7 +102,7 @@ where
                 ended = connection => Err(ended.err().map_or_else(|| "the connection ended".into(), Into::into)),
             }
         }
-        Protocol::Grpc => {
+        OtlpProtocol::Grpc => {
             let (mut sender, connection) =
                 hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;
             let request = framed(request)?;
@@ -110,7 +114,7 @@ where
     }
 }
 
-/// In origin form with a `Host`, as a server of HTTP/1.1 expects it.
+/// Puts the request in origin form with a `Host`, as HTTP/1.1 asks.
 fn plain(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpError> {
     let (mut parts, body) = request.into_parts();
     let authority = parts.uri.authority().ok_or("the endpoint names no host")?;
@@ -119,7 +123,7 @@ fn plain(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpError> {
     Ok(Request::from_parts(parts, Full::new(body)))
 }
 
-/// The same message as a unary call of gRPC (gRPC over HTTP2, "Requests").
+/// Frames the message as a unary call of gRPC (gRPC over HTTP2, "Requests").
 fn framed(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpError> {
     let (mut parts, body) = request.into_parts();
     let mut uri = std::mem::take(&mut parts.uri).into_parts();
@@ -134,7 +138,7 @@ fn framed(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpError> {
     Ok(Request::from_parts(parts, Full::new(frame.freeze())))
 }
 
-/// The answer and its trailers.
+/// Reads the whole answer and its trailers.
 async fn whole(
     answer: Response<hyper::body::Incoming>,
 ) -> Result<(Response<Bytes>, Option<HeaderMap>), HttpError> {
@@ -144,11 +148,11 @@ async fn whole(
     Ok((Response::from_parts(parts, body.to_bytes()), trailers))
 }
 
-/// The answer as HTTP says it: what gRPC lets a client try again is 503, other failures are 400.
+/// Maps gRPC's status to HTTP's: 503 where gRPC lets a client try again, 400 for other failures.
 fn unframed((answer, trailers): (Response<Bytes>, Option<HeaderMap>)) -> Result<Response<Bytes>, HttpError> {
     let (mut parts, body) = answer.into_parts();
-    let said = trailers.as_ref().and_then(|trailers| trailers.get(&GRPC_STATUS));
-    let status = said.or_else(|| parts.headers.get(&GRPC_STATUS)).and_then(|status| status.to_str().ok());
+    let status = trailers.as_ref().and_then(|trailers| trailers.get(&GRPC_STATUS));
+    let status = status.or_else(|| parts.headers.get(&GRPC_STATUS)).and_then(|status| status.to_str().ok());
     parts.status = match status {
         Some("0") => parts.status,
         // Cancelled, deadline exceeded, resource exhausted, aborted, out of range, unavailable, data loss: the OTLP

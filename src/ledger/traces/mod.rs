@@ -1,6 +1,6 @@
 //! Traces: one span for each exchange, put together from its events and exported over OTLP.
 //!
-//! It is a sink as any other: whatever becomes of the collector, no exchange waits for it.
+//! It is a sink that drops: no exchange waits for the collector.
 
 mod client;
 mod names;
@@ -21,33 +21,33 @@ use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
 use tokio::runtime::Handle;
 
-use super::Sink;
+use super::sink::Sink;
 use crate::decision::Verdict;
 use crate::event::{Event, Id, Kind, Workload};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::Export;
 use crate::tls::roots::{TlsSettings, UpstreamTls};
-use client::Client;
-pub use client::Protocol;
+use client::OtlpClient;
+pub use client::OtlpProtocol;
 
-/// More exchanges than a gateway can have under way; what is left beyond belongs to events that were dropped.
+/// More open exchanges than a gateway can have; beyond that, the oldest lost the event that would have ended it.
 const OPEN: usize = 16_384;
 /// One export: connection, request and answer. The specification's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// What a shutdown waits for the last batch.
+/// How long a shutdown waits for the last batch.
 const LAST: Duration = Duration::from_secs(3);
 const LOCAL_GRPC: &str = "http://localhost:4317";
-/// A switching of protocols: what is refused later on the same exchange does not end it.
+/// Switching Protocols: a later refusal on the same exchange does not end it.
 const SWITCHED: u16 = 101;
 
-/// What the standard `OTEL_*` variables ask for that the SDK does not read by itself.
+/// The settings of the standard `OTEL_*` variables that the SDK does not read by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSettings {
-    pub protocol: Protocol,
-    /// Whether one of the variables names an endpoint; else it is the specification's, on this host.
+    pub protocol: OtlpProtocol,
+    /// Whether a variable names an endpoint; else the specification's default on this host is used.
     pub endpoint: bool,
-    /// Trusted besides the system's roots.
+    /// Roots that are trusted besides the system's.
     pub roots: Vec<PathBuf>,
     pub timeout: Duration,
     /// `OTEL_SERVICE_NAME`, else `postern`.
@@ -59,7 +59,7 @@ impl TraceSettings {
     /// for: they name neither an endpoint nor the exporter, or switch the SDK off.
     ///
     /// # Errors
-    /// A protocol that is not spoken.
+    /// A protocol that is not supported.
     pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, Problem> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let either = |what: &str| {
@@ -77,8 +77,8 @@ impl TraceSettings {
             return Ok(None);
         }
         let protocol = match either("PROTOCOL").as_deref() {
-            None | Some("http/protobuf") => Protocol::Http,
-            Some("grpc") => Protocol::Grpc,
+            None | Some("http/protobuf") => OtlpProtocol::Http,
+            Some("grpc") => OtlpProtocol::Grpc,
             Some(_) => {
                 let message = "expected http/protobuf or grpc; no traces are exported";
                 return Err(Problem::at("OTEL_EXPORTER_OTLP_PROTOCOL", message));
@@ -95,7 +95,7 @@ impl TraceSettings {
     }
 }
 
-/// The sink. What it knows of an exchange that has not ended are the events that led there.
+/// The sink. It keeps the events of each open exchange until the exchange ends.
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
@@ -107,14 +107,14 @@ impl Traces {
     /// Starts the exporter; it connects with the first batch. Must be called inside of a runtime.
     ///
     /// # Errors
-    /// What is wrong with the variables.
+    /// Mistakes in the variables.
     pub fn start(
         settings: &TraceSettings,
         workload: &Workload,
         metrics: Arc<Metrics>,
     ) -> Result<Self, Vec<Problem>> {
         let tls = TlsSettings { roots: settings.roots.clone(), ..TlsSettings::default() };
-        let client = Client {
+        let client = OtlpClient {
             runtime: Handle::current(),
             tls: Arc::new(UpstreamTls::load(&tls, &[])?),
             protocol: settings.protocol,
@@ -124,13 +124,13 @@ impl Traces {
             .with_http()
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
             .with_http_client(client);
-        if settings.protocol == Protocol::Grpc && !settings.endpoint {
+        if settings.protocol == OtlpProtocol::Grpc && !settings.endpoint {
             builder = builder.with_endpoint(LOCAL_GRPC);
         }
         let exporter =
             builder.build().map_err(|error| vec![Problem::at("OTEL_EXPORTER_OTLP", error.to_string())])?;
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(Counted { exporter, metrics })
+            .with_batch_exporter(CountedExporter { exporter, metrics })
             .with_resource(resource(&settings.service, workload))
             .build();
         Ok(Self { tracer: provider.tracer("postern"), provider, open: BTreeMap::new() })
@@ -148,7 +148,7 @@ impl Traces {
 }
 
 impl Sink for Traces {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
+    fn write(&mut self, event: &Event, _line: &[u8]) -> io::Result<()> {
         let Some(exchange) = event.exchange else { return Ok(()) };
         let refused = event.kind == Kind::Request
             && event.decision.verdict == Verdict::Deny
@@ -172,7 +172,7 @@ impl Sink for Traces {
     }
 }
 
-/// Who speaks: what is known here, and `OTEL_RESOURCE_ATTRIBUTES` over it.
+/// Describes this gateway; `OTEL_RESOURCE_ATTRIBUTES` adds to the attributes and wins.
 fn resource(service: &str, workload: &Workload) -> Resource {
     let known =
         [(names::NAMESPACE, &workload.namespace), (names::POD, &workload.pod), (names::NODE, &workload.node)];
@@ -185,14 +185,14 @@ fn resource(service: &str, workload: &Workload) -> Resource {
         .build()
 }
 
-/// The exporter, with its batches counted.
+/// The exporter, which counts its spans.
 #[derive(Debug)]
-struct Counted {
+struct CountedExporter {
     exporter: opentelemetry_otlp::SpanExporter,
     metrics: Arc<Metrics>,
 }
 
-impl SpanExporter for Counted {
+impl SpanExporter for CountedExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len() as u64;
         let result = self.exporter.export(batch).await;
@@ -241,7 +241,7 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem"),
         ]);
         let expected = TraceSettings {
-            protocol: Protocol::Grpc,
+            protocol: OtlpProtocol::Grpc,
             endpoint: true,
             roots: vec!["/ca.pem".into()],
             timeout: Duration::from_millis(1500),

@@ -25,7 +25,7 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
         KeyValue::new(names::EXCHANGE, exchange.to_string()),
         KeyValue::new(names::METHOD, http.method.clone().into_owned()),
         KeyValue::new(names::PATH, http.path.clone()),
-        KeyValue::new(names::VERSION, http.version.trim_start_matches("HTTP/")),
+        KeyValue::new(names::VERSION, http.version.trim_start_matches("HTTP/").to_owned()),
         KeyValue::new(names::HOST, destination.host.clone()),
         KeyValue::new(names::PORT, i64::from(destination.port)),
         KeyValue::new(names::VERDICT, last.decision.verdict.as_str()),
@@ -44,9 +44,9 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
         let kind = http.status.filter(|status| *status >= 400).map(|status| status.to_string());
         attributes.push(KeyValue::new(names::ERROR, kind.unwrap_or_else(|| "stream".to_owned())));
     }
-    // What ends an exchange that went through says all that was changed once more.
-    let told = |event: &&Event| event.kind != Kind::Transform || last.kind != Kind::Response;
-    let events = before.iter().filter(told).chain([last]).flat_map(decisions).take(EVENTS).collect();
+    // The response repeats all transforms of its exchange.
+    let is_shown = |event: &&Event| event.kind != Kind::Transform || last.kind != Kind::Response;
+    let events = before.iter().filter(is_shown).chain([last]).flat_map(decisions).take(EVENTS).collect();
     let builder = SpanBuilder::from_name(name(last))
         .with_kind(SpanKind::Client)
         .with_start_time(time(exchange.time()))
@@ -61,7 +61,7 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
 /// `chat claude-sonnet-4-5`, as the conventions have it; elsewhere the method.
 fn name(event: &Event) -> Cow<'static, str> {
     if let Some(provider) = &event.provider {
-        let operation = names::operation(provider.api);
+        let operation = names::operation(&provider.api);
         return match &provider.model {
             Some(model) => format!("{operation} {model}").into(),
             None => operation.into(),
@@ -70,11 +70,11 @@ fn name(event: &Event) -> Cow<'static, str> {
     event.http.as_ref().map_or("HTTP".into(), |http| http.method.clone())
 }
 
-/// What OpenTelemetry's conventions say of a call to a model.
+/// Adds the attributes that OpenTelemetry's conventions have for calls to models.
 fn generative(provider: &Provider, event: &Event, attributes: &mut Vec<KeyValue>) {
-    attributes.push(KeyValue::new(names::OPERATION, names::operation(provider.api)));
-    attributes.push(KeyValue::new(names::PROVIDER, provider.name));
-    attributes.push(KeyValue::new(names::API, provider.api));
+    attributes.push(KeyValue::new(names::OPERATION, names::operation(&provider.api)));
+    attributes.push(KeyValue::new(names::PROVIDER, provider.name.to_string()));
+    attributes.push(KeyValue::new(names::API, provider.api.to_string()));
     let texts = [
         (names::REQUEST_MODEL, provider.model.as_deref()),
         (names::RESPONSE_MODEL, provider.response_model.as_deref()),
@@ -96,23 +96,28 @@ fn generative(provider: &Provider, event: &Event, attributes: &mut Vec<KeyValue>
     );
 }
 
-/// What was decided, and what was changed.
+/// Returns the event's decision and transforms as span events.
 fn decisions(event: &Event) -> Vec<SpanEvent> {
     let at = time(event.time);
-    let mut said: Vec<_> = event
+    let mut span_events: Vec<_> = event
         .transforms
         .iter()
         .map(|transform| {
-            SpanEvent::new("postern.transform", at, vec![KeyValue::new(names::TRANSFORM, transform.name)], 0)
+            SpanEvent::new(
+                "postern.transform",
+                at,
+                vec![KeyValue::new(names::TRANSFORM, transform.name.to_string())],
+                0,
+            )
         })
         .collect();
-    let plain = event.kind == Kind::Transform
+    let is_plain = event.kind == Kind::Transform
         || event.kind == Kind::Response && event.decision.verdict == Verdict::Allow;
-    if plain {
-        return said;
+    if is_plain {
+        return span_events;
     }
     let mut attributes = vec![
-        KeyValue::new(names::KIND, kind(event.kind)),
+        KeyValue::new(names::KIND, event.kind.as_str()),
         KeyValue::new(names::VERDICT, event.decision.verdict.as_str()),
     ];
     attributes.extend(event.decision.rule.as_ref().map(|rule| KeyValue::new(names::RULE, rule.to_string())));
@@ -120,17 +125,17 @@ fn decisions(event: &Event) -> Vec<SpanEvent> {
         attributes.push(KeyValue::new(names::TOOL, call.name.clone()));
         attributes.push(KeyValue::new(names::TOOL_CALL, call.id.clone()));
     }
-    said.push(SpanEvent::new("postern.decision", at, attributes, 0));
-    said
+    span_events.push(SpanEvent::new("postern.decision", at, attributes, 0));
+    span_events
 }
 
-/// An error where the exchange did not come to what the agent asked for.
+/// Returns an error where the exchange was denied or failed.
 fn status(last: &Event, code: Option<u16>, failure: Option<&str>) -> Status {
-    let denied = last.decision.verdict == Verdict::Deny;
-    let said = last.decision.reason.clone().filter(|_| denied).map(Cow::into_owned);
-    match said.or_else(|| failure.map(str::to_owned)) {
+    let is_denied = last.decision.verdict == Verdict::Deny;
+    let reason = last.decision.reason.clone().filter(|_| is_denied).map(Cow::into_owned);
+    match reason.or_else(|| failure.map(str::to_owned)) {
         Some(description) => Status::error(description),
-        None if denied || code.is_some_and(|code| code >= 400) => Status::error(""),
+        None if is_denied || code.is_some_and(|code| code >= 400) => Status::error(""),
         None => Status::Unset,
     }
 }
@@ -144,16 +149,4 @@ fn context(parent: TraceParent) -> Context {
 
 fn time(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(at.unix_millis())
-}
-
-fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Connection => "Connection",
-        Kind::Request => "Request",
-        Kind::Response => "Response",
-        Kind::ToolCall => "ToolCall",
-        Kind::Transform => "Transform",
-        Kind::Policy => "Policy",
-        Kind::Lifecycle => "Lifecycle",
-    }
 }

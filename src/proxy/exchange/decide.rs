@@ -259,7 +259,7 @@ fn not_served(stop: Stop) -> Stop {
 /// The decision that counts of two: a denial ends the exchange, and WouldDeny is recorded rather than Allow.
 fn worst(first: Decision, second: Decision) -> Result<Decision, Stop> {
     match (first.verdict, second.verdict) {
-        (_, Verdict::Deny) => Err(second.into()),
+        (_, Verdict::Deny | Verdict::Unknown) => Err(second.into()),
         (Verdict::Allow, Verdict::WouldDeny) => Ok(second),
         (_, Verdict::Allow | Verdict::Audit | Verdict::WouldDeny) => Ok(first),
     }

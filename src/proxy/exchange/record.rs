@@ -213,7 +213,7 @@ impl Record {
         if provider.request_id.is_none() {
             provider.request_id = facts.id.as_deref().map(short);
         }
-        provider.normalization = Some(normalization.as_str());
+        provider.normalization = Some(normalization.as_str().into());
     }
 
     /// Warns of an unreadable part of the answer that `failurePolicy: Open` let pass.

@@ -1,4 +1,4 @@
-//! What the environment says about interception.
+//! The environment of this process: its variables, and what they say about interception.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use crate::tls::gate::Surroundings;
 
-/// A variable of the environment, for credentials that come from it.
+/// Returns a variable of the environment; none where it is not UTF-8.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).and_then(|value| value.into_string().ok())
 }
 
-/// Whether whoever started this process wants TLS ended, and whether it runs in Kubernetes.
+/// Returns whether this process is to end TLS, and whether it runs in Kubernetes.
 pub(crate) fn read() -> Surroundings {
     Surroundings {
         intercept: std::env::var_os("POSTERN_INTERCEPT").is_some_and(|value| value == "1"),

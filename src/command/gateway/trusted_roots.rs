@@ -19,22 +19,22 @@ use crate::tls::java;
 const FILE: u32 = 0o444;
 const DIRECTORY: u32 = 0o755;
 
-/// What was written last, and from what.
+/// Writes the roots for agents, and remembers what they were written from.
 #[derive(Default)]
-pub(super) struct Trusting {
-    seen: Option<Seen>,
+pub(super) struct TrustedRootsWriter {
+    seen: Option<WrittenRoots>,
     error: Option<String>,
 }
 
-struct Seen {
+struct WrittenRoots {
     settings: TrustSettings,
     containers: Vec<OwnRoots>,
     watched: Watched,
 }
 
-impl Trusting {
-    /// Writes where anything differs from the last look, or the last try failed. Answers why agents have no roots, in
-    /// words; nothing where they have, and where no settings ask for any.
+impl TrustedRootsWriter {
+    /// Writes the roots where anything has changed since the last look, or the last try failed. Returns why agents have
+    /// no roots; none where they have them, or no settings ask for any.
     pub(super) fn look(&mut self, settings: Option<&TrustSettings>) -> Option<String> {
         let Some(settings) = settings else {
             *self = Self::default();
@@ -47,10 +47,10 @@ impl Trusting {
         if self.error.is_none() && self.seen.as_mut().is_some_and(|seen| seen.is_of(settings, &containers)) {
             return None;
         }
-        // Looked at before they are read, so that no change in between is missed.
+        // Before the files are read, so that no change in between is missed.
         let watched = Watched::new(files(settings, &containers));
         let error = write(settings, &containers).err();
-        self.seen = Some(Seen { settings: settings.clone(), containers, watched });
+        self.seen = Some(WrittenRoots { settings: settings.clone(), containers, watched });
         if let Some(error) = error {
             return self.failed(error);
         }
@@ -68,7 +68,7 @@ impl Trusting {
     }
 }
 
-impl Seen {
+impl WrittenRoots {
     fn is_of(&mut self, settings: &TrustSettings, containers: &[OwnRoots]) -> bool {
         self.settings == *settings && self.containers == containers && !self.watched.changed()
     }
@@ -80,7 +80,7 @@ fn files(settings: &TrustSettings, containers: &[OwnRoots]) -> Vec<PathBuf> {
 }
 
 /// # Errors
-/// What cannot be read of Postern's roots, or written.
+/// Files of Postern's roots that cannot be read or written.
 fn write(settings: &TrustSettings, containers: &[OwnRoots]) -> Result<(), String> {
     let posterns = source::read_text(&settings.roots, MAX_BYTES).map_err(|problem| problem.to_string())?;
     if certificates(&posterns).flatten().next().is_none() {
@@ -210,7 +210,7 @@ mod tests {
         place.brings("agent", "SSL_CERT_FILE.pem", &format!("{corp}{posterns}"));
         place.brings("agent", "notes.txt", &root());
 
-        assert_eq!(Trusting::default().look(Some(&place.settings())), None);
+        assert_eq!(TrustedRootsWriter::default().look(Some(&place.settings())), None);
 
         assert_eq!((count(&place.read("ca.pem")), count(&place.read("agent/ca.pem"))), (1, 2));
         assert!(place.read("ca-bundle.pem").ends_with(&posterns));
@@ -233,14 +233,14 @@ mod tests {
         place.brings("agent", "b.pem", "no PEM");
         // What kubelet makes where the volume holds no such file.
         fs::create_dir(place.path("own/agent/c.pem")).unwrap();
-        assert_eq!(Trusting::default().look(Some(&place.settings())), None);
+        assert_eq!(TrustedRootsWriter::default().look(Some(&place.settings())), None);
         assert_eq!(count(&place.read("agent/ca.pem")), 2);
     }
 
     #[test]
     fn it_is_written_again_when_roots_change_and_not_before() {
         let place = Place::new();
-        let mut trusting = Trusting::default();
+        let mut trusting = TrustedRootsWriter::default();
         trusting.look(Some(&place.settings()));
         fs::remove_file(place.path("trust/ca.pem")).unwrap();
         assert_eq!(trusting.look(Some(&place.settings())), None);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn what_keeps_it_from_being_written_is_said_until_it_is_mended() {
         let place = Place::new();
-        let mut trusting = Trusting::default();
+        let mut trusting = TrustedRootsWriter::default();
         let roots = fs::read(place.path("roots.pem")).unwrap();
         fs::write(place.path("roots.pem"), "no PEM").unwrap();
         let error = trusting.look(Some(&place.settings())).unwrap();

@@ -1,4 +1,4 @@
-//! Where events are read from: the newest run's file, a file, a directory of them, or standard input.
+//! Reads events from the newest run's file, a file, a directory of files, or standard input.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::Entry;
 use crate::command::directories;
-use crate::event::Read;
-use crate::ledger::lines::{Lines, Next};
+use crate::event::Event;
+use crate::ledger::lines::{EventLines, NextLine};
 
 /// The most files of a directory.
 const MOST_FILES: usize = 10_000;
@@ -18,9 +17,15 @@ const MOST_FILES: usize = 10_000;
 /// Where the runs of `postern run` are written down, below the user's state directory.
 pub(in crate::command) const RUNS: &str = "runs";
 
-/// What was passed over in one file.
+/// An event, and the line that it was read from.
+pub(in crate::command) struct LedgerEntry {
+    pub(super) event: Event,
+    pub(in crate::command) line: String,
+}
+
+/// The lines of one file that were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct SkippedLines {
     pub(super) name: String,
     /// Lines that are no events.
     lines: u64,
@@ -28,8 +33,8 @@ pub(super) struct Passed {
     torn: u64,
 }
 
-impl Passed {
-    /// A sentence, where something was.
+impl SkippedLines {
+    /// Describes them in a sentence; none where no line was skipped.
     pub(super) fn text(&self) -> Option<String> {
         let lines = match self.lines {
             0 => None,
@@ -39,30 +44,30 @@ impl Passed {
         let torn = (self.torn > 0).then(|| {
             format!("the last line is torn ({} bytes): its writer was stopped, or is writing", self.torn)
         });
-        let said: Vec<String> = [lines, torn].into_iter().flatten().collect();
-        (!said.is_empty()).then(|| format!("{}: {}", self.name, said.join("; ")))
+        let texts: Vec<String> = [lines, torn].into_iter().flatten().collect();
+        (!texts.is_empty()).then(|| format!("{}: {}", self.name, texts.join("; ")))
     }
 }
 
 /// Events of several files, one after another.
-pub(super) struct Reading {
+pub(super) struct LedgerReader {
     waiting: VecDeque<PathBuf>,
-    current: Option<Lines<Box<dyn io::Read>>>,
+    current: Option<EventLines<Box<dyn io::Read>>>,
     /// The last file is read on when it grows.
     follows: bool,
-    /// Of each file so far; the last is the current one.
-    pub(super) passed: Vec<Passed>,
+    /// The skipped lines of each file so far; the last is the current file.
+    pub(super) skipped: Vec<SkippedLines>,
 }
 
-/// What comes next.
-pub(super) enum Step {
-    Event(Box<Entry>),
-    /// Nothing more is there, or now.
+/// The next step of reading.
+pub(super) enum ReadStep {
+    Entry(Box<LedgerEntry>),
+    /// There are no more events, or none yet in a file that is followed.
     End,
 }
 
-impl Reading {
-    /// Opens what `--ledger` names, or the newest run. `follows`: the last file is read on when it grows.
+impl LedgerReader {
+    /// Opens the files that `--ledger` names, or the newest run's. `follows`: the last file is read on when it grows.
     ///
     /// # Errors
     /// There is no such file, or no run.
@@ -76,28 +81,28 @@ impl Reading {
 
     /// Opens files, in this order.
     pub(super) fn of(files: Vec<PathBuf>, follows: bool) -> anyhow::Result<Self> {
-        let mut reading = Self { waiting: files.into(), current: None, follows, passed: Vec::new() };
+        let mut reading = Self { waiting: files.into(), current: None, follows, skipped: Vec::new() };
         reading.open_next()?;
         Ok(reading)
     }
 
     /// The next event.
-    pub(super) fn next(&mut self) -> anyhow::Result<Step> {
+    pub(super) fn next(&mut self) -> anyhow::Result<ReadStep> {
         loop {
-            let (Some(current), Some(passed)) = (&mut self.current, self.passed.last_mut()) else {
-                return Ok(Step::End);
+            let (Some(current), Some(skipped)) = (&mut self.current, self.skipped.last_mut()) else {
+                return Ok(ReadStep::End);
             };
-            match current.read().with_context(|| format!("{} cannot be read", passed.name))? {
-                Next::Line(line) => match entry(line) {
-                    Some(entry) => return Ok(Step::Event(Box::new(entry))),
-                    // An empty line is what follows a torn one that was mended.
-                    None => passed.lines += u64::from(!line.is_empty()),
+            match current.read().with_context(|| format!("{} cannot be read", skipped.name))? {
+                NextLine::Line(line) => match entry(line) {
+                    Some(entry) => return Ok(ReadStep::Entry(Box::new(entry))),
+                    // A writer ends a torn line with a break before it goes on, which may leave an empty line.
+                    None => skipped.lines += u64::from(!line.is_empty()),
                 },
-                Next::TooLong => passed.lines += 1,
-                Next::End { torn } => {
-                    passed.torn = torn;
+                NextLine::TooLong => skipped.lines += 1,
+                NextLine::End { torn } => {
+                    skipped.torn = torn;
                     if self.waiting.is_empty() || !self.open_next()? {
-                        return Ok(Step::End);
+                        return Ok(ReadStep::End);
                     }
                 }
             }
@@ -115,7 +120,7 @@ impl Reading {
                 bail!("{} is a directory", path.display());
             }
             if metadata.is_file() && !(self.follows && self.waiting.is_empty()) {
-                // What a run writes meanwhile is not waited for, so that reading ends.
+                // Up to its length by now, so that reading ends while a run goes on writing.
                 Box::new(io::Read::take(file, metadata.len()))
             } else {
                 Box::new(file)
@@ -123,22 +128,22 @@ impl Reading {
         };
         let name =
             if is_standard_input(&path) { "standard input".to_owned() } else { path.display().to_string() };
-        self.passed.push(Passed { name, ..Passed::default() });
-        self.current = Some(Lines::new(reader));
+        self.skipped.push(SkippedLines { name, ..SkippedLines::default() });
+        self.current = Some(EventLines::new(reader));
         Ok(true)
     }
 }
 
-fn entry(line: &[u8]) -> Option<Entry> {
-    let event = Read::line(line)?;
-    Some(Entry { event, line: std::str::from_utf8(line).ok()?.to_owned() })
+fn entry(line: &[u8]) -> Option<LedgerEntry> {
+    let event = Event::read(line)?;
+    Some(LedgerEntry { event, line: std::str::from_utf8(line).ok()?.to_owned() })
 }
 
 pub(super) fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The events of every run, the newest first.
+/// Lists the files of every run, the newest first.
 ///
 /// # Errors
 /// There is no run.
@@ -164,7 +169,7 @@ fn newest() -> anyhow::Result<PathBuf> {
     runs()?.into_iter().next().context("no run has written events yet")
 }
 
-/// The files of what a user named.
+/// Lists the files that a user named: one file, standard input, or those of a directory.
 pub(super) fn listed(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if is_standard_input(path) || !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -176,7 +181,7 @@ pub(super) fn listed(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The regular files of events of a directory by name, which begins with the time for those of runs.
+/// Lists the regular files of events in a directory by name; the name of a run's file begins with its time.
 fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let cannot = || format!("{} cannot be listed", directory.display());
     let mut files = Vec::new();

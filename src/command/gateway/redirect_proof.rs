@@ -1,4 +1,4 @@
-//! Tries the redirect at start, every minute and when asked, and says so when the outcome changes.
+//! Proves the redirect at start, every minute and when asked; records each change of the outcome.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,19 +11,19 @@ use crate::ledger::fresh_id;
 use crate::proxy::Gateway;
 use crate::proxy::canary::Proof;
 
-/// How often the redirect is tried while it holds, and while it does not: a failure, which is tried once more, is said
-/// within a minute of what caused it.
+/// How often the redirect is tried while it holds, and while it does not: a failure is tried once more, and recorded
+/// within a minute of its cause.
 const PERIOD: Duration = Duration::from_secs(50);
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The newest outcome; nothing before the first.
+/// The newest outcome; none before the first.
 #[derive(Debug, Default)]
-pub(super) struct Proving {
+pub(super) struct RedirectProver {
     newest: Mutex<Option<Proof>>,
     asked: Notify,
 }
 
-impl Proving {
+impl RedirectProver {
     pub(super) fn newest(&self) -> Option<Proof> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,59 +1,63 @@
-//! How a running gateway is, for those who ask: readiness, status, metrics.
+//! The health of a running gateway, for probes and `postern status`: readiness, status, metrics.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::proving::Proving;
-use crate::admin::status::{Connections, Events, Interception, Listener, Policy, PolicyState};
-use crate::admin::{Inspect, Status};
+use super::redirect_proof::RedirectProver;
+use crate::admin::status::{
+    ConnectionCounts, EventCounts, InterceptionStatus, ListenerStatus, PolicyState, PolicyStatus,
+};
+use crate::admin::{GatewayStatus, Inspect};
 use crate::command::check::{Checked, Expected};
 use crate::ledger::timestamp;
 use crate::policy::age::{Age, Freshness};
-use crate::proxy::Gateway;
+use crate::problem::Problem;
+use crate::proxy::{Gateway, snapshot};
+use crate::telemetry::label;
 use crate::tls::gate::{Evidence, State};
 
-/// What is known beside the snapshot.
-pub(super) struct Condition {
+/// What is known of a running gateway beside its snapshot.
+pub(super) struct GatewayHealth {
     pub(super) gateway: Arc<Gateway>,
     pub(super) started_at: SystemTime,
-    pub(super) listeners: Vec<Listener>,
-    pub(super) facts: Mutex<Facts>,
-    /// `limits.connections`, or what file descriptors allow of it.
+    pub(super) listeners: Vec<ListenerStatus>,
+    pub(super) facts: Mutex<GatewayFacts>,
+    /// `limits.connections`, or as many as file descriptors allow.
     pub(super) connections: usize,
     /// Where the transparent listener is on.
-    pub(super) proving: Option<Arc<Proving>>,
+    pub(super) prover: Option<Arc<RedirectProver>>,
 }
 
-/// What changes while the gateway runs.
-pub(super) struct Facts {
+/// GatewayFacts that change while the gateway runs.
+pub(super) struct GatewayFacts {
     pub(super) evidence: Evidence,
     pub(super) loaded_at: SystemTime,
     /// When the operator last vouched for the policy.
     pub(super) synced_at: Option<SystemTime>,
     pub(super) expected: Expected,
-    /// Why the newest files are not in force.
+    /// ReloadFailure the newest files are not in force.
     pub(super) reload_error: Option<ReloadError>,
-    /// What cannot be read now, and for how long.
-    pub(super) unread: Option<Unreadable>,
-    /// What is wrong with credentials, by name, without their values.
+    /// The files that cannot be read now.
+    pub(super) unread: Option<UnreadableFiles>,
+    /// Mistakes in credentials, by name, without their values.
     pub(super) credentials: Vec<String>,
-    /// Why agents do not have the roots that they are to trust.
+    /// ReloadFailure agents do not have the roots that they are to trust.
     pub(super) trust: Option<String>,
 }
 
-/// Why the newest files are not in force.
+/// ReloadFailure the newest files are not in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReloadError {
     pub(super) text: String,
-    pub(super) why: Why,
+    pub(super) why: ReloadFailure,
 }
 
-/// What keeps files from being in force.
+/// The kinds of reasons that keep files from being in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum ReloadFailure {
     /// Something is wrong with them.
     Wrong,
-    /// They could not be read, so nobody knows whether anything is wrong with them.
+    /// They could not be read, so their mistakes are not known.
     Unread,
     /// The operator wrote policies that this version does not know.
     UnknownPolicies,
@@ -63,15 +67,15 @@ pub(super) enum Why {
 
 /// Files that cannot be read.
 #[derive(Debug, Clone)]
-pub(super) struct Unreadable {
+pub(super) struct UnreadableFiles {
     pub(super) text: String,
     pub(super) lasts: Duration,
-    /// It is no hiccup any more.
+    /// It has lasted for too long to be a hiccup.
     pub(super) is_lasting: bool,
 }
 
-impl Facts {
-    /// Of what was read just now, and nothing wrong with it.
+impl GatewayFacts {
+    /// The facts of files that were read just now and hold no mistake.
     pub(super) fn of(checked: &Checked) -> Self {
         Self {
             evidence: checked.gate.evidence.clone(),
@@ -88,12 +92,13 @@ impl Facts {
     /// Whether the operator has published policies that this version does not know.
     pub(super) fn is_unknown(&self) -> bool {
         self.expected.unknown.is_some()
-            || self.reload_error.as_ref().is_some_and(|error| error.why == Why::UnknownPolicies)
+            || self.reload_error.as_ref().is_some_and(|error| error.why == ReloadFailure::UnknownPolicies)
     }
 }
 
-impl Condition {
-    pub(super) fn facts(&self) -> std::sync::MutexGuard<'_, Facts> {
+impl GatewayHealth {
+    /// A poisoned lock is ignored: the facts are consistent after each step.
+    pub(super) fn facts(&self) -> MutexGuard<'_, GatewayFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +107,25 @@ impl Condition {
         Age::at(SystemTime::now(), facts.loaded_at, facts.synced_at)
     }
 
-    fn interception(&self) -> Interception {
+    /// Sets the metrics of the policy in force and of interception.
+    pub(super) fn update_metrics(&self) {
+        let snapshot = self.gateway.snapshot();
+        let revision = snapshot.policy().revision();
+        let metrics = &self.gateway.metrics;
+        {
+            let facts = self.facts();
+            metrics.policy_in_force(revision, facts.synced_at.unwrap_or(facts.loaded_at));
+            metrics.policy_programmed(facts.expected.stamped.as_ref().map(|stamped| stamped == revision));
+            metrics.policy_unknown(facts.is_unknown());
+        }
+        metrics.interception(match &snapshot.interception {
+            snapshot::Interception::On(_) => label::Interception::Required,
+            snapshot::Interception::Off => label::Interception::Off,
+            snapshot::Interception::Passthrough(_) => label::Interception::Passthrough,
+        });
+    }
+
+    fn interception(&self) -> InterceptionStatus {
         let facts = self.facts();
         let evidence = &facts.evidence;
         let mode = match evidence.state {
@@ -110,21 +133,21 @@ impl Condition {
             State::Passthrough => "Passthrough",
             State::Off | State::Refused => "Off",
         };
-        Interception {
+        InterceptionStatus {
             mode: mode.to_owned(),
             fingerprint: evidence.authority.as_ref().map(|authority| authority.fingerprint.clone()),
             not_after: evidence.authority.as_ref().map(|authority| authority.not_after.clone()),
             reason: evidence.reason.clone(),
-            proof: self.proving.as_ref().and_then(|proving| proving.newest()).map(|proof| proof.to_string()),
+            proof: self.prover.as_ref().and_then(|prover| prover.newest()).map(|proof| proof.to_string()),
         }
     }
 
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> PolicyStatus {
         let age = self.age();
         let snapshot = self.gateway.snapshot();
         let policy = snapshot.policy();
         let facts = self.facts();
-        Policy {
+        PolicyStatus {
             revision: policy.revision().to_owned(),
             published: facts.expected.published.clone(),
             stamped: facts.expected.stamped.clone(),
@@ -141,18 +164,18 @@ impl Condition {
         }
     }
 
-    /// Why the gateway is not ready, and what is worth knowing though it is.
-    fn judge(&self, status: &mut Status) {
+    /// Adds why the gateway is not ready, and reasons for concern while it is.
+    fn add_reasons(&self, status: &mut GatewayStatus) {
         match status.policy.state {
-            // What is not known is said below.
+            // `add_file_reasons` names the policies that are not known.
             PolicyState::Fresh | PolicyState::Unknown => {}
             PolicyState::Stale => {
                 status.reasons.push("the policy is stale: it was not refreshed for 5 minutes".into())
             }
             PolicyState::Expired => status.not_ready("the policy has expired: everything is denied", None),
         }
-        self.judge_files(status);
-        match self.proving.as_ref().map(|proving| proving.newest()) {
+        self.add_file_reasons(status);
+        match self.prover.as_ref().map(|prover| prover.newest()) {
             None => {}
             Some(None) => status.not_ready("interception is not proven yet", None),
             Some(Some(proof)) if proof.holds() => {}
@@ -173,29 +196,27 @@ impl Condition {
         }
         status.reasons.extend(self.facts().credentials.iter().cloned());
     }
-}
 
-impl Condition {
-    /// What keeps the newest files from being in force, or from being read.
-    fn judge_files(&self, status: &mut Status) {
+    /// Adds why the newest files are not in force, or cannot be read.
+    fn add_file_reasons(&self, status: &mut GatewayStatus) {
         let facts = self.facts();
         match &facts.reload_error {
             None => {}
-            Some(ReloadError { text, why: Why::UnknownPolicies }) => {
+            Some(ReloadError { text, why: ReloadFailure::UnknownPolicies }) => {
                 let detail = format!(
                     "{text}; the last good policy stays in force, and expires 24 hours after the operator last vouched \
                      for it: {RENEW}"
                 );
                 status.not_ready("the newest policies are not known to this version", Some(&detail));
             }
-            Some(ReloadError { text, why: Why::Wrong }) => {
+            Some(ReloadError { text, why: ReloadFailure::Wrong }) => {
                 status.not_ready("the newest files are not in force", Some(text));
             }
-            Some(ReloadError { text, why: Why::Unread }) => {
+            Some(ReloadError { text, why: ReloadFailure::Unread }) => {
                 status.reasons.push(format!("the newest files cannot be read yet: {text}"));
             }
-            // After an upgrade of the chart all older gateways are so: that is no reason to take their pods away.
-            Some(ReloadError { text, why: Why::UnknownSettings }) => {
+            // After an upgrade of the chart every older gateway is in this state: no reason to take their pods away.
+            Some(ReloadError { text, why: ReloadFailure::UnknownSettings }) => {
                 status.reasons.push(format!(
                     "the newest settings are not known to this version, and the last good ones are in force: {RENEW} ({text})"
                 ));
@@ -207,7 +228,7 @@ impl Condition {
                  is in force: {RENEW} ({text})"
             ));
         }
-        if let Some(Unreadable { text, lasts, is_lasting: true }) = &facts.unread {
+        if let Some(UnreadableFiles { text, lasts, is_lasting: true }) = &facts.unread {
             let detail = format!("for {} s: {text}", lasts.as_secs());
             status.not_ready("files cannot be read", Some(&detail));
         }
@@ -217,20 +238,20 @@ impl Condition {
     }
 }
 
-/// What helps a gateway that is older than its operator.
+/// The remedy for a gateway that is older than its operator.
 const RENEW: &str = "start the pod anew, so that it has the gateway of the operator's version";
 
-/// In what the policy in force is not the one that the operator says; traffic goes on under it.
-fn disagreements(policy: &Policy) -> Vec<String> {
-    let Policy { revision, published, stamped, .. } = policy;
-    let other = |said: &&String| *said != revision;
-    let published = published.as_ref().filter(other).map(|published| {
+/// Lists how the policy in force differs from the one that the operator names; traffic goes on under it.
+fn disagreements(policy: &PolicyStatus) -> Vec<String> {
+    let PolicyStatus { revision, published, stamped, .. } = policy;
+    let is_other = |named: &&String| *named != revision;
+    let published = published.as_ref().filter(is_other).map(|published| {
         format!(
             "the documents compile to revision {revision}, and the operator calls them {published}: they were altered, \
              or gateway and operator are of different versions"
         )
     });
-    let stamped = stamped.as_ref().filter(other).map(|stamped| {
+    let stamped = stamped.as_ref().filter(is_other).map(|stamped| {
         format!(
             "not programmed yet: the pod is stamped with revision {stamped}, and what is mounted is {revision}"
         )
@@ -238,12 +259,12 @@ fn disagreements(policy: &Policy) -> Vec<String> {
     published.into_iter().chain(stamped).collect()
 }
 
-impl Inspect for Condition {
-    fn status(&self) -> Status {
+impl Inspect for GatewayHealth {
+    fn status(&self) -> GatewayStatus {
         let uptime = self.started_at.elapsed().unwrap_or_default();
         let (written, dropped) = self.gateway.metrics.events_total();
         let snapshot = self.gateway.snapshot();
-        let mut status = Status {
+        let mut status = GatewayStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: timestamp(self.started_at).to_string(),
             uptime_seconds: uptime.as_secs(),
@@ -253,19 +274,24 @@ impl Inspect for Condition {
             interception: self.interception(),
             policy: self.policy(),
             listeners: self.listeners.clone(),
-            connections: Connections {
+            connections: ConnectionCounts {
                 open: self.gateway.metrics.connections_open(),
                 limit: self.connections as u64,
                 configured: snapshot.settings.limits.connections as u64,
             },
-            events: Events { written, dropped },
+            events: EventCounts { written, dropped },
             settings: snapshot.settings.redacted(),
         };
-        self.judge(&mut status);
+        self.add_reasons(&mut status);
         status
     }
 
     fn metrics(&self) -> String {
         self.gateway.metrics.encode()
     }
+}
+
+/// The texts of problems, in their order.
+pub(super) fn texts(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
 }

@@ -1,48 +1,48 @@
-//! Files that cannot be read: since when, and whether that has lasted.
+//! A streak of looks at files that could not be read: since when, and whether it has lasted.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long files may be out of reach before that is more than a hiccup (design 5.8).
+/// How long files may be unreadable before that is more than a hiccup.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The looks that could not read everything, in a row.
 #[derive(Debug, Default)]
-pub(super) struct Unread {
+pub(super) struct UnreadStreak {
     since: Option<Instant>,
-    said: bool,
+    is_reported: bool,
 }
 
-/// What of it is worth an event.
+/// A change of the streak that is worth an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum StreakNews {
     /// It has lasted for the whole patience.
     Lasting,
     /// All can be read again.
     Over,
 }
 
-impl Unread {
-    /// Notes a look at a time: whether all could be read.
-    pub(super) fn note(&mut self, is_readable: bool, now: Instant) -> Option<News> {
+impl UnreadStreak {
+    /// Notes a look, and whether all files could be read.
+    pub(super) fn note(&mut self, is_readable: bool, now: Instant) -> Option<StreakNews> {
         if is_readable {
-            return std::mem::take(self).said.then_some(News::Over);
+            return std::mem::take(self).is_reported.then_some(StreakNews::Over);
         }
         let since = *self.since.get_or_insert(now);
-        let is_news = !self.said && now.duration_since(since) >= PATIENCE;
-        self.said |= is_news;
-        is_news.then_some(News::Lasting)
+        let is_news = !self.is_reported && now.duration_since(since) >= PATIENCE;
+        self.is_reported |= is_news;
+        is_news.then_some(StreakNews::Lasting)
     }
 
-    /// For how long it has been so.
+    /// Returns how long the streak lasts by now.
     pub(super) fn lasts(&self, now: Instant) -> Duration {
         self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 
-    /// Whether it has been so for the whole patience.
+    /// Whether the streak has lasted for the whole patience.
     pub(super) fn is_lasting(&self) -> bool {
-        self.said
+        self.is_reported
     }
 }
 
@@ -52,23 +52,23 @@ mod tests {
 
     #[test]
     fn what_lasts_is_said_once_and_so_is_its_end() {
-        let (mut unread, begin) = (Unread::default(), Instant::now());
+        let (mut unread, begin) = (UnreadStreak::default(), Instant::now());
         let at = |seconds| begin + Duration::from_secs(seconds);
         assert_eq!(unread.note(true, at(0)), None);
         for second in 5..65 {
             assert_eq!(unread.note(false, at(second)), None, "{second}");
             assert!(!unread.is_lasting());
         }
-        assert_eq!(unread.note(false, at(65)), Some(News::Lasting));
+        assert_eq!(unread.note(false, at(65)), Some(StreakNews::Lasting));
         assert_eq!(unread.note(false, at(66)), None);
         assert_eq!((unread.is_lasting(), unread.lasts(at(66)).as_secs()), (true, 61));
-        assert_eq!(unread.note(true, at(67)), Some(News::Over));
+        assert_eq!(unread.note(true, at(67)), Some(StreakNews::Over));
         assert_eq!((unread.is_lasting(), unread.lasts(at(68)).as_secs()), (false, 0));
     }
 
     #[test]
     fn a_hiccup_is_no_news() {
-        let (mut unread, begin) = (Unread::default(), Instant::now());
+        let (mut unread, begin) = (UnreadStreak::default(), Instant::now());
         for seconds in [0, 59, 60, 119, 120] {
             let readable = seconds % 60 == 0;
             assert_eq!(unread.note(readable, begin + Duration::from_secs(seconds)), None);

@@ -1,4 +1,4 @@
-//! What the command of a run finds in its environment: the way through the gateway, whom to trust, and placeholders
+//! The environment of a run's command: the way through the gateway, the roots to trust, and placeholders
 //! instead of keys.
 
 use std::ffi::OsString;
@@ -22,8 +22,8 @@ const RARE_BUNDLES: &[&str] =
 /// entry here is a way around the gateway.
 const NO_PROXY: &str = "localhost,127.0.0.1,::1";
 
-/// Where the command is to go and whom to trust.
-pub(super) struct Way<'a> {
+/// The proxy that the command is to use, and the roots to trust.
+pub(super) struct ProxyWay<'a> {
     /// With the password.
     pub(super) proxy: &'a str,
     pub(super) bundle: &'a Path,
@@ -32,7 +32,7 @@ pub(super) struct Way<'a> {
 
 /// The variables to set for the command, over those that the user has.
 pub(super) fn of(
-    way: &Way<'_>,
+    way: &ProxyWay<'_>,
     credentials: &[&Credential],
     users: &[(OsString, OsString)],
 ) -> Vec<(OsString, OsString)> {
@@ -91,14 +91,14 @@ mod tests {
     }
 
     fn set(credentials: &[&Credential], users: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> + use<> {
-        let way = Way {
+        let way = ProxyWay {
             proxy: "http://postern:word@127.0.0.1:1",
             bundle: Path::new("/b.pem"),
             added_roots: Path::new("/a.pem"),
         };
-        let all = of(&way, credentials, &variables(users));
+        let set_variables = of(&way, credentials, &variables(users));
         move |name| {
-            let values: Vec<_> = all.iter().filter(|(key, _)| key == name).collect();
+            let values: Vec<_> = set_variables.iter().filter(|(key, _)| key == name).collect();
             assert!(values.len() < 2, "{name} is set twice");
             values.first().map(|(_, value)| value.to_str().unwrap().to_owned())
         }

@@ -1,15 +1,16 @@
-//! The look at all files each second: what changed is read again, whole, and takes the place of what was.
+//! Reload: looks at all files each second; where one has changed, reads all again and replaces the snapshot.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::condition::{Condition, Facts, ReloadError, Unreadable, Why};
-use super::running::{aged, build, credentials, problems, show};
-use super::trusting::Trusting;
-use super::unread::{News, Unread};
+use super::health::{GatewayFacts, GatewayHealth, ReloadError, ReloadFailure, UnreadableFiles, texts};
+use super::snapshot::{build, credentials, with_age};
+use super::trusted_roots::TrustedRootsWriter;
+use super::unreadable::{StreakNews, UnreadStreak};
 use crate::command::check::{self, Checked, Sources};
 use crate::config::watch::Watched;
 use crate::decision::{Decision, Verdict};
@@ -22,24 +23,44 @@ use crate::telemetry::label::Reload;
 use crate::telemetry::log;
 use crate::tls::gate::Surroundings;
 
-/// What is looked at, and what is in force.
-pub(super) struct Look {
+/// How often files, ages and idle connections are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// The same after a new policy: the files that it needs are mounted a moment later, and connections wait for them.
+const BRISK_TICK: Duration = Duration::from_millis(100);
+
+/// The files that are watched, and what is in force.
+pub(super) struct FileReloader {
     pub(super) config: PathBuf,
     pub(super) watched: Watched,
     pub(super) surroundings: Surroundings,
-    /// What the snapshot in force was made of.
+    /// The files that the snapshot in force was built from.
     pub(super) sources: Sources,
-    pub(super) trusting: Trusting,
-    pub(super) condition: Arc<Condition>,
-    /// Files could not be read at the last look: they are looked at again, changed or not. Whether somebody had asked.
+    pub(super) roots_writer: TrustedRootsWriter,
+    pub(super) health: Arc<GatewayHealth>,
+    /// Set where files could not be read at the last look: they are read again, changed or not. Holds whether somebody
+    /// had asked.
     pub(super) owed: Option<bool>,
-    pub(super) unread: Unread,
+    pub(super) unread: UnreadStreak,
 }
 
-impl Look {
-    /// `asked` reads everything again, changed or not.
-    pub(super) fn once(&mut self, asked: bool) {
-        let gateway = Arc::clone(&self.condition.gateway);
+impl FileReloader {
+    /// Looks at the files each second, and when `asked`, until the gateway stops.
+    pub(super) async fn run(mut self, asked: Arc<Notify>) {
+        let gateway = Arc::clone(&self.health.gateway);
+        loop {
+            let tick = if gateway.snapshot().is_settling() { BRISK_TICK } else { TICK };
+            let is_asked = tokio::select! {
+                () = tokio::time::sleep(tick) => false,
+                () = asked.notified() => true,
+                () = gateway.drain.stopping() => return,
+            };
+            self.look(is_asked);
+        }
+    }
+
+    /// Reads everything again where it is `asked` or a file has changed.
+    fn look(&mut self, asked: bool) {
+        let gateway = Arc::clone(&self.health.gateway);
         let is_changed = self.watched.changed();
         if is_changed || asked || self.owed.is_some() {
             let asked = asked || self.owed.take() == Some(true);
@@ -47,22 +68,23 @@ impl Look {
         }
         let snapshot = gateway.snapshot();
         let credentials = snapshot.credentials.refresh().problems;
-        let trust = self.trusting.look(snapshot.settings.trust.as_ref());
+        let trust = self.roots_writer.look(snapshot.settings.trust.as_ref());
         self.note_unread(&gateway, &credentials, trust.as_ref());
         {
-            let mut facts = self.condition.facts();
-            (facts.credentials, facts.trust) = (problems(&credentials), trust);
+            let mut facts = self.health.facts();
+            (facts.credentials, facts.trust) = (texts(&credentials), trust);
         }
-        if snapshot.set_expired(self.condition.age().freshness == Freshness::Expired) {
+        if snapshot.set_expired(self.health.age().freshness == Freshness::Expired) {
             gateway.decide_again();
         }
         snapshot.sweep();
     }
 
-    /// Says for how long anything could not be read, the files of the settings, credentials and roots alike.
+    /// Reports for how long files could not be read: those of the settings, credentials and roots alike.
     fn note_unread(&mut self, gateway: &Gateway, credentials: &[Problem], trust: Option<&String>) {
         let now = Instant::now();
-        let files = self.condition.facts().reload_error.clone().filter(|error| error.why == Why::Unread);
+        let files =
+            self.health.facts().reload_error.clone().filter(|error| error.why == ReloadFailure::Unread);
         let credentials = credentials.iter().filter(|problem| problem.unread.is_some());
         let unread: Vec<String> = (files.map(|error| error.text).into_iter())
             .chain(credentials.map(ToString::to_string))
@@ -73,26 +95,28 @@ impl Look {
         gateway.metrics.files_unread(lasts);
         match news {
             None => {}
-            Some(News::Lasting) => {
+            Some(StreakNews::Lasting) => {
                 tracing::error!(problems = %text, "files cannot be read; the last good ones stay in force");
-                said(
+                record_event(
                     gateway,
                     Verdict::Deny,
                     format!("files cannot be read for {} s: {text}", lasts.as_secs()),
                 );
             }
-            Some(News::Over) => said(gateway, Verdict::Allow, "all files can be read again".to_owned()),
+            Some(StreakNews::Over) => {
+                record_event(gateway, Verdict::Allow, "all files can be read again".to_owned())
+            }
         }
         let is_lasting = self.unread.is_lasting();
-        let unreadable = (!unread.is_empty()).then_some(Unreadable { text, lasts, is_lasting });
-        self.condition.facts().unread = unreadable;
+        let unreadable = (!unread.is_empty()).then_some(UnreadableFiles { text, lasts, is_lasting });
+        self.health.facts().unread = unreadable;
     }
 
-    /// All or nothing: where anything is wrong, everything stays as it was, and readiness says so.
+    /// Replaces all or nothing: with any mistake in the files, everything stays as it was, and readiness names it.
     fn reload(&mut self, gateway: &Gateway, asked: bool) {
         let (watched, read) = check::read(&self.config, self.surroundings, SystemTime::now());
         let before = std::mem::replace(&mut self.watched, watched);
-        let was_unknown = self.condition.facts().expected.unknown.clone();
+        let was_unknown = self.health.facts().expected.unknown.clone();
         if let Ok(checked) = &read {
             log::follow(checked.expected.log_level);
         }
@@ -106,7 +130,7 @@ impl Look {
         };
         if let Err(mut problems) = outcome {
             self.watched.keep(before);
-            // Where the settings are broken nobody has looked at the policy yet.
+            // Broken settings end the reading before the policy's files.
             let of_policy = self.take_over_policy(gateway).err().unwrap_or_default();
             let new = of_policy.into_iter().filter(|problem| !problems.contains(problem)).collect::<Vec<_>>();
             problems.extend(new);
@@ -114,10 +138,10 @@ impl Look {
             self.owed = is_unread.then_some(asked);
             self.failed(gateway, &problems, is_unread);
         }
-        let unknown = self.condition.facts().expected.unknown.clone();
+        let unknown = self.health.facts().expected.unknown.clone();
         if let Some(unknown) = unknown.filter(|unknown| was_unknown.as_ref() != Some(unknown)) {
             tracing::error!(problems = %unknown, "the newest policies are not known to this version");
-            said(
+            record_event(
                 gateway,
                 Verdict::Deny,
                 format!("the newest policies are not known to this version: {unknown}"),
@@ -125,41 +149,41 @@ impl Look {
         }
     }
 
-    /// Whether nothing but the policy's age differs, and what is stamped on the pod.
+    /// Whether the files differ at most in the policy's age, and in the revision that is stamped on the pod.
     fn is_in_force(&self, checked: &Checked) -> bool {
-        checked.sources == self.sources && self.condition.facts().reload_error.is_none()
+        checked.sources == self.sources && self.health.facts().reload_error.is_none()
     }
 
-    /// Connections, leaves and pools stay, and nobody is told: the operator vouches for a policy every few minutes.
+    /// Takes over the policy's age alone, without an event: the operator vouches for a policy every few minutes.
     fn refreshed(&self, gateway: &Gateway, checked: &Checked) {
         {
-            let mut facts = self.condition.facts();
+            let mut facts = self.health.facts();
             let credentials = std::mem::take(&mut facts.credentials);
             let trust = facts.trust.take();
-            *facts = Facts { credentials, trust, ..Facts::of(checked) };
+            *facts = GatewayFacts { credentials, trust, ..GatewayFacts::of(checked) };
         }
-        show(&self.condition);
+        self.health.update_metrics();
         gateway.metrics.policy_reloaded(Reload::Success);
     }
 
     fn take_over(&mut self, gateway: &Gateway, checked: Checked) -> Result<(), Vec<Problem>> {
-        let (facts, sources) = (Facts::of(&checked), checked.sources.clone());
+        let (facts, sources) = (GatewayFacts::of(&checked), checked.sources.clone());
         let before = gateway.snapshot();
         let places = before.upstreams.places().clone();
         let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
         let revision = snapshot.policy().revision().to_owned();
-        let credentials = problems(&snapshot.credentials.problems());
+        let credentials = texts(&snapshot.credentials.problems());
         log::write_as(snapshot.settings.log.format);
         gateway.replace(snapshot);
         self.sources = sources;
         {
-            let mut before = self.condition.facts();
+            let mut before = self.health.facts();
             let trust = before.trust.take();
-            *before = Facts { credentials, trust, ..facts };
+            *before = GatewayFacts { credentials, trust, ..facts };
         }
-        show(&self.condition);
+        self.health.update_metrics();
         gateway.metrics.policy_reloaded(Reload::Success);
-        said(gateway, Verdict::Allow, format!("policy {revision} is in force"));
+        record_event(gateway, Verdict::Allow, format!("policy {revision} is in force"));
         Ok(())
     }
 
@@ -176,56 +200,57 @@ impl Look {
         if sources != self.sources {
             let revision = policy.revision().to_owned();
             let credentials = credentials(&policy, &before.settings, Some(&before.credentials));
-            gateway.replace(aged(before.with_policy(policy, credentials)));
-            said(gateway, Verdict::Allow, format!("policy {revision} is in force"));
+            gateway.replace(with_age(before.with_policy(policy, credentials)));
+            record_event(gateway, Verdict::Allow, format!("policy {revision} is in force"));
         }
         self.sources = sources;
         {
-            let mut facts = self.condition.facts();
+            let mut facts = self.health.facts();
             (facts.loaded_at, facts.synced_at, facts.expected) = (SystemTime::now(), synced_at, expected);
         }
-        show(&self.condition);
+        self.health.update_metrics();
         Ok(())
     }
 
-    /// What keeps files with these problems from being in force.
-    fn why(&self, problems: &[Problem]) -> Why {
+    /// Returns the kind of reason that keeps files with these problems from being in force.
+    fn why(&self, problems: &[Problem]) -> ReloadFailure {
         let settings = self.config.display().to_string();
         let is_of_settings = |problem: &Problem| problem.file == settings;
         if problems.iter().any(|problem| problem.is_unknown && !is_of_settings(problem)) {
-            return Why::UnknownPolicies;
+            return ReloadFailure::UnknownPolicies;
         }
-        let by_operator = self.condition.facts().expected.published.is_some();
+        let by_operator = self.health.facts().expected.published.is_some();
         let all_unknown = problems.iter().all(|problem| problem.is_unknown && is_of_settings(problem));
-        if by_operator && all_unknown { Why::UnknownSettings } else { Why::Wrong }
+        if by_operator && all_unknown { ReloadFailure::UnknownSettings } else { ReloadFailure::Wrong }
     }
 
     fn failed(&self, gateway: &Gateway, problems: &[Problem], is_unread: bool) {
-        let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        let before = self.condition.facts().reload_error.clone();
-        // Files that were wrong are not forgiven for being out of reach now.
-        let was_wrong = before.as_ref().map(|error| error.why).filter(|why| *why != Why::Unread);
+        let text = texts(problems).join("; ");
+        let before = self.health.facts().reload_error.clone();
+        // Files that held a mistake before and cannot be read now count as mistaken still.
+        let was_wrong = before.as_ref().map(|error| error.why).filter(|why| *why != ReloadFailure::Unread);
         let why = match (is_unread, was_wrong) {
-            (true, was_wrong) => was_wrong.unwrap_or(Why::Unread),
+            (true, was_wrong) => was_wrong.unwrap_or(ReloadFailure::Unread),
             (false, _) => self.why(problems),
         };
         let error = Some(ReloadError { text, why });
-        // What is tried each second, or each time that the operator vouches for the policy, is said once.
-        let is_said = (is_unread || why != Why::Wrong) && before == error;
-        if !is_said {
-            let all = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
-            tracing::error!(problems = %all, "the changed files are not in force; the last good ones stay");
-            said(gateway, Verdict::Deny, format!("the changed files are not in force: {all}"));
-            let mut facts = self.condition.facts();
+        // Reported once: it is tried each second, or each time that the operator vouches for the policy.
+        let is_reported = (is_unread || why != ReloadFailure::Wrong) && before == error;
+        if !is_reported {
+            let text = error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
+            tracing::error!(problems = %text, "the changed files are not in force; the last good ones stay");
+            record_event(gateway, Verdict::Deny, format!("the changed files are not in force: {text}"));
+            let mut facts = self.health.facts();
             facts.reload_error = error;
             gateway.metrics.policy_unknown(facts.is_unknown());
         }
-        // Whoever sees it counted finds the reason in the status.
+        // Last, so that whoever sees the count finds the reason in the status.
         gateway.metrics.policy_reloaded(Reload::Failure);
     }
 }
 
-fn said(gateway: &Gateway, verdict: Verdict, reason: String) {
+/// Records a change of the policy in an event.
+fn record_event(gateway: &Gateway, verdict: Verdict, reason: String) {
     let mut decision = Decision::of(verdict);
     decision.reason = Some(reason.into());
     gateway.ledger.emit(Event::new(fresh_id(), Kind::Policy, decision));

@@ -1,0 +1,95 @@
+//! The snapshot that a gateway serves under, built from settings and policy.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::{addresses, password};
+use crate::command::check::Checked;
+use crate::command::environment;
+use crate::config::Settings;
+use crate::credential::Store;
+use crate::drain::Drain;
+use crate::policy::Policy;
+use crate::policy::age::{Age, Freshness};
+use crate::problem::Problem;
+use crate::proxy::snapshot::{self, Interception, Snapshot};
+use crate::proxy::upstream::Places;
+use crate::tls::authority::Authority;
+use crate::tls::gate;
+use crate::tls::leaf::Leaves;
+
+/// Builds the snapshot of files that were read. What did not change is kept from the one `before`.
+pub(super) fn build(
+    checked: Checked,
+    drain: &Drain,
+    before: Option<&Snapshot>,
+    places: Places,
+) -> Result<Snapshot, Vec<Problem>> {
+    let Checked { mut settings, policy, gate, upstream_tls, .. } = checked;
+    if let Some(before) = before {
+        // Listeners stay as they were bound, so that the status is true and the DNS pool in use is never dialled.
+        settings.listeners = before.settings.listeners.clone();
+        settings.admin = before.settings.admin.clone();
+    }
+    let interception = match gate.interception {
+        gate::Interception::On(authority) => {
+            Interception::On(leaves(authority, settings.limits.leaf_cache, before))
+        }
+        gate::Interception::Off => Interception::Off,
+        gate::Interception::Passthrough { reason } => Interception::Passthrough(reason),
+    };
+    let proxy_credentials =
+        match settings.upstream.proxy.as_ref().and_then(|proxy| proxy.credentials_file.as_ref()) {
+            Some(file) => Some(password::read(file).map_err(|problem| vec![problem])?),
+            None => None,
+        };
+    let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials));
+    let parts = snapshot::SnapshotParts {
+        settings: Arc::new(settings),
+        policy,
+        interception,
+        credentials,
+        tls: Arc::new(upstream_tls),
+        proxy_credentials,
+        own: addresses::own().map_err(|problem| vec![problem])?,
+        places,
+        cluster: addresses::cluster(environment::variable),
+    };
+    let snapshot = Snapshot::new(parts, drain.clone());
+    let snapshot = match before {
+        Some(before) => snapshot.after(before),
+        None => snapshot,
+    };
+    Ok(with_age(snapshot))
+}
+
+/// Has a snapshot deny everything from its first moment where its policy has expired.
+pub(super) fn with_age(snapshot: Snapshot) -> Snapshot {
+    let now = SystemTime::now();
+    let age = Age::at(now, now, snapshot.policy().synced_at());
+    snapshot.set_expired(age.freshness == Freshness::Expired);
+    snapshot
+}
+
+/// Reads the values of a policy's credentials; a value that cannot be read stays as it was `before`.
+pub(super) fn credentials(policy: &Policy, settings: &Settings, before: Option<&Store>) -> Arc<Store> {
+    let directory = settings.credentials.directory.as_deref();
+    let credentials = Store::load(policy.credentials(), directory, &environment::variable);
+    Arc::new(match before {
+        Some(before) => credentials.after(before),
+        None => credentials,
+    })
+}
+
+/// Returns the leaves of a CA: the cached ones where the CA is the one before.
+fn leaves(authority: Arc<Authority>, capacity: usize, before: Option<&Snapshot>) -> Arc<Leaves> {
+    match before.map(|before| &before.interception) {
+        Some(Interception::On(leaves)) if leaves.authority().fingerprint() == authority.fingerprint() => {
+            Arc::clone(leaves)
+        }
+        Some(Interception::On(leaves)) => Arc::new(leaves.succeeded_by(authority)),
+        Some(Interception::Off | Interception::Passthrough(_)) | None => {
+            Arc::new(Leaves::new(authority, capacity))
+        }
+    }
+}
