@@ -1,4 +1,4 @@
-//! From an object of the API server to the document that gateways are given, by the code with which they read it.
+//! Turns an object of the API server into the document that gateways get, by the code with which they read it.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,8 @@ use super::crd::MOST_NAME;
 use crate::policy::document::{Document, Origin, parse};
 use crate::problem::Problem;
 
-/// Reads an `EgressPolicy` or `ClusterEgressPolicy` as the API server holds it. Its kind, namespace and name stand for a
-/// file in problems. What a laptop may write and a cluster may not (`fromEnv`, `fromFile`) is a problem.
+/// Reads an `EgressPolicy` or `ClusterEgressPolicy` as the API server holds it. Problems name it by kind, namespace and
+/// name instead of a file. Fields that are only allowed on a laptop (`fromEnv`, `fromFile`) are problems.
 ///
 /// # Errors
 /// Everything that is wrong with it, with the path of each field.
@@ -22,8 +22,8 @@ pub fn accepted(object: &Value) -> Result<Document, Vec<Problem>> {
                 return Ok(document);
             }
         }
-        // The place in a text that nobody wrote says nothing.
-        Err(found) => problems.extend(found.into_iter().map(|found| Problem { position: None, ..found })),
+        // Positions would be those of a text that nobody wrote.
+        Err(more) => problems.extend(more.into_iter().map(|problem| Problem { position: None, ..problem })),
     }
     Err(problems.into_iter().map(|problem| problem.in_file(&name)).collect())
 }
@@ -39,7 +39,7 @@ fn called(object: &Value) -> String {
     }
 }
 
-/// The object as its author wrote it, without what Kubernetes keeps beside it.
+/// The object as its author wrote it, without the fields that Kubernetes adds.
 fn bare(object: &Value) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace"] {
@@ -54,7 +54,7 @@ fn bare(object: &Value) -> Value {
     bare
 }
 
-/// What is wrong in a cluster alone.
+/// Problems that a policy has only in a cluster.
 fn of_cluster(object: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     if object["metadata"]["name"].as_str().is_some_and(|name| name.len() > MOST_NAME) {
@@ -71,7 +71,7 @@ fn of_cluster(object: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Tells of texts that not everybody would read as they are written.
+/// Finds texts that not every reader would read as they are written.
 fn unreadable(value: &Value, path: &str, problems: &mut Vec<Problem>) {
     match value {
         Value::String(text) => {
@@ -100,8 +100,9 @@ fn unreadable(value: &Value, path: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A NUL, which ends a text for some readers, or a character that JSON may hold as it is and YAML may not (YAML 1.2,
-/// section 5.1), since gateways read one as the other.
+/// Finds a NUL, which ends a text for some readers, or a character that is allowed in JSON and not in YAML (YAML 1.2,
+/// section
+/// 5.1): gateways read the one as the other.
 fn odd(text: &str) -> Option<String> {
     let odd = |character: &char| matches!(character, '\0' | '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
     text.chars().find(odd).map(|character| format!("U+{:04X}", u32::from(character)))

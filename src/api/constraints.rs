@@ -1,7 +1,7 @@
-//! What the schemas say beyond the types: bounds, required fields, and CEL rules for what one field says of another.
+//! What the schemas require beyond the types: bounds, required fields, and CEL rules between fields.
 //!
-//! Bounds on lists and texts are also what the API server estimates the cost of rules by; a policy that outgrows one is
-//! written as two.
+//! The API server also estimates the cost of rules by the bounds of lists and texts. A policy that outgrows one is written
+//! as two.
 
 use serde_json::{Map, Value, json};
 
@@ -19,15 +19,15 @@ const NAME: &str = "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$";
 /// The names of namespaces.
 const LABEL: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$";
 
-/// A field, by its path from the spec, and what its schema gets.
+/// A field by its path from the spec, and what is added to its schema.
 pub(super) type Constraint = (String, Value);
 
-/// Everything that is said of a policy's spec.
+/// The constraints of a policy's spec.
 pub(super) fn of_spec() -> Vec<Constraint> {
     [whole(), destinations(), tools(), conditions(), credentials()].concat()
 }
 
-/// Everything that is said of a selector.
+/// The constraints of a selector.
 pub(super) fn of_selector(selector: &str) -> Vec<Constraint> {
     let expression = json!({
         "required": ["key", "operator"],
@@ -44,12 +44,12 @@ pub(super) fn of_selector(selector: &str) -> Vec<Constraint> {
         ("matchExpressions[].values", json!({"maxItems": MOST_ENTRIES})),
         ("matchExpressions[].values[]", json!({"maxLength": 63})),
     ];
-    let mut all = vec![(selector.to_owned(), json!({"x-kubernetes-map-type": "atomic"}))];
-    all.extend(under(selector, fields));
-    all
+    let mut constraints = vec![(selector.to_owned(), json!({"x-kubernetes-map-type": "atomic"}))];
+    constraints.extend(under(selector, fields));
+    constraints
 }
 
-/// Everything that is said of a status.
+/// The constraints of a status.
 pub(super) fn of_status() -> Vec<Constraint> {
     let conditions =
         json!({"maxItems": 16, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]});
@@ -72,8 +72,8 @@ fn whole() -> Vec<Constraint> {
     let limit = || json!({"minimum": 1});
     of_strings([
         ("", json!({"x-kubernetes-validations": [names]})),
-        // The one default that the API server writes: every other field that is absent takes no part where policies
-        // are combined (design section 5.4).
+        // The only default that the API server writes: any other absent field takes no part when policies are combined
+        // (design section 5.4).
         ("enforcement", json!({"default": "Enforce"})),
         ("hostedTools", json!({"x-kubernetes-validations": [allow]})),
         ("hostedTools.allow", json!({"maxItems": MOST_ENTRIES})),
@@ -133,13 +133,13 @@ fn destinations() -> Vec<Constraint> {
             ]}),
         ),
         ("endpoints[].methods", some(32)),
-        // Patterns rather than rules: with the lists around them a rule's estimated cost would be too high.
+        // Patterns, not CEL rules: multiplied by the lists around them, a rule's estimated cost would be too high.
         ("endpoints[].methods[]", json!({"maxLength": 32, "pattern": "^[A-Z-]+$"})),
         ("endpoints[].path", json!({"maxLength": 2048, "pattern": "^/[^?#]*$"})),
     ];
-    let mut all = vec![("destinations".to_owned(), named())];
-    all.extend(under("destinations[]", fields));
-    all
+    let mut constraints = vec![("destinations".to_owned(), named())];
+    constraints.extend(under("destinations[]", fields));
+    constraints
 }
 
 fn tools() -> Vec<Constraint> {
@@ -151,38 +151,38 @@ fn tools() -> Vec<Constraint> {
         ("tools[]", json!({"minLength": 1, "maxLength": 256})),
         ("reason", json!({"maxLength": 256})),
     ];
-    let mut all = vec![("tools".to_owned(), named())];
-    all.extend(under("tools[]", fields));
-    all
+    let mut constraints = vec![("tools".to_owned(), named())];
+    constraints.extend(under("tools[]", fields));
+    constraints
 }
 
-/// Of every condition that the schema unrolls. Rules stand on the outer ones alone: further in, their cost is estimated
-/// with the lists around them multiplied.
+/// The constraints of every condition that the schema unrolls. Only the outer ones have CEL rules: further in, the
+/// estimated cost is multiplied by the lists around them.
 fn conditions() -> Vec<Constraint> {
-    let one = "[has(self.any), has(self.all), has(self.not), has(self.param) || has(self.operator)].exists_one(w, w)";
+    let exactly_one = "[has(self.any), has(self.all), has(self.not), has(self.param) || has(self.operator)].exists_one(w, w)";
     let rules = json!([
         rule(
-            one,
+            exactly_one,
             "",
             "a condition is one of {param, operator, values}, `any`, `all` and `not`; nest them in `all` or `any`"
         ),
         rule("has(self.param) == has(self.operator)", "", "a test has `param` and `operator`"),
     ]);
-    let mut all = Vec::new();
+    let mut constraints = Vec::new();
     let mut level = vec!["tools[].when".to_owned()];
     for depth in 0..MOST_NESTED {
         for path in &level {
             if depth < 2 {
-                all.push((path.clone(), json!({"x-kubernetes-validations": rules})));
+                constraints.push((path.clone(), json!({"x-kubernetes-validations": rules})));
             }
-            all.extend(under(
+            constraints.extend(under(
                 path,
                 [
                     ("any", some(MOST_CONDITIONS)),
                     ("all", some(MOST_CONDITIONS)),
                     ("param", json!({"minLength": 1, "maxLength": 256})),
                     ("values", json!({"maxItems": MOST_ENTRIES})),
-                    // Of a text, a number or a boolean: the bounds of lists and mappings leave none of either.
+                    // A text, a number or a boolean: the bounds exclude lists and mappings with content.
                     ("values[]", json!({"maxLength": 4096, "maxItems": 0, "maxProperties": 0})),
                 ],
             ));
@@ -192,7 +192,7 @@ fn conditions() -> Vec<Constraint> {
             .flat_map(|path| ["any[]", "all[]", "not"].map(|word| format!("{path}.{word}")))
             .collect();
     }
-    all
+    constraints
 }
 
 fn credentials() -> Vec<Constraint> {
@@ -231,12 +231,12 @@ fn credentials() -> Vec<Constraint> {
         ("sigV4.service", word()),
         ("sigV4.region", word()),
     ];
-    let mut all = vec![("credentials".to_owned(), named())];
-    all.extend(under("credentials[]", fields));
-    all
+    let mut constraints = vec![("credentials".to_owned(), named())];
+    constraints.extend(under("credentials[]", fields));
+    constraints
 }
 
-/// A CEL rule; `field` is where its message points, `""` for the value itself.
+/// A CEL rule. Its message points to `field`, or to the value itself if that is empty.
 fn rule(expression: &str, field: &str, message: &str) -> Value {
     let mut rule = Map::new();
     rule.insert("rule".into(), expression.into());
@@ -247,12 +247,12 @@ fn rule(expression: &str, field: &str, message: &str) -> Value {
     Value::Object(rule)
 }
 
-/// A list whose entries have names of their own: the API server refuses a name that stands twice.
+/// A list of named entries: the API server refuses a name that occurs twice.
 fn named() -> Value {
     json!({"maxItems": MOST_RULES, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
 }
 
-/// A list that is left out rather than empty.
+/// A list that must not be empty: it is left out instead.
 fn some(most: u32) -> Value {
     json!({"minItems": 1, "maxItems": most})
 }

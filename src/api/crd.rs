@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::constraints;
 use super::schema::{Unknown, structural};
-use super::status::Status;
+use super::status::PolicyStatus;
 use crate::policy::document::Spec;
 
 /// The group of the resources.
@@ -15,8 +15,8 @@ pub const VERSION: &str = "v1alpha1";
 /// A policy's longest name. It names a file of the gateways' policy volume, whose keys have at most 253 characters.
 pub const MOST_NAME: usize = 253 - "namespace-.json".len();
 
-/// How a kind is called, and where it lives.
-struct Kind {
+/// The names and the scope of a kind.
+struct ResourceKind {
     name: &'static str,
     plural: &'static str,
     singular: &'static str,
@@ -25,7 +25,7 @@ struct Kind {
     about: &'static str,
 }
 
-const NAMESPACED: Kind = Kind {
+const NAMESPACED: ResourceKind = ResourceKind {
     name: "EgressPolicy",
     plural: "egresspolicies",
     singular: "egresspolicy",
@@ -35,7 +35,7 @@ const NAMESPACED: Kind = Kind {
             they use without having them. All policies that select a pod apply together.",
 };
 
-const CLUSTER: Kind = Kind {
+const CLUSTER: ResourceKind = ResourceKind {
     name: "ClusterEgressPolicy",
     plural: "clusteregresspolicies",
     singular: "clusteregresspolicy",
@@ -50,7 +50,7 @@ pub fn all() -> Vec<Value> {
     [NAMESPACED, CLUSTER].iter().map(definition).collect()
 }
 
-fn definition(kind: &Kind) -> Value {
+fn definition(kind: &ResourceKind) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -96,7 +96,7 @@ fn columns() -> Value {
     ])
 }
 
-fn root(kind: &Kind) -> Value {
+fn root(kind: &ResourceKind) -> Value {
     let message = format!("a policy's name has at most {MOST_NAME} characters: choose a shorter one");
     json!({
         "description": kind.about,
@@ -115,7 +115,7 @@ fn root(kind: &Kind) -> Value {
     })
 }
 
-fn spec(kind: &Kind) -> Value {
+fn spec(kind: &ResourceKind) -> Value {
     let mut spec = structural::<Spec>(Unknown::Kept);
     let mut constraints = constraints::of_spec();
     constraints.extend(constraints::of_selector("podSelector"));
@@ -135,14 +135,14 @@ fn spec(kind: &Kind) -> Value {
 }
 
 fn status() -> Value {
-    let mut status = structural::<Status>(Unknown::Pruned);
+    let mut status = structural::<PolicyStatus>(Unknown::Pruned);
     for (path, constraint) in constraints::of_status() {
         constrain(&mut status, &path, constraint);
     }
     status
 }
 
-/// Adds to the schema of a field; a path that leads nowhere adds nothing.
+/// Adds to the schema of a field. A path that does not exist adds nothing.
 fn constrain(schema: &mut Value, path: &str, constraint: Value) {
     if let (Some(field), Value::Object(more)) = (at(schema, path), constraint) {
         field.extend(more);
@@ -239,7 +239,7 @@ mod tests {
         for (path, _) in constraints::of_spec().into_iter().chain(selectors) {
             assert!(at(&mut spec, &path).is_some(), "{path}");
         }
-        let mut status = structural::<Status>(Unknown::Pruned);
+        let mut status = structural::<PolicyStatus>(Unknown::Pruned);
         for (path, _) in constraints::of_status() {
             assert!(at(&mut status, &path).is_some(), "{path}");
         }

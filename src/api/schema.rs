@@ -1,36 +1,36 @@
-//! From the types that documents are read into to structural schemas, as the API server takes them.
+//! Turns the types that documents are read into into the structural schemas that the API server requires.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// How often a type stands inside itself: a structural schema cannot recur. Further in, anything is kept, and the
-/// webhook and the controller read it.
+/// How deep a recursive type is unrolled: a structural schema cannot recur. Deeper values are kept without a schema,
+/// and the webhook and the controller validate them.
 pub(super) const MOST_NESTED: usize = 3;
 
-/// What becomes of fields that a schema does not name.
+/// How the API server treats fields that a schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// They are kept, so that the webhook and the controller refuse them. Pruned, a field that is misspelt, or that an
-    /// older definition does not know, would loosen a policy without a word.
+    /// They are kept, and the webhook and the controller refuse them. If they were pruned, a misspelt field, or one
+    /// that an older definition does not know, would silently loosen a policy.
     Kept,
     Pruned,
 }
 
 /// The structural schema of a type (apiextensions.k8s.io/v1, "Specifying a structural schema"). A field's description
-/// is its documentation, with that of each word where it takes one of several.
+/// is its doc comment, followed by those of an enumeration's words.
 pub(super) fn structural<T: JsonSchema>(unknown: Unknown) -> Value {
     let root = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     let definitions = root.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
-    Value::Object(Rewrite { definitions, unknown }.node(&root, &mut Vec::new()))
+    Value::Object(SchemaRewrite { definitions, unknown }.node(&root, &mut Vec::new()))
 }
 
-struct Rewrite {
+struct SchemaRewrite {
     definitions: Map<String, Value>,
     unknown: Unknown,
 }
 
-impl Rewrite {
+impl SchemaRewrite {
     /// `within` names the definitions that the node stands in.
     fn node(&self, node: &Value, within: &mut Vec<String>) -> Map<String, Value> {
         let mut schema = match referred(node) {
@@ -38,19 +38,20 @@ impl Rewrite {
             None => self.own(node, within),
         };
         let words = schema.shift_remove("words");
-        let own = text(node, "description").or_else(|| text(&Value::Object(schema.clone()), "description"));
-        let parts: Vec<String> = [own, words.as_ref().and_then(Value::as_str).map(str::to_owned)]
+        let described = text(node, "description");
+        let described = described.or_else(|| text(&Value::Object(schema.clone()), "description"));
+        let parts: Vec<String> = [described, words.as_ref().and_then(Value::as_str).map(str::to_owned)]
             .into_iter()
             .flatten()
             .filter(|part| !part.is_empty())
             .collect();
         schema.shift_remove("description");
-        let mut described = Map::new();
+        let mut ordered = Map::new();
         if !parts.is_empty() {
-            described.insert("description".into(), parts.join(" ").into());
+            ordered.insert("description".into(), parts.join(" ").into());
         }
-        described.extend(schema);
-        described
+        ordered.extend(schema);
+        ordered
     }
 
     fn definition(&self, name: &str, within: &mut Vec<String>) -> Map<String, Value> {
@@ -83,7 +84,7 @@ impl Rewrite {
                 schema.extend(format.map(|format| ("format".to_owned(), format.clone())));
                 schema
             }
-            // Several types, such as a text, a number or a boolean: no structural schema says that.
+            // A structural schema cannot express several types, such as a text, a number or a boolean.
             None => object(json!({"x-kubernetes-preserve-unknown-fields": true})),
         }
     }
@@ -91,7 +92,7 @@ impl Rewrite {
     fn mapping(&self, node: &Value, within: &mut Vec<String>) -> Map<String, Value> {
         let mut schema = object(json!({"type": "object"}));
         let required =
-            node.get("required").filter(|names| names.as_array().is_some_and(|all| !all.is_empty()));
+            node.get("required").filter(|names| names.as_array().is_some_and(|names| !names.is_empty()));
         schema.extend(required.map(|required| ("required".to_owned(), required.clone())));
         if let Some(properties) = node.get("properties").and_then(Value::as_object) {
             let rewritten: Map<String, Value> = properties
@@ -109,44 +110,45 @@ impl Rewrite {
     }
 }
 
-/// A mapping of which nothing is said.
+/// A mapping with any fields.
 fn kept(definition: &Value) -> Map<String, Value> {
     let mut schema = object(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
     schema.extend(text(definition, "description").map(|about| ("description".to_owned(), about.into())));
     schema
 }
 
-/// The definition that a node is, or is unless it is null.
+/// The name of the definition that a node refers to, directly or as `anyOf` of it and null.
 fn referred(node: &Value) -> Option<&str> {
-    let alternatives = node.get("anyOf").and_then(Value::as_array);
-    let inner = alternatives.and_then(|all| all.iter().find(|one| one.get("$ref").is_some())).unwrap_or(node);
+    let mut alternatives = node.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let inner = alternatives.find(|node| node.get("$ref").is_some()).unwrap_or(node);
     inner.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
-/// The words that a node takes, and what each is said to mean.
+/// The words of an enumeration, and the description of each.
 fn words(node: &Value) -> Option<(Vec<Value>, String)> {
     if let Some(values) = node.get("enum").and_then(Value::as_array) {
         return Some((values.clone(), String::new()));
     }
     let mut values = Vec::new();
     let mut about = Vec::new();
-    for one in node.get("oneOf")?.as_array()? {
-        if let Some(several) = one.get("enum").and_then(Value::as_array) {
+    for variant in node.get("oneOf")?.as_array()? {
+        // Variants without a description of their own are gathered in one `enum`.
+        if let Some(several) = variant.get("enum").and_then(Value::as_array) {
             values.extend(several.iter().cloned());
             continue;
         }
-        let word = one.get("const")?.as_str()?;
+        let word = variant.get("const")?.as_str()?;
         values.push(word.into());
-        about.extend(text(one, "description").map(|meaning| format!("`{word}`: {meaning}")));
+        about.extend(text(variant, "description").map(|meaning| format!("`{word}`: {meaning}")));
     }
     Some((values, about.join(" ")))
 }
 
-/// The one type of a node, null aside.
+/// The type of a node; of several, the first that is not null.
 fn kind(node: &Value) -> Option<&str> {
     let kind = node.get("type")?;
     let several = kind.as_array().map(Vec::as_slice).unwrap_or_default();
-    kind.as_str().or_else(|| several.iter().filter_map(Value::as_str).find(|one| *one != "null"))
+    kind.as_str().or_else(|| several.iter().filter_map(Value::as_str).find(|name| *name != "null"))
 }
 
 /// A text on one line.

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// What the operator says of the policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Status {
+pub struct PolicyStatus {
     /// The generation of the policy that all of this is said of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Accepted`: it could be read, and compiles. `Programmed`: every pod that it selects enforces its newest revision.
-    /// `Ready`: both. `Stalled`, while the policy is not accepted: somebody must change it.
+    /// `Accepted`: it could be read, and compiles. `Programmed`: every pod that it selects enforces its newest
+    /// revision. `Ready`: both. `Stalled`, while the policy is not accepted: somebody must change it.
     pub conditions: Vec<Condition>,
     /// How many pods the policy selects, those included that should have a gateway and have none.
     pub selected_pods: i64,

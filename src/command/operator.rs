@@ -18,11 +18,11 @@ use crate::bind;
 use crate::cli::Output;
 use crate::drain::Drain;
 use crate::ledger::fresh_id;
-use crate::operator::cli::{Cli, Command, RunArgs};
-use crate::operator::controller::{self, metrics::Metrics};
-use crate::operator::election::{self, Candidate};
+use crate::operator::cli::{OperatorCli, OperatorCommand, OperatorRunArgs};
+use crate::operator::controller::{self, metrics::OperatorMetrics};
+use crate::operator::election::{self, LeaseCandidate};
 use crate::operator::settings::Settings;
-use crate::operator::webhook::{self, Webhook, keeping::Keeper};
+use crate::operator::webhook::{self, AdmissionWebhook, serving_certificate::Keeper};
 use crate::telemetry::log;
 use crate::tls::serving::Presented;
 
@@ -30,15 +30,15 @@ use crate::tls::serving::Presented;
 const GRACE: Duration = Duration::from_secs(12);
 
 /// Runs the subcommand of the command line. The caller prints an error and exits with 1.
-pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub fn run(cli: OperatorCli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Command::Run(args) => operate(&args, cli.output),
-        Command::Crds(args) => crds::run(&args, cli.output),
-        Command::EventSchema(args) => event_schema::run(&args, cli.output),
+        OperatorCommand::Run(args) => operate(&args, cli.output),
+        OperatorCommand::Crds(args) => crds::run(&args, cli.output),
+        OperatorCommand::EventSchema(args) => event_schema::run(&args, cli.output),
     }
 }
 
-fn operate(args: &RunArgs, output: Output) -> anyhow::Result<ExitCode> {
+fn operate(args: &OperatorRunArgs, output: Output) -> anyhow::Result<ExitCode> {
     let settings = match Settings::read(&args.config) {
         Ok(settings) => settings,
         Err(problems) => {
@@ -95,7 +95,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
     )?;
     let client = Client::try_from(config.clone()).context("the API server's address cannot be used")?;
     let asking = election::client(config).context("the API server's address cannot be used")?;
-    let metrics = Arc::new(Metrics::new()?);
+    let metrics = Arc::new(OperatorMetrics::new()?);
     let asked = everywhere("webhook.port", settings.webhook.port).await?;
     let admin = everywhere("admin.port", settings.admin.port).await?;
 
@@ -105,7 +105,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
         Keeper::new(client.clone(), Arc::clone(&settings), Arc::clone(&presented), Arc::clone(&metrics));
     let keeper = Arc::new(keeper);
     drain.spawn(Arc::clone(&keeper).run(leads, drain.clone()));
-    let answering = Webhook::new(client.clone(), Arc::clone(&settings), Arc::clone(&metrics));
+    let answering = AdmissionWebhook::new(client.clone(), Arc::clone(&settings), Arc::clone(&metrics));
     webhook::serve(asked, presented, answering, drain)?;
     let stopping = AtomicBool::new(false);
     let condition = Arc::new(Condition { keeper, metrics: Arc::clone(&metrics), stopping });
@@ -130,7 +130,7 @@ async fn start(settings: Arc<Settings>, drain: &Drain) -> anyhow::Result<Arc<Con
 }
 
 /// Releases the lead, also where the controller was cut.
-struct Leader(Arc<Metrics>);
+struct Leader(Arc<OperatorMetrics>);
 
 impl Drop for Leader {
     fn drop(&mut self) {
@@ -146,11 +146,11 @@ async fn everywhere(field: &str, port: u16) -> anyhow::Result<TcpListener> {
     bind::tcp((Ipv4Addr::UNSPECIFIED, port).into()).await.map_err(|message| anyhow!("{field}: {message}"))
 }
 
-fn candidate(settings: &Settings) -> Candidate {
+fn candidate(settings: &Settings) -> LeaseCandidate {
     let of = |name: &str| super::environment::variable(name).filter(|value| !value.is_empty());
     let system = rustix::system::uname();
     let name = of("POD_NAME").unwrap_or_else(|| system.nodename().to_string_lossy().into_owned());
-    Candidate {
+    LeaseCandidate {
         namespace: settings.namespace.clone(),
         lease: settings.lease.clone(),
         name,
@@ -161,7 +161,7 @@ fn candidate(settings: &Settings) -> Candidate {
 /// How the operator is, for probes and scrapes.
 struct Condition {
     keeper: Arc<Keeper>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<OperatorMetrics>,
     stopping: AtomicBool,
 }
 

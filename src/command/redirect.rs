@@ -15,9 +15,9 @@ use crate::config::Settings;
 use crate::config::dns::DNS_PORT;
 use crate::pod;
 use crate::problem::Problem;
-use crate::redirect::apply::{self, Choice, InForce, Ipv6InForce};
-use crate::redirect::plan::{Plan, Ports};
-use crate::redirect::rule::Family;
+use crate::redirect::apply::{self, BackendChoice, Ipv6InForce, RedirectInForce};
+use crate::redirect::plan::{GatewayPorts, RedirectPlan};
+use crate::redirect::rule::IpFamily;
 use crate::redirect::{RedirectError, iptables, nft};
 
 /// The hosts file of a gateway.
@@ -36,7 +36,7 @@ struct RedirectReport<'a> {
     /// The admin port and what was declared.
     open_ports: Vec<u16>,
     #[serde(flatten)]
-    in_force: &'a InForce,
+    in_force: &'a RedirectInForce,
 }
 
 /// The rules as text, for programs.
@@ -48,7 +48,7 @@ struct RedirectRules<'a> {
 /// The rules that were removed.
 #[derive(Serialize)]
 struct RemovedRules {
-    removed: Vec<apply::Backend>,
+    removed: Vec<apply::RedirectBackend>,
 }
 
 /// Programs the redirect, or does what is asked instead; exit status 1 where it is not in force afterwards.
@@ -58,7 +58,7 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
         return remove(&directories, output);
     }
     let ports = match &args.config {
-        None => Ports::default(),
+        None => GatewayPorts::default(),
         Some(config) => match of_settings(config) {
             Ok(ports) => ports,
             Err(problems) => {
@@ -68,7 +68,7 @@ pub(super) fn run(args: &RedirectArgs, output: Output) -> anyhow::Result<ExitCod
         },
     };
     let uid = args.uid.context("--uid is missing")?;
-    let plan = Plan::new(uid, ports, &args.inbound_ports)?;
+    let plan = RedirectPlan::new(uid, ports, &args.inbound_ports)?;
     if args.instead.dry_run {
         let text = text(&plan, args.backend);
         output::print(output, &text, &RedirectRules { rules: &text })?;
@@ -145,7 +145,7 @@ fn differs(differences: &[String], output: Output) -> anyhow::Result<ExitCode> {
 
 /// The ports of a gateway with these settings. Without a DNS listener questions go to the usual port, where nobody
 /// may answer them.
-fn of_settings(config: &Path) -> Result<Ports, Vec<Problem>> {
+fn of_settings(config: &Path) -> Result<GatewayPorts, Vec<Problem>> {
     // What the gateway takes from its environment is not there, and ports are none of it.
     let settings = Settings::read(config, &|_| None)?;
     let listeners = &settings.listeners;
@@ -153,7 +153,7 @@ fn of_settings(config: &Path) -> Result<Ports, Vec<Problem>> {
         let message = "is not listed, and connections would be redirected to nobody: write `transparent: {}`";
         vec![Problem::at("listeners.transparent", message).in_file(config.display().to_string())]
     })?;
-    Ok(Ports {
+    Ok(GatewayPorts {
         transparent: transparent.port,
         dns: listeners.dns.as_ref().map_or(DNS_PORT, |dns| dns.port),
         explicit: listeners.explicit.as_ref().map(|explicit| explicit.address.port()),
@@ -162,22 +162,22 @@ fn of_settings(config: &Path) -> Result<Ports, Vec<Problem>> {
     })
 }
 
-fn choice(backend: Backend) -> Choice {
+fn choice(backend: Backend) -> BackendChoice {
     match backend {
-        Backend::Auto => Choice::Auto,
-        Backend::Nftables => Choice::Nftables,
-        Backend::Iptables => Choice::Iptables,
+        Backend::Auto => BackendChoice::Auto,
+        Backend::Nftables => BackendChoice::Nftables,
+        Backend::Iptables => BackendChoice::Iptables,
     }
 }
 
 /// The rules in the syntax of the backend.
-fn text(plan: &Plan, backend: Backend) -> String {
+fn text(plan: &RedirectPlan, backend: Backend) -> String {
     match backend {
         Backend::Auto | Backend::Nftables => nft::text(plan),
         Backend::Iptables => format!(
             "# iptables-restore --noflush\n{}\n# ip6tables-restore --noflush\n{}",
-            iptables::text(plan, Family::V4, &[]),
-            iptables::text(plan, Family::V6, &[]),
+            iptables::text(plan, IpFamily::V4, &[]),
+            iptables::text(plan, IpFamily::V6, &[]),
         ),
     }
 }
@@ -190,15 +190,15 @@ fn directories() -> Vec<PathBuf> {
     of_path.chain(SYSTEM_DIRECTORIES.map(PathBuf::from)).collect()
 }
 
-fn named(backend: apply::Backend) -> &'static str {
+fn named(backend: apply::RedirectBackend) -> &'static str {
     match backend {
-        apply::Backend::Nftables => "nf_tables",
-        apply::Backend::Iptables => "iptables",
+        apply::RedirectBackend::Nftables => "nf_tables",
+        apply::RedirectBackend::Iptables => "iptables",
     }
 }
 
 impl<'a> RedirectReport<'a> {
-    fn new(plan: &Plan, in_force: &'a InForce) -> Self {
+    fn new(plan: &RedirectPlan, in_force: &'a RedirectInForce) -> Self {
         Self {
             uid: plan.uid(),
             transparent_port: plan.ports().transparent,

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// What limits of a namespace, autoscalers and annotations set of Postern's containers; every other resource is a device,
-/// which can change what runs beside it.
+/// The resources that a LimitRange, autoscalers and annotations may set for Postern's containers. Every other resource
+/// is a device, which can change what runs beside it.
 pub(super) const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 /// An amount, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Amount(u128);
 
-/// The suffixes, each with what it stands for in thousandths.
+/// The suffixes, each with its factor in thousandths.
 const SUFFIXES: [(&str, u128); 13] = [
     ("Ki", 1000 << 10),
     ("Mi", 1000 << 20),
@@ -30,7 +30,7 @@ const SUFFIXES: [(&str, u128); 13] = [
 /// More digits than an amount of anything has.
 const MOST_DIGITS: usize = 18;
 
-/// What is no amount.
+/// A text is no amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NoAmount;
 
@@ -41,9 +41,9 @@ impl fmt::Display for NoAmount {
 }
 
 impl Amount {
-    /// Reads digits, with a fraction where they have one, and a suffix. Exponents are left to others.
+    /// Reads digits with an optional fraction and a suffix. Exponents are not accepted.
     pub(super) fn parse(text: &str) -> Result<Self, NoAmount> {
-        let end = text.find(|each: char| !each.is_ascii_digit() && each != '.').unwrap_or(text.len());
+        let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(text.len());
         let (number, suffix) = text.split_at(end);
         let (_, unit) = SUFFIXES.iter().find(|(known, _)| *known == suffix).ok_or(NoAmount)?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -53,7 +53,7 @@ impl Amount {
         }
         let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| NoAmount)?;
         let scale = fraction.bytes().fold(1_u128, |scale, _| scale * 10);
-        // What is less than a thousandth counts as one, as in Kubernetes.
+        // Fractions of a thousandth are rounded up, as in Kubernetes.
         Ok(Self((digits * unit).div_ceil(scale)))
     }
 }

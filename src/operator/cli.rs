@@ -16,25 +16,25 @@ use crate::version;
     arg_required_else_help = true,
     after_help = "Exit status: 0 fine, 1 refused or failed, 2 wrong usage."
 )]
-pub struct Cli {
+pub struct OperatorCli {
     /// How results are printed.
     #[arg(short, long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
     pub output: Output,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: OperatorCommand,
 }
 
 /// What the executable does.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    Run(RunArgs),
+pub enum OperatorCommand {
+    Run(OperatorRunArgs),
     Crds(CrdsArgs),
     EventSchema(EventSchemaArgs),
 }
 
 /// Runs the operator in the foreground: the controller where it leads, the webhook on every replica.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub struct OperatorRunArgs {
     /// The settings file, which the chart writes.
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,

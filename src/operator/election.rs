@@ -10,39 +10,39 @@ use tokio::time::Instant;
 
 use crate::drain::Drain;
 
-/// Seconds that a Lease holds after its last renewal: what a takeover takes after a leader was killed.
+/// Seconds that a Lease holds after its last renewal, and so the time of a takeover after a leader was killed.
 const DURATION: u64 = 15;
-/// Seconds before its end at which it is renewed: every 4 s.
+/// Seconds before its end at which the Lease is renewed: every 4 s.
 const GRACE: u64 = 11;
 /// How long connecting may take, and how long an answer.
 const REQUEST: Duration = Duration::from_millis(1_250);
-/// After an error, how soon the next attempt follows, and for how long they follow. With a request on either side and
-/// [`CUT`] that is less than [`GRACE`]: a leader that cannot renew has stopped before another one may begin.
+/// The distance of attempts after an error, and for how long they go on. With one more request before and after, and
+/// with [`CUT`], that is less than [`GRACE`]: a leader that cannot renew has stopped before another one may begin.
 const AGAIN: Duration = Duration::from_millis(500);
 const TOLERANCE: Duration = Duration::from_secs(3);
-/// Errors further apart than this have a renewal between them: attempts follow each other sooner, renewals later.
+/// Errors further apart than this have a success between them: attempts follow each other sooner, renewals later.
 const APART: Duration = Duration::from_millis(3_750);
-/// How long the controller's tasks have to end when the Lease is lost, and when it is given up.
+/// How long the controller's tasks may take to end when the Lease is lost, and when it is released.
 const CUT: Duration = Duration::from_millis(500);
 const GIVEN_UP: Duration = Duration::from_secs(5);
-/// How long a candidate rests that lost, or could not even ask.
+/// How long a candidate waits after it lost, or could not ask.
 const REST: Duration = Duration::from_secs(2);
 
-/// Who stands for election, and for what.
+/// A candidate of the election, and the Lease that it stands for.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct LeaseCandidate {
     pub namespace: String,
     pub lease: String,
-    /// What people know the process by: its pod.
+    /// The name of the process's pod, for people.
     pub name: String,
-    /// What no other process has, also no later one of the same pod: who was killed does not hold what it held.
+    /// Unique per process, even in the same pod: a restarted process must not believe that it still holds the Lease.
     pub mark: String,
 }
 
-/// A client for the Lease alone, which gives up on an answer before the Lease runs out.
+/// A client for the Lease alone, whose timeouts are shorter than the Lease.
 ///
 /// # Errors
-/// The configuration cannot be used.
+/// Fails if the configuration cannot be used.
 pub fn client(mut config: Config) -> Result<Client, kube::Error> {
     config.connect_timeout = Some(REQUEST);
     config.read_timeout = Some(REQUEST);
@@ -53,10 +53,10 @@ pub fn client(mut config: Config) -> Result<Client, kube::Error> {
 }
 
 /// Stands for election until the drain begins. While it leads, `leads` is true and `controller` runs in a drain of its
-/// own, which ends with the term; where the controller ends by itself, the term ends too.
+/// own, which ends with the term. If the controller ends by itself, the term ends too.
 pub async fn run<C, F>(
     client: Client,
-    candidate: Candidate,
+    candidate: LeaseCandidate,
     controller: C,
     leads: watch::Sender<bool>,
     drain: Drain,
@@ -86,8 +86,8 @@ pub async fn run<C, F>(
 }
 
 /// Resolves when the candidate holds the Lease.
-async fn elected(client: &Client, candidate: &Candidate) -> Result<LeaseManager, LeaseManagerError> {
-    let Candidate { namespace, lease, name, mark } = candidate;
+async fn elected(client: &Client, candidate: &LeaseCandidate) -> Result<LeaseManager, LeaseManagerError> {
+    let LeaseCandidate { namespace, lease, name, mark } = candidate;
     let parameters = LeaseParams::new(format!("{name}_{mark}"), DURATION, GRACE)
         .with_field_manager(format!("postern-operator-{mark}"));
     let builder = LeaseManagerBuilder::new(client.clone(), lease).with_namespace(namespace);
@@ -96,7 +96,7 @@ async fn elected(client: &Client, candidate: &Candidate) -> Result<LeaseManager,
     Ok(manager)
 }
 
-/// The time of one leader, in which its controller runs.
+/// A term of leadership, during which the controller runs.
 struct Term {
     drain: Drain,
     /// Resolves when the controller ended, also by a panic.
@@ -116,7 +116,7 @@ impl Term {
                 () = running => {}
                 () = cut.aborting() => {}
             }
-            // Dropped by a panic too.
+            // A panic drops it too.
             drop(ending);
         });
         Self { drain, ended }
@@ -125,27 +125,27 @@ impl Term {
 
 /// Why a term ends.
 #[derive(Debug)]
-enum End {
+enum TermEnd {
     Lost(String),
     ControllerEnded,
     Stopping,
 }
 
-/// Leads until the Lease is lost or there is no more use for it, which gives it to the next one at once.
+/// Leads until the Lease is lost or not needed any more; then releases it, so that another replica can lead at once.
 async fn serve(lease: &LeaseManager, mut term: Term, leads: &watch::Sender<bool>, drain: &Drain) {
     let end = hold(lease, &mut term.ended, drain).await;
     leads.send_replace(false);
-    let lost = matches!(end, End::Lost(_));
+    let lost = matches!(end, TermEnd::Lost(_));
     match &end {
-        End::Lost(why) => tracing::warn!(why, "this replica leads no more: the controller stops"),
-        End::ControllerEnded => tracing::error!("the controller ended: another replica may run it"),
-        End::Stopping => tracing::info!("this replica gives up leading"),
+        TermEnd::Lost(why) => tracing::warn!(why, "this replica leads no more: the controller stops"),
+        TermEnd::ControllerEnded => tracing::error!("the controller ended: another replica may run it"),
+        TermEnd::Stopping => tracing::info!("this replica gives up leading"),
     }
     term.drain.shut_down(if lost { CUT } else { GIVEN_UP }).await;
     if lost {
         return;
     }
-    // Where it fails, the Lease runs out by itself.
+    // If this fails, the Lease runs out by itself.
     match tokio::time::timeout(3 * REQUEST, lease.release()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "the Lease could not be released"),
@@ -153,20 +153,20 @@ async fn serve(lease: &LeaseManager, mut term: Term, leads: &watch::Sender<bool>
     }
 }
 
-async fn hold(lease: &LeaseManager, ended: &mut oneshot::Receiver<()>, drain: &Drain) -> End {
+async fn hold(lease: &LeaseManager, ended: &mut oneshot::Receiver<()>, drain: &Drain) -> TermEnd {
     let mut failures = Failures::default();
     loop {
         tokio::select! {
             changed = lease.changed() => match changed {
                 Ok(true) => {}
-                Ok(false) => return End::Lost("another replica holds the Lease".to_owned()),
+                Ok(false) => return TermEnd::Lost("another replica holds the Lease".to_owned()),
                 Err(error) if failures.exhaust(Instant::now()) => {
-                    return End::Lost(format!("the Lease cannot be renewed ({error})"));
+                    return TermEnd::Lost(format!("the Lease cannot be renewed ({error})"));
                 }
                 Err(_) => tokio::time::sleep(AGAIN).await,
             },
-            _ = &mut *ended => return End::ControllerEnded,
-            () = drain.stopping() => return End::Stopping,
+            _ = &mut *ended => return TermEnd::ControllerEnded,
+            () = drain.stopping() => return TermEnd::Stopping,
         }
     }
 }
@@ -176,7 +176,7 @@ async fn hold(lease: &LeaseManager, ended: &mut oneshot::Receiver<()>, drain: &D
 struct Failures(Option<(Instant, Instant)>);
 
 impl Failures {
-    /// Counts one more, and answers whether that was the last that is borne.
+    /// Counts one more; returns whether the attempts are exhausted.
     fn exhaust(&mut self, now: Instant) -> bool {
         let first = match self.0 {
             Some((first, last)) if now.duration_since(last) < APART => first,

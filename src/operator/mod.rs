@@ -1,8 +1,8 @@
-//! Operates Postern in a cluster: compiles policies into what gateways mount, issues their CAs, injects them into pods.
+//! Operates Postern in a cluster: compiles policies into the objects that gateways mount, issues their CAs, injects pods.
 //!
-//! [`controller`] watches policies, pods and secrets and keeps each namespace's objects; [`authority`] is the CA behind
-//! them; [`injector`] says what becomes of a pod (pure); [`webhook`] is where the API server asks; [`election`] says which
-//! replica runs the controller.
+//! [`controller`] watches policies, pods and Secrets and keeps each namespace's objects (`objects`: how they are written);
+//! [`authority`] is the CA behind them; [`injector`] changes and validates pods (pure); [`webhook`] answers the API server;
+//! [`election`] chooses the replica that runs the controller.
 
 pub mod authority;
 pub mod cli;
@@ -13,3 +13,4 @@ pub mod settings;
 pub mod webhook;
 
 mod amount;
+mod objects;

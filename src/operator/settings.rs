@@ -14,16 +14,16 @@ use crate::telemetry::log::Format;
 use crate::{config, pod};
 
 const MAX_BYTES: u64 = 1 << 20;
-/// What the names of the gateway's own variables begin with.
+/// The prefix of the gateway's own variables.
 pub(super) const VARIABLE_PREFIX: &str = "POSTERN_";
 
-/// What the operator runs with.
+/// The operator's settings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
     /// Postern's own namespace.
     pub namespace: String,
-    /// The operator's service account there: the only writer of what it keeps.
+    /// The operator's service account there, the only one that may write the operator's objects.
     pub service_account: String,
     /// The name of the Lease by which replicas elect who runs the controller.
     #[serde(default = "lease")]
@@ -45,12 +45,12 @@ pub struct Settings {
     pub credentials: Credentials,
 }
 
-/// Where the API server asks.
+/// The admission webhook.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Webhook {
     pub port: u16,
-    /// The Service in front of it: `SERVICE.NAMESPACE.svc` is what its certificate is for.
+    /// The Service in front of it. Its certificate is for `SERVICE.NAMESPACE.svc`.
     pub service: String,
     /// The Secret (`kubernetes.io/tls`) that all replicas serve with.
     pub certificate: String,
@@ -59,7 +59,8 @@ pub struct Webhook {
     /// The names of the webhook configurations whose `caBundle` is kept.
     pub mutating: String,
     pub validating: String,
-    /// For how long a replica that was told to stop still answers, like `5s`: until nobody asks it any more.
+    /// For how long a replica that was told to stop still answers, like `5s`: the API server may still send it
+    /// requests.
     #[serde(deserialize_with = "duration")]
     pub drain: Duration,
 }
@@ -94,8 +95,8 @@ pub struct Root {
     /// The Secret in Postern's namespace: `tls.crt`, `tls.key` and what `authority::Root` keeps there.
     pub secret: String,
     pub source: RootSource,
-    /// For how long agents are given the next root beside the present one before anything is issued by it, like `168h`
-    /// or `7d`: longer than agents run, since a process reads its roots when it starts.
+    /// For how long agents get the next root beside the present one before it issues anything, like `168h` or `7d`:
+    /// longer than agents run, since a process reads its roots when it starts.
     #[serde(deserialize_with = "duration")]
     pub distribution: Duration,
 }
@@ -109,7 +110,7 @@ pub enum RootSource {
     Given,
 }
 
-/// What is put into pods as the gateway.
+/// The gateway's container.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Gateway {
@@ -124,7 +125,7 @@ pub struct Gateway {
     /// Images that annotations may name besides `image`.
     #[serde(default)]
     pub canary_images: Vec<String>,
-    /// Images of before, which other replicas still inject; no annotation names them.
+    /// Former images, which other replicas may still inject. Annotations may not name them.
     #[serde(default)]
     pub former_images: Vec<String>,
     /// Further variables of the gateway's container, those of OpenTelemetry among them.
@@ -132,13 +133,13 @@ pub struct Gateway {
     pub env: Vec<EnvVar>,
     /// The text of the settings file of every gateway.
     pub settings: String,
-    /// Roots in PEM that gateways verify upstreams by besides the system's; where there are any, `settings` names them as
-    /// `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
+    /// Roots in PEM by which gateways verify upstreams, besides the system's. If there are any, `settings` names them
+    /// as `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
     #[serde(default)]
     pub upstream_roots: String,
 }
 
-/// The first init container.
+/// The redirect's container, the first init container.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Redirect {
@@ -146,8 +147,8 @@ pub struct Redirect {
     pub resource_bounds: Bounds,
 }
 
-/// Within which bounds annotations choose what a container asks for and is held to, each by the name of a resource. What
-/// `most` does not have cannot be chosen.
+/// The bounds within which annotations choose a container's requests and limits, by resource. A resource that is not in
+/// `most` cannot be chosen.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Bounds {
@@ -155,28 +156,28 @@ pub struct Bounds {
     pub most: BTreeMap<String, String>,
 }
 
-/// What is asked of pods.
+/// What injected pods may have.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Injection {
-    /// Paths of the node that pods may mount, they and what is below.
+    /// Paths of the node that pods may mount, with everything below.
     pub host_paths: Vec<String>,
-    /// Drivers of inline CSI volumes that pods may have, besides those that hold certificates and secrets alone.
+    /// Drivers of inline CSI volumes that pods may have, besides those with nothing but certificates and secrets.
     pub csi_drivers: Vec<String>,
-    /// Name servers that pods may name, a node-local cache's among them; gateways resolve by them.
+    /// Name servers that pods may name, such as a node-local cache; gateways resolve by them.
     pub nameservers: Vec<String>,
-    /// Namespaces whose pods the webhook is never asked about, besides kube-system and Postern's own: their pods have no
-    /// gateway, whatever their labels say.
+    /// Namespaces that the webhook is not called for, besides kube-system and Postern's own: their pods get no gateway,
+    /// whatever their labels say.
     pub excluded_namespaces: Vec<String>,
     /// Levels of the log that annotations may name.
     pub log_levels: Vec<String>,
 }
 
-/// Where the keys of policies come from.
+/// The sources of the keys that policies refer to.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Credentials {
-    /// Namespaces of keys: `secretKeyRef.namespace` of a ClusterEgressPolicy may name them, and no other.
+    /// The namespaces that `secretKeyRef.namespace` of a ClusterEgressPolicy may name.
     pub source_namespaces: Vec<String>,
 }
 
@@ -184,7 +185,7 @@ impl Settings {
     /// Reads a settings file.
     ///
     /// # Errors
-    /// What is wrong with it, also with the settings of gateways in it.
+    /// Everything that is wrong with it, and with the gateways' settings in it.
     pub fn read(path: &Path) -> Result<Self, Vec<Problem>> {
         let text = source::read_text(path, MAX_BYTES).map_err(|problem| vec![problem])?;
         Self::parse(&text, &path.display().to_string())
@@ -193,20 +194,20 @@ impl Settings {
     /// Reads the text of a settings file.
     ///
     /// # Errors
-    /// The first thing that is not as these types want it, or else everything that is wrong with what is said.
+    /// The first value of a wrong type, or else everything that is wrong with the values.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<Problem>> {
         let settings: Self = serde_yaml::from_str(text).map_err(|error| vec![unread(&error, file)])?;
         let problems = settings.problems(file);
         if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
-    /// Whether the webhook is never asked about pods of this namespace.
+    /// Whether the webhook is not called for pods of this namespace.
     pub fn is_exempt(&self, namespace: &str) -> bool {
         let excluded = self.injection.excluded_namespaces.iter().map(String::as_str);
         excluded.chain(["kube-system", &self.namespace]).any(|exempt| exempt == namespace)
     }
 
-    /// What is wrong with what annotations may choose, and with where keys may come from.
+    /// Problems of the bounds of annotations, and of the source namespaces.
     fn choices(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let bounds =
@@ -214,30 +215,30 @@ impl Settings {
         for (container, bounds) in bounds {
             for (kind, part) in [("least", &bounds.least), ("most", &bounds.most)] {
                 for (name, amount) in part {
-                    let said = match Amount::parse(amount) {
+                    let message = match Amount::parse(amount) {
                         Err(error) => format!("{amount:?}: {error}"),
                         Ok(_) if RESOURCES.contains(&name.as_str()) => continue,
                         Ok(_) => format!("is none of {}", RESOURCES.join(", ")),
                     };
-                    problems.push(Problem::at(format!("{container}.resourceBounds.{kind}.{name}"), said));
+                    problems.push(Problem::at(format!("{container}.resourceBounds.{kind}.{name}"), message));
                 }
             }
         }
         for (at, level) in self.injection.log_levels.iter().enumerate() {
             if !pod::LOG_LEVELS.contains(&level.as_str()) {
-                let said = format!("`{level}` is none of {}", pod::LOG_LEVELS.join(", "));
-                problems.push(Problem::at(format!("injection.logLevels[{at}]"), said));
+                let message = format!("`{level}` is none of {}", pod::LOG_LEVELS.join(", "));
+                problems.push(Problem::at(format!("injection.logLevels[{at}]"), message));
             }
         }
         for (at, namespace) in self.credentials.source_namespaces.iter().enumerate() {
-            let said = match namespace.as_str() {
+            let message = match namespace.as_str() {
                 "" => "it is empty; give a name",
                 name if name == self.namespace => {
                     "it is Postern's own namespace, which holds the root's key; keep keys in another one"
                 }
                 _ => continue,
             };
-            problems.push(Problem::at(format!("credentials.sourceNamespaces[{at}]"), said));
+            problems.push(Problem::at(format!("credentials.sourceNamespaces[{at}]"), message));
         }
         problems
     }
@@ -261,15 +262,15 @@ impl Settings {
             }
         }
         if webhook.port == admin.port {
-            let said = format!("port {} is the webhook's too; give each its own", admin.port);
-            problems.push(Problem::at("admin.port", said).in_file(file));
+            let message = format!("port {} is the webhook's too; give each its own", admin.port);
+            problems.push(Problem::at("admin.port", message).in_file(file));
         }
         if !["Always", "IfNotPresent", "Never"].contains(&gateway.image_pull_policy.as_str()) {
-            let said = format!("`{}` is none of Always, IfNotPresent, Never", gateway.image_pull_policy);
-            problems.push(Problem::at("gateway.imagePullPolicy", said).in_file(file));
+            let message = format!("`{}` is none of Always, IfNotPresent, Never", gateway.image_pull_policy);
+            problems.push(Problem::at("gateway.imagePullPolicy", message).in_file(file));
         }
         for (at, variable) in gateway.env.iter().enumerate() {
-            let said = match variable.name.as_str() {
+            let message = match variable.name.as_str() {
                 "" => "a variable without a name; give one".to_owned(),
                 name if name.starts_with(VARIABLE_PREFIX) => {
                     format!(
@@ -278,7 +279,7 @@ impl Settings {
                 }
                 _ => continue,
             };
-            problems.push(Problem::at(format!("gateway.env[{at}].name"), said).in_file(file));
+            problems.push(Problem::at(format!("gateway.env[{at}].name"), message).in_file(file));
         }
         problems.extend(self.choices().into_iter().map(|problem| problem.in_file(file)));
         let inner = format!("{file} (gateway.settings)");
@@ -288,14 +289,14 @@ impl Settings {
     }
 }
 
-/// The parser's complaint, with the line and column where it stands.
+/// The parser's error as a problem, with its line and column.
 fn unread(error: &serde_yaml::Error, file: &str) -> Problem {
-    let said = error.without_snippet().to_string();
-    let said = said.lines().next().unwrap_or_default();
-    let said = said.split_once(" at line ").map_or(said, |(said, _)| said);
+    let text = error.without_snippet().to_string();
+    let text = text.lines().next().unwrap_or_default();
+    let reason = text.split_once(" at line ").map_or(text, |(reason, _)| reason);
     let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let position = error.location().map(|at| (number(at.line()), number(at.column())));
-    let message = format!("{said}; the chart's values say what may stand here");
+    let message = format!("{reason}; the chart's values say what may stand here");
     Problem { position, ..Problem::at("", message) }.in_file(file)
 }
 

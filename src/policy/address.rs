@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::Policy;
+use crate::canary::{CANARY_V4, CANARY_V6};
 use crate::decision::Decision;
-use crate::redirect::plan::{CANARY_V4, CANARY_V6};
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix))

@@ -15,7 +15,7 @@ use tokio::net::{TcpSocket, UdpSocket};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::redirect::plan::{CANARY_V4, CANARY_V6};
+use crate::canary::{CANARY_V4, CANARY_V6};
 use crate::route;
 
 /// Beside the canary: where the gateway may send, it may send there.

@@ -1,19 +1,20 @@
-//! Makes a plan true, verifies it, takes it away: by nf_tables, or by iptables where that is wanted or all there is.
+//! Programs, verifies and removes a plan: by nf_tables, or by iptables where that is wanted or the kernel has nothing else.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::chains::TABLE;
 use super::error::RedirectError;
-use super::plan::{Ipv6, Plan, TABLE};
-use super::restore::{Family6, Programs};
-use super::rule::Family;
+use super::plan::{Ipv6, RedirectPlan};
+use super::restore::{Ipv6Outcome, Programs};
+use super::rule::IpFamily;
 use super::{iptables, netlink, restore};
 
 /// Which backend is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum BackendChoice {
     /// nf_tables, and iptables where the kernel has none.
     Auto,
     Nftables,
@@ -22,26 +23,26 @@ pub enum Choice {
 
 /// The backend that was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Backend {
+pub enum RedirectBackend {
     Nftables,
     Iptables,
 }
 
-/// What stands, verified.
+/// The redirect that is in force, verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct InForce {
-    pub backend: Backend,
+pub struct RedirectInForce {
+    pub backend: RedirectBackend,
     /// The program that was used, of iptables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     pub ipv6: Ipv6InForce,
     pub chains: Vec<ChainInForce>,
-    /// What could not be looked into.
+    /// Rules of others that could not be inspected.
     pub warnings: Vec<String>,
 }
 
-/// What becomes of IPv6.
+/// How IPv6 is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Ipv6InForce {
     /// As IPv4.
@@ -52,7 +53,7 @@ pub enum Ipv6InForce {
     Absent,
 }
 
-/// A chain of ours.
+/// One of our chains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChainInForce {
     /// The table as its tool names it: `inet postern`, `iptables filter`.
@@ -64,44 +65,54 @@ pub struct ChainInForce {
 /// Programs a plan and verifies it. Programs of iptables are looked for in these directories.
 ///
 /// # Errors
-/// Another's rules could let somebody past, the capability or a feature of the kernel is missing, or what stands
-/// afterwards is not the plan. What was programmed is taken back then; what nothing was changed in stands as before.
-pub fn program(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<InForce, RedirectError> {
-    let _alone = alone()?;
+/// Fails if another program's rules could let somebody past, the capability or a kernel feature is missing, or the
+/// rules that are read back differ from the plan. Everything programmed is then removed; tables this call did not
+/// modify are left untouched.
+pub fn program(
+    plan: &RedirectPlan,
+    choice: BackendChoice,
+    directories: &[PathBuf],
+) -> Result<RedirectInForce, RedirectError> {
+    let _lock = lock_namespace()?;
     let warnings = refuse_foreign(directories)?;
     let in_force = match choice {
-        Choice::Nftables => by_nftables(plan)?,
-        Choice::Iptables => by_iptables(plan, directories)?,
-        Choice::Auto => match by_nftables(plan) {
+        BackendChoice::Nftables => by_nftables(plan)?,
+        BackendChoice::Iptables => by_iptables(plan, directories)?,
+        BackendChoice::Auto => match by_nftables(plan) {
             Err(lacking @ (RedirectError::NoNftables | RedirectError::Lacking { .. })) => {
                 by_iptables(plan, directories).map_err(|error| neither(lacking, error))?
             }
             otherwise => otherwise?,
         },
     };
-    // What the other backend held before would judge packets by another plan.
+    // Rules that the other backend still held would apply an older plan as well.
     let replaced = match in_force.backend {
-        Backend::Nftables => remove_from_iptables(directories),
-        Backend::Iptables => remove_from_nftables(),
+        RedirectBackend::Nftables => remove_from_iptables(directories),
+        RedirectBackend::Iptables => remove_from_nftables(),
     };
-    taken_back(replaced, || remove_all(directories).map(drop))?;
-    Ok(InForce { warnings, ..in_force })
+    or_roll_back(replaced, || remove_all(directories).map(drop))?;
+    Ok(RedirectInForce { warnings, ..in_force })
 }
 
 /// Verifies that a plan is in force, by the backend that holds anything of ours.
 ///
 /// # Errors
-/// Another's rules could let somebody past, the rules cannot be read, or they are not the plan.
-pub fn verify(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<InForce, RedirectError> {
+/// Fails if another program's rules could let somebody past, or our rules cannot be read or differ from the plan.
+pub fn verify(
+    plan: &RedirectPlan,
+    choice: BackendChoice,
+    directories: &[PathBuf],
+) -> Result<RedirectInForce, RedirectError> {
     let warnings = refuse_foreign(directories)?;
     let nftables = match (choice, netlink::read()) {
-        (Choice::Iptables, _) | (Choice::Auto, Err(RedirectError::NoNftables)) => None,
+        (BackendChoice::Iptables, _) | (BackendChoice::Auto, Err(RedirectError::NoNftables)) => None,
         (_, state) => Some(state?),
     };
-    if let Some(state) = nftables.filter(|state| state.is_programmed() || choice == Choice::Nftables) {
+    if let Some(state) = nftables.filter(|state| state.is_programmed() || choice == BackendChoice::Nftables) {
         let ipv6 = if state.is_without_ipv6() { Ipv6::Rejected } else { Ipv6::Redirected };
         let plan = plan.clone().with_ipv6(ipv6);
-        return compared(state.differences(&plan)).map(|()| InForce { warnings, ..nftables_in_force(&plan) });
+        return compared(state.differences(&plan))
+            .map(|()| RedirectInForce { warnings, ..nftables_in_force(&plan) });
     }
     for programs in restore::find(directories) {
         match programs.read() {
@@ -109,7 +120,7 @@ pub fn verify(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<In
             Ok(state) if state.is_programmed() => {
                 compared(state.differences(plan))?;
                 let in_force = iptables_in_force(plan, &programs, state.ipv6());
-                return Ok(InForce { warnings, ..in_force });
+                return Ok(RedirectInForce { warnings, ..in_force });
             }
             _ => {}
         }
@@ -117,24 +128,24 @@ pub fn verify(plan: &Plan, choice: Choice, directories: &[PathBuf]) -> Result<In
     Err(RedirectError::Differs(Vec::new()))
 }
 
-/// Removes everything of ours from both backends; answers from which.
+/// Removes our rules from both backends, and returns those that had any.
 ///
 /// # Errors
 /// The capability is missing, or a program of iptables fails.
-pub fn remove(directories: &[PathBuf]) -> Result<Vec<Backend>, RedirectError> {
-    let _alone = alone()?;
+pub fn remove(directories: &[PathBuf]) -> Result<Vec<RedirectBackend>, RedirectError> {
+    let _lock = lock_namespace()?;
     remove_all(directories)
 }
 
-fn remove_all(directories: &[PathBuf]) -> Result<Vec<Backend>, RedirectError> {
-    let nftables = remove_from_nftables()?.then_some(Backend::Nftables);
-    let iptables = remove_from_iptables(directories)?.then_some(Backend::Iptables);
+fn remove_all(directories: &[PathBuf]) -> Result<Vec<RedirectBackend>, RedirectError> {
+    let nftables = remove_from_nftables()?.then_some(RedirectBackend::Nftables);
+    let iptables = remove_from_iptables(directories)?.then_some(RedirectBackend::Iptables);
     Ok(nftables.into_iter().chain(iptables).collect())
 }
 
-/// The lock of whoever changes the rules of this network namespace. Two at a time would each take back what the other
-/// has programmed, and nothing might stand in the end.
-fn alone() -> Result<File, RedirectError> {
+/// Locks this network namespace against another `postern redirect`. Two at a time would each remove what the other has
+/// programmed, and nothing might be in force in the end.
+fn lock_namespace() -> Result<File, RedirectError> {
     let namespace = File::open("/proc/self/ns/net").map_err(RedirectError::Unreadable)?;
     match namespace.try_lock() {
         Ok(()) => Ok(namespace),
@@ -143,10 +154,10 @@ fn alone() -> Result<File, RedirectError> {
     }
 }
 
-fn by_nftables(plan: &Plan) -> Result<InForce, RedirectError> {
+fn by_nftables(plan: &RedirectPlan) -> Result<RedirectInForce, RedirectError> {
     let plan = match netlink::program(plan) {
         Ok(()) => plan.clone(),
-        // What is lacking may be nat of IPv6; where IPv4 lacks it too, the first refusal says more.
+        // The kernel may lack only IPv6 nat. Where it lacks IPv4's too, the first error says more.
         Err(lacking @ RedirectError::Lacking { .. }) => {
             let rejecting = plan.clone().with_ipv6(Ipv6::Rejected);
             netlink::program(&rejecting).map_err(|_| lacking)?;
@@ -155,12 +166,12 @@ fn by_nftables(plan: &Plan) -> Result<InForce, RedirectError> {
         Err(error) => return Err(error),
     };
     let verified = netlink::read().and_then(|state| compared(state.differences(&plan)));
-    taken_back(verified, netlink::remove)?;
+    or_roll_back(verified, netlink::remove)?;
     Ok(nftables_in_force(&plan))
 }
 
-/// The first variant of iptables by which the plan can be programmed.
-fn by_iptables(plan: &Plan, directories: &[PathBuf]) -> Result<InForce, RedirectError> {
+/// Programs the plan by the first variant of iptables that can.
+fn by_iptables(plan: &RedirectPlan, directories: &[PathBuf]) -> Result<RedirectInForce, RedirectError> {
     let mut first = None;
     for programs in restore::find(directories) {
         match by_programs(plan, &programs) {
@@ -172,19 +183,19 @@ fn by_iptables(plan: &Plan, directories: &[PathBuf]) -> Result<InForce, Redirect
     Err(first.unwrap_or(RedirectError::NoPrograms("iptables-restore")))
 }
 
-fn by_programs(plan: &Plan, programs: &Programs) -> Result<InForce, RedirectError> {
-    // Programs that cannot even read are those of tables that this kernel does not have: nothing is there to take back.
+fn by_programs(plan: &RedirectPlan, programs: &Programs) -> Result<RedirectInForce, RedirectError> {
+    // Programs fail to read where the kernel does not have their tables: then there is nothing to roll back.
     programs.read()?;
     let programmed = programs.program(plan).and_then(|ipv6| {
         let state = programs.read()?;
         compared(state.differences(plan))?;
         Ok(ipv6)
     });
-    let ipv6 = taken_back(programmed, || programs.remove().map(drop))?;
+    let ipv6 = or_roll_back(programmed, || programs.remove().map(drop))?;
     Ok(iptables_in_force(plan, programs, ipv6))
 }
 
-/// Why neither backend can be used; programs that are not installed are no news.
+/// Says why neither backend can be used. That iptables is not installed adds nothing to nf_tables' own error.
 fn neither(nftables: RedirectError, iptables: RedirectError) -> RedirectError {
     if matches!(iptables, RedirectError::NoPrograms(_)) {
         return nftables;
@@ -192,8 +203,8 @@ fn neither(nftables: RedirectError, iptables: RedirectError) -> RedirectError {
     RedirectError::Neither { nftables: Box::new(nftables), iptables: Box::new(iptables) }
 }
 
-/// What was done; where it failed, after what stands has been removed.
-fn taken_back<T>(
+/// Passes the result on; after a failure, removes what was programmed first.
+fn or_roll_back<T>(
     done: Result<T, RedirectError>,
     remove: impl FnOnce() -> Result<(), RedirectError>,
 ) -> Result<T, RedirectError> {
@@ -207,7 +218,7 @@ fn compared(differences: Vec<String>) -> Result<(), RedirectError> {
     if differences.is_empty() { Ok(()) } else { Err(RedirectError::Differs(differences)) }
 }
 
-/// Refuses to stand beside rules by which another sidecar exempts itself; answers what could not be looked into.
+/// Fails if another sidecar exempts itself by a rule of its own; returns what could not be inspected.
 fn refuse_foreign(directories: &[PathBuf]) -> Result<Vec<String>, RedirectError> {
     let owner = match netlink::read() {
         Ok(state) => state.foreign_owner(),
@@ -235,7 +246,7 @@ fn remove_from_nftables() -> Result<bool, RedirectError> {
 fn remove_from_iptables(directories: &[PathBuf]) -> Result<bool, RedirectError> {
     let mut any = false;
     for programs in restore::find(directories) {
-        // A variant whose rules cannot be read is one that this kernel does not have.
+        // The kernel does not have the tables of a variant whose rules cannot be read.
         let stands = match programs.read() {
             Ok(state) => state.is_programmed(),
             Err(RedirectError::NotPermitted) => return Err(RedirectError::NotPermitted),
@@ -246,14 +257,14 @@ fn remove_from_iptables(directories: &[PathBuf]) -> Result<bool, RedirectError> 
     Ok(any)
 }
 
-fn nftables_in_force(plan: &Plan) -> InForce {
-    let chain = |chain: super::rule::Chain| ChainInForce {
+fn nftables_in_force(plan: &RedirectPlan) -> RedirectInForce {
+    let chain = |chain: super::rule::PlannedChain| ChainInForce {
         table: format!("{} {TABLE}", chain.table.word()),
         chain: chain.name.to_owned(),
         rules: chain.rules.len(),
     };
-    InForce {
-        backend: Backend::Nftables,
+    RedirectInForce {
+        backend: RedirectBackend::Nftables,
         program: None,
         ipv6: plan.ipv6().into(),
         chains: plan.chains().into_iter().map(chain).collect(),
@@ -261,10 +272,10 @@ fn nftables_in_force(plan: &Plan) -> InForce {
     }
 }
 
-fn iptables_in_force(plan: &Plan, programs: &Programs, ipv6: Family6) -> InForce {
-    let chains = |family, plan: &Plan| {
-        let word = if family == Family::V4 { "iptables" } else { "ip6tables" };
-        let in_force = |chain: iptables::Chain| ChainInForce {
+fn iptables_in_force(plan: &RedirectPlan, programs: &Programs, ipv6: Ipv6Outcome) -> RedirectInForce {
+    let chains = |family, plan: &RedirectPlan| {
+        let word = if family == IpFamily::V4 { "iptables" } else { "ip6tables" };
+        let in_force = |chain: iptables::IptablesChain| ChainInForce {
             table: format!("{word} {}", chain.place.table),
             chain: chain.place.chain.to_owned(),
             rules: chain.rules.len(),
@@ -272,14 +283,14 @@ fn iptables_in_force(plan: &Plan, programs: &Programs, ipv6: Family6) -> InForce
         iptables::chains(plan, family).into_iter().map(in_force).collect::<Vec<_>>()
     };
     let v6 = match ipv6 {
-        Family6::As(ipv6) => chains(Family::V6, &plan.clone().with_ipv6(ipv6)),
-        Family6::Absent => Vec::new(),
+        Ipv6Outcome::As(ipv6) => chains(IpFamily::V6, &plan.clone().with_ipv6(ipv6)),
+        Ipv6Outcome::Absent => Vec::new(),
     };
-    InForce {
-        backend: Backend::Iptables,
+    RedirectInForce {
+        backend: RedirectBackend::Iptables,
         program: Some(programs.name()),
         ipv6: ipv6.into(),
-        chains: [chains(Family::V4, plan), v6].concat(),
+        chains: [chains(IpFamily::V4, plan), v6].concat(),
         warnings: Vec::new(),
     }
 }
@@ -293,11 +304,11 @@ impl From<Ipv6> for Ipv6InForce {
     }
 }
 
-impl From<Family6> for Ipv6InForce {
-    fn from(ipv6: Family6) -> Self {
+impl From<Ipv6Outcome> for Ipv6InForce {
+    fn from(ipv6: Ipv6Outcome) -> Self {
         match ipv6 {
-            Family6::As(ipv6) => ipv6.into(),
-            Family6::Absent => Self::Absent,
+            Ipv6Outcome::As(ipv6) => ipv6.into(),
+            Ipv6Outcome::Absent => Self::Absent,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use super::owners::ForeignOwner;
 use super::plan::PlanError;
 
-/// What went wrong. What was programmed before that was taken back, unless it says otherwise.
+/// Why redirecting failed. Everything programmed before was removed, unless the error says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum RedirectError {
     #[error(transparent)]
@@ -34,8 +34,8 @@ pub enum RedirectError {
     NoPrograms(&'static str),
     #[error("{nftables}; and iptables does not help: {iptables}")]
     Neither { nftables: Box<Self>, iptables: Box<Self> },
-    #[error("{program} fails: {said}")]
-    Program { program: String, said: String },
+    #[error("{program} fails: {reason}")]
+    Program { program: String, reason: String },
     #[error(
         "IPv6 would stay open, since ip6tables can neither redirect nor reject it ({0}): load ip6table_filter on the node, or switch IPv6 off in the pod"
     )]
@@ -50,7 +50,7 @@ pub enum RedirectError {
     Differs(Vec<String>),
 }
 
-/// The first difference, and how many there are.
+/// The first difference, and the number of others.
 fn differing(differences: &[String]) -> String {
     let first = differences.first().map_or("nothing is programmed", String::as_str);
     match differences.len() {

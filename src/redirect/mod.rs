@@ -1,9 +1,10 @@
 //! REDIRECTS: makes a network namespace a room with one door, through the gateway, and proves that it is one.
 //!
-//! [`plan`] says what is programmed and why; [`nft`] and [`iptables`] say it in the syntax of those programs.
-//! [`apply`] makes it true and verifies it, by `netlink` or by `restore`.
+//! [`plan`] holds the parameters and [`chains`] the rules with their reasons; [`nft`] and [`iptables`] write them in the
+//! syntax of those programs. [`apply`] programs and verifies them, by `netlink` or by `restore`.
 
 pub mod apply;
+pub mod chains;
 mod error;
 pub mod iptables;
 mod netlink;

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::plan::{Plan, TABLE, ZONE};
-use super::rule::{Chain, LOOPBACK, Match, Refusal, Rule, TableFamily, Verdict};
+use super::chains::{TABLE, ZONE};
+use super::plan::RedirectPlan;
+use super::rule::{IcmpError, LOOPBACK, PacketMatch, PacketVerdict, PlannedChain, PlannedRule, TableFamily};
 
-/// The plan as a file for `nft -f`, which replaces what stood before in one transaction.
-pub fn text(plan: &Plan) -> String {
+/// The plan as a file for `nft -f`, which replaces our tables in one transaction.
+pub fn text(plan: &RedirectPlan) -> String {
     let mut text = String::new();
     for family in TableFamily::ALL {
         // Added first, so that deleting it cannot fail.
@@ -27,65 +28,67 @@ pub fn text(plan: &Plan) -> String {
     text
 }
 
-fn chain(chain: &Chain) -> String {
-    let Chain { name, kind, hook, priority, .. } = chain;
+fn chain(chain: &PlannedChain) -> String {
+    let PlannedChain { name, kind, hook, priority, .. } = chain;
     let (kind, hook) = (kind.word(), hook.word());
     let mut text =
         format!("  chain {name} {{\n    type {kind} hook {hook} priority {priority}; policy accept;\n");
-    let mut said = "";
-    for each in &chain.rules {
-        if each.reason != said {
-            let _ = writeln!(text, "    # {}", each.reason);
-            said = each.reason;
+    let mut last_reason = "";
+    for planned in &chain.rules {
+        if planned.reason != last_reason {
+            let _ = writeln!(text, "    # {}", planned.reason);
+            last_reason = planned.reason;
         }
-        let _ = writeln!(text, "    {}", rule(each));
+        let _ = writeln!(text, "    {}", rule(planned));
     }
     text + "  }\n"
 }
 
 /// One rule as `nft` writes it.
-pub fn rule(rule: &Rule) -> String {
+pub fn rule(rule: &PlannedRule) -> String {
     let counter = rule.counted.then(|| "counter".to_owned());
     let words = rule.matches.iter().map(condition).chain(counter).chain([verdict(rule.verdict)]);
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn condition(condition: &Match) -> String {
+fn condition(condition: &PacketMatch) -> String {
     match condition {
-        Match::Owner(uid) => format!("meta skuid {uid}"),
-        Match::OtherOwner(uid) => format!("meta skuid != {uid}"),
-        Match::FromLoopback => format!("iifname \"{LOOPBACK}\""),
-        Match::ToLoopback => format!("oifname \"{LOOPBACK}\""),
-        Match::ToElsewhere => format!("oifname != \"{LOOPBACK}\""),
-        Match::Ipv6 => "meta nfproto ipv6".to_owned(),
-        Match::FromForeignAddress => "fib saddr type != local".to_owned(),
-        Match::ToOwnAddress => "fib daddr type local".to_owned(),
-        Match::To(net) => format!("{} daddr {}", network_header(net.addr()), range(*net)),
-        Match::NotTo(address) => format!("{} daddr != {address}", network_header(*address)),
-        Match::Transport(transport) => format!("meta l4proto {}", transport.word()),
-        Match::NotTransport(transport) => format!("meta l4proto != {}", transport.word()),
-        Match::SourcePort(transport, ports) => format!("{} sport {}", transport.word(), set(ports)),
-        Match::DestinationPort(transport, ports) => format!("{} dport {}", transport.word(), set(ports)),
-        Match::Syn => "tcp flags & syn == syn".to_owned(),
-        Match::NoSyn => "tcp flags & syn == 0".to_owned(),
-        Match::Invalid => "ct state invalid".to_owned(),
-        Match::Established => "ct state established".to_owned(),
-        Match::EstablishedOrRelated => "ct state established,related".to_owned(),
-        Match::Reply => "ct direction reply".to_owned(),
-        Match::Original => "ct direction original".to_owned(),
-        Match::DestinationRewritten => "ct status dnat".to_owned(),
-        Match::Discovery(types) => format!("icmpv6 type {}", set(types.iter().map(|one| one.word()))),
+        PacketMatch::Owner(uid) => format!("meta skuid {uid}"),
+        PacketMatch::OtherOwner(uid) => format!("meta skuid != {uid}"),
+        PacketMatch::FromLoopback => format!("iifname \"{LOOPBACK}\""),
+        PacketMatch::ToLoopback => format!("oifname \"{LOOPBACK}\""),
+        PacketMatch::ToElsewhere => format!("oifname != \"{LOOPBACK}\""),
+        PacketMatch::Ipv6 => "meta nfproto ipv6".to_owned(),
+        PacketMatch::FromForeignAddress => "fib saddr type != local".to_owned(),
+        PacketMatch::ToOwnAddress => "fib daddr type local".to_owned(),
+        PacketMatch::To(net) => format!("{} daddr {}", network_header(net.addr()), range(*net)),
+        PacketMatch::NotTo(address) => format!("{} daddr != {address}", network_header(*address)),
+        PacketMatch::Transport(transport) => format!("meta l4proto {}", transport.word()),
+        PacketMatch::NotTransport(transport) => format!("meta l4proto != {}", transport.word()),
+        PacketMatch::SourcePort(transport, ports) => format!("{} sport {}", transport.word(), set(ports)),
+        PacketMatch::DestinationPort(transport, ports) => {
+            format!("{} dport {}", transport.word(), set(ports))
+        }
+        PacketMatch::Syn => "tcp flags & syn == syn".to_owned(),
+        PacketMatch::NoSyn => "tcp flags & syn == 0".to_owned(),
+        PacketMatch::Invalid => "ct state invalid".to_owned(),
+        PacketMatch::Established => "ct state established".to_owned(),
+        PacketMatch::EstablishedOrRelated => "ct state established,related".to_owned(),
+        PacketMatch::Reply => "ct direction reply".to_owned(),
+        PacketMatch::Original => "ct direction original".to_owned(),
+        PacketMatch::DestinationRewritten => "ct status dnat".to_owned(),
+        PacketMatch::Discovery(types) => format!("icmpv6 type {}", set(types.iter().map(|one| one.word()))),
     }
 }
 
-fn verdict(verdict: Verdict) -> String {
+fn verdict(verdict: PacketVerdict) -> String {
     match verdict {
-        Verdict::Accept => "accept".to_owned(),
-        Verdict::Drop => "drop".to_owned(),
-        Verdict::TrackApart => format!("ct original zone set {ZONE}"),
-        Verdict::Reject(Refusal::PortUnreachable) => "reject with icmpx port-unreachable".to_owned(),
-        Verdict::Reject(Refusal::AdminProhibited) => "reject with icmpx admin-prohibited".to_owned(),
-        Verdict::Redirect(port) => format!("redirect to :{port}"),
+        PacketVerdict::Accept => "accept".to_owned(),
+        PacketVerdict::Drop => "drop".to_owned(),
+        PacketVerdict::TrackApart => format!("ct original zone set {ZONE}"),
+        PacketVerdict::Reject(IcmpError::PortUnreachable) => "reject with icmpx port-unreachable".to_owned(),
+        PacketVerdict::Reject(IcmpError::AdminProhibited) => "reject with icmpx admin-prohibited".to_owned(),
+        PacketVerdict::Redirect(port) => format!("redirect to :{port}"),
     }
 }
 
@@ -93,27 +96,27 @@ fn network_header(address: IpAddr) -> &'static str {
     if address.is_ipv4() { "ip" } else { "ip6" }
 }
 
-/// A range; of one address without its prefix length.
+/// A range; a single address without its prefix length.
 fn range(net: IpNet) -> String {
     if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
 }
 
-/// A set; of one element without braces.
+/// A set; a single element without braces.
 fn set(elements: impl IntoIterator<Item = impl Display>) -> String {
-    let all: Vec<String> = elements.into_iter().map(|element| element.to_string()).collect();
-    match all.as_slice() {
-        [one] => one.clone(),
-        _ => format!("{{ {} }}", all.join(", ")),
+    let elements: Vec<String> = elements.into_iter().map(|element| element.to_string()).collect();
+    match elements.as_slice() {
+        [single] => single.clone(),
+        _ => format!("{{ {} }}", elements.join(", ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redirect::plan::{Ipv6, Ports};
+    use crate::redirect::plan::{GatewayPorts, Ipv6};
 
-    fn plan(inbound: &[u16]) -> Plan {
-        Plan::new(61_234, Ports::default(), inbound).unwrap()
+    fn plan(inbound: &[u16]) -> RedirectPlan {
+        RedirectPlan::new(61_234, GatewayPorts::default(), inbound).unwrap()
     }
 
     #[test]
@@ -123,8 +126,8 @@ mod tests {
 
     #[test]
     fn declared_ports_and_reverse_listeners_join_their_sets() {
-        let ports = Ports { reverse: vec![15_003], ..Ports::default() };
-        let text = text(&Plan::new(61_234, ports, &[9_090, 8_080]).unwrap());
+        let ports = GatewayPorts { reverse: vec![15_003], ..GatewayPorts::default() };
+        let text = text(&RedirectPlan::new(61_234, ports, &[9_090, 8_080]).unwrap());
         assert!(text.contains("tcp dport { 8080, 9090, 15090 } accept"), "{text}");
         assert!(text.contains("tcp sport { 15001, 15002, 15003, 15053, 15090 } tcp flags"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Rules of others that look at who owns a socket: how a sidecar exempts itself from its own interception.
+//! Rules of other programs that match socket owners: so a sidecar exempts itself from its own interception.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ pub struct ForeignOwner {
     pub owned: Owned,
 }
 
-/// Whom the rule asks for.
+/// The socket owner that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owned {
     Uid(u32),
-    /// A group, several UIDs, or what cannot be read.
+    /// A group, several UIDs, or a match that cannot be read.
     Somebody,
 }
 

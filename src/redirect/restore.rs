@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use super::error::RedirectError;
 use super::iptables;
 use super::owners::ForeignOwner;
-use super::plan::{Ipv6, Plan};
-use super::rule::Family;
+use super::plan::{Ipv6, RedirectPlan};
+use super::rule::IpFamily;
 use super::saved::Saved;
 
 /// The names under which distributions install them: what the administrator chose first.
@@ -26,23 +26,23 @@ pub(super) struct Programs {
     v6: Option<Pair>,
 }
 
-/// What writes rules, and what prints them.
+/// The program that writes rules, and the one that prints them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pair {
     restore: PathBuf,
     save: PathBuf,
 }
 
-/// The rules of both families; IPv6 is nothing where its program cannot read any.
+/// The rules of both families; none for IPv6 where its program cannot read any.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct IptablesState {
     v4: Saved,
     v6: Option<Saved>,
 }
 
-/// What became of IPv6.
+/// How IPv6 was programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family6 {
+pub(super) enum Ipv6Outcome {
     As(Ipv6),
     /// Nothing on this machine speaks it.
     Absent,
@@ -74,78 +74,78 @@ impl Programs {
     ///
     /// # Errors
     /// The capability is missing, or the program fails.
-    pub(super) fn read(&self) -> Result<State, RedirectError> {
+    pub(super) fn read(&self) -> Result<IptablesState, RedirectError> {
         let v4 = self.v4.save()?;
-        Ok(State { v4, v6: self.v6.as_ref().and_then(|pair| pair.save().ok()) })
+        Ok(IptablesState { v4, v6: self.v6.as_ref().and_then(|pair| pair.save().ok()) })
     }
 
-    /// Programs a plan over what of ours is there, and answers what became of IPv6. Where it fails, some of it may
-    /// stand: the caller removes it.
+    /// Programs a plan in place of our former rules, and returns how IPv6 was programmed. After a failure some rules
+    /// may be in force: the caller removes them.
     ///
     /// # Errors
     /// The capability is missing, the kernel lacks what the plan needs, or IPv6 can be neither redirected nor closed.
-    pub(super) fn program(&self, plan: &Plan) -> Result<Family6, RedirectError> {
+    pub(super) fn program(&self, plan: &RedirectPlan) -> Result<Ipv6Outcome, RedirectError> {
         let saved = self.v4.save()?;
-        self.v4.restore(&iptables::text(plan, Family::V4, &saved.jumps()))?;
+        self.v4.restore(&iptables::text(plan, IpFamily::V4, &saved.jumps()))?;
         let redirected = self.program_v6(&plan.clone().with_ipv6(Ipv6::Redirected));
         let rejected = || self.program_v6(&plan.clone().with_ipv6(Ipv6::Rejected));
         match redirected.map(|()| Ipv6::Redirected).or_else(|_| rejected().map(|()| Ipv6::Rejected)) {
-            Ok(ipv6) => Ok(Family6::As(ipv6)),
-            Err(_) if !machine_has_ipv6() => Ok(Family6::Absent),
+            Ok(ipv6) => Ok(Ipv6Outcome::As(ipv6)),
+            Err(_) if !machine_has_ipv6() => Ok(Ipv6Outcome::Absent),
             Err(error) => Err(RedirectError::Ipv6Open(Box::new(error))),
         }
     }
 
-    fn program_v6(&self, plan: &Plan) -> Result<(), RedirectError> {
+    fn program_v6(&self, plan: &RedirectPlan) -> Result<(), RedirectError> {
         let pair = self.v6.as_ref().ok_or(RedirectError::NoPrograms("ip6tables-restore"))?;
         let saved = pair.save()?;
-        pair.restore(&iptables::text(plan, Family::V6, &saved.jumps()))
+        pair.restore(&iptables::text(plan, IpFamily::V6, &saved.jumps()))
     }
 
-    /// Removes our chains from both families; answers whether there were any.
+    /// Removes our chains from both families, and returns whether there were any.
     ///
     /// # Errors
     /// The capability is missing, or the program fails.
     pub(super) fn remove(&self) -> Result<bool, RedirectError> {
-        let mut any = false;
+        let mut removed = false;
         for pair in [Some(&self.v4), self.v6.as_ref()].into_iter().flatten() {
             let saved = pair.save()?;
             let ours = saved.ours();
             if !ours.is_empty() {
                 pair.restore(&iptables::removal(&ours, &saved.jumps()))?;
-                any = true;
+                removed = true;
             }
         }
-        Ok(any)
+        Ok(removed)
     }
 }
 
-impl State {
-    /// Whether any chain of ours stands.
+impl IptablesState {
+    /// Whether any of our chains exists.
     pub(super) fn is_programmed(&self) -> bool {
         self.families().any(|saved| !saved.ours().is_empty())
     }
 
-    /// What was made of IPv6, as far as chains of ours say it.
-    pub(super) fn ipv6(&self) -> Family6 {
+    /// How IPv6 was programmed, by which of our chains exist.
+    pub(super) fn ipv6(&self) -> Ipv6Outcome {
         let ours = self.v6.as_ref().map(Saved::ours).unwrap_or_default();
         if ours.iter().any(|place| place.table == "nat") {
-            Family6::As(Ipv6::Redirected)
+            Ipv6Outcome::As(Ipv6::Redirected)
         } else if !ours.is_empty() || machine_has_ipv6() {
-            Family6::As(Ipv6::Rejected)
+            Ipv6Outcome::As(Ipv6::Rejected)
         } else {
-            Family6::Absent
+            Ipv6Outcome::Absent
         }
     }
 
-    /// Everything in which our chains differ from a plan, in a sentence each.
-    pub(super) fn differences(&self, plan: &Plan) -> Vec<String> {
-        let mut said = self.v4.differences(plan, Family::V4);
-        if let Family6::As(ipv6) = self.ipv6() {
+    /// Every difference between our chains and a plan, a sentence each.
+    pub(super) fn differences(&self, plan: &RedirectPlan) -> Vec<String> {
+        let mut differences = self.v4.differences(plan, IpFamily::V4);
+        if let Ipv6Outcome::As(ipv6) = self.ipv6() {
             let plan = plan.clone().with_ipv6(ipv6);
-            said.extend(self.v6.clone().unwrap_or_default().differences(&plan, Family::V6));
+            differences.extend(self.v6.clone().unwrap_or_default().differences(&plan, IpFamily::V6));
         }
-        said
+        differences
     }
 
     fn families(&self) -> impl Iterator<Item = &Saved> {
@@ -167,15 +167,15 @@ impl Pair {
     }
 }
 
-/// A rule of another's in the legacy tables, which nf_tables does not show.
+/// A rule of another program that matches socket owners in the legacy tables, which nf_tables does not show.
 ///
 /// # Errors
-/// There are such tables, and no program that shows what is in them; the text says so.
+/// Fails with a warning if such tables exist and no program can list them.
 pub(super) fn legacy_foreign_owner(directories: &[PathBuf]) -> Result<Option<ForeignOwner>, String> {
     for (list, program) in
         [("/proc/net/ip_tables_names", "iptables"), ("/proc/net/ip6_tables_names", "ip6tables")]
     {
-        // Without the module there is no such file, and without tables nothing is in it.
+        // Without the kernel module the file does not exist, and without tables it is empty.
         if std::fs::read_to_string(list).unwrap_or_default().trim().is_empty() {
             continue;
         }
@@ -217,7 +217,7 @@ fn run(program: &Path, arguments: &[&str], input: &str) -> io::Result<Output> {
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(input.as_bytes()) {
-            // A program that ends before it has read everything says why on its standard error.
+            // A program that stops reading early says why on its standard error.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
             _ => {}
         }
@@ -225,22 +225,22 @@ fn run(program: &Path, arguments: &[&str], input: &str) -> io::Result<Output> {
     child.wait_with_output()
 }
 
-/// Standard output of a program that ended well.
+/// Returns the standard output of a program that succeeded.
 fn succeeded(program: &Path, output: &Output) -> Result<String, RedirectError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let unpermitted = ["Permission denied", "Operation not permitted", "you must be root"];
-    if unpermitted.iter().any(|words| said.contains(words)) {
+    if unpermitted.iter().any(|words| stderr.contains(words)) {
         return Err(RedirectError::NotPermitted);
     }
-    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
-    Err(RedirectError::Program { program: shown(program), said: first.trim().to_owned() })
+    let first = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
+    Err(RedirectError::Program { program: shown(program), reason: first.trim().to_owned() })
 }
 
 fn cannot_run(program: &Path, error: &io::Error) -> RedirectError {
-    RedirectError::Program { program: shown(program), said: error.to_string() }
+    RedirectError::Program { program: shown(program), reason: error.to_string() }
 }
 
 fn shown(program: &Path) -> String {

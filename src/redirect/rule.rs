@@ -10,14 +10,14 @@ pub const LOOPBACK: &str = "lo";
 
 /// A base chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub struct PlannedChain {
     pub name: &'static str,
     pub table: TableFamily,
-    pub kind: Kind,
+    pub kind: ChainKind,
     pub hook: Hook,
     /// Where it stands among the chains of its hook; lower is earlier.
     pub priority: i32,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PlannedRule>,
 }
 
 /// The family of the table that a chain lies in.
@@ -31,7 +31,7 @@ pub enum TableFamily {
 
 /// What a chain may do with packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ChainKind {
     Filter,
     /// Sees the first packet of a flow alone.
     Nat,
@@ -47,18 +47,18 @@ pub enum Hook {
 
 /// A packet that every match holds for gets the verdict; others go on to the next rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PlannedRule {
     /// Why the rule is there, in one line.
     pub reason: &'static str,
-    pub matches: Vec<Match>,
-    pub verdict: Verdict,
+    pub matches: Vec<PacketMatch>,
+    pub verdict: PacketVerdict,
     /// Whether the packets that the verdict meets are counted.
     pub counted: bool,
 }
 
-/// What is asked of a packet.
+/// A condition on a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Match {
+pub enum PacketMatch {
     /// The socket belongs to this UID. Never true of a packet without a socket.
     Owner(u32),
     /// The socket belongs to another UID than this. Never true of a packet without a socket either.
@@ -77,7 +77,7 @@ pub enum Match {
     ToOwnAddress,
     /// Its destination lies in this range.
     To(IpNet),
-    /// Its destination is of this address's family, and another.
+    /// Its destination is of this address's family, and not this address.
     NotTo(IpAddr),
     Transport(Transport),
     /// Its protocol is anything but this.
@@ -98,7 +98,7 @@ pub enum Match {
     Reply,
     /// The destination of its flow was rewritten.
     DestinationRewritten,
-    /// It is one of these messages.
+    /// It is one of these ICMPv6 messages.
     Discovery(BTreeSet<Discovery>),
 }
 
@@ -118,53 +118,53 @@ pub enum Transport {
     Udp,
 }
 
-/// What becomes of a packet.
+/// What a rule does with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It passes this chain. Chains of others see it all the same.
+pub enum PacketVerdict {
+    /// It passes this chain. Chains of other programs still see it.
     Accept,
     Drop,
     /// It is refused with an ICMP error.
-    Reject(Refusal),
+    Reject(IcmpError),
     /// It goes to this port of the loopback address of its family.
     Redirect(u16),
     /// It goes on, and the flow that it begins is tracked apart from those of others.
     TrackApart,
 }
 
-/// What an ICMP error says; in each family the code of that meaning.
+/// The ICMP error that refuses a packet, by the code of that meaning in each family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum IcmpError {
     PortUnreachable,
     AdminProhibited,
 }
 
 /// A family of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
+pub enum IpFamily {
     V4,
     V6,
 }
 
-impl Rule {
-    /// The family that this rule speaks of, where it speaks of one.
-    pub fn family(&self) -> Option<Family> {
-        self.matches.iter().find_map(Match::family)
+impl PlannedRule {
+    /// The address family that this rule is limited to, if it is.
+    pub fn family(&self) -> Option<IpFamily> {
+        self.matches.iter().find_map(PacketMatch::family)
     }
 
-    /// The same rule, counting what it meets.
+    /// Returns the same rule with a packet counter.
     #[must_use]
     pub(super) fn counted(self) -> Self {
         Self { counted: true, ..self }
     }
 }
 
-impl Match {
-    fn family(&self) -> Option<Family> {
+impl PacketMatch {
+    fn family(&self) -> Option<IpFamily> {
         match self {
-            Self::To(net) => Some(Family::of(net.addr())),
-            Self::NotTo(address) => Some(Family::of(*address)),
-            Self::Ipv6 | Self::Discovery(_) => Some(Family::V6),
+            Self::To(net) => Some(IpFamily::of(net.addr())),
+            Self::NotTo(address) => Some(IpFamily::of(*address)),
+            Self::Ipv6 | Self::Discovery(_) => Some(IpFamily::V6),
             Self::Owner(_)
             | Self::FromLoopback
             | Self::ToLoopback
@@ -188,7 +188,7 @@ impl Match {
     }
 }
 
-impl Family {
+impl IpFamily {
     /// The family of an address.
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
@@ -207,7 +207,7 @@ impl TableFamily {
     }
 }
 
-impl Kind {
+impl ChainKind {
     /// The word for it in nf_tables.
     pub fn word(self) -> &'static str {
         match self {

@@ -1,22 +1,22 @@
-//! What `iptables-save` and `ip6tables-save` print: which chains of ours stand, whether they are the plan, and whom others exempt.
+//! The output of `iptables-save` and `ip6tables-save`: which of our chains exist, how they differ from the plan, and whom others exempt.
 
 use std::collections::BTreeSet;
 
-use super::iptables::{self, CHAIN_PREFIX, PLACES, Place};
+use super::iptables::{self, CHAIN_PREFIX, ChainPlace, PLACES};
 use super::owners::{ForeignOwner, Owned};
-use super::plan::Plan;
-use super::rule::Family;
+use super::plan::RedirectPlan;
+use super::rule::IpFamily;
 
 /// The tables of one family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Saved {
     /// Table and name of every chain.
     chains: Vec<(String, String)>,
-    rules: Vec<Rule>,
+    rules: Vec<SavedRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
+struct SavedRule {
     table: String,
     chain: String,
     options: BTreeSet<Vec<String>>,
@@ -36,27 +36,27 @@ impl Saved {
             } else if let Some((chain, rule)) = line.strip_prefix("-A ").and_then(|rest| rest.split_once(' '))
             {
                 let (table, chain) = (table.to_owned(), chain.to_owned());
-                saved.rules.push(Rule { table, chain, options: options(rule) });
+                saved.rules.push(SavedRule { table, chain, options: options(rule) });
             }
         }
         saved
     }
 
-    /// The chains of ours that stand.
-    pub(super) fn ours(&self) -> Vec<Place> {
-        let stands = |place: &Place| {
+    /// Our chains that exist.
+    pub(super) fn ours(&self) -> Vec<ChainPlace> {
+        let stands = |place: &ChainPlace| {
             self.chains.iter().any(|(table, chain)| table == place.table && chain == place.chain)
         };
         PLACES.into_iter().filter(stands).collect()
     }
 
-    /// The jumps from built-in chains to ours, each as often as it stands.
-    pub(super) fn jumps(&self) -> Vec<Place> {
-        let to_ours = |rule: &Rule| PLACES.into_iter().find(|place| is_jump(rule, place));
+    /// The jumps from built-in chains to ours, repeated ones too.
+    pub(super) fn jumps(&self) -> Vec<ChainPlace> {
+        let to_ours = |rule: &SavedRule| PLACES.into_iter().find(|place| is_jump(rule, place));
         self.rules.iter().filter_map(to_ours).collect()
     }
 
-    /// The first rule of another's that asks who owns a socket.
+    /// The first rule of another program that matches socket owners.
     pub(super) fn foreign_owner(&self) -> Option<ForeignOwner> {
         self.rules.iter().filter(|rule| !rule.chain.starts_with(CHAIN_PREFIX)).find_map(|rule| {
             let owner = rule.options.iter().find(|option| option.iter().any(|word| is_owner(word)))?;
@@ -67,70 +67,71 @@ impl Saved {
         })
     }
 
-    /// Everything in which our chains differ from a plan in this family, in a sentence each.
-    pub(super) fn differences(&self, plan: &Plan, family: Family) -> Vec<String> {
+    /// Every difference between our chains and a plan in this family, a sentence each.
+    pub(super) fn differences(&self, plan: &RedirectPlan, family: IpFamily) -> Vec<String> {
         let chains = iptables::chains(plan, family);
-        let expected = |place: &Place| chains.iter().any(|chain| chain.place == *place);
+        let expected = |place: &ChainPlace| chains.iter().any(|chain| chain.place == *place);
         let additional = self.ours().into_iter().filter(|place| !expected(place));
-        let mut said: Vec<String> =
+        let mut differences: Vec<String> =
             additional.map(|place| format!("{} is not of the plan", named(&place, family))).collect();
         for chain in &chains {
-            said.extend(self.chain_differences(chain, family));
+            differences.extend(self.chain_differences(chain, family));
         }
-        said
+        differences
     }
 
-    fn chain_differences(&self, chain: &iptables::Chain, family: Family) -> Vec<String> {
+    fn chain_differences(&self, chain: &iptables::IptablesChain, family: IpFamily) -> Vec<String> {
         let place = &chain.place;
         let shown = named(place, family);
         if !self.ours().contains(place) {
             return vec![format!("{shown} is missing")];
         }
-        let mut said = Vec::new();
+        let mut differences = Vec::new();
+        // A rule before our jump could accept the packet, and our chain would never see it.
         if !self.first(place).is_some_and(|rule| is_jump(rule, place)) {
-            said.push(format!(
+            differences.push(format!(
                 "the first rule of {} is not the jump to {shown}: whatever stands before it goes past us",
                 place.built_in
             ));
         }
-        let found: Vec<_> = self.of_chain(place.table, place.chain).map(|rule| &rule.options).collect();
+        let actual: Vec<_> = self.of_chain(place.table, place.chain).map(|rule| &rule.options).collect();
         for (number, (_, text)) in (1..).zip(&chain.rules) {
-            if !found.contains(&&options(text)) {
-                said.push(format!("rule {number} of {shown} is missing: {text}"));
+            if !actual.contains(&&options(text)) {
+                differences.push(format!("rule {number} of {shown} is missing: {text}"));
             }
         }
         let expected: Vec<_> = chain.rules.iter().map(|(_, text)| options(text)).collect();
-        for (number, rule) in (1..).zip(&found) {
+        for (number, rule) in (1..).zip(&actual) {
             if !expected.contains(rule) {
-                said.push(format!("rule {number} in {shown} is not of the plan"));
+                differences.push(format!("rule {number} in {shown} is not of the plan"));
             }
         }
-        if said.is_empty() && !found.into_iter().eq(&expected) {
-            said.push(format!("the rules of {shown} stand in another order or number"));
+        if differences.is_empty() && !actual.into_iter().eq(&expected) {
+            differences.push(format!("the rules of {shown} stand in another order or number"));
         }
-        said
+        differences
     }
 
     /// The first rule of a built-in chain.
-    fn first(&self, place: &Place) -> Option<&Rule> {
+    fn first(&self, place: &ChainPlace) -> Option<&SavedRule> {
         self.of_chain(place.table, place.built_in).next()
     }
 
-    fn of_chain(&self, table: &str, chain: &str) -> impl Iterator<Item = &Rule> {
+    fn of_chain(&self, table: &str, chain: &str) -> impl Iterator<Item = &SavedRule> {
         self.rules.iter().filter(move |rule| rule.table == table && rule.chain == chain)
     }
 }
 
-fn named(place: &Place, family: Family) -> String {
+fn named(place: &ChainPlace, family: IpFamily) -> String {
     let program = match family {
-        Family::V4 => "iptables",
-        Family::V6 => "ip6tables",
+        IpFamily::V4 => "iptables",
+        IpFamily::V6 => "ip6tables",
     };
     format!("{} in table {} of {program}", place.chain, place.table)
 }
 
 /// Whether a rule is an unconditional jump from a built-in chain to ours.
-fn is_jump(rule: &Rule, place: &Place) -> bool {
+fn is_jump(rule: &SavedRule, place: &ChainPlace) -> bool {
     rule.table == place.table
         && rule.chain == place.built_in
         && rule.options == options(&format!("-j {}", place.chain))
@@ -140,8 +141,8 @@ fn is_owner(word: &str) -> bool {
     ["--uid-owner", "--gid-owner", "--socket-exists"].contains(&word)
 }
 
-/// A rule's options, each with its `!` and values. Both variants print the same options, in an order of their own;
-/// the names of matches add nothing to them.
+/// A rule's options, each with its `!` and values, as a set: each variant prints them in an order of its own. The names
+/// of matches (`-m`) add nothing.
 fn options(rule: &str) -> BTreeSet<Vec<String>> {
     let mut options = BTreeSet::new();
     let mut current: Vec<String> = Vec::new();
@@ -160,27 +161,27 @@ fn options(rule: &str) -> BTreeSet<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redirect::plan::{Ipv6, Ports};
+    use crate::redirect::plan::{GatewayPorts, Ipv6};
 
-    fn plan() -> Plan {
-        Plan::new(61_234, Ports::default(), &[8080]).unwrap()
+    fn plan() -> RedirectPlan {
+        RedirectPlan::new(61_234, GatewayPorts::default(), &[8080]).unwrap()
     }
 
     /// What `-save` prints where a plan is in force.
-    fn in_force(plan: &Plan, family: Family) -> String {
+    fn in_force(plan: &RedirectPlan, family: IpFamily) -> String {
         let text = iptables::text(plan, family, &[]);
         let inserted = |line: &str| line.replace(" 1 -j", " -j").replace("-I ", "-A ");
         text.lines().filter(|line| !line.starts_with('#')).map(|line| inserted(line) + "\n").collect()
     }
 
     fn said(change: impl FnOnce(String) -> String) -> Vec<String> {
-        let text = change(in_force(&plan(), Family::V4));
-        Saved::parse(&text).differences(&plan(), Family::V4)
+        let text = change(in_force(&plan(), IpFamily::V4));
+        Saved::parse(&text).differences(&plan(), IpFamily::V4)
     }
 
     #[test]
     fn a_plan_in_force_differs_in_nothing() {
-        for family in [Family::V4, Family::V6] {
+        for family in [IpFamily::V4, IpFamily::V6] {
             for plan in [plan(), plan().with_ipv6(Ipv6::Rejected)] {
                 let saved = Saved::parse(&in_force(&plan, family));
                 assert_eq!(saved.differences(&plan, family), Vec::<String>::new());
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_chain_that_is_missing_is_named() {
-        let saved = Saved::default().differences(&plan(), Family::V6);
+        let saved = Saved::default().differences(&plan(), IpFamily::V6);
         assert_eq!(saved[0], "POSTERN_OUTPUT in table filter of ip6tables is missing");
         assert_eq!(saved.len(), PLACES.len());
     }
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_exemption_of_another_sidecar_is_found_and_ours_is_not() {
-        let ours = Saved::parse(&in_force(&plan(), Family::V4));
+        let ours = Saved::parse(&in_force(&plan(), IpFamily::V4));
         assert_eq!(ours.foreign_owner(), None);
         let istio = Saved::parse(
             "*nat\n:OUTPUT ACCEPT [0:0]\n-A ISTIO_OUTPUT -m owner --uid-owner 1337 -j RETURN\nCOMMIT\n",

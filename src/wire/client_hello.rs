@@ -1,6 +1,6 @@
 //! Reads a TLS ClientHello from the first bytes of a connection, however records and segments cut it.
 
-/// What a client's first bytes are.
+/// The result of reading a client's first bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hello {
     /// All well so far; more bytes are needed.
@@ -12,10 +12,10 @@ pub enum Hello {
     Complete(ClientHello),
 }
 
-/// What a ClientHello says of where it wants to go (RFC 8446, section 4.1.2).
+/// The destination that a ClientHello names (RFC 8446, section 4.1.2).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientHello {
-    /// The `host_name` of `server_name` (RFC 6066, section 3) as it stands: ASCII, nothing else is checked.
+    /// The `host_name` of `server_name` (RFC 6066, section 3) as it was sent. Only checked to be ASCII.
     pub server_name: Option<String>,
     /// The protocols offered, in the client's order (RFC 7301).
     pub alpn: Vec<Vec<u8>>,
@@ -37,6 +37,7 @@ const LONGEST_HELLO: usize = 64 * 1024;
 /// Reads all bytes seen so far; the caller bounds them. A verdict other than [`Hello::Incomplete`] never changes
 /// with more bytes.
 pub fn read(bytes: &[u8]) -> Hello {
+    // A handshake record (22) of any version 3.x: what the version says is checked for every record.
     match bytes {
         [] | [0x16] => return Hello::Incomplete,
         [0x16, 0x03, ..] => {}
@@ -49,7 +50,7 @@ pub fn read(bytes: &[u8]) -> Hello {
     }
 }
 
-/// The ClientHello's body put together from its records; `None` when it is not all there.
+/// Joins the ClientHello's body from its records; `None` while it is incomplete.
 fn message(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
     let mut message = Vec::new();
     loop {
@@ -58,7 +59,7 @@ fn message(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
         let fragment = rest.get(..length).unwrap_or(rest);
         message.extend_from_slice(fragment);
         if let Some(needed) = message_length(&message)? {
-            // How far the record reaches is known before its bytes are, so that no split changes the verdict.
+            // The record's length is judged before its bytes have arrived, so that no split changes the verdict.
             let reach = message.len() - fragment.len() + length;
             if reach > needed {
                 return Err("bytes after the ClientHello in its record");
@@ -86,7 +87,7 @@ fn record_length(header: &[u8]) -> Result<usize, &'static str> {
     }
 }
 
-/// The length of the handshake message with its header, once the header is there.
+/// The length of the handshake message with its header, once the header is complete.
 fn message_length(message: &[u8]) -> Result<Option<usize>, &'static str> {
     let kind_is_hello = message.first().is_none_or(|kind| *kind == 1);
     if !kind_is_hello {
@@ -101,7 +102,7 @@ fn message_length(message: &[u8]) -> Result<Option<usize>, &'static str> {
 }
 
 fn hello(body: &[u8]) -> Result<ClientHello, &'static str> {
-    let mut body = Reader(body);
+    let mut body = HelloReader(body);
     let version = body.u16("version")?;
     if version >> 8 != 3 {
         return Err("version");
@@ -123,10 +124,10 @@ fn hello(body: &[u8]) -> Result<ClientHello, &'static str> {
     }
     let list = body.vector16("extensions")?;
     body.end("bytes after the extensions")?;
-    extensions(Reader(list))
+    extensions(HelloReader(list))
 }
 
-fn extensions(mut list: Reader<'_>) -> Result<ClientHello, &'static str> {
+fn extensions(mut list: HelloReader<'_>) -> Result<ClientHello, &'static str> {
     let mut hello = ClientHello::default();
     let mut seen = Vec::new();
     while !list.0.is_empty() {
@@ -148,8 +149,8 @@ fn extensions(mut list: Reader<'_>) -> Result<ClientHello, &'static str> {
 }
 
 fn server_name(data: &[u8]) -> Result<String, &'static str> {
-    let mut data = Reader(data);
-    let mut list = Reader(data.vector16("server_name")?);
+    let mut data = HelloReader(data);
+    let mut list = HelloReader(data.vector16("server_name")?);
     data.end("server_name")?;
     if list.u8("server_name")? != 0 {
         return Err("server_name of an unknown kind");
@@ -163,8 +164,8 @@ fn server_name(data: &[u8]) -> Result<String, &'static str> {
 }
 
 fn alpn(data: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
-    let mut data = Reader(data);
-    let mut list = Reader(data.vector16("alpn")?);
+    let mut data = HelloReader(data);
+    let mut list = HelloReader(data.vector16("alpn")?);
     data.end("alpn")?;
     let mut protocols = Vec::new();
     while !list.0.is_empty() {
@@ -180,10 +181,10 @@ fn alpn(data: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
     Ok(protocols)
 }
 
-/// What is left to read; each read names what it wanted when it is not there.
-struct Reader<'a>(&'a [u8]);
+/// The bytes left to read. Each read names the field for its error.
+struct HelloReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> HelloReader<'a> {
     fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], &'static str> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or(what)?;
         self.0 = rest;

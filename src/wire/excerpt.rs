@@ -1,11 +1,11 @@
-//! Bytes that stand in others and are kept beside them, without a reference of their own.
+//! A part of a buffer that is stored beside the buffer, without a reference of its own.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-/// A part of a whole that whoever has this has too, or bytes of their own. Where a part costs a reference to the whole,
-/// and one more with each copy, this costs none.
+/// A range of a buffer that the holder has too, or bytes of its own. A slice of `Bytes` would count one reference, and
+/// one more for each copy; a range counts none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Excerpt {
     Of(Range<usize>),
@@ -13,7 +13,7 @@ pub enum Excerpt {
 }
 
 impl Excerpt {
-    /// The bytes; none where the whole is another, and shorter.
+    /// The bytes; empty if `whole` is another, shorter buffer.
     pub fn of<'a>(&'a self, whole: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Of(range) => whole.get(range.clone()).unwrap_or_default(),

@@ -1,8 +1,8 @@
-//! Says what the first bytes of a connection are: plainly TLS or HTTP, plainly something else, or unclear.
+//! Classifies the first bytes of a connection: certainly TLS or HTTP, certainly another protocol, or unclear.
 
-use super::signature::{self, Match};
+use super::signature::{self, SignatureMatch};
 
-/// What a connection speaks, by its first bytes.
+/// The protocol of a connection, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum First {
     /// Nothing is certain yet.
@@ -36,49 +36,49 @@ pub fn classify(bytes: &[u8]) -> First {
         _ if bytes.starts_with(PREFACE) => First::Http2Preface,
         _ if PREFACE.starts_with(bytes) => First::NeedMore,
         _ => match request_line(bytes) {
-            Line::Request => First::Http1,
-            Line::Perhaps => First::NeedMore,
-            Line::None => match signature::compare(bytes) {
-                Match::Yes => First::Other,
-                Match::Perhaps => First::NeedMore,
-                Match::No => First::Unclear,
+            LineMatch::Request => First::Http1,
+            LineMatch::Perhaps => First::NeedMore,
+            LineMatch::None => match signature::compare(bytes) {
+                SignatureMatch::Yes => First::Other,
+                SignatureMatch::Perhaps => First::NeedMore,
+                SignatureMatch::No => First::Unclear,
             },
         },
     }
 }
 
 /// Whether bytes begin an HTTP/1 request line.
-enum Line {
+enum LineMatch {
     Request,
     Perhaps,
     None,
 }
 
-fn request_line(bytes: &[u8]) -> Line {
+fn request_line(bytes: &[u8]) -> LineMatch {
     let method = bytes.iter().take(LONGEST_METHOD + 1).take_while(|b| b.is_ascii_uppercase()).count();
     match bytes.get(method) {
-        _ if method > LONGEST_METHOD => return Line::None,
-        None => return Line::Perhaps,
+        _ if method > LONGEST_METHOD => return LineMatch::None,
+        None => return LineMatch::Perhaps,
         Some(b' ') if method > 0 => {}
-        Some(_) => return Line::None,
+        Some(_) => return LineMatch::None,
     }
     let rest = bytes.get(method + 1..).unwrap_or_default();
     let target = rest.iter().take_while(|b| b.is_ascii_graphic()).count();
     match rest.get(target) {
-        None => Line::Perhaps,
+        None => LineMatch::Perhaps,
         Some(b' ') if target > 0 => version(rest.get(target + 1..).unwrap_or_default()),
-        Some(_) => Line::None,
+        Some(_) => LineMatch::None,
     }
 }
 
-fn version(bytes: &[u8]) -> Line {
+fn version(bytes: &[u8]) -> LineMatch {
     const NAME: &[u8] = b"HTTP/";
     if bytes.starts_with(NAME) {
-        Line::Request
+        LineMatch::Request
     } else if NAME.starts_with(bytes) {
-        Line::Perhaps
+        LineMatch::Perhaps
     } else {
-        Line::None
+        LineMatch::None
     }
 }
 

@@ -1,9 +1,9 @@
-//! Holds what a decoder was given and has not yet given out, and gives it out as slices of what came in.
+//! Buffers the bytes of a decoder that have not come out yet, and returns them as slices of the pieces that came in.
 
 use bytes::{Bytes, BytesMut};
 
-/// Two runs of bytes: the beginning of a unit whose end has not come, and what nobody has looked at yet.
-/// A unit that came in one piece is a slice of that piece; one that came in several is copied together, once.
+/// Two runs of bytes: the held beginning of an unfinished unit, and the fresh bytes that were not read yet.
+/// A unit that came in one piece is a slice of that piece; one that came in several is joined by one copy.
 #[derive(Debug, Default)]
 pub(super) struct Inflow {
     held: BytesMut,
@@ -11,7 +11,7 @@ pub(super) struct Inflow {
 }
 
 impl Inflow {
-    /// Adds a piece behind what is there. Whoever has looked at all of the last piece pays no copy.
+    /// Appends a piece. Costs no copy if the last piece was read to its end.
     pub(super) fn push(&mut self, piece: Bytes) {
         if self.fresh.is_empty() {
             self.fresh = piece;
@@ -23,28 +23,28 @@ impl Inflow {
         self.fresh = both.freeze();
     }
 
-    /// The beginning of a unit that was looked at already.
+    /// The beginning of the unfinished unit, which was read already.
     pub(super) fn held(&self) -> &[u8] {
         &self.held
     }
 
-    /// What was not looked at yet.
+    /// The bytes that were not read yet.
     pub(super) fn fresh(&self) -> &[u8] {
         &self.fresh
     }
 
-    /// Bytes of both.
+    /// The length of both runs.
     pub(super) fn len(&self) -> usize {
         self.held.len() + self.fresh.len()
     }
 
-    /// Keeps what is fresh, as a part of a unit whose end it does not have.
+    /// Holds the fresh bytes as a part of the unfinished unit.
     pub(super) fn hold(&mut self) {
         self.held.extend_from_slice(&self.fresh);
         self.fresh = Bytes::new();
     }
 
-    /// Gives out a unit: what is held and the first `end` fresh bytes, or as many as there are.
+    /// Takes out a unit: the held bytes and the first `end` fresh ones, or as many as there are.
     pub(super) fn take(&mut self, end: usize) -> Bytes {
         let part = self.fresh.split_to(end.min(self.fresh.len()));
         if self.held.is_empty() {
@@ -55,7 +55,7 @@ impl Inflow {
         unit.freeze()
     }
 
-    /// The first bytes of what is there, held or not; `None` where there are fewer.
+    /// The first bytes, held or fresh; `None` if there are fewer.
     pub(super) fn first<const N: usize>(&self) -> Option<[u8; N]> {
         let mut first = [0; N];
         let from_held = self.held.len().min(N);
@@ -65,7 +65,7 @@ impl Inflow {
         Some(first)
     }
 
-    /// Gives out all there is.
+    /// Takes out everything.
     pub(super) fn take_all(&mut self) -> Bytes {
         self.take(self.fresh.len())
     }

@@ -1,4 +1,4 @@
-//! Frames the bytes of a connection: what they are, where a message begins and ends, how it is coded. Pure.
+//! Frames the bytes of a connection: which protocol they are, where messages begin and end, how they are coded. Pure.
 
 pub mod client_hello;
 pub mod coding;

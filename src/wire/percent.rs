@@ -23,7 +23,7 @@ pub(crate) fn encode(bytes: &[u8], keep: impl Fn(u8) -> bool, digits: &[u8; 16])
     out
 }
 
-/// Decodes once. What is no valid escape stays as it is.
+/// Decodes once. Invalid escapes stay as they are.
 pub(crate) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr(b'%', text).is_none() {
         return Cow::Borrowed(text);

@@ -1,6 +1,6 @@
-//! The protocols that are plainly neither TLS nor HTTP, by the bytes with which their clients begin.
+//! The first bytes of protocols that are certainly neither TLS nor HTTP.
 
-/// What one byte of a signature may be, both ends included.
+/// The range of one byte of a signature, both ends included.
 type Byte = (u8, u8);
 
 const ANY: Byte = (0, 0xff);
@@ -27,8 +27,8 @@ const SIGNATURES: &[&[Byte]] = &[
     // SSH (RFC 4253, sections 4.2 and 5.1): `SSH-2.0-` and `SSH-1.99-`.
     &[is(b'S'), is(b'S'), is(b'H'), is(b'-'), is(b'2'), is(b'.'), is(b'0'), is(b'-')],
     &[is(b'S'), is(b'S'), is(b'H'), is(b'-'), is(b'1'), is(b'.'), is(b'9'), is(b'9'), is(b'-')],
-    // PostgreSQL (manual, "Message Formats"): SSLRequest 80877103, GSSENCRequest 80877104, CancelRequest 80877102,
-    // each behind its length; StartupMessage of protocol 3 behind a length of at most 10000 (src/include/libpq/pqcomm.h).
+    // PostgreSQL (manual, "Message Formats"): SSLRequest 80877103, GSSENCRequest 80877104, CancelRequest 80877102, each
+    // behind its length; StartupMessage of protocol 3 behind a length of at most 10000 (src/include/libpq/pqcomm.h).
     &[ZERO, ZERO, ZERO, is(8), is(0x04), is(0xd2), is(0x16), (0x2f, 0x30)],
     &[ZERO, ZERO, ZERO, ANY, is(0x04), is(0xd2), is(0x16), is(0x2e)],
     &[ZERO, ZERO, ZERO, (8, 0xff), ZERO, is(3)],
@@ -63,24 +63,24 @@ const SIGNATURES: &[&[Byte]] = &[
     &[is(0x12), is(1), (0, 1), ANY, ZERO, ZERO, ANY, ZERO],
 ];
 
-/// How bytes compare with the table.
+/// The result of comparing bytes with the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Match {
+pub(super) enum SignatureMatch {
     Yes,
-    /// All bytes so far are those of a row; there are not enough of them.
+    /// The bytes so far are the beginning of a row.
     Perhaps,
     No,
 }
 
 /// Compares the first bytes of a connection with every row.
-pub(super) fn compare(bytes: &[u8]) -> Match {
-    let mut best = Match::No;
+pub(super) fn compare(bytes: &[u8]) -> SignatureMatch {
+    let mut best = SignatureMatch::No;
     for row in SIGNATURES {
         if row.iter().zip(bytes).all(|((low, high), byte)| (low..=high).contains(&byte)) {
             if row.len() <= bytes.len() {
-                return Match::Yes;
+                return SignatureMatch::Yes;
             }
-            best = Match::Perhaps;
+            best = SignatureMatch::Perhaps;
         }
     }
     best
@@ -114,7 +114,7 @@ mod tests {
             b"\x12\x01\x00\x2f\x00\x00\x01\x00\x00\x00",
         ];
         for bytes in cases {
-            assert_eq!(compare(bytes), Match::Yes, "{bytes:02x?}");
+            assert_eq!(compare(bytes), SignatureMatch::Yes, "{bytes:02x?}");
         }
     }
 

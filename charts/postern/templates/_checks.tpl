@@ -1,4 +1,4 @@
-{{- /* What the chart refuses, in words. `operator/deployment.yaml` asks for it, which every release has. */ -}}
+{{- /* Values that the chart refuses, in words. Included by `operator/deployment.yaml`, which every release has. */ -}}
 
 {{- define "postern.checks" -}}
 {{- $server := .Capabilities.KubeVersion.Version -}}

@@ -1,4 +1,4 @@
-{{- /* Names, labels and image references that more than one object has. */ -}}
+{{- /* Names, labels and image references that several objects share. */ -}}
 
 {{- define "postern.labels" -}}
 app.kubernetes.io/name: postern

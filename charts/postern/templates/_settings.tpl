@@ -1,6 +1,6 @@
-{{- /* The settings files of the gateway, which is the same in every pod, and of the operator. */ -}}
+{{- /* The settings files of the gateway (the same in every pod) and of the operator. */ -}}
 
-{{- /* The ranges that only a rule as narrow opens: those that are given, else those that the cluster tells. */ -}}
+{{- /* The ranges that only a rule as narrow as the range opens: those of the values, or else those that the cluster reports. */ -}}
 {{- define "postern.denyAddresses" -}}
 {{- $ranges := .Values.gateway.upstream.denyAddresses -}}
 {{- if not $ranges -}}
@@ -55,14 +55,14 @@
       "directory" "/run/postern-trust" "roots" "/etc/postern/ca/roots.pem" "ownRoots" "/etc/postern/own-roots")
     "events" (dict "stdout" $gateway.eventsToStdout)
     "shutdown" (dict "grace" $gateway.shutdownGrace) -}}
-{{- /* A gateway that is older than this key would refuse the whole file. */ -}}
+{{- /* Only written if it is set: an older gateway, which does not know this key, would refuse the whole file. */ -}}
 {{- if ne .Values.log.format "Text" }}{{ $_ := set $settings "log" .Values.log }}{{ end -}}
 {{- with $gateway.limits }}{{ $_ := set $settings "limits" . }}{{ end -}}
 {{- with $gateway.timeouts }}{{ $_ := set $settings "timeouts" . }}{{ end -}}
 {{- mergeOverwrite $settings (deepCopy $gateway.settings) | toYaml -}}
 {{- end }}
 
-{{- /* Amounts by the names of resources, each as text: what YAML reads as a number too (`cpu: 2`). JSON. */ -}}
+{{- /* Amounts by resource, each as text, also those that YAML reads as numbers (`cpu: 2`). JSON. */ -}}
 {{- define "postern.amounts" -}}
 {{- $texts := dict -}}
 {{- range $name, $amount := . -}}
@@ -77,7 +77,7 @@
 {{- $texts | toJson -}}
 {{- end }}
 
-{{- /* What a container asks for and is held to, and the bounds of it, the amounts as text: (list values kinds). JSON. */ -}}
+{{- /* A container's resources, or their bounds, with the amounts as text: (list values kinds). JSON. */ -}}
 {{- define "postern.texts" -}}
 {{- $texts := deepCopy (index . 0) -}}
 {{- range $kind := index . 1 -}}

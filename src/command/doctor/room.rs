@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use super::Finding;
+use crate::canary::{CANARY_V4, CANARY_V6};
 use crate::config::Settings;
-use crate::redirect::plan::{CANARY_V4, CANARY_V6};
 use crate::route;
 use crate::tls::gate::Surroundings;
 

@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::certificate::Certificate;
 use super::testing::{inspecting, root, text};
-use super::{AuthorityError, Constraints, Data, Root};
+use super::{CaConstraints, Data, IssuingError, RootCa};
 
 /// Whoever has a namespace's Secret, and signs with its key whatever they like.
 struct Thief {
@@ -27,7 +27,7 @@ struct Thief {
 impl Thief {
     fn of(hosts: &[&str]) -> Self {
         let now = SystemTime::now();
-        let data = root(now).issue("team-a", &Constraints::of(&inspecting(hosts)), None, now).unwrap();
+        let data = root(now).issue("team-a", &CaConstraints::of(&inspecting(hosts)), None, now).unwrap();
         let intermediate = Certificate::all(text(&data, "ca-cert.pem")).unwrap().remove(0).der;
         let key = KeyPair::from_pem(text(&data, "ca-key.pem")).unwrap();
         let mut roots = RootCertStore::empty();
@@ -112,20 +112,20 @@ fn a_stolen_intermediate_makes_no_further_ca() {
     assert!(!thief.is_accepted("api.example.com", leaf.der(), &sent));
 }
 
-fn refused(data: &Data) -> AuthorityError {
-    Root::load(data, SystemTime::now()).unwrap_err()
+fn refused(data: &Data) -> IssuingError {
+    RootCa::load(data, SystemTime::now()).unwrap_err()
 }
 
 #[test]
 fn a_secret_that_is_no_root_is_refused_with_what_to_do_and_without_its_key() {
     let now = SystemTime::now();
-    let (good, other) = (Root::generate(now).unwrap(), Root::generate(now).unwrap());
+    let (good, other) = (RootCa::generate(now).unwrap(), RootCa::generate(now).unwrap());
     let with = |key: &str, value: &[u8]| {
         let mut data = good.clone();
         data.insert(key.to_owned(), value.to_vec());
         data
     };
-    let issued = root(now).issue("a", &Constraints::of(&[]), None, now).unwrap();
+    let issued = root(now).issue("a", &CaConstraints::of(&[]), None, now).unwrap();
     let table = [
         (Data::new(), "has no `tls.crt`"),
         (with("tls.key", b""), "has no `tls.key`"),
@@ -154,7 +154,7 @@ fn a_secret_that_is_no_root_is_refused_with_what_to_do_and_without_its_key() {
     let mut mismatched = with("next.crt", &other["tls.crt"]);
     mismatched.insert("next.key".to_owned(), good["tls.key"].clone());
     assert!(refused(&mismatched).to_string().contains("`next.crt` and `next.key`"));
-    assert!(!format!("{:?}", Root::load(&good, now).unwrap()).contains(key));
+    assert!(!format!("{:?}", RootCa::load(&good, now).unwrap()).contains(key));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn a_given_root_may_stand_below_a_corporate_one_which_agents_then_trust() {
     let mut apart = given(&middle.pem(), &key);
     apart.insert("ca.crt".to_owned(), top.pem().into_bytes());
     for data in [whole, apart] {
-        let data = Root::load(&data, now).unwrap();
-        let issued = data.issue("team-a", &Constraints::of(&inspecting(&["a.test"])), None, now).unwrap();
+        let data = RootCa::load(&data, now).unwrap();
+        let issued = data.issue("team-a", &CaConstraints::of(&inspecting(&["a.test"])), None, now).unwrap();
         let chain = Certificate::all(text(&issued, "ca-cert.pem")).unwrap();
         assert_eq!(chain.len(), 3);
         assert_eq!([&chain[1].der, &chain[2].der], [middle.der(), top.der()]);
@@ -209,9 +209,9 @@ fn a_given_root_may_stand_below_a_corporate_one_which_agents_then_trust() {
 #[test]
 fn a_root_that_somebody_announces_without_its_key_is_trusted_beside() {
     let now = SystemTime::now();
-    let mut data = Root::generate(now).unwrap();
-    data.insert("next.crt".to_owned(), Root::generate(now).unwrap()["tls.crt"].clone());
-    let root = Root::load(&data, now).unwrap();
+    let mut data = RootCa::generate(now).unwrap();
+    data.insert("next.crt".to_owned(), RootCa::generate(now).unwrap()["tls.crt"].clone());
+    let root = RootCa::load(&data, now).unwrap();
     assert_eq!(root.anchors().len(), 2);
     assert_eq!(root.advanced(true, now).unwrap(), None);
 }

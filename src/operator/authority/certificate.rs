@@ -9,22 +9,22 @@ use x509_parser::prelude::FromDer as _;
 
 use crate::tls::certificate_pem;
 
-/// What of a certificate matters to who trusts it.
+/// The parts of a certificate that matter for trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Certificate {
     pub(super) der: CertificateDer<'static>,
     pub(super) not_before: SystemTime,
     pub(super) not_after: SystemTime,
-    /// It names itself as its issuer: the only kind that Python and Node take for an anchor.
+    /// It is self-issued: Python and Node accept no other certificate as an anchor.
     pub(super) is_root: bool,
-    /// How many CAs may stand below it, where that is limited.
+    /// How many CAs may stand below it, if that is limited.
     pub(super) path_length: Option<u32>,
     /// For people.
     pub(super) subject: String,
 }
 
 impl Certificate {
-    /// Reads one certificate; the reason in words where it is none.
+    /// Reads one certificate; fails with the reason in words.
     pub(super) fn read(der: CertificateDer<'static>) -> Result<Self, String> {
         let (_, x509) = X509Certificate::from_der(&der).map_err(|error| error.to_string())?;
         let basic = x509.basic_constraints().ok().flatten();
@@ -49,7 +49,7 @@ impl Certificate {
     }
 }
 
-/// The texts of several certificates, one after the other.
+/// Several certificates as one PEM text.
 pub(super) fn pem<'a>(certificates: impl IntoIterator<Item = &'a Certificate>) -> String {
     certificates.into_iter().map(Certificate::pem).collect()
 }

@@ -1,26 +1,27 @@
-//! Keeps permitted names within a bound: what others cover goes, then siblings make way for their parent.
+//! Keeps permitted names within a bound: drops those that others cover, then replaces siblings by their parent.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names as constraints write them: `example.com` is itself and what lies below, `.example.com` what lies below alone.
-pub(super) type Names = BTreeSet<String>;
+/// Names as constraints write them: `example.com` permits itself and everything below, `.example.com` only what is
+/// below.
+pub(super) type PermittedNames = BTreeSet<String>;
 
 /// Names that fit.
 #[derive(Debug, Default)]
 pub(super) struct Fitted {
-    pub(super) names: Names,
-    /// The parents that stand in the place of several names, or of one.
+    pub(super) names: PermittedNames,
+    /// The parents that replace one or several names.
     pub(super) parents: Vec<String>,
-    /// What did not fit all the same, and is not covered.
+    /// The names that did not fit even so, and are not covered.
     pub(super) left_out: Vec<String>,
 }
 
-/// Makes names fit into so many octets of an encoded extension, the same way for the same names: while they do not, all
-/// names below a parent make way for it, the deepest first and of those the most numerous. A parent has at least two
-/// labels, and does not look like the suffix under which a registry hands out names (`co.uk`). What does not fit even
-/// so is left out, the last by its text first.
-pub(super) fn fitted(names: &Names, limit: usize) -> Fitted {
+/// Makes names fit into this many octets of an encoded extension, deterministically: while they do not fit, all names
+/// below a parent are replaced by it, the deepest first and among those the most numerous. A parent has at least two
+/// labels and does not look like a registry's suffix (`co.uk`). Names that do not fit even so are left out, the last in
+/// order first.
+pub(super) fn fitted(names: &PermittedNames, limit: usize) -> Fitted {
     let mut fitted = Fitted { names: without_covered(names), ..Fitted::default() };
     let mut size = fitted.names.iter().map(|name| encoded(name)).sum::<usize>();
     let deepest = fitted.names.iter().map(|name| depth(name)).max().unwrap_or_default();
@@ -48,8 +49,8 @@ pub(super) fn fitted(names: &Names, limit: usize) -> Fitted {
     fitted
 }
 
-/// Adds names while they fit into so many octets, and passes over those that others cover.
-pub(super) fn add<'n>(names: &mut Names, more: impl Iterator<Item = &'n str>, limit: usize) {
+/// Adds names while they fit into this many octets, and drops those that others cover.
+pub(super) fn add<'n>(names: &mut PermittedNames, more: impl Iterator<Item = &'n str>, limit: usize) {
     let mut size = names.iter().map(|name| encoded(name)).sum::<usize>();
     for name in more {
         size += encoded(name);
@@ -62,7 +63,7 @@ pub(super) fn add<'n>(names: &mut Names, more: impl Iterator<Item = &'n str>, li
 }
 
 /// The names of one depth by the parent that would cover them, the most numerous first.
-fn families(names: &Names, level: usize) -> Vec<(String, Vec<String>)> {
+fn families(names: &PermittedNames, level: usize) -> Vec<(String, Vec<String>)> {
     let mut families = BTreeMap::<String, Vec<String>>::new();
     for name in names.iter().filter(|name| depth(name) == level) {
         let Some((_, parent)) = bare(name).split_once('.') else { continue };
@@ -76,11 +77,11 @@ fn families(names: &Names, level: usize) -> Vec<(String, Vec<String>)> {
 }
 
 /// Drops what another name covers.
-fn without_covered(names: &Names) -> Names {
+fn without_covered(names: &PermittedNames) -> PermittedNames {
     let is_covered = |name: &String| {
-        let own = name.starts_with('.').then(|| bare(name));
+        let itself = name.starts_with('.').then(|| bare(name));
         let above = bare(name).match_indices('.').filter_map(|(at, _)| bare(name).get(at + 1..));
-        own.into_iter().any(|name| names.contains(name))
+        itself.into_iter().any(|name| names.contains(name))
             || above.into_iter().any(|suffix| names.contains(suffix) || names.contains(&format!(".{suffix}")))
     };
     names.iter().filter(|name| !is_covered(name)).cloned().collect()
@@ -91,7 +92,8 @@ fn covers(parent: &str, name: &str) -> bool {
     parent != name && bare(name).ends_with(parent)
 }
 
-/// A second level of a country's, as in `co.uk` and `com.au`; some companies' short names look so too, and are spared.
+/// Whether it looks like the second level of a country, as `co.uk` and `com.au`; short company names that look the same
+/// are not collapsed either.
 fn is_registry(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(second, top)| !top.contains('.') && top.len() == 2 && second.len() <= 3)
@@ -105,7 +107,8 @@ fn depth(name: &str) -> usize {
     bare(name).split('.').count()
 }
 
-/// Octets of a `GeneralSubtree` with a `dNSName`: two headers, three octets long where the content is past 127.
+/// Octets of a `GeneralSubtree` with a `dNSName`: two headers of two octets, or three if the content is longer than
+/// 127.
 fn encoded(name: &str) -> usize {
     let header = |content: usize| if content < 0x80 { 2 } else { 3 };
     let inner = header(name.len()) + name.len();
@@ -116,11 +119,11 @@ fn encoded(name: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn names(texts: &[&str]) -> Names {
+    fn names(texts: &[&str]) -> PermittedNames {
         texts.iter().map(|text| (*text).to_owned()).collect()
     }
 
-    fn size(names: &Names) -> usize {
+    fn size(names: &PermittedNames) -> usize {
         names.iter().map(|name| encoded(name)).sum()
     }
 
@@ -174,7 +177,7 @@ mod tests {
     fn what_is_kept_covers_what_was_asked_or_it_is_said() {
         let all = (0..2_000)
             .map(|n| format!("h{n}.p{}.g{}.example{}.test", n % 50, n % 20, n % 7))
-            .collect::<Names>();
+            .collect::<PermittedNames>();
         for limit in [100, 1_000, 10_000, 16 << 10, 1 << 20] {
             let fitted = fitted(&all, limit);
             assert!(size(&fitted.names) <= limit);

@@ -1,4 +1,4 @@
-//! What a namespace's CA may vouch for, from what its policies inspect; pure.
+//! Computes what a namespace's CA may vouch for, from the hosts that its policies inspect. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,33 +10,34 @@ use crate::policy::pattern::Pattern;
 use crate::policy::vouched::vouched;
 use crate::provider::surface::COMPANIONS;
 
-/// Octets of all permitted names and addresses, encoded. Every client that was tried accepts so much; 110 KiB are
-/// accepted by Go alone.
+/// The most octets of all permitted names and addresses, encoded. Every client that was tried accepts this many; only
+/// Go accepts 110 KiB.
 const LIMIT: usize = 16 << 10;
-/// What of it addresses may take.
+/// The part of it that addresses may take.
 const ADDRESSES: usize = LIMIT / 4;
-/// Permitted where no name is: nobody's (RFC 6761 section 6.4). Without it every name would be permitted, and an empty
-/// constraint crashes Java.
+/// Permitted if no other name is; it belongs to nobody (RFC 6761 section 6.4). Without any permitted name, all names
+/// would be permitted, and an empty constraint crashes Java.
 const NOBODYS: &str = "postern.invalid";
 /// How many names are listed to people.
 const LISTED: usize = 5;
 
-/// What an intermediate may vouch for: the same for the same policies, in whatever order they stand.
+/// What an intermediate may vouch for. Equal for equal policies, whatever their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Constraints {
-    /// As constraints write them; none where names are not limited.
+pub struct CaConstraints {
+    /// As constraints write them; none if names are not limited.
     names: Option<BTreeSet<String>>,
     addresses: BTreeSet<IpAddr>,
-    /// Parents that stand for names that did not fit.
+    /// Parents that replace names that did not fit.
     parents: Vec<String>,
-    /// What did not fit at all.
+    /// Hosts that did not fit at all.
     left_out: Vec<String>,
 }
 
-impl Constraints {
-    /// What these policies inspect, or deny by exact name: an exact host as that name (what lies below rides along),
-    /// `*.` and `**.` as the name with a leading dot, addresses one by one. What agents dial beside the providers that
-    /// policies open comes last, as far as there is room: its refusal is shown by a leaf, and nothing else.
+impl CaConstraints {
+    /// Permits the hosts that these policies inspect, or deny by exact name: an exact host as that name (a name
+    /// constraint also covers what lies below), `*.` and `**.` as the name with a leading dot, addresses one by one.
+    /// Companions, which agents dial beside the providers, come last if there is room: they need a leaf only to show
+    /// their refusal.
     pub fn of(documents: &[Document]) -> Self {
         let (mut names, mut addresses, mut every) = (BTreeSet::new(), BTreeSet::new(), false);
         for pattern in vouched(documents) {
@@ -74,7 +75,7 @@ impl Constraints {
     }
 
     /// Hosts of a policy that did not fit and are not covered, so that gateways deny them: `example.com`,
-    /// `.example.com` (what lies below) and addresses.
+    /// `.example.com` (everything below) and addresses.
     pub fn left_out_of(&self, document: &Document) -> Vec<String> {
         if self.left_out.is_empty() {
             return Vec::new();
@@ -84,7 +85,7 @@ impl Constraints {
         written.filter(|host| self.left_out.iter().any(|left| covers(left, host))).collect()
     }
 
-    /// What the authors of the policies should know, a sentence each: for the policies' status.
+    /// Sentences that the authors of the policies should know, for the policies' status.
     pub fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         if self.is_unconstrained() {
@@ -113,7 +114,7 @@ impl Constraints {
         caveats
     }
 
-    /// The names as constraints write them, in order; none where they are not limited.
+    /// The names as constraints write them, sorted; none if they are not limited.
     pub(super) fn names(&self) -> Option<&BTreeSet<String>> {
         self.names.as_ref()
     }
@@ -133,15 +134,15 @@ fn written(pattern: &Pattern) -> Option<String> {
     }
 }
 
-/// Whether what is permitted by the one host would permit the other.
-fn covers(one: &str, other: &str) -> bool {
-    let (parent, name) = (one.trim_start_matches('.'), other.trim_start_matches('.'));
-    one == other
+/// Whether a permitted host would permit the other too.
+fn covers(permitted: &str, other: &str) -> bool {
+    let (parent, name) = (permitted.trim_start_matches('.'), other.trim_start_matches('.'));
+    permitted == other
         || (name == parent && other.starts_with('.'))
         || name.strip_suffix(parent).is_some_and(|below| below.ends_with('.'))
 }
 
-/// Takes out what does not fit, the last first.
+/// Removes and returns the addresses that do not fit, the last ones first.
 fn beyond(addresses: &mut BTreeSet<IpAddr>, limit: usize) -> Vec<String> {
     let mut size = addresses.iter().map(encoded).sum::<usize>();
     let mut taken = Vec::new();
@@ -170,7 +171,7 @@ mod tests {
     use super::super::testing::{denying, inspecting};
     use super::*;
 
-    fn names(constraints: &Constraints) -> Vec<&str> {
+    fn names(constraints: &CaConstraints) -> Vec<&str> {
         constraints.names().into_iter().flatten().map(String::as_str).collect()
     }
 
@@ -178,7 +179,7 @@ mod tests {
     fn each_pattern_becomes_its_constraint() {
         let documents =
             inspecting(&["api.example.com", "*.one.test", "**.two.test", "192.0.2.1", "2001:db8::1"]);
-        let constraints = Constraints::of(&documents);
+        let constraints = CaConstraints::of(&documents);
         assert_eq!(names(&constraints), [".one.test", ".two.test", "api.example.com"]);
         let addresses = constraints.addresses().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(addresses, ["192.0.2.1", "2001:db8::1"]);
@@ -187,16 +188,16 @@ mod tests {
 
     #[test]
     fn a_host_that_is_denied_by_name_is_vouched_for_too() {
-        assert_eq!(names(&Constraints::of(&denying(&["evil.test", "*.other.test"]))), ["evil.test"]);
+        assert_eq!(names(&CaConstraints::of(&denying(&["evil.test", "*.other.test"]))), ["evil.test"]);
     }
 
     #[test]
     fn companions_of_a_provider_ride_along_and_none_that_the_policy_names() {
-        let constraints = Constraints::of(&inspecting(&["api.anthropic.com", "platform.claude.com"]));
+        let constraints = CaConstraints::of(&inspecting(&["api.anthropic.com", "platform.claude.com"]));
         let all = names(&constraints);
         assert!(all.contains(&"downloads.claude.ai") && all.contains(&"platform.claude.com"), "{all:?}");
         assert!(!all.contains(&"chatgpt.com") && constraints.caveats().is_empty(), "{all:?}");
-        assert_eq!(names(&Constraints::of(&inspecting(&["api.example.com"]))), ["api.example.com"]);
+        assert_eq!(names(&CaConstraints::of(&inspecting(&["api.example.com"]))), ["api.example.com"]);
     }
 
     #[test]
@@ -207,7 +208,7 @@ mod tests {
             inspecting(&hosts.chain(["api.anthropic.com"]).collect::<Vec<_>>())
         };
         let kept = |count: usize| {
-            let constraints = Constraints::of(&wanted(count));
+            let constraints = CaConstraints::of(&wanted(count));
             let names = names(&constraints);
             assert!(names.contains(&"name0000.test") && constraints.caveats().is_empty(), "{count}");
             names.len() - count - 1
@@ -217,13 +218,13 @@ mod tests {
         let room = (1..1_200).find(|count| {
             let many = (0..*count).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
             let many = many.iter().map(String::as_str).chain(["api.anthropic.com"]).collect::<Vec<_>>();
-            !Constraints::of(&inspecting(&many)).caveats().is_empty()
+            !CaConstraints::of(&inspecting(&many)).caveats().is_empty()
         });
         assert!(room.is_some_and(|room| room > 700), "{room:?}");
         assert_eq!(kept(700), all);
         let most = (0..room.unwrap_or_default() - 1).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
         let most = most.iter().map(String::as_str).chain(["api.anthropic.com"]).collect::<Vec<_>>();
-        let full = Constraints::of(&inspecting(&most));
+        let full = CaConstraints::of(&inspecting(&most));
         assert!(names(&full).len() - most.len() < all && full.left_out.is_empty());
     }
 
@@ -231,11 +232,11 @@ mod tests {
     fn the_order_of_policies_and_hosts_changes_nothing() {
         let mut documents = inspecting(&["b.test", "a.test", "*.c.test"]);
         documents.extend(inspecting(&["d.test", "b.test", "192.0.2.1"]));
-        let constraints = Constraints::of(&documents);
+        let constraints = CaConstraints::of(&documents);
         documents.reverse();
-        assert_eq!(Constraints::of(&documents), constraints);
+        assert_eq!(CaConstraints::of(&documents), constraints);
         assert_eq!(
-            Constraints::of(&inspecting(&["192.0.2.1", "d.test", "*.c.test", "b.test", "a.test"])),
+            CaConstraints::of(&inspecting(&["192.0.2.1", "d.test", "*.c.test", "b.test", "a.test"])),
             constraints
         );
     }
@@ -243,13 +244,13 @@ mod tests {
     #[test]
     fn without_a_name_only_nobodys_is_permitted() {
         for documents in [Vec::new(), inspecting(&["192.0.2.1"])] {
-            assert_eq!(names(&Constraints::of(&documents)), [NOBODYS]);
+            assert_eq!(names(&CaConstraints::of(&documents)), [NOBODYS]);
         }
     }
 
     #[test]
     fn who_inspects_every_host_has_no_bound_on_names_and_that_is_said() {
-        let constraints = Constraints::of(&inspecting(&["**", "a.test"]));
+        let constraints = CaConstraints::of(&inspecting(&["**", "a.test"]));
         assert!(constraints.is_unconstrained());
         let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
         assert!(caveat.contains("unconstrained") && caveat.contains("`**`"), "{caveat}");
@@ -259,7 +260,7 @@ mod tests {
     fn names_past_the_bound_are_united_under_their_parents_and_that_is_said() {
         let hosts = (0..1_000).map(|n| format!("host{n}.region{}.example.com", n % 3)).collect::<Vec<_>>();
         let hosts = hosts.iter().map(String::as_str).collect::<Vec<_>>();
-        let constraints = Constraints::of(&inspecting(&hosts));
+        let constraints = CaConstraints::of(&inspecting(&hosts));
         assert!(names(&constraints).contains(&".region0.example.com"));
         assert!(!constraints.is_unconstrained() && constraints.left_out.is_empty());
         let [caveat] = &constraints.caveats()[..] else { panic!("one caveat") };
@@ -271,7 +272,7 @@ mod tests {
         let names = (0..2_000).map(|n| format!("name{n:04}.test")).collect::<Vec<_>>();
         let ips = (0..600_u16).map(|n| format!("10.0.{}.{}", n / 256, n % 256)).collect::<Vec<_>>();
         let hosts = names.iter().chain(&ips).map(String::as_str).collect::<Vec<_>>();
-        let constraints = Constraints::of(&inspecting(&hosts));
+        let constraints = CaConstraints::of(&inspecting(&hosts));
         assert!(!constraints.is_unconstrained());
         assert_eq!(constraints.addresses().len(), ADDRESSES / 12);
         let kept = constraints.names().unwrap().len() + constraints.addresses().len();

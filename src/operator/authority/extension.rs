@@ -1,4 +1,4 @@
-//! Name constraints as they stand in a certificate (RFC 5280 section 4.2.1.10), written and read back.
+//! Name constraints in a certificate (RFC 5280 section 4.2.1.10), written and read back.
 
 use std::net::IpAddr;
 
@@ -7,39 +7,40 @@ use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, GeneralSubtree as Read};
 
-use super::constraints::Constraints;
+use super::constraints::CaConstraints;
 use crate::tls::constraint::network;
 
-/// The subtrees of one certificate, in the order in which they stand.
+/// The subtrees of one certificate, in their order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Extension {
-    permitted: Vec<Subtree>,
-    excluded: Vec<Subtree>,
+    permitted: Vec<NameSubtree>,
+    excluded: Vec<NameSubtree>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Subtree {
+enum NameSubtree {
     Name(String),
     Network(IpNet),
 }
 
 impl Extension {
-    /// What a CA says that may vouch for this and nothing else. A family of addresses of which none is permitted is
-    /// excluded whole: with names alone five of eight clients would accept any address, and with addresses of one family
-    /// GnuTLS any of the other. One of which some are permitted is bounded by that, and an exclusion would win.
-    pub(super) fn of(constraints: &Constraints) -> Self {
-        let names = constraints.names().into_iter().flatten().cloned().map(Subtree::Name);
-        let addresses = constraints.addresses().iter().map(|ip| Subtree::Network(IpNet::from(*ip)));
+    /// The extension that permits these names and addresses and nothing else. An address family without a permitted
+    /// address is excluded whole: with names alone, five of eight clients would accept any address, and with addresses
+    /// of one family, GnuTLS any of the other. A family with permitted addresses is not excluded: an exclusion would
+    /// win.
+    pub(super) fn of(constraints: &CaConstraints) -> Self {
+        let names = constraints.names().into_iter().flatten().cloned().map(NameSubtree::Name);
+        let addresses = constraints.addresses().iter().map(|ip| NameSubtree::Network(IpNet::from(*ip)));
         let excluded = [IpNet::from(ipnet::Ipv4Net::default()), IpNet::from(ipnet::Ipv6Net::default())];
         let is_bare = |family: &IpNet| !constraints.addresses().iter().any(|ip| family.contains(ip));
         Self {
             permitted: names.chain(addresses).collect(),
-            excluded: excluded.into_iter().filter(is_bare).map(Subtree::Network).collect(),
+            excluded: excluded.into_iter().filter(is_bare).map(NameSubtree::Network).collect(),
         }
     }
 
-    /// Reads the extension of a certificate; none where there is none that is critical, or it holds something that is
-    /// never written here.
+    /// Reads the extension of a certificate; none if it has no critical one, or one with content that is never written
+    /// here.
     pub(super) fn read(x509: &X509Certificate<'_>) -> Option<Self> {
         let extension = x509.name_constraints().ok()??;
         if !extension.critical {
@@ -53,7 +54,7 @@ impl Extension {
 
     /// As rcgen writes it, critical.
     pub(super) fn to_params(&self) -> NameConstraints {
-        let written = |subtrees: &[Subtree]| subtrees.iter().map(Subtree::to_params).collect();
+        let written = |subtrees: &[NameSubtree]| subtrees.iter().map(NameSubtree::to_params).collect();
         NameConstraints {
             permitted_subtrees: written(&self.permitted),
             excluded_subtrees: written(&self.excluded),
@@ -61,7 +62,7 @@ impl Extension {
     }
 }
 
-impl Subtree {
+impl NameSubtree {
     fn to_params(&self) -> GeneralSubtree {
         match self {
             Self::Name(name) => GeneralSubtree::DnsName(name.clone()),
@@ -73,12 +74,12 @@ impl Subtree {
     }
 }
 
-fn subtrees(of: Option<&[Read<'_>]>) -> Option<Vec<Subtree>> {
+fn subtrees(of: Option<&[Read<'_>]>) -> Option<Vec<NameSubtree>> {
     of.unwrap_or_default()
         .iter()
         .map(|subtree| match &subtree.base {
-            GeneralName::DNSName(name) => Some(Subtree::Name((*name).to_owned())),
-            GeneralName::IPAddress(octets) => network(octets).map(Subtree::Network),
+            GeneralName::DNSName(name) => Some(NameSubtree::Name((*name).to_owned())),
+            GeneralName::IPAddress(octets) => network(octets).map(NameSubtree::Network),
             GeneralName::OtherName(..)
             | GeneralName::RFC822Name(_)
             | GeneralName::X400Address(_)
@@ -100,10 +101,10 @@ mod tests {
     use super::*;
 
     fn excluded(hosts: &[&str]) -> Vec<String> {
-        let extension = Extension::of(&Constraints::of(&inspecting(hosts)));
-        let shown = |subtree: &Subtree| match subtree {
-            Subtree::Name(name) => name.clone(),
-            Subtree::Network(network) => network.to_string(),
+        let extension = Extension::of(&CaConstraints::of(&inspecting(hosts)));
+        let shown = |subtree: &NameSubtree| match subtree {
+            NameSubtree::Name(name) => name.clone(),
+            NameSubtree::Network(network) => network.to_string(),
         };
         extension.excluded.iter().map(shown).collect()
     }
@@ -122,7 +123,7 @@ mod tests {
         for hosts in
             [&["a.test", "*.b.test", "192.0.2.1", "2001:db8::1"][..], &["**"], &["**", "192.0.2.1"], &[]]
         {
-            let extension = Extension::of(&Constraints::of(&inspecting(hosts)));
+            let extension = Extension::of(&CaConstraints::of(&inspecting(hosts)));
             let mut params = CertificateParams::default();
             params.name_constraints = Some(extension.to_params());
             let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();

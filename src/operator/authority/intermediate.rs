@@ -1,4 +1,4 @@
-//! The CA of a namespace: issued below the root, and looked at again to say why it is due.
+//! The CA of a namespace: issued below the root, and checked for when it is due again.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,29 +12,31 @@ use zeroize::Zeroizing;
 
 use super::certificate::{self, Certificate};
 use super::extension::Extension;
-use super::root::{BACKDATED, Root};
-use super::{AuthorityError, Constraints, Data, Due};
+use super::root::{BACKDATED, RootCa};
+use super::{CaConstraints, Data, Due, IssuingError};
 use crate::pod::{CA_CERTIFICATE_KEY, CA_KEY_KEY, ROOTS_KEY};
 use crate::tls::authority::{Authority, MintError};
 use crate::tls::certificate_pem;
 
-/// How long an intermediate lives; it is replaced halfway, so that gateways hold both for days.
+/// How long an intermediate lives. It is replaced halfway, so that both are valid for days.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The longest common name (RFC 5280, `ub-common-name`).
 const COMMON_NAME: usize = 64;
-/// How many roots that are no longer in the root's Secret stay trusted.
+/// How many roots stay trusted that are no longer in the root's Secret.
 const KEPT: usize = 8;
 
 /// A namespace's CA as its Secret holds it.
-struct Issued {
+struct IssuedCa {
     authority: Authority,
     roots: Vec<Certificate>,
 }
 
-impl Root {
-    /// Why the CA of a namespace is due, from the data of its Secret; none while it is good.
-    pub fn due(&self, issued: Option<&Data>, wanted: &Constraints, now: SystemTime) -> Option<Due> {
-        let Some(issued) = issued.and_then(|data| Issued::read(data, now)) else { return Some(Due::Missing) };
+impl RootCa {
+    /// Why the CA of a namespace is due to be issued, by the data of its Secret; none while it is good.
+    pub fn due(&self, issued: Option<&Data>, wanted: &CaConstraints, now: SystemTime) -> Option<Due> {
+        let Some(issued) = issued.and_then(|data| IssuedCa::read(data, now)) else {
+            return Some(Due::Missing);
+        };
         if !self.issued(&issued) {
             return Some(Due::Root);
         }
@@ -44,17 +46,16 @@ impl Root {
         self.has_aged(&issued, now).then_some(Due::Age)
     }
 
-    /// Issues the CA of a namespace: the data of `postern-ca`. Roots that `issued` told agents to trust, and that are
-    /// still valid and not distrusted, stay among those that they are to trust. What is answered was loaded as gateways
-    /// load it.
+    /// Issues the CA of a namespace, and returns the data of `postern-ca`. Roots in `issued` that are still valid and
+    /// not distrusted stay trusted. The result was loaded as gateways load it.
     pub fn issue(
         &self,
         namespace: &str,
-        wanted: &Constraints,
+        wanted: &CaConstraints,
         issued: Option<&Data>,
         now: SystemTime,
-    ) -> Result<Data, AuthorityError> {
-        let failed = |cause| AuthorityError::Unissuable { namespace: namespace.to_owned(), cause };
+    ) -> Result<Data, IssuingError> {
+        let failed = |cause| IssuingError::Unissuable { namespace: namespace.to_owned(), cause };
         let key = KeyPair::generate().map_err(|error| failed(MintError::Signing(error)))?;
         let params = self.params(namespace, wanted, now);
         let certificate = self.authority.certify(params, &key).map_err(failed)?;
@@ -63,7 +64,7 @@ impl Root {
             .map(|der| certificate_pem(der))
             .collect();
         let key = Zeroizing::new(key.serialize_pem());
-        Authority::load(&chain, &key, now).map_err(|cause| AuthorityError::Useless {
+        Authority::load(&chain, &key, now).map_err(|cause| IssuingError::Useless {
             namespace: namespace.to_owned(),
             cause: Box::new(cause),
         })?;
@@ -74,14 +75,14 @@ impl Root {
         ]))
     }
 
-    fn params(&self, namespace: &str, wanted: &Constraints, now: SystemTime) -> CertificateParams {
+    fn params(&self, namespace: &str, wanted: &CaConstraints, now: SystemTime) -> CertificateParams {
         let (not_before, not_after) = self.authority.validity();
         let mut params = CertificateParams::default();
         params.not_before = (now - BACKDATED).max(not_before).into();
         params.not_after = (now + LIFETIME).min(not_after).into();
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        // Constraints on names bound no other use: nothing but servers may be vouched for.
+        // Name constraints bound no other use, so the CA may only vouch for servers.
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.name_constraints = Some(Extension::of(wanted).to_params());
         params.distinguished_name = DistinguishedName::new();
@@ -90,7 +91,7 @@ impl Root {
         params
     }
 
-    /// The roots that agents of a namespace are to trust: the Secret's, and what they trust so far.
+    /// The roots that a namespace's agents shall trust: the root Secret's, and those that they have trusted so far.
     fn trusted(&self, issued: Option<&Data>, now: SystemTime) -> Vec<Certificate> {
         let mut roots = self.anchors();
         let known = roots.len();
@@ -103,24 +104,24 @@ impl Root {
         roots
     }
 
-    /// Whether a namespace's CA is of this root, and its agents are given the roots that they are to trust.
-    fn issued(&self, issued: &Issued) -> bool {
+    /// Whether a namespace's CA was issued by this root, and its agents get the roots that they shall trust.
+    fn issued(&self, issued: &IssuedCa) -> bool {
         let above = issued.authority.certificates().get(1..);
         above == Some(self.authority.certificates())
             && self.anchors().iter().all(|root| issued.roots.contains(root))
             && !issued.roots.iter().any(|root| self.distrusts(&root.der))
     }
 
-    /// Whether half of its life has passed, and another one would end later: near the root's own end none does.
-    fn has_aged(&self, issued: &Issued, now: SystemTime) -> bool {
+    /// Whether half of its life has passed and a new one would expire later: near the root's own end it would not.
+    fn has_aged(&self, issued: &IssuedCa, now: SystemTime) -> bool {
         let (not_before, not_after) = issued.authority.validity();
         let life = not_after.duration_since(not_before).unwrap_or_default();
         now >= not_before + life / 2 && not_after < self.authority.validity().1
     }
 }
 
-impl Issued {
-    /// Reads the Secret as a gateway does; none where it could not.
+impl IssuedCa {
+    /// Reads the Secret as a gateway does; none if a gateway could not.
     fn read(data: &Data, now: SystemTime) -> Option<Self> {
         let text = |key: &str| str::from_utf8(data.get(key)?).ok();
         let authority = Authority::load(text(CA_CERTIFICATE_KEY)?, text(CA_KEY_KEY)?, now).ok()?;
@@ -146,11 +147,11 @@ mod tests {
     use super::super::testing::{DAY, host, inspecting, root, text};
     use super::*;
 
-    fn wanted(hosts: &[&str]) -> Constraints {
-        Constraints::of(&inspecting(hosts))
+    fn wanted(hosts: &[&str]) -> CaConstraints {
+        CaConstraints::of(&inspecting(hosts))
     }
 
-    fn issued(root: &Root, hosts: &[&str], now: SystemTime) -> Data {
+    fn issued(root: &RootCa, hosts: &[&str], now: SystemTime) -> Data {
         root.issue("team-a", &wanted(hosts), None, now).unwrap()
     }
 
@@ -290,14 +291,14 @@ mod tests {
         let now = SystemTime::now();
         let (hosts, first) = (wanted(&["a.test"]), root(now));
         let data = first.issue("team-a", &hosts, None, now).unwrap();
-        let both = Root::load(&first.advanced(true, now).unwrap().unwrap(), now).unwrap();
+        let both = RootCa::load(&first.advanced(true, now).unwrap().unwrap(), now).unwrap();
         assert_eq!(both.due(Some(&data), &hosts, now), Some(Due::Root));
         let rotating = both.issue("team-a", &hosts, Some(&data), now).unwrap();
         assert_eq!(Certificate::all(text(&rotating, "roots.pem")).unwrap().len(), 2);
         assert_eq!(both.due(Some(&rotating), &hosts, now), None);
 
         let later = now + DAY * 7;
-        let second = Root::load(&both.advanced(false, later).unwrap().unwrap(), later).unwrap();
+        let second = RootCa::load(&both.advanced(false, later).unwrap().unwrap(), later).unwrap();
         let rotating = both.issue("team-a", &hosts, Some(&rotating), later).unwrap();
         assert_eq!(second.due(Some(&rotating), &hosts, later), Some(Due::Root));
         let after = second.issue("team-a", &hosts, Some(&rotating), later).unwrap();
@@ -312,15 +313,15 @@ mod tests {
         let now = SystemTime::now();
         let (hosts, old) = (wanted(&["a.test"]), root(now));
         let before = old.issue("team-a", &hosts, None, now).unwrap();
-        let mut given = Root::generate(now).unwrap();
-        let new = Root::load(&given, now).unwrap();
+        let mut given = RootCa::generate(now).unwrap();
+        let new = RootCa::load(&given, now).unwrap();
         assert_eq!(new.due(Some(&before), &hosts, now), Some(Due::Root));
         let after = new.issue("team-a", &hosts, Some(&before), now).unwrap();
         assert_eq!(Certificate::all(text(&after, "roots.pem")).unwrap().len(), 2);
         assert_eq!(new.due(Some(&after), &hosts, now), None);
 
         given.insert("distrusted.crt".to_owned(), old.authority.root_pem().into_bytes());
-        let strict = Root::load(&given, now).unwrap();
+        let strict = RootCa::load(&given, now).unwrap();
         assert_eq!(strict.due(Some(&after), &hosts, now), Some(Due::Root));
         let without = strict.issue("team-a", &hosts, Some(&after), now).unwrap();
         assert_eq!(text(&without, "roots.pem"), strict.authority.root_pem());

@@ -1,12 +1,11 @@
-//! The CAs: a root for the cluster, and for each namespace an intermediate that can vouch for what its policies inspect.
+//! The CAs: a root for the cluster, and for each namespace an intermediate for the hosts that its policies inspect.
 //!
-//! Agents trust the root alone; a gateway sends its leaf and the intermediate. So what a stolen intermediate can be used
-//! for is bounded by its name constraints and its seven days. Reading and writing the Secrets is the controller's:
-//! nothing here touches the cluster or a clock.
+//! Agents trust only the root; a gateway sends its leaf and the intermediate. So the use of a stolen intermediate is
+//! bounded by its name constraints and its seven days. The controller reads and writes the Secrets: nothing here touches
+//! the cluster or a clock.
 //!
-//! `constraints` says what a namespace's CA may vouch for, `collapse` how that is kept short, `extension` how it
-//! stands in a certificate; `root` reads and makes the root, `intermediate` issues below it, `rotation` replaces
-//! it.
+//! `constraints` computes what a namespace's CA may vouch for, `collapse` keeps that short, `extension` writes it into a
+//! certificate; `root` reads and creates the root, `intermediate` issues below it, `rotation` replaces it.
 
 mod certificate;
 mod collapse;
@@ -21,32 +20,28 @@ mod attack_tests;
 #[cfg(test)]
 mod testing;
 
-use std::collections::BTreeMap;
+pub use constraints::CaConstraints;
+pub use root::RootCa;
 
-pub use constraints::Constraints;
-pub use root::Root;
-
+use super::objects::SecretData as Data;
 use crate::tls::authority::{AuthorityError as Defect, MintError};
 
-/// The data of a Secret.
-type Data = BTreeMap<String, Vec<u8>>;
-
-/// Why a namespace's CA is issued anew.
+/// Why a namespace's CA is issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// There is none, or what is there cannot be read or used.
+    /// There is none, or it cannot be read or used.
     Missing,
-    /// Its constraints do not cover what policies inspect now, or permit more.
+    /// Its constraints permit less or more than the hosts that policies inspect now.
     Constraints,
-    /// It has passed the part of its life after which it is replaced.
+    /// Half of its life has passed.
     Age,
-    /// The root is another one, or the roots that agents are to trust are.
+    /// The root, or the set of roots that agents shall trust, has changed.
     Root,
 }
 
-/// What cannot be issued. Nothing of a key is ever in it.
+/// Why a CA cannot be issued. It never contains parts of a key.
 #[derive(Debug, thiserror::Error)]
-pub enum AuthorityError {
+pub enum IssuingError {
     #[error(
         "the root's Secret has no `{0}`: give it a CA certificate as `tls.crt` (the chain up to the self-signed root \
          after it) and its key as `tls.key`"

@@ -1,4 +1,4 @@
-//! Replaces the root: the next one is given to agents first, then issues, and the old one stays trusted until it ends.
+//! Replaces the root: agents get the next one first, then it issues, and the old one stays trusted until it expires.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,70 +6,70 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::certificate::Certificate;
-use super::root::{self, BACKDATED, DISTRUSTED, NEXT, PREVIOUS, ROOT, Root};
-use super::{AuthorityError, Data};
+use super::root::{self, BACKDATED, DISTRUSTED, NEXT, PREVIOUS, ROOT, RootCa};
+use super::{Data, IssuingError};
 
-/// What of a root's life passes before the next one is made, in percent.
+/// The part of a root's life, in percent, after which the next one is created.
 const REPLACED_AT: u32 = 80;
 
-/// What happens to the root now.
+/// The next step of the rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RotationStep {
     Stay,
-    /// A next root is made.
+    /// A next root is created.
     Make,
     /// The next root becomes the root.
     Promote,
 }
 
-/// Where the rotation stands.
+/// The state of the rotation.
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct RotationState {
     not_before: SystemTime,
     not_after: SystemTime,
-    /// When the next root was made, and whether its key is there.
+    /// When the next root was created, and whether its key is known.
     next: Option<(SystemTime, bool)>,
     distribution: Duration,
 }
 
-impl Root {
-    /// The data of the root's Secret where its rotation goes on now: a next root is made, since that is `asked` or the
-    /// root has passed 80 % of its life; or it becomes the root, since agents have had it for as long as is set
-    /// ([`Root::distributing`]). Only for a root that the operator makes.
-    pub fn advanced(&self, asked: bool, now: SystemTime) -> Result<Option<Data>, AuthorityError> {
+impl RootCa {
+    /// The new data of the root's Secret if its rotation advances now: a next root is created, because that was `asked`
+    /// or the root has passed 80 % of its life; or the next root is promoted, because agents have had it long enough
+    /// ([`RootCa::distributing`]). Only for a root that the operator generates.
+    pub fn advanced(&self, asked: bool, now: SystemTime) -> Result<Option<Data>, IssuingError> {
         match self.standing().step(asked, now) {
-            Step::Stay => Ok(None),
-            Step::Make => {
-                let (certificate, key) = root::make(now).map_err(AuthorityError::Unmakable)?;
+            RotationStep::Stay => Ok(None),
+            RotationStep::Make => {
+                let (certificate, key) = root::make(now).map_err(IssuingError::Unmakable)?;
                 let mut data = self.data();
                 data.insert(NEXT.0.to_owned(), certificate);
                 data.insert(NEXT.1.to_owned(), key.to_vec());
                 Self::load(&data, now).map(|_usable| Some(data))
             }
-            Step::Promote => self.promoted(now).map(Some),
+            RotationStep::Promote => self.promoted(now).map(Some),
         }
     }
 
-    /// Whether somebody asked for a rotation that has not begun: `wish` is the time of it (RFC 3339), which is past and
-    /// later than the newest root was made. So a wish that stays written down is granted once.
+    /// Whether a requested rotation has not begun: `wish` is the time of the request (RFC 3339), in the past and after
+    /// the newest root was created. So an annotation that stays is obeyed once.
     pub fn is_asked(&self, wish: &str, now: SystemTime) -> bool {
         let Ok(wished) = OffsetDateTime::parse(wish, &Rfc3339) else { return false };
         let standing = self.standing();
         let newest = standing.next.map_or(standing.not_before + BACKDATED, |(made, _)| made);
-        // Certificates hold whole seconds.
+        // Certificates hold whole seconds, and the annotation may have fractions.
         wished.unix_timestamp() > OffsetDateTime::from(newest).unix_timestamp() && wished <= now
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> RotationState {
         let (not_before, not_after) = self.authority.validity();
         let next = self.next.as_ref().and_then(|next| {
             let made = next.certificates.first()?.not_before + BACKDATED;
             Some((made, next.key.is_some()))
         });
-        Standing { not_before, not_after, next, distribution: self.distribution }
+        RotationState { not_before, not_after, next, distribution: self.distribution }
     }
 
-    /// The Secret without a next root.
+    /// The data of the Secret without a next root.
     fn data(&self) -> Data {
         let chain = self.authority.certificates().iter().map(|der| crate::tls::certificate_pem(der));
         let mut data = Data::from([
@@ -84,7 +84,7 @@ impl Root {
         data
     }
 
-    fn promoted(&self, now: SystemTime) -> Result<Data, AuthorityError> {
+    fn promoted(&self, now: SystemTime) -> Result<Data, IssuingError> {
         let mut data = self.data();
         let Some((next, key)) = self.next.as_ref().and_then(|next| Some((next, next.key.as_ref()?))) else {
             return Ok(data);
@@ -99,13 +99,13 @@ impl Root {
     }
 }
 
-impl Standing {
-    fn step(&self, asked: bool, now: SystemTime) -> Step {
+impl RotationState {
+    fn step(&self, asked: bool, now: SystemTime) -> RotationStep {
         match self.next {
-            Some((made, true)) if now >= made + self.distribution => Step::Promote,
-            Some(_) => Step::Stay,
-            None if asked || now >= self.replaced() => Step::Make,
-            None => Step::Stay,
+            Some((made, true)) if now >= made + self.distribution => RotationStep::Promote,
+            Some(_) => RotationStep::Stay,
+            None if asked || now >= self.replaced() => RotationStep::Make,
+            None => RotationStep::Stay,
         }
     }
 
@@ -126,22 +126,22 @@ mod tests {
     fn each_standing_has_its_step() {
         let at = |days: u32| UNIX_EPOCH + DAY * days;
         let standing =
-            |next| Standing { not_before: at(0), not_after: at(1_000), next, distribution: DAY * 7 };
+            |next| RotationState { not_before: at(0), not_after: at(1_000), next, distribution: DAY * 7 };
         let table = [
             // Without a next root: only who asks, or age, has one made.
-            (None, false, 0, Step::Stay),
-            (None, false, 799, Step::Stay),
-            (None, false, 800, Step::Make),
-            (None, false, 1_200, Step::Make),
-            (None, true, 1, Step::Make),
+            (None, false, 0, RotationStep::Stay),
+            (None, false, 799, RotationStep::Stay),
+            (None, false, 800, RotationStep::Make),
+            (None, false, 1_200, RotationStep::Make),
+            (None, true, 1, RotationStep::Make),
             // With one: it waits its time out, whoever asks, and then becomes the root.
-            (Some((at(10), true)), false, 10, Step::Stay),
-            (Some((at(10), true)), true, 16, Step::Stay),
-            (Some((at(10), true)), false, 17, Step::Promote),
-            (Some((at(10), true)), true, 400, Step::Promote),
-            (Some((at(990), true)), false, 991, Step::Stay),
+            (Some((at(10), true)), false, 10, RotationStep::Stay),
+            (Some((at(10), true)), true, 16, RotationStep::Stay),
+            (Some((at(10), true)), false, 17, RotationStep::Promote),
+            (Some((at(10), true)), true, 400, RotationStep::Promote),
+            (Some((at(990), true)), false, 991, RotationStep::Stay),
             // One that somebody else announced is theirs to put in force.
-            (Some((at(10), false)), true, 400, Step::Stay),
+            (Some((at(10), false)), true, 400, RotationStep::Stay),
         ];
         for (next, asked, day, expected) in table {
             assert_eq!(standing(next).step(asked, at(day)), expected, "{next:?} asked {asked} on day {day}");
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn a_rotation_goes_from_one_root_over_two_to_the_next_and_the_old_one_stays_trusted() {
         let now = SystemTime::now();
-        let data = Root::generate(now).unwrap();
-        let first = Root::load(&data, now).unwrap();
+        let data = RootCa::generate(now).unwrap();
+        let first = RootCa::load(&data, now).unwrap();
         assert_eq!(first.advanced(false, now).unwrap(), None);
 
         let both = first.advanced(true, now).unwrap().unwrap();
         assert_eq!(text(&both, "tls.crt"), text(&data, "tls.crt"));
-        let rotating = Root::load(&both, now).unwrap();
+        let rotating = RootCa::load(&both, now).unwrap();
         assert_eq!(rotating.anchors().len(), 2);
         assert_eq!(rotating.advanced(true, now + DAY * 6).unwrap(), None);
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(after["tls.key"], both["next.key"]);
         assert_eq!(text(&after, "previous.crt"), text(&data, "tls.crt"));
         assert!(!after.contains_key("next.crt") && !after.contains_key("next.key"));
-        let second = Root::load(&after, later).unwrap();
+        let second = RootCa::load(&after, later).unwrap();
         assert_eq!(second.anchors().len(), 2);
         assert_eq!(second.advanced(false, later).unwrap(), None);
     }
@@ -176,7 +176,7 @@ mod tests {
     fn the_time_of_distribution_is_a_setting() {
         let now = SystemTime::now();
         let both = root(now).advanced(true, now).unwrap().unwrap();
-        let hasty = Root::load(&both, now).unwrap().distributing(Duration::from_secs(1));
+        let hasty = RootCa::load(&both, now).unwrap().distributing(Duration::from_secs(1));
         assert_eq!(hasty.advanced(false, now).unwrap(), None);
         assert!(hasty.advanced(false, now + Duration::from_secs(2)).unwrap().is_some());
     }
@@ -192,20 +192,20 @@ mod tests {
             assert!(!first.is_asked(other, day(2)), "{other}");
         }
         let both = first.advanced(true, day(2)).unwrap().unwrap();
-        let rotating = Root::load(&both, day(2)).unwrap();
+        let rotating = RootCa::load(&both, day(2)).unwrap();
         assert!(!rotating.is_asked(wish, day(2)));
         let after = rotating.advanced(false, day(9)).unwrap().unwrap();
-        assert!(!Root::load(&after, day(9)).unwrap().is_asked(wish, day(9)));
+        assert!(!RootCa::load(&after, day(9)).unwrap().is_asked(wish, day(9)));
     }
 
     #[test]
     fn a_previous_root_that_has_ended_is_forgotten() {
         let now = SystemTime::now();
-        let mut data = Root::generate(now).unwrap();
-        let error = Root::load(&Root::generate(now - DAY * 3_660).unwrap(), now).unwrap_err();
+        let mut data = RootCa::generate(now).unwrap();
+        let error = RootCa::load(&RootCa::generate(now - DAY * 3_660).unwrap(), now).unwrap_err();
         assert!(error.to_string().contains("expired at"), "{error}");
         let old = root::make(now - DAY * 3_660).unwrap().0;
         data.insert("previous.crt".to_owned(), old);
-        assert_eq!(Root::load(&data, now).unwrap().anchors().len(), 1);
+        assert_eq!(RootCa::load(&data, now).unwrap().anchors().len(), 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{Data, Root};
+use super::{Data, RootCa};
 use crate::name::host::Host;
 use crate::policy::document::{Document, parse};
 
@@ -31,8 +31,8 @@ fn policy(hosts: &[&str], action: &str) -> Vec<Document> {
 }
 
 /// A root made now.
-pub(super) fn root(now: SystemTime) -> Root {
-    Root::load(&Root::generate(now).unwrap(), now).unwrap()
+pub(super) fn root(now: SystemTime) -> RootCa {
+    RootCa::load(&RootCa::generate(now).unwrap(), now).unwrap()
 }
 
 pub(super) fn text<'a>(data: &'a Data, key: &str) -> &'a str {

@@ -1,4 +1,4 @@
-//! Writes statuses where they have changed, and Events where a human should know.
+//! Writes statuses that have changed, and Events for people.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,48 +8,48 @@ use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, Patch};
 use kube::runtime::events::{Event, EventType};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::objects::{MANAGER, said};
-use super::policies::{Reading, resource, selects_namespace, word};
+use super::fair_queue::in_turn;
+use super::policies::{PolicyReading, resource, selects_namespace, word};
 use super::probe::Sighted;
-use super::report::Report;
-use super::rota::in_turn;
-use super::status::{Place, Seen, status};
+use super::report::NamespaceReport;
+use super::status::{NamespaceView, PodView, status};
 use super::{AT_ONCE, Controller};
-use crate::api::status::Status;
+use crate::api::status::PolicyStatus;
+use crate::operator::objects::{self, is_replaced, patching, reason};
 use crate::policy::compile::Labels;
 use crate::policy::document::API_VERSION;
 
-/// How often statuses are looked at, where something has changed.
+/// How often statuses are computed while something changes.
 const PERIOD: Duration = Duration::from_secs(1);
-/// And where nothing has.
+/// How often they are computed though nothing has changed.
 const RESYNC: Duration = Duration::from_mins(5);
-/// How long a new leader looks around before it says anything.
+/// How long a new leader gathers information before it writes statuses.
 const SETTLING: Duration = Duration::from_secs(30);
-/// How long a status that was written is given to come back through the watch.
+/// How long a status that was written may take to come back through the watch.
 const ECHO: Duration = Duration::from_secs(30);
-/// How many statuses are written before it is looked again which have changed.
+/// How many statuses are written in a round; then they are computed anew.
 const ROUND: usize = 200;
 /// The longest note of an Event.
 const NOTE: usize = 1000;
 
-/// The statuses that were written lately, by the UIDs of the policies.
+/// The statuses that were written lately, by the UID of the policy.
 #[derive(Debug, Default)]
-pub(super) struct Written(Mutex<HashMap<String, (Status, Instant)>>);
+pub(super) struct WrittenStatuses(Mutex<HashMap<String, (PolicyStatus, Instant)>>);
 
-/// A status that is not what it should be.
-struct Change {
-    reading: Arc<Reading>,
-    before: Status,
-    after: Status,
+/// A status that is to be written.
+struct StatusChange {
+    reading: Arc<PolicyReading>,
+    before: PolicyStatus,
+    after: PolicyStatus,
 }
 
 impl Controller {
-    /// Keeps statuses for ever. It rests as long as looking took, so that looking is not all that the operator does.
+    /// Keeps statuses up to date, forever. Rests as long as computing took, so that the operator gets to other work.
     pub(super) async fn keep_statuses(&self) {
         self.metrics.statuses_checked(SystemTime::now());
         self.settle().await;
@@ -67,8 +67,8 @@ impl Controller {
         }
     }
 
-    /// Resolves when every namespace had its turn and every pod was asked, or would have been. A status that is written
-    /// before says of what nobody has looked at yet that it is not so.
+    /// Resolves once every namespace had its turn and every pod was asked, or after [`SETTLING`]. A status that is
+    /// written earlier would call something wrong that was not checked yet.
     pub(super) async fn settle(&self) {
         self.watched.ready().await;
         let deadline = Instant::now() + SETTLING;
@@ -85,28 +85,27 @@ impl Controller {
         listed && self.watched.injected().keys().all(turned) && self.is_fleet_asked()
     }
 
-    /// Writes a round of statuses, beginning after the namespace `last`. Answers the namespace of the one that was
-    /// written last.
-    async fn write_statuses(&self, changed: BTreeMap<String, Vec<Change>>, last: &str) -> String {
+    /// Writes a round of statuses, beginning after the namespace `last`. Returns the namespace of the last one written.
+    async fn write_statuses(&self, changed: BTreeMap<String, Vec<StatusChange>>, last: &str) -> String {
         if changed.values().map(Vec::len).sum::<usize>() > ROUND {
             self.outdated();
         }
         let round = in_turn(changed, last, ROUND);
-        let namespace = |change: &Change| change.reading.namespace.clone().unwrap_or_default();
+        let namespace = |change: &StatusChange| change.reading.namespace.clone().unwrap_or_default();
         let last = round.last().map_or_else(|| last.to_owned(), namespace);
         stream::iter(round).for_each_concurrent(AT_ONCE, |change| self.write_status(change)).await;
         last
     }
 
-    /// Writes what is to be written now.
+    /// Writes the statuses that have changed.
     #[cfg(test)]
     pub(super) async fn announce(&self) {
         let changed = self.changed_statuses().await;
         self.write_statuses(changed, "").await;
     }
 
-    /// The statuses that are not what they should be, by namespace; those of the cluster's policies under no name.
-    async fn changed_statuses(&self) -> BTreeMap<String, Vec<Change>> {
+    /// The statuses to write, by namespace; those of the cluster's policies under the empty name.
+    async fn changed_statuses(&self) -> BTreeMap<String, Vec<StatusChange>> {
         let objects = self.watched.policies();
         let uids: HashSet<String> = objects.iter().filter_map(|(_, it)| it.metadata.uid.clone()).collect();
         self.readings.retain(&uids);
@@ -120,46 +119,46 @@ impl Controller {
             }
         }
         let (mut accepted, mut refused) = (0, 0);
-        let mut changed: BTreeMap<String, Vec<Change>> = BTreeMap::new();
+        let mut changed: BTreeMap<String, Vec<StatusChange>> = BTreeMap::new();
         for (kind, object) in objects {
             let reading = self.readings.read(kind, &object);
             let before = self.status_before(&object, &reading);
             let after = status(&reading, &places_of(&reading, &places), &before, Timestamp::now());
-            if after.conditions.iter().any(|one| one.type_ == "Accepted" && one.status == "True") {
+            if after.conditions.iter().any(|each| each.type_ == "Accepted" && each.status == "True") {
                 accepted += 1
             } else {
                 refused += 1
             }
             if after != before {
                 let namespace = reading.namespace.clone().unwrap_or_default();
-                changed.entry(namespace).or_default().push(Change { reading, before, after });
+                changed.entry(namespace).or_default().push(StatusChange { reading, before, after });
             }
-            // There may be many; others have their turn between two of them.
+            // There may be many policies: other tasks run between two of them.
             tokio::task::yield_now().await;
         }
         self.metrics.policies(accepted, refused);
         changed
     }
 
-    /// What is to be said of each namespace that is kept, gathered once for all policies.
+    /// What statuses need to know about each kept namespace, gathered once for all policies.
     fn places<'a>(
         &self,
-        reports: &'a BTreeMap<String, Arc<Report>>,
+        reports: &'a BTreeMap<String, Arc<NamespaceReport>>,
         injected: &'a BTreeMap<String, Labels>,
         sights: &'a [Sighted],
-    ) -> BTreeMap<&'a str, Place<'a>> {
+    ) -> BTreeMap<&'a str, NamespaceView<'a>> {
         let place = |(namespace, labels): (&'a String, &'a Labels)| {
             let report = reports.get(namespace).map(Arc::as_ref);
             let failure = self.reports.failure(namespace);
             (
                 namespace.as_str(),
-                Place { namespace, labels, report, failure, pods: Vec::new(), unguarded: Vec::new() },
+                NamespaceView { namespace, labels, report, failure, pods: Vec::new(), unguarded: Vec::new() },
             )
         };
-        let mut places: BTreeMap<&str, Place<'_>> = injected.iter().map(place).collect();
+        let mut places: BTreeMap<&str, NamespaceView<'_>> = injected.iter().map(place).collect();
         for (pod, known) in sights.iter().filter(|(pod, _)| !pod.leaving) {
             let Some(place) = places.get_mut(pod.namespace.as_str()) else { continue };
-            place.pods.push(Seen {
+            place.pods.push(PodView {
                 name: &pod.name,
                 labels: &pod.labels,
                 state: known.map(|(state, _)| state),
@@ -169,8 +168,8 @@ impl Controller {
         places
     }
 
-    /// The status that the policy has: what was written lately, else what the watch says.
-    fn status_before(&self, object: &DynamicObject, reading: &Reading) -> Status {
+    /// The policy's status as it was written lately, or else as the watch shows it.
+    fn status_before(&self, object: &DynamicObject, reading: &PolicyReading) -> PolicyStatus {
         if let Some((status, _)) = self.written().get(&reading.uid) {
             return status.clone();
         }
@@ -178,29 +177,32 @@ impl Controller {
         status.and_then(|status| serde_json::from_value(status).ok()).unwrap_or_default()
     }
 
-    fn written(&self) -> MutexGuard<'_, HashMap<String, (Status, Instant)>> {
+    fn written(&self) -> MutexGuard<'_, HashMap<String, (PolicyStatus, Instant)>> {
         self.written.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn write_status(&self, Change { reading, before, after }: Change) {
+    async fn write_status(&self, StatusChange { reading, before, after }: StatusChange) {
         let resource = resource(reading.kind);
         let api: Api<DynamicObject> = match &reading.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         };
-        // Not another policy of the same name.
+        // With its UID, the patch fails for another policy of the same name.
         let patch = json!({
             "apiVersion": API_VERSION,
             "kind": word(reading.kind),
             "metadata": { "name": reading.name, "namespace": reading.namespace, "uid": reading.uid },
             "status": after,
         });
-        let parameters = PatchParams::apply(MANAGER).force();
-        match api.patch_status(&reading.name, &parameters, &Patch::Apply(&patch)).await {
+        match api.patch_status(&reading.name, &patching().force(), &Patch::Apply(&patch)).await {
             Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(error) if is_replaced(&error) => {}
             Err(error) => {
-                tracing::warn!(policy = reading.id(), error = said(&error), "a status could not be written");
+                tracing::warn!(
+                    policy = reading.id(),
+                    error = reason(&error),
+                    "a status could not be written"
+                );
                 self.outdated();
                 return;
             }
@@ -209,16 +211,16 @@ impl Controller {
         self.written().insert(reading.uid.clone(), (after, Instant::now()));
     }
 
-    /// Says in an Event what has become wrong with a policy.
-    async fn tell(&self, reading: &Reading, before: &Status, after: &Status) {
+    /// Writes an Event for each condition of a policy that has become false.
+    async fn tell(&self, reading: &PolicyReading, before: &PolicyStatus, after: &PolicyStatus) {
         let wrong =
-            |one: &&Condition| one.status == "False" && one.reason != "Pending" && one.type_ != "Ready";
+            |new: &&Condition| new.status == "False" && new.reason != "Pending" && new.type_ != "Ready";
         for condition in after.conditions.iter().filter(wrong) {
-            let same = |one: &&Condition| one.type_ == condition.type_ && one.reason == condition.reason;
-            // How many pods it is true of changes often.
+            let same = |old: &&Condition| old.type_ == condition.type_ && old.reason == condition.reason;
+            // These messages count pods and change often: one Event for the reason is enough.
             let counts = ["Drift", "Unguarded"].contains(&condition.reason.as_str());
             let known = before.conditions.iter().find(same);
-            // That it is not accepted is said by the other condition.
+            // The condition `Accepted` already says that it is not accepted.
             if known.is_none_or(|known| known.message != condition.message && !counts)
                 && condition.reason != "NotAccepted"
             {
@@ -228,7 +230,7 @@ impl Controller {
         }
     }
 
-    /// Publishes a warning about an object. An Event that cannot be written holds nothing up.
+    /// Publishes a warning about an object. If the Event cannot be written, that is only logged.
     pub(super) async fn warn(&self, about: &ObjectReference, reason: &str, action: &str, mut note: String) {
         note.truncate(note.floor_char_boundary(NOTE));
         let event = Event {
@@ -239,17 +241,20 @@ impl Controller {
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, about).await {
-            tracing::warn!(error = said(&error), reason, "an Event could not be written");
+            tracing::warn!(error = objects::reason(&error), reason, "an Event could not be written");
         }
     }
 }
 
-/// The namespaces that a policy is for, of those that are kept.
-fn places_of<'a, 'p>(reading: &Reading, places: &'p BTreeMap<&'a str, Place<'a>>) -> Vec<&'p Place<'a>> {
+/// The kept namespaces that a policy is for.
+fn places_of<'a, 'p>(
+    reading: &PolicyReading,
+    places: &'p BTreeMap<&'a str, NamespaceView<'a>>,
+) -> Vec<&'p NamespaceView<'a>> {
     if let Some(namespace) = &reading.namespace {
         return places.get(namespace.as_str()).into_iter().collect();
     }
-    let applies = |place: &&Place<'_>| match &reading.candidate.read {
+    let applies = |place: &&NamespaceView<'_>| match &reading.candidate.read {
         Ok(document) => selects_namespace(document, place.labels),
         Err(_) => place.report.is_some_and(|report| report.in_force.contains_key(&reading.candidate.key)),
     };

@@ -1,41 +1,39 @@
-//! Says which gateways end and are started again: while kubelet waits before that, nothing leaves their pods.
+//! Reports gateways that end and are restarted: while kubelet waits before a restart, nothing leaves their pods.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
-use tokio::time::{MissedTickBehavior, interval};
-
 use super::guarded::{GatewayContainer, Guarded};
-use super::{AT_ONCE, Controller};
+use super::{AT_ONCE, Controller, every};
+use futures_util::{StreamExt, stream};
 
-/// How often kubelet's words are looked at. The shortest time that it waits is ten seconds.
+/// How often kubelet's statuses are checked. Its shortest wait is ten seconds.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How many Events are written each time; what is counted is counted in any case.
+/// How many Events are written each time; the metrics count all.
 const ROUND: usize = 50;
 
-/// What was seen of each gateway, by the UIDs of the pods.
+/// The last state of each gateway's container, by the UID of its pod.
 #[derive(Debug, Default)]
-pub(super) struct Crashes(Mutex<HashMap<String, Seen>>);
+pub(super) struct Crashes(Mutex<HashMap<String, SeenContainer>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct SeenContainer {
     restarts: u32,
     backs_off: bool,
 }
 
-/// What became of a gateway since it was looked at last.
+/// What happened to a gateway since the last look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Change {
+struct ContainerChange {
     restarts: u32,
     /// Kubelet began to wait.
     backed_off: bool,
 }
 
-impl Change {
-    /// Compares with what was seen; of a pod that is seen for the first time only that kubelet waits is news.
-    fn since(before: Option<&Seen>, now: &GatewayContainer) -> Option<Self> {
+impl ContainerChange {
+    /// Compares with the last look. At the first look at a pod, earlier restarts are no change; a wait is.
+    fn since(before: Option<&SeenContainer>, now: &GatewayContainer) -> Option<Self> {
         let known = before.map_or(now.restarts, |before| before.restarts);
         let change = Self {
             restarts: now.restarts.saturating_sub(known),
@@ -46,18 +44,17 @@ impl Change {
 }
 
 impl Controller {
-    /// Looks at the gateways' containers for ever.
+    /// Checks the gateways' containers, forever.
     pub(super) async fn watch_crashes(&self) {
         self.watched.ready().await;
-        let mut period = interval(PERIOD);
-        period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut period = every(PERIOD);
         loop {
             period.tick().await;
             self.look_at_crashes().await;
         }
     }
 
-    /// Counts and tells what has become of gateways.
+    /// Counts and reports gateways that ended.
     pub(super) async fn look_at_crashes(&self) {
         let mut changes = self.crashed();
         changes.truncate(ROUND);
@@ -66,8 +63,8 @@ impl Controller {
             .await;
     }
 
-    fn crashed(&self) -> Vec<(Arc<Guarded>, Change)> {
-        // Of a pod that is being deleted the gateway ends as it should.
+    fn crashed(&self) -> Vec<(Arc<Guarded>, ContainerChange)> {
+        // The gateway of a pod that is being deleted ends as it should.
         let pods: Vec<_> = self.watched.pods().into_iter().filter(|pod| !pod.leaving).collect();
         let mut seen = self.crashes.0.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
@@ -77,17 +74,17 @@ impl Controller {
             let Some(gateway) = &pod.gateway else { continue };
             let backs_off = gateway.back_off.is_some();
             backing_off += usize::from(backs_off);
-            if let Some(change) = Change::since(seen.get(&pod.uid), gateway) {
+            if let Some(change) = ContainerChange::since(seen.get(&pod.uid), gateway) {
                 self.metrics.gateway_ended(change.restarts, change.backed_off);
                 changes.push((Arc::clone(pod), change));
             }
-            seen.insert(pod.uid.clone(), Seen { restarts: gateway.restarts, backs_off });
+            seen.insert(pod.uid.clone(), SeenContainer { restarts: gateway.restarts, backs_off });
         }
         self.metrics.gateways_backing_off(backing_off);
         changes
     }
 
-    async fn tell_crash(&self, pod: Arc<Guarded>, change: Change) {
+    async fn tell_crash(&self, pod: Arc<Guarded>, change: ContainerChange) {
         let Some(gateway) = &pod.gateway else { return };
         let how = gateway.ended.as_deref().unwrap_or("kubelet does not say how");
         let (reason, note) = match &gateway.back_off {
@@ -130,26 +127,26 @@ mod tests {
 
     #[test]
     fn a_restart_and_the_beginning_of_a_wait_are_news_once() {
-        let seen = Seen { restarts: 1, backs_off: false };
-        assert_eq!(Change::since(Some(&seen), &gateway(1, None)), None);
+        let seen = SeenContainer { restarts: 1, backs_off: false };
+        assert_eq!(ContainerChange::since(Some(&seen), &gateway(1, None)), None);
         assert_eq!(
-            Change::since(Some(&seen), &gateway(3, None)),
-            Some(Change { restarts: 2, backed_off: false })
+            ContainerChange::since(Some(&seen), &gateway(3, None)),
+            Some(ContainerChange { restarts: 2, backed_off: false })
         );
         assert_eq!(
-            Change::since(Some(&seen), &gateway(1, Some("10s"))),
-            Some(Change { restarts: 0, backed_off: true })
+            ContainerChange::since(Some(&seen), &gateway(1, Some("10s"))),
+            Some(ContainerChange { restarts: 0, backed_off: true })
         );
-        let waits = Seen { restarts: 1, backs_off: true };
-        assert_eq!(Change::since(Some(&waits), &gateway(1, Some("10s"))), None);
+        let waits = SeenContainer { restarts: 1, backs_off: true };
+        assert_eq!(ContainerChange::since(Some(&waits), &gateway(1, Some("10s"))), None);
     }
 
     #[test]
     fn restarts_of_before_the_operator_came_are_no_news_and_a_wait_is() {
-        assert_eq!(Change::since(None, &gateway(7, None)), None);
+        assert_eq!(ContainerChange::since(None, &gateway(7, None)), None);
         assert_eq!(
-            Change::since(None, &gateway(7, Some("5m0s"))),
-            Some(Change { restarts: 0, backed_off: true })
+            ContainerChange::since(None, &gateway(7, Some("5m0s"))),
+            Some(ContainerChange { restarts: 0, backed_off: true })
         );
     }
 }

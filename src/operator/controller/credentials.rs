@@ -1,4 +1,4 @@
-//! Copies what a namespace's policies refer to into its one Secret of credentials, each under its name.
+//! Copies the keys that a namespace's policies refer to into its one Secret of credentials, each under its name.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::Api;
 
-use super::objects::{self, ObjectError};
-use super::publish::is_cluster;
-use super::report::Source;
+use super::candidate::is_cluster;
+use super::report::SecretId;
 use crate::credential::GREATEST;
+use crate::operator::objects::{self, ObjectError};
 use crate::pod;
 use crate::policy::document::{Credential, Document, SecretKeyRef};
 
-/// The most Secrets that are asked for in one namespace: more would keep its policies waiting.
+/// The most Secrets that are read for one namespace: more would keep its policies waiting.
 const MOST_SECRETS: usize = 256;
-/// Who holds such a Secret has the rights of its ServiceAccount: no policy's author gets them by naming it.
+/// A Secret of this type gives the rights of its ServiceAccount: a policy's author must not get them by naming it.
 const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
-/// What the API server takes of values in one Secret.
+/// The most bytes of values that the API server accepts in one Secret.
 const BOUND: usize = 1 << 20;
 
-/// What was found of the credentials of a namespace.
+/// The credentials of a namespace, as far as they were found.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     /// By credential name.
@@ -28,33 +28,33 @@ pub(super) struct Gathered {
     /// What is missing and how to mend it, by the key of the policy.
     pub(super) missing: BTreeMap<String, Vec<String>>,
     /// Which Secrets were read, and the version of each.
-    pub(super) sources: BTreeMap<Source, Option<String>>,
+    pub(super) sources: BTreeMap<SecretId, Option<String>>,
 }
 
-/// Where the Secrets of a namespace's policies may be.
+/// The namespaces in which the Secrets of a namespace's policies may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
+pub(super) struct SecretNamespaces<'a> {
     /// The namespace of the pods.
     pub(super) namespace: &'a str,
     /// The namespaces of keys that the cluster's policies may name besides.
     pub(super) sources: &'a [String],
 }
 
-/// A Secret that was asked for, or why it may not be read.
-type Found = Result<Option<Secret>, String>;
+/// A Secret as it was read (none if it does not exist), or why it may not be read.
+type SecretLookup = Result<Option<Secret>, String>;
 
-/// Reads the Secrets that the documents of a namespace refer to: in that namespace, and, for policies of the cluster, in
-/// the namespaces of keys that the chart lists. Whoever writes the cluster's policies would otherwise read any Secret
-/// with the operator's rights (threat H8). What is not there is left out, and the gateway then denies what needs it.
+/// Reads the Secrets that the documents of a namespace refer to: in that namespace, and, for policies of the cluster,
+/// in the source namespaces that the chart lists. Without that list, authors of the cluster's policies could read any
+/// Secret with the operator's rights (threat H8). Leaves out missing ones; the gateway then denies what needs them.
 ///
 /// # Errors
-/// The API server does not answer: nothing may be taken for missing then.
+/// Fails if the API server does not answer: no Secret may be taken for missing then.
 pub(super) async fn gather(
     client: &Client,
-    places: Places<'_>,
+    places: SecretNamespaces<'_>,
     documents: &BTreeMap<String, Document>,
 ) -> Result<Gathered, ObjectError> {
-    let mut found: BTreeMap<Source, Found> = BTreeMap::new();
+    let mut found: BTreeMap<SecretId, SecretLookup> = BTreeMap::new();
     for (key, _, reference) in references(documents) {
         let Ok(source) = places.source(key, reference) else { continue };
         if found.contains_key(&source) {
@@ -76,7 +76,7 @@ pub(super) async fn gather(
         let value = places
             .source(key, reference)
             .and_then(|source| value(&source, &reference.key, found.get(&source)));
-        // Those of the cluster's policies come first.
+        // Keys are sorted, so the cluster's policies come first.
         match value.and_then(|bytes| within(&mut taken, bytes)) {
             Ok(bytes) => drop(gathered.data.insert(credential.name.clone(), bytes)),
             Err(why) => {
@@ -93,18 +93,18 @@ pub(super) async fn gather(
     Ok(gathered)
 }
 
-impl Places<'_> {
+impl SecretNamespaces<'_> {
     /// The Secret that a policy means, by its key in the ConfigMap.
     ///
     /// # Errors
     /// Why it may not mean that one.
-    fn source(&self, key: &str, reference: &SecretKeyRef) -> Result<Source, String> {
+    fn source(&self, key: &str, reference: &SecretKeyRef) -> Result<SecretId, String> {
         let name = reference.name.clone();
         if is_own(&name) {
             return Err(format!("the Secret {name} is Postern's own: name another one"));
         }
         let namespace = reference.namespace.as_deref().unwrap_or(self.namespace);
-        // A last good version of before is held to what the chart says now.
+        // Also for the last good version of a policy, the chart's present list counts.
         let allowed = reference.namespace.is_none()
             || is_cluster(key) && self.sources.iter().any(|listed| listed == namespace);
         if !allowed {
@@ -113,7 +113,7 @@ impl Places<'_> {
                  listed, or leave it out for a Secret of the pod's namespace"
             ));
         }
-        Ok(Source { namespace: namespace.to_owned(), name })
+        Ok(SecretId { namespace: namespace.to_owned(), name })
     }
 }
 
@@ -136,13 +136,14 @@ fn references(
     })
 }
 
-/// Postern's own Secrets are nobody's credential: the CA's key would go to a host that the policy names.
+/// Whether it is one of Postern's own Secrets: as a credential, the CA's key would be sent to a host of the author's
+/// choice.
 fn is_own(name: &str) -> bool {
     name == pod::CA_SECRET || name == pod::CREDENTIALS_SECRET
 }
 
-fn value(source: &Source, key: &str, found: Option<&Found>) -> Result<Vec<u8>, String> {
-    let Source { namespace, name } = source;
+fn value(source: &SecretId, key: &str, found: Option<&SecretLookup>) -> Result<Vec<u8>, String> {
+    let SecretId { namespace, name } = source;
     let secret = match found {
         None => {
             let most = "the namespace's policies refer to more than 256 Secrets";
@@ -171,7 +172,7 @@ fn value(source: &Source, key: &str, found: Option<&Found>) -> Result<Vec<u8>, S
         Some(value) if value.0.len() > GREATEST => Err(format!(
             "the key {key} of the Secret {namespace}/{name} is longer than {GREATEST} bytes, which no credential is"
         )),
-        // As it is, a newline at its end too: the gateway reads it as it reads a file.
+        // Copied as it is, with a newline at its end: the gateway trims it as it does with files.
         Some(value) => Ok(value.0.clone()),
     }
 }

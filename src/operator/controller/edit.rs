@@ -4,13 +4,12 @@
 //! rules away, or adds rules for exact names that no other rule allowed. Every other edit counts as stricter.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::publish::Candidate;
+use super::candidate::{Gist, PolicyCandidate, digest};
 use crate::decision::Enforcement;
 use crate::name::host::Host;
-use crate::policy::document::{Action, Destination, Document};
+use crate::policy::document::{Action, Destination};
 use crate::policy::pattern::Pattern;
 
 /// How many pairs of a new name and an older rule are compared. A larger edit counts as stricter.
@@ -27,28 +26,19 @@ pub(super) enum Edit {
     MayDeny,
 }
 
-/// What is kept of a namespace's policies to judge the next edit of them: digests, since the operator has no room for
-/// the documents of every namespace. Two texts with one digest would only delay an edit of their own author.
+/// Digests of a namespace's policies, by which their next edit is judged: the operator has no room for the documents of
+/// every namespace. Two texts with the same digest would only delay an edit of their own author.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outline(BTreeMap<String, Arc<Gist>>);
 
-/// The same of one policy; of one that cannot be read there is nothing in it.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Gist {
-    /// Of everything but its destinations.
-    rest: u64,
-    /// Of each destination, and whether it is a Deny.
-    rules: BTreeSet<(u64, bool)>,
-}
-
 impl Outline {
     /// Outlines policies.
-    pub(super) fn of(candidates: &[Candidate]) -> Self {
-        Self(candidates.iter().map(|one| (one.key.clone(), Arc::clone(&one.gist))).collect())
+    pub(super) fn of(candidates: &[PolicyCandidate]) -> Self {
+        Self(candidates.iter().map(|each| (each.key.clone(), Arc::clone(&each.gist))).collect())
     }
 
     /// Judges the edit from these policies to the candidates.
-    pub(super) fn judge(&self, candidates: &[Candidate]) -> Edit {
+    pub(super) fn judge(&self, candidates: &[PolicyCandidate]) -> Edit {
         let after = Self::of(candidates);
         if *self == after {
             return Edit::Nothing;
@@ -72,33 +62,23 @@ impl Outline {
     }
 }
 
-impl Gist {
-    /// The gist of a document.
-    pub(super) fn of(document: &Document) -> Self {
-        let mut rest = document.clone();
-        rest.spec.destinations = Vec::new();
-        let rule = |rule: &Destination| (digest(rule), rule.action == Some(Action::Deny));
-        Self { rest: digest(&rest), rules: document.spec.destinations.iter().map(rule).collect() }
-    }
-}
-
-/// Whether the new rules, by the keys of their policies, allow exact names that no older rule allowed, and so take
-/// nothing from anybody.
-fn only_adds(candidates: &[Candidate], added: &BTreeMap<&str, BTreeSet<u64>>) -> bool {
+/// Whether the new rules (by the keys of their policies) only allow exact names that no older rule allowed, so that
+/// nothing that was allowed is denied.
+fn only_adds(candidates: &[PolicyCandidate], added: &BTreeMap<&str, BTreeSet<u64>>) -> bool {
     if added.is_empty() {
         return true;
     }
     let (mut names, mut allowed) = (Vec::new(), Vec::new());
-    for (candidate, document) in candidates.iter().filter_map(|one| Some((one, one.read.as_ref().ok()?))) {
+    for (candidate, document) in candidates.iter().filter_map(|each| Some((each, each.read.as_ref().ok()?))) {
         let new = added.get(candidate.key.as_str());
         for rule in &document.spec.destinations {
-            // Where bytes without a name pass on a port, a rule that needs a name denies some of them.
+            // On a port where bytes without a name pass, a new rule that needs a name would deny some of them.
             let Some(patterns) = allowed_by(rule) else { return false };
             if !new.is_some_and(|new| new.contains(&digest(rule))) {
                 allowed.extend(patterns);
                 continue;
             }
-            // Under an Audit policy alone, what no rule names passes unseen.
+            // While only Audit policies select a pod, what no rule names passes; a rule could change that.
             if rule.action == Some(Action::Deny) || document.spec.enforcement == Some(Enforcement::Audit) {
                 return false;
             }
@@ -123,18 +103,12 @@ fn allowed_by(rule: &Destination) -> Option<Vec<Pattern>> {
     rule.hosts.iter().flatten().map(|text| Pattern::parse(text).ok()).collect()
 }
 
-fn digest(said: &impl serde::Serialize) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    serde_json::to_string(said).unwrap_or_default().hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{candidate, policy};
     use super::*;
 
-    fn policies(specs: &[(&str, &str)]) -> Vec<Candidate> {
+    fn policies(specs: &[(&str, &str)]) -> Vec<PolicyCandidate> {
         specs.iter().map(|(name, spec)| candidate(&policy(name, spec))).collect()
     }
 

@@ -1,34 +1,34 @@
-//! What pods say of themselves, read after read: which enforce the revision, which drift, which must go. Pure.
+//! Judges what pods report: which enforce the revision, which drift, which must be deleted. Pure.
 
 use std::time::{Duration, Instant};
 
-/// How long a pod may be without the revision before that is worth telling.
+/// How long a pod may be without the revision before an Event says so.
 const DRIFT: Duration = Duration::from_mins(2);
-/// A pod says this often, and this long, that its interception is unproven before it is deleted.
+/// How often, and for how long, a pod must report unproven interception before it is deleted.
 const UNPROVEN_READS: u32 = 3;
 const UNPROVEN_FOR: Duration = Duration::from_secs(10);
-/// How often a pod is asked: while it is awaited, when that takes long, while it is not proven, and else.
+/// How often a pod is asked: soon after a change, when that takes long or its interception is unproven, and otherwise.
 const EAGER: Duration = Duration::from_secs(1);
 const PATIENT: Duration = Duration::from_secs(5);
 const CALM: Duration = Duration::from_secs(20);
 /// How long a pod is asked eagerly after a change.
 const EAGERNESS: Duration = Duration::from_secs(30);
 
-/// What a gateway answers at `/metrics`.
+/// The metrics of a gateway that matter here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct GatewayAnswer {
     /// `postern_policy_info`.
     pub(super) revision: Option<String>,
     /// `postern_interception_proven`.
     pub(super) proven: Option<bool>,
-    /// `postern_policy_unknown`: there are policies that it does not know, and it keeps those that it had.
+    /// `postern_policy_unknown`: it cannot read the newest policies, and keeps those that it had.
     pub(super) unknown: bool,
 }
 
 /// What is known of one pod.
 #[derive(Debug)]
-pub(super) struct Sight {
-    answer: Option<Answer>,
+pub(super) struct PodSight {
+    answer: Option<GatewayAnswer>,
     asked: Option<Instant>,
     /// Since when it does not have the revision that it should have.
     behind: Option<(String, Instant)>,
@@ -36,13 +36,13 @@ pub(super) struct Sight {
     unproven: Option<(u32, Instant)>,
 }
 
-/// Where a pod stands.
+/// What a pod enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PodState {
     Enforcing,
     /// It enforces the form of the policies for older gateways.
     Older,
-    /// It does not know what the policies say.
+    /// It cannot read the policies.
     Unknown,
     Behind,
     Drifting,
@@ -50,16 +50,16 @@ pub(super) enum State {
     Unreachable,
 }
 
-/// What is to be done about a pod.
+/// What follows from a pod's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consequence {
-    /// It has been without the revision for too long; said once for each revision.
+    /// It has been without the revision for too long; once for each revision.
     Drift,
     /// Its agent may be talking past its gateway.
     Delete,
 }
 
-impl State {
+impl PodState {
     pub(super) const ALL: [Self; 7] = [
         Self::Enforcing,
         Self::Older,
@@ -70,7 +70,7 @@ impl State {
         Self::Unreachable,
     ];
 
-    /// As the metric has it.
+    /// The word of the metric.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Enforcing => "enforcing",
@@ -84,12 +84,12 @@ impl State {
     }
 }
 
-impl Sight {
+impl PodSight {
     pub(super) fn new() -> Self {
         Self { answer: None, asked: None, behind: None, drift_told: false, unproven: None }
     }
 
-    /// Whether the pod is to be asked now, `wanted` being the revision it should enforce.
+    /// Whether the pod is due to be asked; `wanted` is the revision that it should enforce.
     pub(super) fn is_due(&self, wanted: &str, now: Instant) -> bool {
         let Some(asked) = self.asked else { return true };
         now >= asked + self.pace(wanted, now)
@@ -111,20 +111,20 @@ impl Sight {
         self.asked
     }
 
-    /// Takes what the pod answered, or that it did not.
+    /// Records the pod's answer, or that it gave none.
     pub(super) fn learn(
         &mut self,
         wanted: &str,
-        answer: Option<Answer>,
+        answer: Option<GatewayAnswer>,
         now: Instant,
     ) -> Option<Consequence> {
         self.asked = Some(now);
         self.unproven = match &answer {
-            Some(Answer { proven: Some(false), .. }) => {
+            Some(GatewayAnswer { proven: Some(false), .. }) => {
                 let (reads, since) = self.unproven.unwrap_or((0, now));
                 Some((reads + 1, since))
             }
-            // One that does not answer has said nothing new: it is neither proven nor counted against.
+            // No answer is no evidence: the count begins anew.
             Some(_) | None => None,
         };
         self.answer = answer;
@@ -149,40 +149,43 @@ impl Sight {
         drifts.then_some(Consequence::Drift)
     }
 
-    /// Where the pod stands; `older` is the revision for gateways that do not know all that the `wanted` one says.
-    pub(super) fn state(&self, wanted: &str, older: Option<&str>) -> State {
+    /// The pod's state; `older` is the revision for gateways that cannot read the `wanted` one.
+    pub(super) fn state(&self, wanted: &str, older: Option<&str>) -> PodState {
+        // The first row that holds wins: unproven interception is worse than a wrong revision, and the revision for older
+        // gateways counts before what a gateway says of itself.
         match &self.answer {
-            None => State::Unreachable,
-            Some(Answer { proven: Some(false), .. }) => State::Unproven,
-            Some(_) if self.enforces(wanted) => State::Enforcing,
-            Some(_) if older.is_some_and(|older| self.enforces(older)) => State::Older,
-            Some(Answer { unknown: true, .. }) => State::Unknown,
-            Some(_) if self.drift_told => State::Drifting,
-            Some(_) => State::Behind,
+            None => PodState::Unreachable,
+            Some(GatewayAnswer { proven: Some(false), .. }) => PodState::Unproven,
+            Some(_) if self.enforces(wanted) => PodState::Enforcing,
+            Some(_) if older.is_some_and(|older| self.enforces(older)) => PodState::Older,
+            Some(GatewayAnswer { unknown: true, .. }) => PodState::Unknown,
+            Some(_) if self.drift_told => PodState::Drifting,
+            Some(_) => PodState::Behind,
         }
     }
 
-    /// Whether two minutes have passed without the revision, which a pod that does not answer has not either.
+    /// Whether two minutes have passed without the revision. A pod that does not answer counts as without it.
     pub(super) fn drifts(&self) -> bool {
         self.drift_told
     }
 
-    /// What it said last.
+    /// The revision that it reported last.
     pub(super) fn revision(&self) -> Option<&str> {
         self.answer.as_ref()?.revision.as_deref()
     }
 
     fn enforces(&self, wanted: &str) -> bool {
         self.answer.as_ref().is_some_and(|answer| {
-            answer.revision.as_deref().is_some_and(|told| names(told, wanted)) && answer.proven != Some(false)
+            answer.revision.as_deref().is_some_and(|reported| names(reported, wanted))
+                && answer.proven != Some(false)
         })
     }
 }
 
-/// Whether a gateway tells the wanted revision. Gateways from before 0.2 tell 64 bits of it: 16 digits instead of 32.
-fn names(told: &str, wanted: &str) -> bool {
+/// Whether a gateway reports the wanted revision. Gateways before 0.2 report 16 of its 32 digits.
+fn names(reported: &str, wanted: &str) -> bool {
     const SHORT: usize = "sha256:".len() + 16;
-    told == wanted || told.len() == SHORT && wanted.starts_with(told)
+    reported == wanted || reported.len() == SHORT && wanted.starts_with(reported)
 }
 
 #[cfg(test)]
@@ -191,20 +194,20 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn says(revision: &str, proven: bool) -> Option<Answer> {
-        Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
+    fn says(revision: &str, proven: bool) -> Option<GatewayAnswer> {
+        Some(GatewayAnswer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
     }
 
     #[test]
     fn a_pod_is_asked_each_second_until_it_enforces_and_then_rarely() {
         let start = Instant::now();
-        let mut sight = Sight::new();
+        let mut sight = PodSight::new();
         assert!(sight.is_due("new", start));
         sight.learn("new", says("old", true), start);
-        assert_eq!(sight.state("new", None), State::Behind);
+        assert_eq!(sight.state("new", None), PodState::Behind);
         assert!(sight.is_due("new", start + SECOND));
         sight.learn("new", says("new", true), start + SECOND);
-        assert_eq!(sight.state("new", None), State::Enforcing);
+        assert_eq!(sight.state("new", None), PodState::Enforcing);
         assert!(!sight.is_due("new", start + 5 * SECOND));
         assert!(sight.is_due("new", start + 21 * SECOND));
         assert!(sight.is_due("newer", start + 2 * SECOND), "a new revision is asked for at once");
@@ -212,19 +215,19 @@ mod tests {
 
     #[test]
     fn a_gateway_that_is_older_than_its_operator_is_told_apart() {
-        let mut sight = Sight::new();
+        let mut sight = PodSight::new();
         sight.learn("new", says("old", true), Instant::now());
-        assert_eq!(sight.state("new", Some("old")), State::Older);
-        assert_eq!(sight.state("new", None), State::Behind);
-        let unknown = says("older", true).map(|answer| Answer { unknown: true, ..answer });
+        assert_eq!(sight.state("new", Some("old")), PodState::Older);
+        assert_eq!(sight.state("new", None), PodState::Behind);
+        let unknown = says("older", true).map(|answer| GatewayAnswer { unknown: true, ..answer });
         sight.learn("new", unknown, Instant::now());
-        assert_eq!(sight.state("new", Some("old")), State::Unknown);
+        assert_eq!(sight.state("new", Some("old")), PodState::Unknown);
     }
 
     #[test]
     fn drift_is_told_once_for_each_revision_after_two_minutes() {
         let start = Instant::now();
-        let mut sight = Sight::new();
+        let mut sight = PodSight::new();
         let mut told = Vec::new();
         for second in 0..300 {
             if sight.learn("new", says("old", true), start + second * SECOND) == Some(Consequence::Drift) {
@@ -232,9 +235,9 @@ mod tests {
             }
         }
         assert_eq!(told, [120]);
-        assert_eq!(sight.state("new", None), State::Drifting);
+        assert_eq!(sight.state("new", None), PodState::Drifting);
         sight.learn("newer", says("old", true), start + 300 * SECOND);
-        assert_eq!(sight.state("newer", None), State::Behind, "it has two minutes again");
+        assert_eq!(sight.state("newer", None), PodState::Behind, "it has two minutes again");
     }
 
     #[test]
@@ -242,32 +245,32 @@ mod tests {
         let start = Instant::now();
         let wanted = format!("sha256:{}", "0123456789abcdef".repeat(2));
         let state = |told: &str| {
-            let mut sight = Sight::new();
+            let mut sight = PodSight::new();
             sight.learn(&wanted, says(told, true), start);
             sight.state(&wanted, None)
         };
-        assert_eq!(state(&wanted), State::Enforcing);
-        assert_eq!(state("sha256:0123456789abcdef"), State::Enforcing);
+        assert_eq!(state(&wanted), PodState::Enforcing);
+        assert_eq!(state("sha256:0123456789abcdef"), PodState::Enforcing);
         for told in ["sha256:0123456789abcdee", "sha256:01234567", "", &wanted[..wanted.len() - 1]] {
-            assert_eq!(state(told), State::Behind, "{told}");
+            assert_eq!(state(told), PodState::Behind, "{told}");
         }
     }
 
     #[test]
     fn a_pod_that_does_not_answer_drifts_too_and_is_never_deleted() {
         let start = Instant::now();
-        let mut sight = Sight::new();
+        let mut sight = PodSight::new();
         let told: Vec<Consequence> =
             (0..300).filter_map(|second| sight.learn("new", None, start + second * SECOND)).collect();
         assert_eq!(told, [Consequence::Drift]);
-        assert_eq!(sight.state("new", None), State::Unreachable);
+        assert_eq!(sight.state("new", None), PodState::Unreachable);
     }
 
     #[test]
     fn a_pod_that_stays_unproven_is_deleted_and_one_that_recovers_is_not() {
         let start = Instant::now();
         let unproven = |seconds: &[u32]| {
-            let mut sight = Sight::new();
+            let mut sight = PodSight::new();
             let read = |_, at: &u32| sight.learn("r", says("r", false), start + *at * SECOND);
             seconds.iter().fold(None, read)
         };
@@ -275,11 +278,11 @@ mod tests {
         assert_eq!(unproven(&[0, 1, 2]), None, "three reads within a moment are one");
         assert_eq!(unproven(&[0, 20]), None, "two reads are not three");
 
-        let mut sight = Sight::new();
+        let mut sight = PodSight::new();
         for (second, proven) in [(0, false), (5, false), (10, true), (15, false), (20, false)] {
             assert_eq!(sight.learn("r", says("r", proven), start + second * SECOND), None);
         }
-        assert_eq!(sight.state("r", None), State::Unproven);
+        assert_eq!(sight.state("r", None), PodState::Unproven);
         assert_eq!(sight.learn("r", None, start + 30 * SECOND), None, "silence is no answer");
     }
 }

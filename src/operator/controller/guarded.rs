@@ -1,4 +1,4 @@
-//! A pod that is labelled as injected, as much of it as is asked for: clusters have many.
+//! A pod that is labelled as injected, with only the facts that the controller needs: clusters have many.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::Lookup;
 use kube::runtime::watcher::Event;
 
-use super::objects::pod_reference;
+use crate::operator::objects::pod_reference;
 use crate::pod;
 use crate::policy::compile::Labels;
 
@@ -21,12 +21,12 @@ pub(super) struct Guarded {
     pub(super) labels: Labels,
     pub(super) policy_stamp: Option<String>,
     pub(super) secrets_stamp: Option<String>,
-    /// None where the pod has the label and no gateway: while no webhook and no admission policy is there, anybody can
-    /// make such a pod.
+    /// None if the pod has the label and no gateway: without the webhook and the admission policies anybody can create
+    /// such a pod.
     pub(super) gateway: Option<GatewayContainer>,
     pub(super) address: Option<IpAddr>,
     pub(super) running: bool,
-    /// Its containers will run no more.
+    /// Its containers have ended for good.
     pub(super) ended: bool,
     /// It is being deleted.
     pub(super) leaving: bool,
@@ -35,11 +35,11 @@ pub(super) struct Guarded {
 /// The gateway's container as kubelet sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GatewayContainer {
-    /// How often it was started again.
+    /// How often it was restarted.
     pub(super) restarts: u32,
     /// How its last process ended: `OOMKilled, exit code 137`.
     pub(super) ended: Option<String>,
-    /// How long kubelet waits before it starts it again (`10s`), where it waits.
+    /// How long kubelet waits before it restarts it (`10s`), if it waits.
     pub(super) back_off: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Guarded {
         }
     }
 
-    /// An event about pods as one about these.
+    /// Converts an event about a pod.
     pub(super) fn seen(event: Event<Pod>) -> Event<Self> {
         match event {
             Event::Apply(pod) => Event::Apply(Self::of(&pod)),
@@ -74,7 +74,7 @@ impl Guarded {
         }
     }
 
-    /// As events refer to it.
+    /// The reference for Events.
     pub(super) fn reference(&self) -> ObjectReference {
         pod_reference(&self.namespace, &self.name, &self.uid)
     }
@@ -109,14 +109,14 @@ impl GatewayContainer {
 /// Kubelet's reason for a container that it will start later.
 const BACK_OFF: &str = "CrashLoopBackOff";
 
-/// The time that kubelet names in `back-off 1m20s restarting failed container=…`.
+/// Reads the time in kubelet's message `back-off 1m20s restarting failed container=…`.
 fn delay(message: &str) -> String {
     let time = message.split_once("back-off ").and_then(|(_, rest)| rest.split_whitespace().next());
     let time = time.filter(|time| time.len() <= 8 && time.bytes().all(|byte| byte.is_ascii_alphanumeric()));
     time.unwrap_or("some time").to_owned()
 }
 
-/// What a store of them asks.
+/// Lets a store index it.
 impl Lookup for Guarded {
     type DynamicType = ();
 

@@ -1,4 +1,4 @@
-//! Vouches for what is published, and looks whether what it was made of has changed without anybody saying so.
+//! Renews `syncedAt` of the published ConfigMaps, and checks the Secrets that no watch follows for changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use std::time::{Duration, SystemTime};
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, DynamicObject, GetParams, ListParams, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, GetParams, ListParams, Patch};
 use serde_json::json;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, sleep};
 
-use super::objects::{MANAGER, said};
 use super::policies::resource;
 use super::reconcile::written;
-use super::report::Report;
-use super::{AT_ONCE, Controller};
+use super::report::NamespaceReport;
+use super::{AT_ONCE, Controller, every};
+use crate::operator::objects::{patching, reason};
 use crate::pod;
 use crate::policy::document::Kind;
 
 /// How old `syncedAt` may become; gateways call it stale at five minutes.
 const REFRESH: Duration = Duration::from_mins(2);
-/// How often it is looked which namespaces are due.
+/// How often the namespaces that are due are determined.
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// How long a watch may take to show what was listed.
@@ -32,20 +32,20 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 type Generations = BTreeMap<String, i64>;
 
 impl Controller {
-    /// Refreshes `syncedAt`, for ever.
+    /// Renews `syncedAt`, forever.
     pub(super) async fn keep_fresh(&self) {
-        let mut period = interval(PERIOD);
-        period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut period = every(PERIOD);
         loop {
             period.tick().await;
             self.refresh(SystemTime::now()).await;
         }
     }
 
-    /// Refreshes what is due. Where a watch has missed something, or the last turn failed, nothing is vouched for: it
-    /// is better that gateways say they are stale.
+    /// Renews `syncedAt` where it is due. After a failed turn, or while a watch may have missed something, it is left:
+    /// it is better that gateways report stale policies.
     pub(super) async fn refresh(&self, now: SystemTime) {
-        let due = |report: &Report| now.duration_since(report.synced_at).is_ok_and(|age| age >= REFRESH);
+        let due =
+            |report: &NamespaceReport| now.duration_since(report.synced_at).is_ok_and(|age| age >= REFRESH);
         let reports = self.reports.all().into_iter().filter(|(_, report)| due(report));
         let due: Vec<String> =
             reports.map(|(namespace, _)| namespace).filter(|it| self.reports.failure(it).is_none()).collect();
@@ -58,16 +58,17 @@ impl Controller {
     async fn vouch(&self, namespace: String, now: SystemTime) {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
         let patch = json!({ "data": { pod::SYNCED_AT_KEY: written(now) } });
-        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        match maps.patch(pod::POLICY_CONFIG_MAP, &parameters, &Patch::Merge(&patch)).await {
+        match maps.patch(pod::POLICY_CONFIG_MAP, &patching(), &Patch::Merge(&patch)).await {
             Ok(_) => self.reports.synced(&namespace, now),
             Err(kube::Error::Api(status)) if status.is_not_found() => self.touch(&namespace),
-            Err(error) => tracing::warn!(namespace, error = said(&error), "syncedAt could not be refreshed"),
+            Err(error) => {
+                tracing::warn!(namespace, error = reason(&error), "syncedAt could not be refreshed")
+            }
         }
     }
 
-    /// Whether the watches have what the API server has, or come to have it within [`CATCHING_UP`]. That policies change
-    /// all the time proves nothing: generations only grow, so what is listed is reached or passed.
+    /// Whether the watches have every policy that the API server lists, now or within [`CATCHING_UP`]. Policies that
+    /// change all the time do not matter: generations only grow, so the watches reach or pass the listed ones.
     async fn is_current(&self) -> bool {
         let before = self.seen();
         let Some(there) = self.listed().await else { return false };
@@ -80,7 +81,7 @@ impl Controller {
         if late.is_empty() {
             return true;
         }
-        // What was listed and is not watched may have been deleted meanwhile.
+        // A policy that was listed and is missing in the watch may have been deleted meanwhile.
         let Some(now) = self.listed().await else { return false };
         let caught_up = late.iter().all(|uid| there.contains_key(*uid) && !now.contains_key(*uid));
         if !caught_up {
@@ -95,7 +96,7 @@ impl Controller {
         policies.iter().filter_map(|(_, object)| generation(&object.metadata)).collect()
     }
 
-    /// The policies that the API server has; none where it does not say.
+    /// The policies that the API server has; none if it does not answer.
     async fn listed(&self) -> Option<Generations> {
         let mut there = Generations::new();
         for kind in [Kind::EgressPolicy, Kind::ClusterEgressPolicy] {
@@ -103,7 +104,8 @@ impl Controller {
             match api.list_metadata(&ListParams::default()).await {
                 Ok(list) => there.extend(list.into_iter().filter_map(|it| generation(&it.metadata))),
                 Err(error) => {
-                    tracing::warn!(error = said(&error), "policies cannot be listed: nothing is vouched for");
+                    let error = reason(&error);
+                    tracing::warn!(error, "policies cannot be listed: nothing is vouched for");
                     return None;
                 }
             }
@@ -111,13 +113,12 @@ impl Controller {
         Some(there)
     }
 
-    /// Looks at the Secrets that policies refer to, for ever. They are asked for one by one, without what they hold.
+    /// Checks the Secrets that policies refer to, forever. Each is read by name, without its data.
     pub(super) async fn watch_sources(&self) {
-        let mut period = interval(PERIOD);
-        period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut period = every(PERIOD);
         loop {
             period.tick().await;
-            // Side by side: a namespace whose policies name many Secrets is not waited for by the others.
+            // Concurrently: a namespace whose policies name many Secrets does not hold up the others.
             let looks =
                 stream::iter(self.reports.all()).for_each_concurrent(AT_ONCE, async |(namespace, report)| {
                     self.look_at_sources(&namespace, &report).await;
@@ -126,19 +127,19 @@ impl Controller {
         }
     }
 
-    pub(super) async fn look_at_sources(&self, namespace: &str, report: &Arc<Report>) {
+    pub(super) async fn look_at_sources(&self, namespace: &str, report: &Arc<NamespaceReport>) {
         for (source, copied) in &report.sources {
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &source.namespace);
-            // From the API server's memory: one that is a moment behind is asked again.
+            // Served from the API server's cache. If that is a moment behind, the next look sees the change.
             match secrets.get_metadata_opt_with(&source.name, &GetParams::any()).await {
-                Ok(found) => {
-                    if found.and_then(|found| found.metadata.resource_version) != *copied {
+                Ok(secret) => {
+                    if secret.and_then(|secret| secret.metadata.resource_version) != *copied {
                         self.touch(namespace);
                     }
                 }
-                // What may not be read was not read before either; else the next look will tell.
+                // A Secret that may not be read was not copied either; after other errors the next look decides.
                 Err(error) => {
-                    tracing::debug!(namespace, ?source, error = said(&error), "a Secret cannot be read")
+                    tracing::debug!(namespace, ?source, error = reason(&error), "a Secret cannot be read")
                 }
             }
         }
@@ -149,7 +150,7 @@ fn generation(metadata: &ObjectMeta) -> Option<(String, i64)> {
     Some((metadata.uid.clone()?, metadata.generation.unwrap_or_default()))
 }
 
-/// The policies of which a watch has an older version than was listed, or none, or one that was deleted before.
+/// The policies that a watch lacks, has in an older version than was listed, or still has though they were deleted.
 fn behind<'a>(seen: &Generations, there: &'a Generations, deleted: &BTreeSet<&'a String>) -> Vec<&'a String> {
     let older = there.iter().filter(|(uid, listed)| seen.get(*uid).is_none_or(|seen| seen < listed));
     older.map(|(uid, _)| uid).chain(deleted.iter().filter(|uid| seen.contains_key(**uid)).copied()).collect()

@@ -1,4 +1,4 @@
-//! What the operator counts.
+//! The operator's metrics.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use prometheus::{
 
 /// The operator's metrics, in a registry of their own.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct OperatorMetrics {
     registry: Registry,
     policies: IntGaugeVec,
     namespaces: IntGauge,
@@ -68,16 +68,16 @@ impl Dangers {
     }
 }
 
-/// What became of a request of the API server's.
+/// The outcome of an admission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum WebhookVerdict {
     Allowed,
     Denied,
-    /// It could not be judged.
+    /// It could not be read or judged.
     Failed,
 }
 
-impl Verdict {
+impl WebhookVerdict {
     fn word(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -87,7 +87,7 @@ impl Verdict {
     }
 }
 
-impl Metrics {
+impl OperatorMetrics {
     /// Registers all of them.
     ///
     /// # Errors
@@ -161,22 +161,22 @@ impl Metrics {
         String::from_utf8(text).unwrap_or_default()
     }
 
-    /// The API server asked at this path of the webhook.
-    pub fn webhook(&self, path: &str, verdict: Verdict) {
+    /// Counts a request of the API server at this path of the webhook.
+    pub fn webhook(&self, path: &str, verdict: WebhookVerdict) {
         self.webhook_requests.with_label_values(&[path, verdict.word()]).inc();
     }
 
-    /// A connection to the webhook was closed to make room for another.
+    /// Counts a connection to the webhook that was closed to make room for another.
     pub fn webhook_closed(&self) {
         self.webhook_closed.inc();
     }
 
-    /// When the certificate that the webhook serves with expires.
+    /// Sets when the webhook's certificate expires.
     pub fn webhook_certificate(&self, not_after: SystemTime) {
         self.webhook_certificate.with_label_values::<&str>(&[]).set(seconds(not_after));
     }
 
-    /// Whether this replica runs the controller. One that does not leads nothing, and says nothing of the cluster.
+    /// Sets whether this replica runs the controller. If not, resets the gauges that describe the cluster.
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
         if !leads {
@@ -202,16 +202,16 @@ impl Metrics {
         self.pods.with_label_values(&[state]).set(count(pods));
     }
 
-    /// When the CA of a namespace expires; none where there is no CA.
+    /// Sets when the CA of a namespace expires; none if there is no CA.
     pub(super) fn ca(&self, namespace: &str, not_after: Option<SystemTime>) {
         match not_after {
             Some(time) => self.ca_not_after.with_label_values(&[namespace]).set(seconds(time)),
-            // It is an error to remove what is not there.
+            // Removing a label that does not exist is an error, which does not matter.
             None => drop(self.ca_not_after.remove_label_values(&[namespace])),
         }
     }
 
-    /// When the root expires; none where there is no root.
+    /// Sets when the root expires; none if there is no root.
     pub(super) fn root(&self, not_after: Option<SystemTime>) {
         match not_after {
             Some(time) => self.root_not_after.with_label_values::<&str>(&[]).set(seconds(time)),
@@ -227,11 +227,11 @@ impl Metrics {
         self.deleted.inc();
     }
 
-    /// How many pods of an enforced namespace have no gateway; none of a namespace that is not enforced any more.
+    /// Sets how many pods of an enforced namespace have no gateway; none if the namespace is not enforced any more.
     pub(super) fn unguarded(&self, namespace: &str, pods: Option<usize>) {
         match pods {
             Some(pods) => self.dangers.unguarded.with_label_values(&[namespace]).set(count(pods)),
-            // It is an error to remove what is not there.
+            // Removing a label that does not exist is an error, which does not matter.
             None => drop(self.dangers.unguarded.remove_label_values(&[namespace])),
         }
     }
@@ -240,7 +240,7 @@ impl Metrics {
         self.dangers.unguarded_deleted.inc();
     }
 
-    /// A gateway was started again so often, and kubelet began to wait before it does so again.
+    /// Counts a gateway's restarts, and whether kubelet began to wait before the next.
     pub(super) fn gateway_ended(&self, restarts: u32, backed_off: bool) {
         self.dangers.restarts.inc_by(u64::from(restarts));
         self.dangers.back_offs.inc_by(u64::from(backed_off));
@@ -250,7 +250,7 @@ impl Metrics {
         self.dangers.backing_off.set(count(gateways));
     }
 
-    /// All statuses were compared with the cluster, and written where they differed.
+    /// Sets when all statuses were last compared with the cluster.
     pub(super) fn statuses_checked(&self, at: SystemTime) {
         self.statuses_checked.with_label_values::<&str>(&[]).set(seconds(at));
     }
@@ -285,7 +285,7 @@ fn count(things: usize) -> i64 {
     i64::try_from(things).unwrap_or(i64::MAX)
 }
 
-/// Seconds since 1970, as Prometheus has times.
+/// Seconds since 1970, the unit of times in Prometheus.
 fn seconds(time: SystemTime) -> i64 {
     let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX)
@@ -298,8 +298,8 @@ mod tests {
 
     #[test]
     fn what_alerts_ask_for_is_there_by_its_name() {
-        let metrics = Metrics::new().unwrap();
-        metrics.webhook("/pods/mutate", Verdict::Denied);
+        let metrics = OperatorMetrics::new().unwrap();
+        metrics.webhook("/pods/mutate", WebhookVerdict::Denied);
         metrics.webhook_certificate(UNIX_EPOCH + Duration::from_secs(7));
         metrics.leader(true);
         metrics.ca("agents", Some(UNIX_EPOCH + Duration::from_secs(9)));
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_replica_that_does_not_lead_says_nothing_of_the_cluster() {
-        let metrics = Metrics::new().unwrap();
+        let metrics = OperatorMetrics::new().unwrap();
         metrics.policies(3, 1);
         metrics.ca("agents", Some(UNIX_EPOCH));
         metrics.leader(false);

@@ -1,23 +1,26 @@
-//! Keeps each namespace's objects as policies, pods and secrets ask for, and says in their status how far that is true.
+//! Keeps each namespace's objects as its policies, pods and Secrets require, and reports in the policies' statuses how far.
 //!
-//! `watch` hears what changes, `queue` says whose turn it is (`edit`: what may not wait), `reconcile` takes it:
-//! `chosen` computes what the namespace is to have (`publish` chooses documents, `previous` and `narrowed` those for older
-//! gateways, `packing` lays them into the ConfigMap), `credentials` copies what they refer to. Beside it
-//! `root` keeps the root CA, `stamp` makes kubelets refresh (`rota`: whose pods are next), `probe` asks gateways, `fleet` judges what they say,
-//! `announce` writes the statuses, `heartbeat` vouches. `unguarded` tells of pods without a gateway, `crashes` of gateways that end.
+//! `watch` sees what changes, `queue` orders the namespaces (`edit`: which changes may not wait), `reconcile` takes one:
+//! `desired` computes what the namespace shall have (`publish` chooses among the `candidate`s, `previous` and `narrowed`
+//! write them for older gateways by their `known_fields`, `packing` puts them into the ConfigMap), `credentials` copies the
+//! keys that they refer to. Beside it `root` keeps the root CA, `stamp` makes kubelets refresh (`fair_queue`: whose pods
+//! are next), `probe` asks gateways and `fleet` judges their answers, `announce` writes the statuses, `heartbeat` renews
+//! `syncedAt`, `unguarded` reports pods without a gateway, `crashes` gateways that end.
 
 mod announce;
+mod candidate;
 mod certificate;
-mod chosen;
 mod crashes;
 mod credentials;
+mod desired;
 mod edit;
+mod fair_queue;
 mod fleet;
 mod guarded;
 mod heartbeat;
+mod known_fields;
 pub mod metrics;
 mod narrowed;
-mod objects;
 mod packing;
 mod policies;
 mod previous;
@@ -31,7 +34,6 @@ mod report;
 #[cfg(test)]
 mod rollout_tests;
 mod root;
-mod rota;
 mod stamp;
 mod status;
 #[cfg(test)]
@@ -54,37 +56,38 @@ use futures_util::stream::FuturesUnordered;
 use kube::Client;
 use kube::runtime::events::{Recorder, Reporter};
 use tokio::sync::Notify;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::settings::Settings;
 use crate::drain::Drain;
 use edit::Edit;
-use fleet::Sight;
-use metrics::Metrics;
-use previous::Known;
-use queue::Queue;
-use watch::Watched;
+use fleet::PodSight;
+use known_fields::KnownFields;
+use metrics::OperatorMetrics;
+use queue::NamespaceQueue;
+use watch::ClusterObjects;
 
 /// How many namespaces are worked on at once, and how many objects are written at once.
 const AT_ONCE: usize = 8;
-/// How long the dispatcher waits where nothing is due.
+/// How long the dispatcher waits if nothing is due.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What the parts of the controller share.
+/// The state that the parts of the controller share.
 struct Controller {
     client: Client,
     settings: Arc<Settings>,
-    metrics: Arc<Metrics>,
-    watched: Watched,
+    metrics: Arc<OperatorMetrics>,
+    watched: ClusterObjects,
     readings: policies::Readings,
     root: root::KeptRoot,
     reports: report::Reports,
-    /// What gateways of the last release know of policies.
-    last_release: &'static Known,
-    queue: Mutex<Queue>,
-    fleet: Mutex<HashMap<String, Sight>>,
+    /// The fields of policies that gateways of the last release know.
+    last_release: &'static KnownFields,
+    queue: Mutex<NamespaceQueue>,
+    fleet: Mutex<HashMap<String, PodSight>>,
     stamps: stamp::Stamps,
-    written: announce::Written,
-    told: unguarded::Told,
+    written: announce::WrittenStatuses,
+    told: unguarded::Reported,
     crashes: crashes::Crashes,
     recorder: Recorder,
     /// The queue has changed.
@@ -93,17 +96,17 @@ struct Controller {
     rooted: Notify,
     /// A namespace was published.
     published: Notify,
-    /// Something that statuses speak of has changed.
+    /// Statuses may have to change.
     outdated: AtomicBool,
 }
 
-/// Runs the controller until the process is told to stop; the caller leads. It spawns nothing: where the caller drops
-/// it, it has stopped. What is being written when the process is told to stop is written to its end.
-pub async fn run(client: Client, settings: Arc<Settings>, metrics: Arc<Metrics>, drain: Drain) {
+/// Runs the controller until the process is told to stop; the caller must be the leader. It spawns nothing, so dropping
+/// it stops it. A turn that has begun when the process is told to stop is completed.
+pub async fn run(client: Client, settings: Arc<Settings>, metrics: Arc<OperatorMetrics>, drain: Drain) {
     let (watched, writers) = watch::stores();
     let controller = Controller::new(client, settings, metrics, watched);
     let controller = &controller;
-    let for_ever = async {
+    let background = async {
         tokio::join!(
             Box::pin(controller.follow(writers)),
             Box::pin(controller.keep_root()),
@@ -118,12 +121,17 @@ pub async fn run(client: Client, settings: Arc<Settings>, metrics: Arc<Metrics>,
     };
     tokio::select! {
         () = Box::pin(controller.work(&drain)) => {}
-        () = for_ever => {}
+        () = background => {}
     }
 }
 
 impl Controller {
-    fn new(client: Client, settings: Arc<Settings>, metrics: Arc<Metrics>, watched: Watched) -> Self {
+    fn new(
+        client: Client,
+        settings: Arc<Settings>,
+        metrics: Arc<OperatorMetrics>,
+        watched: ClusterObjects,
+    ) -> Self {
         let reporter = Reporter { controller: "postern.dev/operator".to_owned(), instance: None };
         Self {
             recorder: Recorder::new(client.clone(), reporter),
@@ -134,12 +142,12 @@ impl Controller {
             readings: policies::Readings::default(),
             root: root::KeptRoot::default(),
             reports: report::Reports::default(),
-            last_release: Known::by_last_release(),
+            last_release: KnownFields::by_last_release(),
             queue: Mutex::default(),
             fleet: Mutex::default(),
             stamps: stamp::Stamps::default(),
-            written: announce::Written::default(),
-            told: unguarded::Told::default(),
+            written: announce::WrittenStatuses::default(),
+            told: unguarded::Reported::default(),
             crashes: crashes::Crashes::default(),
             queued: Notify::new(),
             rooted: Notify::new(),
@@ -148,7 +156,7 @@ impl Controller {
         }
     }
 
-    /// Takes turns until the process is told to stop, then ends those that have begun.
+    /// Reconciles namespaces until the process is told to stop, then completes the turns that have begun.
     async fn work(&self, drain: &Drain) {
         let mut stopping = pin!(drain.stopping());
         tokio::select! {
@@ -176,7 +184,7 @@ impl Controller {
         while turns.next().await.is_some() {}
     }
 
-    /// Resolves when everything was listed and the root was looked for.
+    /// Resolves once everything was listed and the root was read.
     async fn prepared(&self) {
         self.watched.ready().await;
         loop {
@@ -189,7 +197,7 @@ impl Controller {
         self.touch_all();
     }
 
-    /// Has nobody wait whose policies could have become stricter.
+    /// Lets no namespace wait whose policies could have become stricter.
     fn hurry(&self) {
         for namespace in self.queue(|queue| queue.unjudged(Instant::now())) {
             let known = self.scene(&namespace).zip(self.reports.of(&namespace));
@@ -199,17 +207,17 @@ impl Controller {
         }
     }
 
-    fn queue<T>(&self, act: impl FnOnce(&mut Queue) -> T) -> T {
+    fn queue<T>(&self, act: impl FnOnce(&mut NamespaceQueue) -> T) -> T {
         act(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Something of a namespace has changed.
+    /// Queues a namespace of which something has changed.
     fn touch(&self, namespace: &str) {
         self.queue(|queue| queue.touch(namespace, Instant::now()));
         self.queued.notify_one();
     }
 
-    /// Something that statuses speak of has changed.
+    /// Notes that statuses may have to change.
     fn outdated(&self) {
         self.outdated.store(true, Ordering::Relaxed);
     }
@@ -219,10 +227,17 @@ impl Controller {
     }
 }
 
-/// Between 0 and 1.
+/// Ticks every `period`. A late tick delays those after it.
+fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+/// A random number between 0 and 1.
 fn jitter() -> f64 {
     let mut byte = [0];
-    // Without randomness everybody waits the same time, which does.
+    // Without randomness all wait equally long, which is harmless.
     let _ = aws_lc_rs::rand::fill(&mut byte);
     f64::from(byte[0]) / 255.0
 }

@@ -1,26 +1,25 @@
-//! What of a policy a gateway is given that does not know all of it: whom it is for, what it denies, and what it opened before. Pure.
+//! Narrows a policy for gateways that do not know all its fields: to its selectors, what it denies, and what it opened before. Pure.
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::previous::Known;
+use super::known_fields::KnownFields;
 use crate::policy::document::{
     Action, Audit, Credential, Destination, Document, Enforcement, FailurePolicy, HostedAction, Permission,
     Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
 };
 
-/// A policy without anything that it opens: its selectors, what it denies, its switches where they are set to the strict
-/// side, its limits and the credentials that it demands. A Deny rule that is not known whole denies more: without its
-/// condition, or everything there is of its kind. None where it is an Audit policy of whose pods nothing is known: it
-/// would only take denials from others.
-pub(super) fn stub(known: &Known, newest: &Document) -> Option<Document> {
+/// The policy without anything that it opens: its selectors, Deny rules, switches that are set to strict, limits and
+/// required credentials. A Deny rule with an unknown field denies more: it loses its condition, or denies everything of
+/// its kind. None for an Audit policy with an unknown pod selector: it would only weaken the denials of others.
+pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
     let written = &newest.spec;
     let is_scoped = known.knows(&written.pod_selector, "spec.podSelector");
     if !is_scoped && written.enforcement == Some(Enforcement::Audit) {
         return None;
     }
-    let mut names = Names::default();
+    let mut names = RuleNames::default();
     let mut spec = Spec {
         namespace_selector: kept(known, &written.namespace_selector, "spec.namespaceSelector"),
         pod_selector: kept(known, &written.pod_selector, "spec.podSelector"),
@@ -55,16 +54,17 @@ pub(super) fn stub(known: &Known, newest: &Document) -> Option<Document> {
     Some(Document { spec, ..newest.clone() })
 }
 
-/// The `stub` of a policy with what the newest opens and the `former` version opened too, word for word, and with what the
-/// former denied. So nothing is opened again that a policy took back. None where they are not for the same pods, or not
-/// enforced alike: what was opened for some is not opened for others.
+/// The `stub` of a policy, with the rules that open something in both the newest and the `former` version, word for
+/// word, and with the Deny rules of the former. So nothing that a policy took back is opened again. None if the two
+/// select different pods or are enforced differently: what was opened for some pods is not opened for others.
 pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document) -> Option<Document> {
     let (mut spec, former, newest) = (stub.spec.clone(), &former.spec, &newest.spec);
     if newest.pod_selector != former.pod_selector || newest.enforcement != former.enforcement {
         return None;
     }
     let of_tools = spec.tools.iter().map(|rule| &rule.name);
-    let mut names = Names(spec.destinations.iter().map(|rule| &rule.name).chain(of_tools).cloned().collect());
+    let mut names =
+        RuleNames(spec.destinations.iter().map(|rule| &rule.name).chain(of_tools).cloned().collect());
     let is_open = |rule: &&Destination| rule.action != Some(Action::Deny);
     let opens = newest.destinations.iter().filter(is_open).filter(|rule| has(&former.destinations, *rule));
     let denies = former.destinations.iter().filter(|rule| !is_open(rule));
@@ -81,7 +81,7 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
             spec.tools.push(rule.named(names.free(&rule.name)));
         }
     }
-    for credential in newest.credentials.iter().filter(|one| former.credentials.contains(one)) {
+    for credential in newest.credentials.iter().filter(|each| former.credentials.contains(each)) {
         if !spec.credentials.contains(credential) {
             spec.credentials.push(credential.clone());
         }
@@ -95,8 +95,9 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
         former.hosted_tools.clone()
     } else {
         let of = |hosted: &Option<WrittenHostedTools>| hosted.clone().unwrap_or_default();
-        let all = stricter(&of(&former.hosted_tools), &of(&spec.hosted_tools), &of(&newest.hosted_tools));
-        Some(all).filter(|hosted| *hosted != WrittenHostedTools::default())
+        let strictest =
+            stricter(&of(&former.hosted_tools), &of(&spec.hosted_tools), &of(&newest.hosted_tools));
+        Some(strictest).filter(|hosted| *hosted != WrittenHostedTools::default())
     };
     spec.limits = match (&former.limits, &spec.limits) {
         (Some(before), Some(now)) => Some(lower(before, now)),
@@ -108,48 +109,47 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     Some(Document { spec, ..stub.clone() })
 }
 
-/// A credential of a former version that is another one by now.
+/// The name of a credential that the newest version defines differently than the former one.
 pub(super) fn changed_hands<'a>(former: &'a Document, newest: &Document) -> Option<&'a str> {
-    let is_another = |one: &&Credential| {
-        newest.spec.credentials.iter().any(|other| other.name == one.name && other != *one)
-    };
+    let is_another =
+        |old: &&Credential| newest.spec.credentials.iter().any(|new| new.name == old.name && new != *old);
     former.spec.credentials.iter().find(is_another).map(|credential| credential.name.as_str())
 }
 
-/// A rule, which may have another name and mean the same.
-trait Named: PartialEq + Sized {
+/// A rule that may be renamed without a change of its meaning.
+trait NamedRule: PartialEq + Sized {
     fn named(&self, name: String) -> Self;
 }
 
-impl Named for Destination {
+impl NamedRule for Destination {
     fn named(&self, name: String) -> Self {
         Self { name, ..self.clone() }
     }
 }
 
-impl Named for ToolRule {
+impl NamedRule for ToolRule {
     fn named(&self, name: String) -> Self {
         Self { name, ..self.clone() }
     }
 }
 
-/// Whether a rule is among others, whatever its name.
-fn has<T: Named>(rules: &[T], rule: &T) -> bool {
+/// Whether a rule is among others, whatever their names.
+fn has<T: NamedRule>(rules: &[T], rule: &T) -> bool {
     let nameless = rule.named(String::new());
-    rules.iter().any(|one| one.named(String::new()) == nameless)
+    rules.iter().any(|each| each.named(String::new()) == nameless)
 }
 
-/// A switch as the former version sets it to the strict side, or as both set it.
+/// The former version's value of a switch, if it is the strict one or both versions agree.
 fn both<T: PartialEq + Copy>(former: Option<T>, newest: Option<T>, strict: T) -> Option<T> {
     former.filter(|switch| *switch == strict || former == newest)
 }
 
 /// Names of rules, each once.
 #[derive(Default)]
-struct Names(HashSet<String>);
+struct RuleNames(HashSet<String>);
 
-impl Names {
-    /// The name that is wanted, or one that is free.
+impl RuleNames {
+    /// Takes the wanted name, or a free one.
     fn free(&mut self, wanted: &str) -> String {
         let others = (1..).map(|number: u32| format!("rule-{number}"));
         let mut names = std::iter::once(wanted.to_owned()).chain(others);
@@ -159,7 +159,7 @@ impl Names {
     }
 }
 
-fn kept<T: Serialize + Clone>(known: &Known, part: &Option<T>, path: &str) -> Option<T> {
+fn kept<T: Serialize + Clone>(known: &KnownFields, part: &Option<T>, path: &str) -> Option<T> {
     part.clone().filter(|part| known.knows(part, path))
 }
 
@@ -168,16 +168,16 @@ fn denied(name: String, hosts: Option<Vec<String>>, cidrs: Option<Vec<String>>) 
 }
 
 /// Denies every name and every address.
-fn everything(names: &mut Names, name: &str) -> [Destination; 2] {
-    let all = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
+fn everything(names: &mut RuleNames, name: &str) -> [Destination; 2] {
+    let list = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
     [
-        denied(names.free(name), all(&["**"]), None),
-        denied(names.free(name), None, all(&["0.0.0.0/0", "::/0"])),
+        denied(names.free(name), list(&["**"]), None),
+        denied(names.free(name), None, list(&["0.0.0.0/0", "::/0"])),
     ]
 }
 
-/// A Deny rule that is known whole and means at least as many calls.
-fn widened(known: &Known, rule: &ToolRule) -> ToolRule {
+/// A Deny rule in known fields that denies at least as many calls.
+fn widened(known: &KnownFields, rule: &ToolRule) -> ToolRule {
     if known.knows(rule, "spec.tools[]") {
         return rule.clone();
     }
@@ -188,8 +188,9 @@ fn widened(known: &Known, rule: &ToolRule) -> ToolRule {
     ToolRule { tools: Some(vec!["*".to_owned()]), kind: None, ..always }
 }
 
-/// What is refused of hosted tools, the list of what stays kept where all of it is known.
-fn strict(known: &Known, hosted: &WrittenHostedTools) -> WrittenHostedTools {
+/// The refusals of hosted tools; the list of allowed ones only if all fields are known.
+fn strict(known: &KnownFields, hosted: &WrittenHostedTools) -> WrittenHostedTools {
+    // A list without an action strips the other tools; Allow refuses nothing.
     let action = match (hosted.action, &hosted.allow) {
         (Some(HostedAction::Allow), _) | (None, None) => None,
         (None, Some(_)) => Some(HostedAction::Strip),
@@ -199,11 +200,11 @@ fn strict(known: &Known, hosted: &WrittenHostedTools) -> WrittenHostedTools {
     WrittenHostedTools {
         action,
         allow,
-        url_sources: hosted.url_sources.filter(|one| *one == Permission::Deny),
+        url_sources: hosted.url_sources.filter(|each| *each == Permission::Deny),
     }
 }
 
-/// What the former version or the newest refuses; `now` is what of the newest may be said.
+/// What the former version or the newest refuses; `now` is the newest in known fields.
 fn stricter(
     former: &WrittenHostedTools,
     now: &WrittenHostedTools,
@@ -222,7 +223,7 @@ fn stricter(
     }
 }
 
-fn known_limits(known: &Known, limits: &WrittenLimits) -> WrittenLimits {
+fn known_limits(known: &KnownFields, limits: &WrittenLimits) -> WrittenLimits {
     let kept = |limit: Option<i64>, name: &str| {
         limit.filter(|limit| known.knows(limit, &format!("spec.limits.{name}")))
     };
@@ -235,19 +236,19 @@ fn known_limits(known: &Known, limits: &WrittenLimits) -> WrittenLimits {
     }
 }
 
-fn lower(one: &WrittenLimits, other: &WrittenLimits) -> WrittenLimits {
-    let least = |one: Option<i64>, other: Option<i64>| [one, other].into_iter().flatten().min();
+fn lower(former: &WrittenLimits, newest: &WrittenLimits) -> WrittenLimits {
+    let least = |former: Option<i64>, newest: Option<i64>| [former, newest].into_iter().flatten().min();
     WrittenLimits {
-        request_body_bytes: least(one.request_body_bytes, other.request_body_bytes),
-        tool_input_bytes: least(one.tool_input_bytes, other.tool_input_bytes),
-        tokens_per_day: least(one.tokens_per_day, other.tokens_per_day),
-        requests_per_minute: least(one.requests_per_minute, other.requests_per_minute),
-        consecutive_denials: least(one.consecutive_denials, other.consecutive_denials),
+        request_body_bytes: least(former.request_body_bytes, newest.request_body_bytes),
+        tool_input_bytes: least(former.tool_input_bytes, newest.tool_input_bytes),
+        tokens_per_day: least(former.tokens_per_day, newest.tokens_per_day),
+        requests_per_minute: least(former.requests_per_minute, newest.requests_per_minute),
+        consecutive_denials: least(former.consecutive_denials, newest.consecutive_denials),
     }
 }
 
-/// Leaves out switches that such a gateway has not.
-fn without_unknown_switches(known: &Known, spec: &mut Spec) {
+/// Leaves out the switches that such a gateway does not know.
+fn without_unknown_switches(known: &KnownFields, spec: &mut Spec) {
     spec.failure_policy = kept(known, &spec.failure_policy, "spec.failurePolicy");
     spec.provider_state = kept(known, &spec.provider_state, "spec.providerState");
     spec.tool_default = kept(known, &spec.tool_default, "spec.toolDefault");

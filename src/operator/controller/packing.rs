@@ -1,4 +1,4 @@
-//! How documents lie in the ConfigMap: one a key, or all of them compressed where they would not fit. Pure.
+//! Packs documents into the ConfigMap: one per key, or all of them compressed where they would not fit. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use compression_codecs::{EncodeV2, GzipEncoder};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::publish::key;
+use super::candidate::key;
 use crate::pod;
 use crate::policy::document::{self, Document, Kind, Metadata};
 use crate::wire::coding::{Decoder, Limits, Wrote};
 
-/// What the API server takes of values in one ConfigMap.
+/// The most bytes of values that the API server accepts in one ConfigMap.
 const BOUND: usize = 1 << 20;
-/// Beyond this many bytes, or documents, they go compressed: a gateway reads 4,096 files at most.
+/// Above this many bytes or documents they are compressed: a gateway reads at most 4,096 files.
 const PLAIN: usize = 900 << 10;
 const PLAIN_FILES: usize = 4_000;
-/// What stands between two documents of one file.
+/// The separator of documents in one file.
 const SEPARATOR: &str = "\n---\n";
-/// What a gateway reads of policies at most.
+/// The most bytes of policies that a gateway reads.
 const DECODED: usize = 16 << 20;
 
 /// Documents as they are put into a ConfigMap.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Packed {
+pub(super) struct PackedDocuments {
     pub(super) data: BTreeMap<String, String>,
     pub(super) binary_data: BTreeMap<String, ByteString>,
 }
@@ -41,18 +41,21 @@ pub(super) struct TooLarge {
 }
 
 /// Packs documents beside `others` bytes of other values.
-pub(super) fn pack(documents: &BTreeMap<String, Document>, others: usize) -> Result<Packed, TooLarge> {
+pub(super) fn pack(
+    documents: &BTreeMap<String, Document>,
+    others: usize,
+) -> Result<PackedDocuments, TooLarge> {
     let texts = texts(documents);
     let bytes = texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
     if bytes + others <= PLAIN && texts.len() <= PLAIN_FILES {
-        return Ok(Packed { data: texts, binary_data: BTreeMap::new() });
+        return Ok(PackedDocuments { data: texts, binary_data: BTreeMap::new() });
     }
     let compressed = joined(texts);
     if compressed.len() + others > BOUND || bytes > DECODED {
         return Err(TooLarge { bytes, compressed: compressed.len() });
     }
     let binary_data = BTreeMap::from([(pod::COMPRESSED_KEY.to_owned(), ByteString(compressed))]);
-    Ok(Packed { data: BTreeMap::new(), binary_data })
+    Ok(PackedDocuments { data: BTreeMap::new(), binary_data })
 }
 
 /// Packs documents in two forms: as they are, and as gateways of the last release can read them.
@@ -60,7 +63,7 @@ pub(super) fn pack_both(
     newest: &BTreeMap<String, Document>,
     older: &BTreeMap<String, Document>,
     others: usize,
-) -> Result<Packed, TooLarge> {
+) -> Result<PackedDocuments, TooLarge> {
     let newest = joined(texts(newest));
     let mut packed = pack(older, others + newest.len())?;
     packed.binary_data.insert(pod::NEWEST_KEY.to_owned(), ByteString(newest));
@@ -79,7 +82,7 @@ fn joined(texts: BTreeMap<String, String>) -> Vec<u8> {
     gzip(texts.into_values().collect::<Vec<_>>().join(SEPARATOR).as_bytes())
 }
 
-/// The documents of a ConfigMap by their keys, in their newest form; what this version cannot read is left out.
+/// The documents of a ConfigMap by their keys, in their newest form. Skips those that this version cannot read.
 pub(super) fn unpack(map: &ConfigMap) -> BTreeMap<String, Document> {
     match map.binary_data.as_ref().and_then(|binary| binary.get(pod::NEWEST_KEY)) {
         Some(newest) => separated(newest).iter().filter_map(|text| read(text)).collect(),
@@ -87,7 +90,7 @@ pub(super) fn unpack(map: &ConfigMap) -> BTreeMap<String, Document> {
     }
 }
 
-/// The documents that gateways of the last release read, by their keys; what this version cannot read is left out.
+/// The documents that gateways of the last release read, by their keys. Skips those that this version cannot read.
 pub(super) fn unpack_older(map: &ConfigMap) -> BTreeMap<String, Document> {
     let plain = map.data.iter().flatten().filter(|(key, _)| key.ends_with(".json"));
     let plain = plain.map(|(_, text)| text.as_str());
@@ -102,27 +105,27 @@ fn separated(compressed: &ByteString) -> Vec<String> {
     joined.split(SEPARATOR).filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
-/// Reads a document, as a gateway does. Its key is the file of its problems.
+/// Reads a document as a gateway does. Its key is the file of its problems.
 fn read(text: &str) -> Option<(String, Document)> {
-    let named: Named = serde_json::from_str(text).ok()?;
+    let named: DocumentHead = serde_json::from_str(text).ok()?;
     let key = key(named.kind, &named.metadata.name);
     let document = document::parse(&key, text).ok()?.pop()?;
     Some((key, document))
 }
 
-/// What of a document its key is made of.
+/// The fields of a document that its key is made of.
 #[derive(serde::Deserialize)]
-struct Named {
+struct DocumentHead {
     kind: Kind,
     metadata: Metadata,
 }
 
-/// The same document, read again so that its key is the file of its problems, as a gateway reads it.
+/// Writes a document and reads it again as a gateway does, so that its key is the file of its problems.
 pub(super) fn keyed(document: &Document) -> Option<(String, Document)> {
     read(&serde_json::to_string(document).ok()?)
 }
 
-/// Compresses; the same bytes give the same bytes.
+/// Compresses deterministically: equal input gives equal output, so an unchanged ConfigMap is not written again.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzipEncoder::new(Level::Default.into());
     let mut scratch = vec![0; 64 << 10];
@@ -142,7 +145,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoded
 }
 
-/// Decompresses at most what a gateway would read.
+/// Decompresses, up to about twice what a gateway would read.
 fn gunzip(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let limits = Limits { decoded_bytes: 2 * DECODED as u64, ..Limits::default() };
     let mut decoder = Decoder::for_header("gzip", limits).ok()??;
@@ -182,7 +185,7 @@ mod tests {
             .collect()
     }
 
-    fn map(packed: Packed) -> ConfigMap {
+    fn map(packed: PackedDocuments) -> ConfigMap {
         ConfigMap { data: Some(packed.data), binary_data: Some(packed.binary_data), ..ConfigMap::default() }
     }
 

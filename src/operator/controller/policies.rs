@@ -1,4 +1,4 @@
-//! The policies of the cluster as they stand, each read once for every version of it.
+//! The policies of the cluster, each read once per version.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,8 @@ use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::edit::Gist;
+use super::candidate::{self, Gist, PolicyCandidate};
 use super::packing::keyed;
-use super::publish::{self, Candidate};
 use crate::api::accepted::accepted;
 use crate::api::crd::{GROUP, VERSION};
 use crate::policy::compile::Labels;
@@ -20,16 +19,16 @@ use crate::problem::Problem;
 
 /// One policy as the API server holds it.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct PolicyReading {
     pub(super) kind: Kind,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) uid: String,
     pub(super) generation: i64,
-    pub(super) candidate: Candidate,
+    pub(super) candidate: PolicyCandidate,
 }
 
-impl Reading {
+impl PolicyReading {
     /// `namespace/policy`, or `-/policy`.
     pub(super) fn id(&self) -> String {
         format!("{}/{}", self.namespace.as_deref().unwrap_or("-"), self.name)
@@ -50,7 +49,7 @@ impl Reading {
     fn of(kind: Kind, object: &DynamicObject) -> Self {
         let metadata = &object.metadata;
         let name = metadata.name.clone().unwrap_or_default();
-        let key = publish::key(kind, &name);
+        let key = candidate::key(kind, &name);
         let read = read(kind, object, &key);
         let gist = Arc::new(read.as_ref().map(Gist::of).unwrap_or_default());
         Self {
@@ -58,32 +57,32 @@ impl Reading {
             namespace: metadata.namespace.clone(),
             uid: metadata.uid.clone().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
-            candidate: Candidate { key, read, gist },
+            candidate: PolicyCandidate { key, read, gist },
             name,
         }
     }
 }
 
-/// What was read, and the last good version of each of the cluster's policies.
+/// The policies that were read, and the last good version of each of the cluster's.
 #[derive(Debug, Default)]
-pub(super) struct Readings(Mutex<Held>);
+pub(super) struct Readings(Mutex<HeldReadings>);
 
 #[derive(Debug, Default)]
-struct Held {
-    readings: HashMap<String, Arc<Reading>>,
+struct HeldReadings {
+    readings: HashMap<String, Arc<PolicyReading>>,
     last_good: BTreeMap<String, Document>,
 }
 
 impl Readings {
-    /// Reads an object, or remembers what was read of this version of it.
-    pub(super) fn read(&self, kind: Kind, object: &DynamicObject) -> Arc<Reading> {
+    /// Reads an object, once for each version of it.
+    pub(super) fn read(&self, kind: Kind, object: &DynamicObject) -> Arc<PolicyReading> {
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let generation = object.metadata.generation.unwrap_or_default();
         let mut held = self.lock();
         if let Some(known) = held.readings.get(&uid).filter(|known| known.generation == generation) {
             return Arc::clone(known);
         }
-        let reading = Arc::new(Reading::of(kind, object));
+        let reading = Arc::new(PolicyReading::of(kind, object));
         if let (Kind::ClusterEgressPolicy, Ok(document)) = (kind, &reading.candidate.read) {
             held.last_good.insert(reading.candidate.key.clone(), document.clone());
         }
@@ -101,18 +100,18 @@ impl Readings {
         self.lock().readings.retain(|uid, _| uids.contains(uid));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldReadings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether a document is for namespaces with these labels; a namespace's own is for its own.
+/// Whether a document is for a namespace with these labels. An EgressPolicy is always for its own namespace.
 pub(super) fn selects_namespace(document: &Document, labels: &Labels) -> bool {
     document.kind != Some(Kind::ClusterEgressPolicy)
         || selects(document.spec.namespace_selector.as_ref(), labels)
 }
 
-/// The resource of a kind, for a client without a type of it.
+/// The resource of a kind, for untyped clients.
 pub(super) fn resource(kind: Kind) -> ApiResource {
     let plural = match kind {
         Kind::EgressPolicy => "egresspolicies",
@@ -128,7 +127,7 @@ pub(super) fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// Reads a policy as gateways will, its key being the file of its problems.
+/// Reads a policy as gateways will. Its key is the file of its problems.
 fn read(kind: Kind, object: &DynamicObject, key: &str) -> Result<Document, Vec<Problem>> {
     let mut metadata = json!({ "name": object.metadata.name });
     if let Some(namespace) = &object.metadata.namespace {
@@ -153,7 +152,7 @@ mod tests {
     #[test]
     fn an_object_that_cannot_be_read_is_a_problem_of_its_own() {
         let strange = DynamicObject { data: json!({ "spec": [1, 2] }), ..object(&policy("a", "{}")) };
-        let reading = Reading::of(Kind::EgressPolicy, &strange);
+        let reading = PolicyReading::of(Kind::EgressPolicy, &strange);
         assert!(!reading.candidate.read.unwrap_err().is_empty());
     }
 

@@ -1,122 +1,38 @@
-//! What gateways of the last minor release know of policies, so that they are given nothing else. Pure.
+//! Writes policies for gateways of the last minor release, in fields that those know. Pure.
 //!
-//! While the operator is a version ahead, pods run the gateway that they were started with. A document with a field that
-//! such a gateway does not know stops all reloads of it, and a day later it denies everything.
+//! While the operator is a version ahead, pods run the gateway that they were started with. A field that such a gateway
+//! does not know makes all of its reloads fail, and a day later it denies everything.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::Value;
-
+use super::known_fields::KnownFields;
 use super::narrowed::{changed_hands, strengthened, stub};
 use crate::policy::document::Document;
 
-/// The fields of policies in the last minor release, and the words of those that take one of several, a line each:
-/// `spec.tools[].action`, `spec.tools[].action=Deny`. What is kept unread below a field is `.**`, a key of the author's
-/// choice `.*`. A release copies here what its own definitions say (CONTRIBUTING.md, "Versions").
-static LAST_RELEASE: LazyLock<Known> = LazyLock::new(|| Known::of(include_str!("last-release.txt")));
-
-/// A set of fields and words that a version knows.
+/// Policies as gateways of the last release can read them, if they cannot read the newest form.
 #[derive(Debug, Default)]
-pub(super) struct Known(BTreeSet<String>);
-
-/// Policies as gateways of the last release can read them, where they could not read all of them as they are.
-#[derive(Debug, Default)]
-pub(super) struct Older {
+pub(super) struct OlderForm {
     pub(super) documents: BTreeMap<String, Document>,
-    /// What those gateways do not know, by the keys of the policies. It is empty where one form does for everybody.
+    /// The fields that those gateways do not know, by policy key. Empty if one form does for everybody.
     pub(super) beyond: BTreeMap<String, Vec<String>>,
 }
 
-impl Known {
-    /// What the last minor release knows.
-    pub(super) fn by_last_release() -> &'static Self {
-        &LAST_RELEASE
-    }
-
-    pub(super) fn of(lines: &str) -> Self {
-        Self(lines.lines().map(str::to_owned).collect())
-    }
-
-    /// What of a document is not known: fields, and words with `=` behind their field.
-    fn beyond(&self, document: &Document) -> Vec<String> {
-        let mut unknown = BTreeSet::new();
-        if let Ok(spec) = serde_json::to_value(&document.spec) {
-            self.compare(&spec, "spec", &mut unknown);
-        }
-        unknown.into_iter().collect()
-    }
-
-    /// Whether all of a part of a policy is known, the part being at `path`.
-    pub(super) fn knows(&self, part: &impl Serialize, path: &str) -> bool {
-        let mut unknown = BTreeSet::new();
-        match serde_json::to_value(part) {
-            Ok(Value::Null) => return true,
-            Ok(value) if self.has(path) => self.compare(&value, path, &mut unknown),
-            Ok(_) | Err(_) => return false,
-        }
-        unknown.is_empty()
-    }
-
-    fn compare(&self, value: &Value, path: &str, unknown: &mut BTreeSet<String>) {
-        if self.has(&format!("{path}.**")) {
-            return;
-        }
-        match value {
-            Value::Object(fields) => {
-                let free = format!("{path}.*");
-                let is_free = self.has(&free);
-                for (name, value) in fields {
-                    let field = if is_free { free.clone() } else { format!("{path}.{name}") };
-                    if self.has(&field) {
-                        self.compare(value, &field, unknown);
-                    } else {
-                        unknown.insert(field);
-                    }
-                }
-            }
-            Value::Array(items) => {
-                let item = format!("{path}[]");
-                items.iter().for_each(|value| self.compare(value, &item, unknown));
-            }
-            Value::String(word) => {
-                let said = format!("{path}={word}");
-                if self.takes_words(path) && !self.has(&said) {
-                    unknown.insert(said);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    fn has(&self, line: &str) -> bool {
-        self.0.contains(line)
-    }
-
-    /// Whether a field takes one of several words.
-    fn takes_words(&self, path: &str) -> bool {
-        let words = format!("{path}=");
-        self.0.range(words.clone()..).next().is_some_and(|line| line.starts_with(&words))
-    }
-}
-
-/// Chooses what gateways that know this much are given of `documents`. Of a policy that says more they get what it
-/// denies, and of what it opens the rules that the version had which they were given last; where there is no such
-/// version, or where it was for other pods, the policy opens nothing. So they never allow what the newest policies do
-/// not, as far as those say it in words that they know, and a credential is the same one in both forms.
+/// Writes `documents` for gateways that know only these fields. Of a policy with other fields they get what it denies,
+/// and the rules that open something only if the version they were last given had them too; without such a version, or
+/// if it was for other pods, the policy opens nothing. So they never allow what the newest policies do not, as far as
+/// those say it in known fields, and a credential is the same in both forms.
 pub(super) fn older(
-    known: &Known,
+    known: &KnownFields,
     documents: &BTreeMap<String, Document>,
     last_given: impl FnOnce() -> BTreeMap<String, Document>,
-) -> Older {
+) -> OlderForm {
     let mut beyond: BTreeMap<String, Vec<String>> = documents
         .iter()
         .map(|(key, document)| (key.clone(), known.beyond(document)))
         .filter(|(_, unknown)| !unknown.is_empty())
         .collect();
     if beyond.is_empty() {
-        return Older::default();
+        return OlderForm::default();
     }
     let mut formers = last_given();
     formers.retain(|_, former| known.beyond(former).is_empty());
@@ -134,11 +50,15 @@ pub(super) fn older(
         let kept = former.and_then(|former| strengthened(&stub, former, document));
         given.insert(key.clone(), kept.unwrap_or(stub));
     }
-    Older { documents: given, beyond }
+    OlderForm { documents: given, beyond }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
     use super::super::testing::{candidate, policy};
     use super::*;
     use crate::api::crd;
@@ -185,10 +105,10 @@ mod tests {
         tools: [{name: t, kind: Shell, action: Deny, when: {any: [{param: command, operator: Contains, values: [rm]}]}}]";
 
     /// What a release knew that had not heard of these.
-    fn without(gone: &[&str]) -> Known {
+    fn without(gone: &[&str]) -> KnownFields {
         let is_gone =
             |line: &String| gone.iter().any(|gone| line == gone || line.starts_with(&format!("{gone}.")));
-        Known(lines().into_iter().filter(|line| !is_gone(line)).collect())
+        KnownFields(lines().into_iter().filter(|line| !is_gone(line)).collect())
     }
 
     /// Before a first release no gateway is older than its operator: what is added is known.
@@ -199,7 +119,7 @@ mod tests {
             let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/operator/controller/last-release.txt");
             std::fs::write(file, &text).unwrap();
         }
-        let gone: Vec<String> = Known::by_last_release().0.difference(&lines()).cloned().collect();
+        let gone: Vec<String> = KnownFields::by_last_release().0.difference(&lines()).cloned().collect();
         assert_eq!(gone, [""; 0], "older gateways are given what nobody reads any more");
         let changes = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/CHANGELOG.md"));
         let is_current = include_str!("last-release.txt") == text;
@@ -223,7 +143,7 @@ mod tests {
     #[test]
     fn a_document_is_compared_field_by_field_and_word_by_word() {
         let document = &documents(&[("a", RULES)])["namespace-a.json"];
-        assert_eq!(Known::by_last_release().beyond(document), [""; 0]);
+        assert_eq!(KnownFields::by_last_release().beyond(document), [""; 0]);
         let older = without(&["spec.tools[].when", "spec.destinations[].action=Inspect", "spec.toolDefault"]);
         assert_eq!(
             older.beyond(document),
@@ -252,7 +172,7 @@ mod tests {
 
     #[test]
     fn where_all_is_known_there_is_one_form() {
-        let given = older(Known::by_last_release(), &documents(&[("a", RULES)]), BTreeMap::new);
+        let given = older(KnownFields::by_last_release(), &documents(&[("a", RULES)]), BTreeMap::new);
         assert!(given.documents.is_empty() && given.beyond.is_empty());
     }
 

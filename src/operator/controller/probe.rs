@@ -1,8 +1,8 @@
-//! Asks gateways what they enforce, at the admin port of their pods.
+//! Asks gateways at the admin port of their pods which revision they enforce.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,37 +12,32 @@ use http::{Request, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, Preconditions};
 use tokio::net::TcpStream;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
-use super::Controller;
-use super::fleet::{Answer, Consequence, Sight, State};
+use super::fleet::{Consequence, GatewayAnswer, PodSight, PodState};
 use super::guarded::Guarded;
-use super::objects::said;
+use super::{Controller, every};
+use crate::operator::objects::{delete_pod, reason};
 
-/// Where gateways have their admin server.
+/// The port of the gateways' admin server.
 const ADMIN_PORT: u16 = 15090;
 /// How long an answer may take, connecting to it included.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest exposition that is read.
+/// The longest metrics text that is read.
 const BYTES: usize = 1 << 20;
-/// How many pods are asked at once, of one namespace and in all.
+/// How many pods are asked at once, in one namespace and in all.
 const OF_A_NAMESPACE: usize = 16;
 const AT_ONCE: usize = 1024;
-/// How often it is looked who is due.
+/// How often the pods that are due are determined.
 const TICK: Duration = Duration::from_secs(1);
-/// How long kubelet lets a pod end by itself whose agent may be talking past its gateway.
-const GRACE: u32 = 1;
 
 impl Controller {
-    /// Asks pods for ever. Nobody waits for those that do not answer: rounds overlap, and a namespace has so many places
-    /// and no more.
+    /// Asks pods, forever. Pods that do not answer hold up no others: rounds overlap, and each namespace has a limited
+    /// number of places.
     pub(super) async fn watch_fleet(&self) {
-        let mut tick = interval(TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut asking, mut places) = (FuturesUnordered::new(), Places::default());
+        let mut tick = every(TICK);
+        let (mut asking, mut places) = (FuturesUnordered::new(), ProbeSlots::default());
         loop {
             tokio::select! {
                 _ = tick.tick() => {
@@ -64,33 +59,43 @@ impl Controller {
         pod
     }
 
-    /// The pods that are to be asked now, and the revision that each should enforce. Whoever was asked longest ago comes
-    /// first: places are few, and those that do not answer hold them longest.
+    /// The pods to ask now, with the revision that each should enforce and its address. The pod that was asked longest
+    /// ago comes first: places are few, and pods that do not answer hold them longest.
     fn due(&self, now: Instant) -> Vec<(Arc<Guarded>, String, IpAddr)> {
         let reports = self.reports.all();
         let pods = self.watched.pods();
-        let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fleet = self.fleet();
         let there: HashSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
         fleet.retain(|uid, _| there.contains(uid.as_str()));
         let mut due = Vec::new();
         for pod in pods.iter().filter(|pod| pod.running && !pod.leaving) {
             let (Some(report), Some(address)) = (reports.get(&pod.namespace), pod.address) else { continue };
-            let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
+            let sight = fleet.entry(pod.uid.clone()).or_insert_with(PodSight::new);
             if sight.is_due(&report.revision, now) {
                 due.push((sight.asked(), (Arc::clone(pod), report.revision.clone(), address)));
             }
         }
         due.sort_by_key(|(asked, _)| *asked);
-        due.into_iter().map(|(_, one)| one).collect()
+        due.into_iter().map(|(_, pod)| pod).collect()
     }
 
-    /// Takes what a pod answered, and does what follows.
-    pub(super) async fn learn(&self, pod: &Guarded, wanted: &str, answer: Option<Answer>, now: Instant) {
+    fn fleet(&self) -> MutexGuard<'_, HashMap<String, PodSight>> {
+        self.fleet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the answer of a pod, and acts on it.
+    pub(super) async fn learn(
+        &self,
+        pod: &Guarded,
+        wanted: &str,
+        answer: Option<GatewayAnswer>,
+        now: Instant,
+    ) {
         let report = self.reports.of(&pod.namespace);
         let older = report.as_ref().and_then(|report| report.older_revision.as_deref());
-        let (consequence, said) = {
-            let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
-            let sight = fleet.entry(pod.uid.clone()).or_insert_with(Sight::new);
+        let (consequence, reported) = {
+            let mut fleet = self.fleet();
+            let sight = fleet.entry(pod.uid.clone()).or_insert_with(PodSight::new);
             let before = sight.state(wanted, older);
             let consequence = sight.learn(wanted, answer, now);
             if sight.state(wanted, older) != before || consequence.is_some() {
@@ -101,7 +106,7 @@ impl Controller {
         match consequence {
             None => {}
             Some(Consequence::Drift) => {
-                let says = said.map_or_else(
+                let says = reported.map_or_else(
                     || format!("its gateway does not answer on port {ADMIN_PORT}"),
                     |revision| format!("its gateway says {revision}"),
                 );
@@ -114,32 +119,26 @@ impl Controller {
         }
     }
 
-    /// Deletes a pod whose agent may be talking past its gateway: that it is not ready would not stop the agent.
+    /// Deletes a pod whose agent may be talking past its gateway: making it unready would not stop the agent.
     async fn delete(&self, pod: &Guarded) {
         let (namespace, name) = (pod.namespace.as_str(), pod.name.as_str());
         let note = "The gateway cannot prove that the pod's traffic passes through it: the pod is deleted"
             .to_owned();
         tracing::error!(namespace, name, "a pod's interception stays unproven: deleting it");
         self.warn(&pod.reference(), "InterceptionUnproven", "Delete", note).await;
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let parameters = DeleteParams {
-            grace_period_seconds: Some(GRACE),
-            preconditions: Some(Preconditions { uid: Some(pod.uid.clone()), resource_version: None }),
-            ..DeleteParams::default()
-        };
-        match pods.delete(name, &parameters).await {
-            Ok(_) => self.metrics.deleted(),
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+        match delete_pod(&self.client, namespace, name, &pod.uid).await {
+            Ok(true) => self.metrics.deleted(),
+            Ok(false) => {}
             Err(error) => {
-                tracing::error!(namespace, name, error = said(&error), "a pod could not be deleted")
+                tracing::error!(namespace, name, error = reason(&error), "a pod could not be deleted")
             }
         }
     }
 
-    /// All pods, and where each stands.
+    /// All pods, and the state of each.
     pub(super) fn sights(&self) -> Vec<Sighted> {
         let reports = self.reports.all();
-        let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let fleet = self.fleet();
         let pods = self.watched.pods().into_iter().map(|pod| {
             let sight = reports.get(&pod.namespace).zip(fleet.get(&pod.uid));
             let known = sight.map(|(report, sight)| {
@@ -150,9 +149,9 @@ impl Controller {
         pods.collect()
     }
 
-    /// Whether every pod that could be asked was.
+    /// Whether every pod that can be asked was asked.
     pub(super) fn is_fleet_asked(&self) -> bool {
-        let fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let fleet = self.fleet();
         let pods = self.watched.pods();
         let mut askable = pods.iter().filter(|pod| pod.running && !pod.leaving && pod.address.is_some());
         askable.all(|pod| fleet.get(&pod.uid).is_some_and(|sight| sight.asked().is_some()))
@@ -160,7 +159,7 @@ impl Controller {
 
     fn count(&self) {
         let sights = self.sights();
-        for state in State::ALL {
+        for state in PodState::ALL {
             let pods = sights.iter().filter(|(_, known)| known.is_some_and(|(its, _)| its == state));
             self.metrics.pods(state.word(), pods.count());
         }
@@ -168,19 +167,18 @@ impl Controller {
     }
 }
 
-/// A pod, where it stands, and whether it has been without the revision for too long; nothing of one that was never
-/// asked.
-pub(super) type Sighted = (Arc<Guarded>, Option<(State, bool)>);
+/// A pod, its state, and whether it has been without the revision for too long; no state if it was never asked.
+pub(super) type Sighted = (Arc<Guarded>, Option<(PodState, bool)>);
 
-/// Who is being asked, by namespace.
+/// The pods that are being asked, by namespace.
 #[derive(Debug, Default)]
-struct Places {
+struct ProbeSlots {
     taken: HashMap<String, HashSet<String>>,
     count: usize,
 }
 
-impl Places {
-    /// Takes a place for a pod; false where it has one, or there is none left.
+impl ProbeSlots {
+    /// Takes a place for a pod; false if it already has one, or none is left.
     fn take(&mut self, pod: &Guarded) -> bool {
         if self.count >= AT_ONCE {
             return false;
@@ -200,8 +198,8 @@ impl Places {
     }
 }
 
-/// Reads a gateway's metrics; none where it does not answer in time and in bounds.
-async fn ask(address: SocketAddr, patience: Duration) -> Option<Answer> {
+/// Reads a gateway's metrics; none if it does not answer in time and within bounds.
+async fn ask(address: SocketAddr, patience: Duration) -> Option<GatewayAnswer> {
     timeout(patience, exposition(address)).await.ok().flatten().map(|text| read(&text))
 }
 
@@ -221,7 +219,7 @@ async fn exposition(address: SocketAddr) -> Option<String> {
         let body = Limited::new(response.into_body(), BYTES).collect().await.ok()?;
         String::from_utf8(body.to_bytes().to_vec()).ok()
     };
-    // The connection ends by itself with what is still to be read.
+    // The connection may end before the answer is read: it must not end the select.
     let driven = async {
         let _ = connection.await;
         std::future::pending::<()>().await;
@@ -232,9 +230,9 @@ async fn exposition(address: SocketAddr) -> Option<String> {
     }
 }
 
-/// Finds what is asked for in an exposition.
-fn read(text: &str) -> Answer {
-    let mut answer = Answer::default();
+/// Finds the metrics of interest in a gateway's exposition.
+fn read(text: &str) -> GatewayAnswer {
+    let mut answer = GatewayAnswer::default();
     for line in text.lines() {
         if let Some(labels) = line.strip_prefix("postern_policy_info{") {
             let in_force = !labels.ends_with(" 0");
@@ -259,7 +257,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     /// Asks a server that answers with these bytes.
-    async fn asked(answer: Vec<u8>) -> Option<Answer> {
+    async fn asked(answer: Vec<u8>) -> Option<GatewayAnswer> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serve = async {
@@ -280,9 +278,9 @@ mod tests {
         let text = "# HELP x\npostern_policy_info{revision=\"sha256:aa\"} 1\npostern_interception_proven 1\n";
         let answer = asked(response(text)).await;
         let revision = Some("sha256:aa".to_owned());
-        assert_eq!(answer, Some(Answer { revision, proven: Some(true), unknown: false }));
+        assert_eq!(answer, Some(GatewayAnswer { revision, proven: Some(true), unknown: false }));
         let answer = asked(response("postern_interception_proven 0\npostern_policy_unknown 1\n")).await;
-        assert_eq!(answer, Some(Answer { revision: None, proven: Some(false), unknown: true }));
+        assert_eq!(answer, Some(GatewayAnswer { revision: None, proven: Some(false), unknown: true }));
     }
 
     #[tokio::test]
@@ -316,7 +314,7 @@ mod tests {
 
     #[test]
     fn one_namespace_does_not_take_the_places_of_another() {
-        let mut places = Places::default();
+        let mut places = ProbeSlots::default();
         let took = (0..1_000).filter(|number| places.take(&pod("crowded", *number))).count();
         assert_eq!(took, OF_A_NAMESPACE);
         assert!(places.take(&pod("other", 0)));

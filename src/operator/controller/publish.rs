@@ -1,96 +1,68 @@
-//! Which documents a namespace gets: what is accepted, what goes back to its last good version, and why. Pure.
+//! Chooses the documents of a namespace: which policies are accepted, which go back to their last good version, and why. Pure.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
-use super::edit::Gist;
+use super::candidate::{PolicyCandidate, is_cluster};
 use crate::policy::compile::{self, Labels};
-use crate::policy::document::{Document, Kind};
+use crate::policy::document::Document;
 use crate::problem::Problem;
 
-/// The longest name of a key of a ConfigMap.
-const LONGEST_KEY: usize = 253;
-/// How many different label sets of pods are compiled for; more than these tell nothing new.
+/// How many different label sets of pods are compiled for; more hardly find anything new.
 const MOST_LABEL_SETS: usize = 128;
-/// Why a policy stays out that was not tried.
+/// Why a policy is left out that was not tried.
 const UNTRIED: &str = "policies contradict each other, too many of them to find out which go together: mend or delete those that are told first";
-/// How many documents are compiled, each time for one label set, to find out which go together: a second's work, which
-/// hundreds of policies stay below that contradict each other.
+/// How many documents are compiled, for one label set each, to find out which go together: about a second's work. Even
+/// hundreds of policies that contradict each other need less.
 const MOST_WORK: usize = 1 << 20;
 
-/// A policy that could select pods of the namespace, as it stands in the cluster now.
-#[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    /// Its key in the ConfigMap, and the file of its problems.
-    pub(super) key: String,
-    pub(super) read: Result<Document, Vec<Problem>>,
-    /// What the next version of it is compared with.
-    pub(super) gist: Arc<Gist>,
-}
-
-/// What is published, and what is not as it was written.
+/// The documents that are published, and the policies that are not accepted as written.
 #[derive(Debug, Default)]
 pub(super) struct Published {
     pub(super) documents: BTreeMap<String, Document>,
-    pub(super) refused: BTreeMap<String, Refusal>,
+    pub(super) refused: BTreeMap<String, PolicyRefusal>,
 }
 
 /// Why a policy is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) reason: Reason,
+pub(super) struct PolicyRefusal {
+    pub(super) reason: RefusalReason,
     pub(super) problems: Vec<Problem>,
-    pub(super) in_force: InForce,
+    pub(super) in_force: FallbackVersion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum RefusalReason {
     /// It is wrong by itself.
     Invalid,
     /// It contradicts another policy.
     Conflict,
 }
 
-/// What is in force of a policy that is not accepted.
+/// The version in force of a policy that is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InForce {
+pub(super) enum FallbackVersion {
     Nothing,
     LastGood,
-    /// It was accepted once, and pods have come since for which it contradicts another.
+    /// It was accepted once, and pods have come since for which it contradicts another policy.
     AsWritten,
 }
 
-/// The key of a policy in the ConfigMap. A name that is too long for one is cut, and told apart by its digest.
-pub(super) fn key(kind: Kind, name: &str) -> String {
-    let tier = match kind {
-        Kind::EgressPolicy => "namespace",
-        Kind::ClusterEgressPolicy => "cluster",
-    };
-    let key = format!("{tier}-{name}.json");
-    if key.len() <= LONGEST_KEY {
-        return key;
-    }
-    let digest = crate::digest::sha256_hex(name.as_bytes());
-    let start: String = name.chars().take(150).collect();
-    format!("{tier}-{start}.{digest}.json")
-}
-
-/// Chooses among the candidates and their last good versions, which are asked for where they are needed. `pods` are the
+/// Chooses among the candidates and their last good versions, which are read only if they are needed. `pods` are the
 /// label sets of the namespace's pods.
 ///
-/// What was accepted before is not disturbed: where policies contradict each other, those that have changed are tried
-/// one after the other, and each that brings a new contradiction goes back to its last good version or stays out. A
-/// namespace's own that contradicts the cluster's stays out whichever came first.
+/// Policies that were accepted stay: where policies contradict each other, those that have changed are tried one after
+/// the other, and each that brings a new contradiction goes back to its last good version or is left out. A namespace's
+/// policy that contradicts a cluster's is left out, whichever came first.
 pub(super) fn publish(
-    candidates: &[Candidate],
+    candidates: &[PolicyCandidate],
     last_good: impl FnOnce() -> BTreeMap<String, Document>,
     pods: &[Labels],
 ) -> Published {
     let last_good = LazyCell::new(last_good);
     let mut published = Published::default();
     let mut wanted = BTreeMap::new();
-    for Candidate { key, read, .. } in candidates {
+    for PolicyCandidate { key, read, .. } in candidates {
         let problems = match read {
             Ok(document) => {
                 wanted.insert(key.clone(), document.clone());
@@ -99,9 +71,11 @@ pub(super) fn publish(
             Err(problems) => problems.clone(),
         };
         let last = last_good.get(key);
-        let in_force = if last.is_some() { InForce::LastGood } else { InForce::Nothing };
+        let in_force = if last.is_some() { FallbackVersion::LastGood } else { FallbackVersion::Nothing };
         wanted.extend(last.map(|last| (key.clone(), last.clone())));
-        published.refused.insert(key.clone(), Refusal { reason: Reason::Invalid, problems, in_force });
+        published
+            .refused
+            .insert(key.clone(), PolicyRefusal { reason: RefusalReason::Invalid, problems, in_force });
     }
     let pods = distinguished(&wanted, pods);
     if contradictions(&wanted, &pods).is_empty() {
@@ -112,63 +86,82 @@ pub(super) fn publish(
     published
 }
 
-/// Chooses where not all that is wanted goes together: first among the cluster's policies, so that no namespace's holds one
-/// of them up, and then among the namespace's beside those.
+/// Documents, and the contradictions between them that are tolerated because they were there before.
+#[derive(Default, Clone)]
+struct Accepted {
+    documents: BTreeMap<String, Document>,
+    contradictions: Vec<Problem>,
+}
+
+impl Accepted {
+    /// Adds one document; returns the contradictions that it brings as well.
+    fn with(&self, key: &str, document: &Document, pods: &[Labels]) -> (Self, Vec<Problem>) {
+        let mut documents = self.documents.clone();
+        documents.insert(key.to_owned(), document.clone());
+        let contradictions = contradictions(&documents, pods);
+        let new = contradictions.iter().filter(|each| !self.contradictions.contains(each)).cloned().collect();
+        (Self { documents, contradictions }, new)
+    }
+}
+
+/// Chooses where the wanted documents contradict each other: first among the cluster's policies, so that no namespace's
+/// policy holds one of them up, then among the namespace's.
 fn settle(
     published: &mut Published,
     wanted: &BTreeMap<String, Document>,
     last_good: &BTreeMap<String, Document>,
     pods: &[Labels],
 ) {
-    let (mut standing, mut known) = (BTreeMap::new(), Vec::new());
+    let mut accepted = Accepted::default();
     for cluster in [true, false] {
-        let mut effort = Effort(MOST_WORK);
+        let mut budget = CompileBudget(MOST_WORK);
         let of_tier = |(key, _): &(&String, &Document)| is_cluster(key) == cluster;
         let kept = last_good.iter().filter(of_tier).filter(|(key, _)| wanted.contains_key(*key));
-        let above = standing.clone();
+        let above = accepted.clone();
         let kept = kept.filter(|(key, document)| {
-            cluster
-                || effort.suffices(&above, pods) && added(&above, &known, (key, document), pods).2.is_empty()
+            cluster || budget.suffices(&above.documents, pods) && above.with(key, document, pods).1.is_empty()
         });
-        standing.extend(kept.map(|(key, document)| (key.clone(), document.clone())));
-        known = contradictions(&standing, pods);
-        let new = |(key, document): &(&String, &Document)| {
-            standing.get(*key).is_none_or(|last| text(last) != text(document))
+        accepted.documents.extend(kept.map(|(key, document)| (key.clone(), document.clone())));
+        accepted.contradictions = contradictions(&accepted.documents, pods);
+        let is_new = |(key, document): &(&String, &Document)| {
+            accepted.documents.get(*key).is_none_or(|last| text(last) != text(document))
         };
-        let waiting = wanted.iter().filter(of_tier).filter(new).collect();
-        (standing, known) = join(published, (standing, known), (waiting, effort), pods);
+        let waiting = wanted.iter().filter(of_tier).filter(is_new).collect();
+        accepted = join(published, accepted, waiting, budget, pods);
     }
-    for problem in known {
-        let refusal = published.refused.entry(problem.file.clone()).or_insert_with(|| Refusal {
-            reason: Reason::Conflict,
+    for problem in accepted.contradictions {
+        let refusal = published.refused.entry(problem.file.clone()).or_insert_with(|| PolicyRefusal {
+            reason: RefusalReason::Conflict,
             problems: Vec::new(),
-            in_force: InForce::AsWritten,
+            in_force: FallbackVersion::AsWritten,
         });
         refusal.problems.push(problem);
     }
-    published.documents = standing;
+    published.documents = accepted.documents;
 }
 
-/// Adds to what stands whatever of the waiting brings no new contradiction, and refuses the rest.
+/// Adds the waiting documents that bring no new contradiction, and refuses the others.
 fn join(
     published: &mut Published,
-    (mut standing, mut known): (BTreeMap<String, Document>, Vec<Problem>),
-    (mut waiting, mut effort): (Vec<(&String, &Document)>, Effort),
+    mut accepted: Accepted,
+    mut waiting: Vec<(&String, &Document)>,
+    mut budget: CompileBudget,
     pods: &[Labels],
-) -> (BTreeMap<String, Document>, Vec<Problem>) {
+) -> Accepted {
     let mut blamed: BTreeMap<String, Vec<Problem>> = BTreeMap::new();
+    // A document that was refused may go with others that were added since, so all are tried until none is added.
     loop {
         let before = waiting.len();
         waiting.retain(|(key, document)| {
-            if !effort.suffices(&standing, pods) {
+            if !budget.suffices(&accepted.documents, pods) {
                 return true;
             }
-            let (with, found, fresh) = added(&standing, &known, (key, document), pods);
-            if fresh.is_empty() {
-                (standing, known) = (with, found);
+            let (with, new) = accepted.with(key, document, pods);
+            if new.is_empty() {
+                accepted = with;
                 return false;
             }
-            blamed.insert((*key).clone(), fresh);
+            blamed.insert((*key).clone(), new);
             true
         });
         if waiting.len() == before {
@@ -176,59 +169,44 @@ fn join(
         }
     }
     for (key, _) in waiting {
-        let in_force = if standing.contains_key(key) { InForce::LastGood } else { InForce::Nothing };
+        let is_kept = accepted.documents.contains_key(key);
+        let in_force = if is_kept { FallbackVersion::LastGood } else { FallbackVersion::Nothing };
         let problems = blamed.remove(key).unwrap_or_else(|| vec![Problem::at("", UNTRIED).in_file(key)]);
-        published.refused.insert(key.clone(), Refusal { reason: Reason::Conflict, problems, in_force });
+        published
+            .refused
+            .insert(key.clone(), PolicyRefusal { reason: RefusalReason::Conflict, problems, in_force });
     }
-    (standing, known)
+    accepted
 }
 
-/// What stands with one more document, how that contradicts itself, and which of it is new.
-fn added(
-    standing: &BTreeMap<String, Document>,
-    known: &[Problem],
-    (key, document): (&str, &Document),
-    pods: &[Labels],
-) -> (BTreeMap<String, Document>, Vec<Problem>, Vec<Problem>) {
-    let mut with = standing.clone();
-    with.insert(key.to_owned(), document.clone());
-    let found = contradictions(&with, pods);
-    let fresh = found.iter().filter(|one| !known.contains(one)).cloned().collect();
-    (with, found, fresh)
-}
+/// The work that is left: without a bound, thousands of policies that contradict each other would be tried for hours.
+struct CompileBudget(usize);
 
-/// What work is left: without a bound, thousands of policies that contradict each other would be tried for hours.
-struct Effort(usize);
-
-impl Effort {
-    /// Whether one more document may be tried beside those that stand; what that takes is spent.
-    fn suffices(&mut self, standing: &BTreeMap<String, Document>, pods: &[Labels]) -> bool {
-        let left = self.0.checked_sub((standing.len() + 1) * pods.len());
+impl CompileBudget {
+    /// Spends what trying one more document beside these takes; returns whether there was enough.
+    fn suffices(&mut self, documents: &BTreeMap<String, Document>, pods: &[Labels]) -> bool {
+        let left = self.0.checked_sub((documents.len() + 1) * pods.len());
         self.0 = left.unwrap_or_default();
         left.is_some()
     }
 }
 
-/// Whether a key of the ConfigMap is that of a policy of the cluster.
-pub(super) fn is_cluster(key: &str) -> bool {
-    key.starts_with("cluster-")
-}
-
-/// How these documents contradict each other for pods of these labels; nothing where they do not.
+/// The contradictions between these documents for pods with these labels.
 fn contradictions(documents: &BTreeMap<String, Document>, pods: &[Labels]) -> Vec<Problem> {
-    let all: Vec<Document> = documents.values().map(unconditional).collect();
+    let unconditional: Vec<Document> = documents.values().map(unconditional).collect();
     let mut problems: Vec<Problem> = Vec::new();
-    for mut problem in compile::contradictions(&all, pods).into_iter().chain(names_used_twice(documents)) {
+    let found = compile::contradictions(&unconditional, pods).into_iter();
+    for mut problem in found.chain(names_used_twice(documents)) {
         problem.position = None;
         // Several label sets meet the same contradiction.
-        if !problems.iter().any(|told| told.file == problem.file && told.path == problem.path) {
+        if !problems.iter().any(|known| known.file == problem.file && known.path == problem.path) {
             problems.push(problem);
         }
     }
     problems
 }
 
-/// A document without the conditions of its tool rules, which contradict nobody: each was compiled when it was read, and
+/// A document without the conditions of its tool rules: they contradict nobody, each was compiled when it was read, and
 /// regular expressions take long.
 fn unconditional(document: &Document) -> Document {
     let mut document = document.clone();
@@ -236,7 +214,7 @@ fn unconditional(document: &Document) -> Document {
     document
 }
 
-/// A namespace's credentials are files of one directory, whatever policy they come from.
+/// Credentials with the same name: all of a namespace's are files of one directory, whatever policy they come from.
 fn names_used_twice(documents: &BTreeMap<String, Document>) -> Vec<Problem> {
     let mut owners: HashMap<&str, &str> = HashMap::new();
     let mut problems = Vec::new();
@@ -257,21 +235,21 @@ fn names_used_twice(documents: &BTreeMap<String, Document>) -> Vec<Problem> {
     problems
 }
 
-/// The label sets that policies tell apart, the empty one among them.
+/// The label sets that the policies tell apart, and the empty one.
 fn distinguished(documents: &BTreeMap<String, Document>, pods: &[Labels]) -> Vec<Labels> {
     let mut keys = BTreeSet::new();
     for selector in documents.values().filter_map(|document| document.spec.pod_selector.as_ref()) {
         keys.extend(selector.match_labels.keys());
         keys.extend(selector.match_expressions.iter().map(|expression| &expression.key));
     }
-    let seen = |labels: &Labels| -> Labels {
+    let selected = |labels: &Labels| -> Labels {
         labels.iter().filter(|(key, _)| keys.contains(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
-    let sets: BTreeSet<Labels> = pods.iter().map(seen).chain([Labels::new()]).collect();
+    let sets: BTreeSet<Labels> = pods.iter().map(selected).chain([Labels::new()]).collect();
     sets.into_iter().take(MOST_LABEL_SETS).collect()
 }
 
-/// What a document says, to compare it.
+/// The text of a document, to compare it.
 fn text(document: &Document) -> String {
     serde_json::to_string(document).unwrap_or_default()
 }
@@ -282,7 +260,7 @@ mod tests {
     use super::*;
 
     /// Everything candidates would be without contradictions.
-    fn good(candidates: &[Candidate]) -> BTreeMap<String, Document> {
+    fn good(candidates: &[PolicyCandidate]) -> BTreeMap<String, Document> {
         candidates.iter().map(|one| (one.key.clone(), one.read.clone().unwrap())).collect()
     }
 
@@ -290,7 +268,7 @@ mod tests {
         published.documents[key].spec.destinations[0].hosts.clone().unwrap()
     }
 
-    fn with_credential(name: &str, host: &str) -> Candidate {
+    fn with_credential(name: &str, host: &str) -> PolicyCandidate {
         let credential =
             format!("credentials: [{{name: key, hosts: [{host}], secretKeyRef: {{name: s, key: k}}}}]");
         candidate(&policy(
@@ -299,7 +277,7 @@ mod tests {
         ))
     }
 
-    fn tunnel(name: &str, host: &str) -> Candidate {
+    fn tunnel(name: &str, host: &str) -> PolicyCandidate {
         candidate(&policy(name, &format!("destinations: [{{name: d, hosts: [{host}], action: Tunnel}}]")))
     }
 
@@ -320,7 +298,7 @@ mod tests {
         assert_eq!(hosts(&published, "namespace-a.json"), ["one.example"]);
         assert_eq!(hosts(&published, "namespace-b.json"), ["two.example"], "the others go on");
         let refusal = &published.refused["namespace-a.json"];
-        assert_eq!((refusal.reason, refusal.in_force), (Reason::Invalid, InForce::LastGood));
+        assert_eq!((refusal.reason, refusal.in_force), (RefusalReason::Invalid, FallbackVersion::LastGood));
         assert!(refusal.problems.iter().any(|one| one.path == "spec.destinations[0].action"), "{refusal:?}");
     }
 
@@ -330,7 +308,7 @@ mod tests {
             candidate(&policy("a", "destinations: [{name: d, hosts: [one.example], action: Permit}]"));
         let published = publish(&[broken], BTreeMap::new, &[]);
         assert!(published.documents.is_empty());
-        assert_eq!(published.refused["namespace-a.json"].in_force, InForce::Nothing);
+        assert_eq!(published.refused["namespace-a.json"].in_force, FallbackVersion::Nothing);
     }
 
     #[test]
@@ -347,7 +325,7 @@ mod tests {
         assert!(published.documents.contains_key("namespace-z.json"));
         assert!(!published.documents.contains_key("namespace-a.json"));
         let refusal = &published.refused["namespace-a.json"];
-        assert_eq!((refusal.reason, refusal.in_force), (Reason::Conflict, InForce::Nothing));
+        assert_eq!((refusal.reason, refusal.in_force), (RefusalReason::Conflict, FallbackVersion::Nothing));
         assert!(!refusal.problems.is_empty());
         assert!(!published.refused.contains_key("namespace-z.json"));
     }
@@ -365,7 +343,7 @@ mod tests {
         assert!(refusal.problems[0].message.contains("-/c"), "{refusal:?}");
     }
 
-    fn of_cluster(name: &str, spec: &str) -> Candidate {
+    fn of_cluster(name: &str, spec: &str) -> PolicyCandidate {
         candidate(&cluster_policy(name, spec))
     }
 
@@ -380,7 +358,7 @@ mod tests {
         let published = publish(&[floor, squatting], || last, &[]);
         assert_eq!(published.documents.keys().collect::<Vec<_>>(), ["cluster-floor.json"]);
         let refusal = &published.refused["namespace-a.json"];
-        assert_eq!((refusal.reason, refusal.in_force), (Reason::Conflict, InForce::Nothing));
+        assert_eq!((refusal.reason, refusal.in_force), (RefusalReason::Conflict, FallbackVersion::Nothing));
     }
 
     #[test]
@@ -391,7 +369,7 @@ mod tests {
         assert!(published.refused.is_empty(), "{:?}", published.refused);
     }
 
-    fn speaks(name: &str, app: &str, provider: &str) -> Candidate {
+    fn speaks(name: &str, app: &str, provider: &str) -> PolicyCandidate {
         candidate(&policy(
             name,
             &format!(
@@ -414,15 +392,8 @@ mod tests {
         let both = [labels(&[("one", "1"), ("two", "1")])];
         let published = publish(&[a, b, tunnel("c", "new.example")], || last, &both);
         assert_eq!(published.documents.len(), 3, "{:?}", published.refused);
-        assert_eq!(published.refused["namespace-b.json"].in_force, InForce::AsWritten);
+        assert_eq!(published.refused["namespace-b.json"].in_force, FallbackVersion::AsWritten);
         assert!(!published.refused.contains_key("namespace-c.json"));
-    }
-
-    #[test]
-    fn a_name_too_long_for_a_key_is_cut_and_stays_its_own() {
-        let (a, b) = ("a".repeat(250), format!("{}b", "a".repeat(249)));
-        let (a, b) = (key(Kind::EgressPolicy, &a), key(Kind::EgressPolicy, &b));
-        assert!(a.len() <= LONGEST_KEY && a != b);
     }
 
     #[test]
@@ -430,17 +401,19 @@ mod tests {
         let one = tunnel("a", "one.example").read.unwrap();
         let standing = BTreeMap::from([("namespace-a.json".to_owned(), one)]);
         let pods = vec![Labels::new(); 10];
-        let mut effort = Effort(50);
+        let mut effort = CompileBudget(50);
         let tries = (0..9).filter(|_| effort.suffices(&standing, &pods)).count();
         assert_eq!(tries, 2, "each takes two documents for ten label sets");
         let (a, b) = (speaks("a", "one", "Anthropic"), speaks("b", "one", "OpenAIChat"));
         let wanted = good(&[a, b]);
         let mut published = Published::default();
         let waiting = || wanted.iter().collect();
-        let (standing, _) =
-            join(&mut published, (BTreeMap::new(), Vec::new()), (waiting(), Effort(0)), &pods);
-        assert!(standing.is_empty());
+        let accepted = join(&mut published, Accepted::default(), waiting(), CompileBudget(0), &pods);
+        assert!(accepted.documents.is_empty());
         let refusal = &published.refused["namespace-b.json"];
-        assert_eq!((refusal.reason, refusal.problems[0].message.as_str()), (Reason::Conflict, UNTRIED));
+        assert_eq!(
+            (refusal.reason, refusal.problems[0].message.as_str()),
+            (RefusalReason::Conflict, UNTRIED)
+        );
     }
 }

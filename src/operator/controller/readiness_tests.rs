@@ -8,7 +8,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use super::policies::Readings;
 use super::status::status;
 use super::testing::{Cluster, object, place, policy};
-use crate::api::status::Status;
+use crate::api::status::PolicyStatus;
 use crate::policy::document::Kind;
 
 const TUNNEL: &str = "destinations: [{name: d, hosts: [one.example], action: Tunnel}]";
@@ -60,7 +60,7 @@ fn a_status_that_stays_the_same_says_now_and_then_when_it_was_looked_at() {
     let reading = readings.read(Kind::EgressPolicy, &object(&policy("a", TUNNEL)));
     let start = Timestamp::try_from(SystemTime::UNIX_EPOCH).unwrap();
     let after = |minutes| start + SignedDuration::from_mins(minutes);
-    let first = status(&reading, &[], &Status::default(), start);
+    let first = status(&reading, &[], &PolicyStatus::default(), start);
     assert_eq!(first.checked_at, Some(Time(start)));
     assert_eq!(status(&reading, &[], &first, after(9)), first, "nothing is written meanwhile");
     let again = status(&reading, &[], &first, after(10));

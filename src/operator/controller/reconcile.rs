@@ -1,4 +1,4 @@
-//! One turn of one namespace: what its policies, pods and secrets ask for is compared with what is there, and written.
+//! Reconciles one namespace: computes what its policies, pods and Secrets require, compares it with what exists, and writes it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -8,16 +8,16 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::task::JoinError;
 
-use super::chosen::{Chosen, choose};
-use super::credentials::{Gathered, Places, gather};
+use super::credentials::{Gathered, SecretNamespaces, gather};
+use super::desired::{DesiredState, choose};
 use super::edit::{Edit, Outline};
-use super::objects::{self, Current, ObjectError, apply, delete};
-use super::queue::Turn;
-use super::report::{Report, Trouble};
-use super::watch::Scene;
+use super::queue::TurnOutcome;
+use super::report::{NamespaceReport, Trouble};
+use super::watch::NamespaceInputs;
 use super::{Controller, certificate};
 use crate::digest::content_name;
-use crate::operator::authority::Constraints;
+use crate::operator::authority::CaConstraints;
+use crate::operator::objects::{self, Current, ObjectError, apply, delete};
 use crate::pod;
 use crate::policy::document::Document;
 
@@ -41,8 +41,8 @@ struct Ca {
 }
 
 impl Controller {
-    /// Takes one turn, notes how it ended, and says so.
-    pub(super) async fn turn(&self, namespace: String) -> (String, Turn) {
+    /// Takes one turn, and records how it ended.
+    pub(super) async fn turn(&self, namespace: String) -> (String, TurnOutcome) {
         let reconciled = tokio::time::timeout(PATIENCE, self.reconcile(&namespace, SystemTime::now())).await;
         let error = match reconciled {
             Ok(Ok(turn)) => {
@@ -56,34 +56,35 @@ impl Controller {
         self.metrics.reconciled(false);
         self.reports.failed(&namespace, error);
         self.outdated();
-        (namespace, Turn::Failed)
+        (namespace, TurnOutcome::Failed)
     }
 
-    /// Brings a namespace up to date. What was written stays written where a later step fails, in an order in which
-    /// that harms nobody: the CA that a revision needs, the credentials, then the revision.
-    pub(super) async fn reconcile(&self, namespace: &str, now: SystemTime) -> Result<Turn, TurnError> {
+    /// Brings a namespace up to date. If a step fails, earlier writes stay; their order makes that harmless: the CA
+    /// that a revision needs, the credentials, then the revision.
+    pub(super) async fn reconcile(&self, namespace: &str, now: SystemTime) -> Result<TurnOutcome, TurnError> {
         let Some(scene) = self.scene(namespace) else {
             self.forget(namespace);
-            return Ok(Turn::Gone);
+            return Ok(TurnOutcome::Gone);
         };
         if scene.leaving || !scene.is_kept() {
             self.forget(namespace);
             if !scene.leaving {
                 self.withdraw(namespace).await?;
             }
-            return Ok(Turn::Done);
+            return Ok(TurnOutcome::Done);
         }
         let outline = Outline::of(&scene.candidates);
         let before = self.reports.of(namespace);
         let edit = before.map_or(Edit::Nothing, |report| report.outline.judge(&scene.candidates));
         let current = Current::read(&self.client, namespace).await?;
         let chosen = self.choose(scene, current.policy.clone()).await?;
+        // The CA comes first: a revision whose hosts no CA vouches for would only be denied.
         let ca = self.keep_ca(namespace, &chosen.constraints, &current, now).await?;
         let gathered = self.keep_credentials(namespace, &chosen.documents, &current).await?;
         let synced_at = self.keep_policy(namespace, &chosen, current.policy.as_ref(), now).await?;
         self.metrics
             .ca(namespace, ca.data.get(pod::CA_CERTIFICATE_KEY).and_then(|pem| certificate::not_after(pem)));
-        let report = Report {
+        let report = NamespaceReport {
             left_out: chosen.left_out(),
             in_force: chosen.in_force(),
             revision: chosen.revision,
@@ -102,10 +103,10 @@ impl Controller {
         self.stamps.edited(namespace, edit);
         self.published.notify_one();
         self.outdated();
-        Ok(Turn::Done)
+        Ok(TurnOutcome::Done)
     }
 
-    /// A namespace that has no injected pods and wants none has no objects of the operator's.
+    /// Deletes the operator's objects of a namespace that has no injected pods and wants none.
     async fn withdraw(&self, namespace: &str) -> Result<(), ObjectError> {
         for (kind, name) in self.watched.kept(namespace) {
             tracing::info!(namespace, name, "the namespace is not injected any more");
@@ -124,9 +125,13 @@ impl Controller {
         self.outdated();
     }
 
-    /// Chooses on a thread of its own: where a namespace has thousands of policies this takes a while, and nobody else
-    /// is to wait for it.
-    async fn choose(&self, scene: Scene, current: Option<ConfigMap>) -> Result<Chosen, JoinError> {
+    /// Computes on a thread of its own: for thousands of policies this takes a while, and no other namespace shall
+    /// wait.
+    async fn choose(
+        &self,
+        scene: NamespaceInputs,
+        current: Option<ConfigMap>,
+    ) -> Result<DesiredState, JoinError> {
         let gateway = &self.settings.gateway;
         let others = gateway.settings.len() + gateway.upstream_roots.len() + 1024;
         let floors = self.readings.floors();
@@ -134,12 +139,12 @@ impl Controller {
         tokio::task::spawn_blocking(move || choose(&scene, current.as_ref(), floors, others, known)).await
     }
 
-    /// Issues the namespace's CA where it is due. Without a root nothing is issued and policies are published all the
-    /// same: what they tighten holds, and what they inspect that the CA cannot vouch for is denied.
+    /// Issues the namespace's CA if it is due. Without a root nothing is issued, and policies are still published: what
+    /// they tighten holds, and hosts that the CA does not vouch for are denied.
     async fn keep_ca(
         &self,
         namespace: &str,
-        wanted: &Constraints,
+        wanted: &CaConstraints,
         current: &Current,
         now: SystemTime,
     ) -> Result<Ca, ObjectError> {
@@ -174,7 +179,7 @@ impl Controller {
         documents: &BTreeMap<String, Document>,
         current: &Current,
     ) -> Result<Gathered, ObjectError> {
-        let places = Places { namespace, sources: &self.settings.credentials.source_namespaces };
+        let places = SecretNamespaces { namespace, sources: &self.settings.credentials.source_namespaces };
         let gathered = gather(&self.client, places, documents).await?;
         if current.credentials.as_ref() != Some(&gathered.data) {
             apply(&self.client, &objects::secret(namespace, pod::CREDENTIALS_SECRET, &gathered.data)).await?;
@@ -184,11 +189,11 @@ impl Controller {
         Ok(gathered)
     }
 
-    /// Writes the ConfigMap where it is to say something else. Answers when it was vouched for.
+    /// Writes the ConfigMap if its content changes. Returns its `syncedAt`.
     async fn keep_policy(
         &self,
         namespace: &str,
-        chosen: &Chosen,
+        chosen: &DesiredState,
         current: Option<&ConfigMap>,
         now: SystemTime,
     ) -> Result<SystemTime, ObjectError> {
@@ -198,6 +203,7 @@ impl Controller {
         if !gateway.upstream_roots.is_empty() {
             data.insert(pod::UPSTREAM_ROOTS_KEY.to_owned(), gateway.upstream_roots.clone());
         }
+        // Older gateways read REVISION_KEY alone, so it names the form that they can read.
         if let Some(older) = &chosen.older_revision {
             data.insert(pod::REVISION_KEY.to_owned(), older.clone());
             data.insert(pod::NEWEST_REVISION_KEY.to_owned(), chosen.revision.clone());
@@ -237,15 +243,15 @@ fn moment(text: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(text, &Rfc3339).ok().map(SystemTime::from)
 }
 
-/// What tells one content of Secrets from another. The CA's key is among it: from the digest alone nobody can try out
-/// what a credential is.
+/// A digest of the content of Secrets. The CA's key is part of it, so that nobody can guess a credential and check the
+/// guess against the digest.
 fn digest(secrets: &[&BTreeMap<String, Vec<u8>>]) -> String {
-    let mut all = Vec::new();
+    let mut content = Vec::new();
     for (key, value) in secrets.iter().flat_map(|data| data.iter()) {
         for part in [key.as_bytes(), value] {
-            all.extend_from_slice(&(part.len() as u64).to_be_bytes());
-            all.extend_from_slice(part);
+            content.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            content.extend_from_slice(part);
         }
     }
-    content_name(&all)
+    content_name(&content)
 }

@@ -1,76 +1,76 @@
-//! What became of each namespace at its last turn: what stamps, pods and statuses are compared with.
+//! The result of each namespace's last turn, with which stamps, pods and statuses are compared.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use super::edit::Outline;
-use super::publish::Refusal;
+use super::publish::PolicyRefusal;
 use crate::policy::document::Selector;
 
-/// What a namespace has.
+/// What a namespace has since its last turn.
 #[derive(Debug, Clone)]
-pub(super) struct Report {
-    /// Of the documents in the ConfigMap: what pods should enforce.
+pub(super) struct NamespaceReport {
+    /// The revision of the documents in the ConfigMap, which pods should enforce.
     pub(super) revision: String,
-    /// Of what the Secrets hold.
+    /// The digest of the Secrets.
     pub(super) secrets: String,
     /// When the operator last vouched for the ConfigMap.
     pub(super) synced_at: SystemTime,
-    /// Which pods the documents in force select, by their keys.
+    /// The pod selectors of the documents in force, by policy key.
     pub(super) in_force: BTreeMap<String, Option<Selector>>,
-    pub(super) refused: BTreeMap<String, Refusal>,
-    /// Credentials that are not there, as sentences, by the key of their policy.
+    pub(super) refused: BTreeMap<String, PolicyRefusal>,
+    /// Sentences about missing credentials, by policy key.
     pub(super) credentials: BTreeMap<String, Vec<String>>,
-    /// The Secrets that policies refer to, with the version that was copied; none where there is no such Secret.
-    pub(super) sources: BTreeMap<Source, Option<String>>,
-    /// Why not everything is as policies say.
+    /// The Secrets that policies refer to, with the version that was copied; none if there is no such Secret.
+    pub(super) sources: BTreeMap<SecretId, Option<String>>,
+    /// Why not everything is as the policies require.
     pub(super) trouble: Option<Trouble>,
-    /// What the authors of the namespace's policies should know of its CA, a sentence each.
+    /// Sentences that the authors of the namespace's policies should know about its CA.
     pub(super) caveats: Vec<String>,
-    /// Hosts that the CA has no room for, so that they are denied, by the key of their policy.
+    /// Hosts that are denied because the CA has no room for them, by policy key.
     pub(super) left_out: BTreeMap<String, Vec<String>>,
-    /// The revision for gateways of the last release, where they could not read the newest.
+    /// The revision for gateways of the last release, if they cannot read the newest.
     pub(super) older_revision: Option<String>,
-    /// What those gateways do not know, by the key of its policy.
+    /// The fields that those gateways do not know, by policy key.
     pub(super) beyond: BTreeMap<String, Vec<String>>,
-    /// What the next edit of the namespace's policies is judged by.
+    /// Digests by which the next edit of the namespace's policies is judged.
     pub(super) outline: Outline,
 }
 
 /// A Secret that a policy refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Source {
+pub(super) struct SecretId {
     pub(super) namespace: String,
     pub(super) name: String,
 }
 
-/// What is wrong with a whole namespace.
+/// A problem of a whole namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
-    /// As a condition's reason.
+    /// A condition's reason.
     pub(super) reason: &'static str,
     pub(super) message: String,
 }
 
 /// The reports of all namespaces.
 #[derive(Debug, Default)]
-pub(super) struct Reports(Mutex<State>);
+pub(super) struct Reports(Mutex<ReportState>);
 
 #[derive(Debug, Default)]
-struct State {
-    reports: BTreeMap<String, Arc<Report>>,
+struct ReportState {
+    reports: BTreeMap<String, Arc<NamespaceReport>>,
     failures: BTreeMap<String, String>,
 }
 
 impl Reports {
-    pub(super) fn put(&self, namespace: &str, report: Report) {
+    pub(super) fn put(&self, namespace: &str, report: NamespaceReport) {
         let mut state = self.lock();
         state.failures.remove(namespace);
         state.reports.insert(namespace.to_owned(), Arc::new(report));
     }
 
-    /// Notes that the last turn failed; what the one before found still holds for pods.
+    /// Notes that the last turn failed. The report of the one before stays: pods are compared with it.
     pub(super) fn failed(&self, namespace: &str, error: String) {
         self.lock().failures.insert(namespace.to_owned(), error);
     }
@@ -86,23 +86,23 @@ impl Reports {
         self.lock().failures.get(namespace).cloned()
     }
 
-    pub(super) fn of(&self, namespace: &str) -> Option<Arc<Report>> {
+    pub(super) fn of(&self, namespace: &str) -> Option<Arc<NamespaceReport>> {
         self.lock().reports.get(namespace).cloned()
     }
 
-    pub(super) fn all(&self) -> BTreeMap<String, Arc<Report>> {
+    pub(super) fn all(&self) -> BTreeMap<String, Arc<NamespaceReport>> {
         self.lock().reports.clone()
     }
 
-    /// Notes that the ConfigMap of the namespace was vouched for.
+    /// Notes that `syncedAt` of the namespace was renewed.
     pub(super) fn synced(&self, namespace: &str, at: SystemTime) {
         if let Some(report) = self.lock().reports.get_mut(namespace) {
             Arc::make_mut(report).synced_at = at;
         }
     }
 
-    /// What it holds is whole after each call, also where a thread panicked.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// A poisoned lock is ignored: the state is consistent after each call.
+    fn lock(&self) -> MutexGuard<'_, ReportState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::fleet::Answer;
-use super::previous::Known;
-use super::queue::{Queue, Turn};
+use super::fleet::GatewayAnswer;
+use super::known_fields::KnownFields;
+use super::queue::{NamespaceQueue, TurnOutcome};
 use super::testing::{Cluster, POLICY, place, policy};
 
 const TUNNEL: &str = "destinations: [{name: d, hosts: [one.example], action: Tunnel}]";
 
-fn answers(revision: &str, proven: bool) -> Option<Answer> {
-    Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
+fn answers(revision: &str, proven: bool) -> Option<GatewayAnswer> {
+    Some(GatewayAnswer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
 }
 
 /// Tunnels so many names.
@@ -50,10 +50,10 @@ async fn what_could_be_stricter_does_not_wait_for_the_turn_of_whoever_edits_all_
     cluster.policy(&policy("a", &names(2)));
     cluster.turn().await;
     let start = Instant::now();
-    let turned = |queue: &mut Queue| {
+    let turned = |queue: &mut NamespaceQueue| {
         queue.touch("agents", start);
         assert!(queue.take(start + Duration::from_hours(1)).is_some());
-        queue.end("agents", Turn::Done, start, 0.5);
+        queue.end("agents", TurnOutcome::Done, start, 0.5);
     };
     (0..40).for_each(|_| cluster.controller.queue(turned));
     let mut waits = |spec: &str| {
@@ -68,9 +68,9 @@ async fn what_could_be_stricter_does_not_wait_for_the_turn_of_whoever_edits_all_
 }
 
 /// Gateways of a release that had not heard of `toolDefault`.
-fn before_tool_default() -> &'static Known {
+fn before_tool_default() -> &'static KnownFields {
     let lines = include_str!("last-release.txt").lines().filter(|line| !line.starts_with("spec.toolDefault"));
-    Box::leak(Box::new(Known::of(&lines.collect::<Vec<_>>().join("\n"))))
+    Box::leak(Box::new(KnownFields::of(&lines.collect::<Vec<_>>().join("\n"))))
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_pod_that_does_not_know_the_policies_is_in_the_status_at_once() {
     cluster.pod("one", &[]);
     cluster.turn().await;
     let wanted = cluster.report().revision.clone();
-    let answer = answers("sha256:old", true).map(|answer| Answer { unknown: true, ..answer });
+    let answer = answers("sha256:old", true).map(|answer| GatewayAnswer { unknown: true, ..answer });
     cluster.controller.learn(&cluster.guarded("one"), &wanted, answer, Instant::now()).await;
     cluster.controller.announce().await;
     let (status, reason, message) = cluster.condition(&place("a"), "Programmed");

@@ -1,4 +1,4 @@
-//! Stamps pods with the revisions that they should have, so that kubelet refreshes what they mount at once.
+//! Annotates pods with the revisions that they should have, so that kubelet refreshes their volumes at once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,94 +6,94 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch};
 use serde_json::json;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 
 use super::edit::Edit;
-use super::fleet::State as Stands;
+use super::fair_queue::in_turn;
+use super::fleet::PodState;
 use super::guarded::Guarded;
-use super::objects::{MANAGER, said};
 use super::queue::IN_A_ROW;
-use super::report::Report;
-use super::rota::in_turn;
-use super::{AT_ONCE, Controller};
+use super::report::NamespaceReport;
+use super::{AT_ONCE, Controller, every};
+use crate::operator::objects::{is_replaced, patching, reason};
 use crate::pod;
 use crate::rate::Rate;
 
-/// How many pods are stamped in a second: kubelets and the API server have other work too. What could make a policy
-/// stricter does not wait for this.
+/// How many pods are stamped per second: kubelets and the API server have other work too. An edit that could make a
+/// policy stricter does not wait for this.
 const PER_SECOND: u32 = 50;
-/// How many are stamped before it is looked again who waits, at that pace and without it.
+/// How many pods are stamped in a round at that pace, and in one without; then the waiting pods are determined anew.
 const ROUND: usize = 10;
 const HURRIED_ROUND: usize = 50;
-/// How far apart the revisions are that the pods of a namespace are stamped with, after many in a row: who edits all the
-/// time does not have all of the pace, and the pods have the newest revision in the end.
+/// The distance of revisions that the pods of a namespace are stamped with, after many in a row: a namespace that is
+/// edited all the time does not use up the pace, and its pods get the newest revision in the end.
 const APART: Duration = Duration::from_secs(5);
-/// How long a stamp is given to come back through the watch.
+/// How long a stamp may take to come back through the watch.
 const ECHO: Duration = Duration::from_secs(30);
-/// How long after a stamp kubelet is asked again, where the gateway does not have what was stamped: kubelet may hear of
-/// the stamp before it hears of the objects, and would look again only within 90 s.
+/// How long after a stamp the pod is stamped again if its gateway does not have the revision: kubelet may see the stamp
+/// before it sees the changed objects, and would look again only within 90 s.
 const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(8), Duration::from_secs(20)];
-/// How often pods are looked through though nothing was published.
+/// How often pods are checked though nothing was published.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What pods were stamped with lately.
+/// The stamps that pods were given lately.
 #[derive(Debug, Default)]
-pub(super) struct Stamps(Mutex<State>);
+pub(super) struct Stamps(Mutex<StampState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct StampState {
     /// By the UIDs of the pods.
     given: HashMap<String, Given>,
-    /// What the pods of each namespace are to have now.
+    /// The stamp that the pods of each namespace shall have now.
     admitted: HashMap<String, Admitted>,
 }
 
 /// A stamp that a pod was given.
 #[derive(Debug, Clone)]
 struct Given {
-    stamp: Stamp,
+    stamp: RevisionStamp,
     at: Instant,
-    /// How often this one.
+    /// How often the pod was given this stamp.
     times: usize,
-    /// The Secrets are other ones than the pod had. Its gateway tells of its policy alone.
+    /// The Secrets have changed. A gateway reports only its policy, so whether it has them is not known.
     has_secrets: bool,
 }
 
-/// What the pods of a namespace are stamped with.
+/// The stamp of a namespace's pods.
 #[derive(Debug)]
 struct Admitted {
-    stamp: Option<Stamp>,
+    stamp: Option<RevisionStamp>,
     rate: Rate,
-    /// What is in it could be stricter than what pods have.
+    /// It could be stricter than what the pods have.
     hurried: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
+struct RevisionStamp {
     policy: String,
     secrets: String,
 }
 
-/// Pods that are to be stamped now, and with what.
+/// The pods to stamp now, with their stamps.
 #[derive(Debug, Default)]
 struct Round {
     /// At once.
-    hurried: Vec<(Arc<Guarded>, Stamp)>,
+    hurried: Vec<(Arc<Guarded>, RevisionStamp)>,
     /// At the pace of all namespaces together.
-    paced: Vec<(Arc<Guarded>, Stamp)>,
+    paced: Vec<(Arc<Guarded>, RevisionStamp)>,
 }
 
-/// The namespaces that were served last, of either kind.
+/// The namespaces that were served last in a round, with and without a pace.
 #[derive(Debug, Default)]
-struct Last {
+struct LastServed {
     hurried: String,
     paced: String,
 }
 
 impl Stamps {
-    /// Notes how the policies of a namespace were edited that is published now.
+    /// Notes the edit by which a namespace's policies came to what is published now.
     pub(super) fn edited(&self, namespace: &str, edit: Edit) {
         if edit == Edit::MayDeny {
             self.lock().admitted.entry(namespace.to_owned()).or_default().hurried = true;
@@ -101,7 +101,7 @@ impl Stamps {
     }
 
     /// A poisoned lock is ignored: the state is whole after each step.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StampState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,8 +113,8 @@ impl Default for Admitted {
 }
 
 impl Admitted {
-    /// Admits what is published now, where it may not wait, or the namespace has not had too much.
-    fn admit(&mut self, published: &Stamp, now: Instant) {
+    /// Admits what is published now, unless it may wait and the namespace has had too many revisions.
+    fn admit(&mut self, published: &RevisionStamp, now: Instant) {
         if self.stamp.as_ref() == Some(published) {
             return;
         }
@@ -127,15 +127,14 @@ impl Admitted {
 }
 
 impl Controller {
-    /// Stamps pods for ever.
+    /// Stamps pods, forever.
     pub(super) async fn keep_stamps(&self) {
-        let mut tokens = interval(Duration::from_secs(1) / PER_SECOND);
-        tokens.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut last = Last::default();
+        let mut tokens = every(Duration::from_secs(1) / PER_SECOND);
+        let mut last = LastServed::default();
         loop {
             let Round { hurried, paced } = self.unstamped(&last, Instant::now());
             if hurried.is_empty() && paced.is_empty() {
-                // A period passes where nothing is published.
+                // The error means that the period passed and nothing was published.
                 let _ = tokio::time::timeout(PERIOD, self.published.notified()).await;
             }
             for (round, last) in [(&hurried, &mut last.hurried), (&paced, &mut last.paced)] {
@@ -151,15 +150,15 @@ impl Controller {
         }
     }
 
-    /// The next round of pods whose stamps differ from what their namespaces have.
-    fn unstamped(&self, last: &Last, now: Instant) -> Round {
+    /// The next round of pods whose stamps differ from those of their namespaces.
+    fn unstamped(&self, last: &LastServed, now: Instant) -> Round {
         let reports = self.reports.all();
         let mut state = self.stamps.lock();
-        let State { given, admitted } = &mut *state;
+        let StampState { given, admitted } = &mut *state;
         given.retain(|_, given| now < given.at + ECHO);
         admitted.retain(|namespace, _| reports.contains_key(namespace));
         for (namespace, report) in &reports {
-            admitted.entry(namespace.clone()).or_default().admit(&Stamp::of(report), now);
+            admitted.entry(namespace.clone()).or_default().admit(&RevisionStamp::of(report), now);
         }
         let lagging = self.lagging();
         let (mut hurried, mut paced) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
@@ -167,15 +166,17 @@ impl Controller {
         for pod in self.watched.pods().into_iter().filter(|pod| !pod.leaving) {
             let Some(report) = reports.get(&pod.namespace) else { continue };
             let of_namespace = &admitted[&pod.namespace];
-            // A pod that is new has no revision that it could keep meanwhile.
+            // A new pod has no older revision that it could keep meanwhile.
             let is_new = pod.policy_stamp.is_none();
-            let stamp = of_namespace.stamp.clone().filter(|_| !is_new).unwrap_or_else(|| Stamp::of(report));
+            let stamp =
+                of_namespace.stamp.clone().filter(|_| !is_new).unwrap_or_else(|| RevisionStamp::of(report));
+            // The watch may be behind: what was given lately counts as well as what the pod shows.
             let before = given.get(&pod.uid);
             let is_due = if stamp.is_on(&pod) {
                 before.is_some_and(|given| given.is_due_again(&stamp, lagging.contains(&pod.uid), now))
             } else {
                 let is_untried = before.is_none_or(|given| given.stamp != stamp);
-                // One that cannot be stamped does not keep its namespace before the others.
+                // A pod that cannot be stamped must not keep its whole namespace hurried.
                 if is_untried {
                     behind.insert(pod.namespace.clone());
                 }
@@ -188,7 +189,8 @@ impl Controller {
             }
         }
         for (namespace, of_namespace) in admitted.iter_mut().filter(|(it, _)| !behind.contains(*it)) {
-            of_namespace.hurried &= of_namespace.stamp != reports.get(namespace).map(|it| Stamp::of(it));
+            of_namespace.hurried &=
+                of_namespace.stamp != reports.get(namespace).map(|it| RevisionStamp::of(it));
         }
         Round {
             hurried: round(hurried, &last.hurried, HURRIED_ROUND),
@@ -196,9 +198,9 @@ impl Controller {
         }
     }
 
-    /// The pods whose gateways say that they enforce another revision than was published, by their UIDs.
+    /// The UIDs of pods whose gateways report another revision than was published.
     fn lagging(&self) -> HashSet<String> {
-        let lags = |state| matches!(state, Stands::Behind | Stands::Drifting);
+        let lags = |state| matches!(state, PodState::Behind | PodState::Drifting);
         let sights = self.sights().into_iter();
         sights
             .filter(|(_, known)| known.is_some_and(|(its, _)| lags(its)))
@@ -206,40 +208,39 @@ impl Controller {
             .collect()
     }
 
-    /// Annotates a pod through its status, which takes no right to change the pod itself.
-    async fn stamp(&self, pod: Arc<Guarded>, stamp: Stamp) {
+    /// Annotates a pod by a patch of its status: that needs no right to change the pod itself.
+    async fn stamp(&self, pod: Arc<Guarded>, stamp: RevisionStamp) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let again =
             self.stamps.lock().given.get(&pod.uid).filter(|given| given.stamp == stamp).map(|it| it.times);
         let annotations = json!({
             pod::POLICY_REVISION: stamp.policy,
             pod::SECRETS_REVISION: stamp.secrets,
-            // The pod must differ, or kubelet hears of nothing.
+            // The pod must change, or kubelet sees no update.
             pod::REFRESH: again.map(|times| times.to_string()),
         });
-        // Not another pod of the same name.
+        // With its UID, the patch fails for another pod of the same name.
         let patch = json!({ "metadata": { "uid": pod.uid, "annotations": annotations } });
-        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        match pods.patch_status(&pod.name, &parameters, &Patch::Merge(&patch)).await {
+        match pods.patch_status(&pod.name, &patching(), &Patch::Merge(&patch)).await {
             Ok(_) => {
                 self.metrics.stamped();
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(error) if is_replaced(&error) => {}
             Err(error) => {
                 let (namespace, name) = (pod.namespace.as_str(), pod.name.as_str());
-                tracing::warn!(namespace, name, error = said(&error), "a pod could not be stamped");
+                tracing::warn!(namespace, name, error = reason(&error), "a pod could not be stamped");
             }
         }
-        // One that could not be stamped waits too: kubelet refreshes it within 90 s anyway.
+        // A pod that could not be stamped waits too: kubelet refreshes it within 90 s anyway.
         let has_secrets = pod.secrets_stamp.as_ref().is_some_and(|secrets| *secrets != stamp.secrets);
         let given = Given { stamp, at: Instant::now(), times: again.unwrap_or_default() + 1, has_secrets };
         self.stamps.lock().given.insert(pod.uid.clone(), given);
     }
 
-    /// Stamps what is to be stamped now.
+    /// Stamps all pods that are due now.
     #[cfg(test)]
     pub(super) async fn stamp_all(&self) {
-        let Round { hurried, paced } = self.unstamped(&Last::default(), Instant::now());
+        let Round { hurried, paced } = self.unstamped(&LastServed::default(), Instant::now());
         for (pod, stamp) in hurried.into_iter().chain(paced) {
             self.stamp(pod, stamp).await;
         }
@@ -247,8 +248,8 @@ impl Controller {
 }
 
 impl Given {
-    /// Whether a pod that has this stamp is to be given it again.
-    fn is_due_again(&self, stamp: &Stamp, lags: bool, now: Instant) -> bool {
+    /// Whether a pod that has this stamp shall be given it again.
+    fn is_due_again(&self, stamp: &RevisionStamp, lags: bool, now: Instant) -> bool {
         let after = self.times.checked_sub(1).and_then(|before| AGAIN.get(before));
         self.stamp == *stamp
             && (lags || self.has_secrets)
@@ -256,8 +257,8 @@ impl Given {
     }
 }
 
-impl Stamp {
-    fn of(report: &Report) -> Self {
+impl RevisionStamp {
+    fn of(report: &NamespaceReport) -> Self {
         Self { policy: report.revision.clone(), secrets: report.secrets.clone() }
     }
 
@@ -266,11 +267,15 @@ impl Stamp {
     }
 }
 
-/// A pod that waits, with when it was stamped last, and its stamp.
-type Waiting = ((Option<Instant>, Arc<Guarded>), Stamp);
+/// A waiting pod with the time of its last stamp, and its next stamp.
+type WaitingPod = ((Option<Instant>, Arc<Guarded>), RevisionStamp);
 
-/// The next of those who wait; of one namespace whoever was stamped longest ago.
-fn round(mut waiting: BTreeMap<String, Vec<Waiting>>, last: &str, most: usize) -> Vec<(Arc<Guarded>, Stamp)> {
+/// The next waiting pods; within a namespace, the one that was stamped longest ago first.
+fn round(
+    mut waiting: BTreeMap<String, Vec<WaitingPod>>,
+    last: &str,
+    most: usize,
+) -> Vec<(Arc<Guarded>, RevisionStamp)> {
     waiting.values_mut().for_each(|pods| pods.sort_by_key(|((at, _), _)| *at));
     in_turn(waiting, last, most).into_iter().map(|((_, pod), stamp)| (pod, stamp)).collect()
 }
@@ -280,8 +285,8 @@ mod tests {
     use super::super::testing::{Cluster, policy};
     use super::*;
 
-    fn stamp(policy: u64) -> Stamp {
-        Stamp { policy: policy.to_string(), secrets: String::new() }
+    fn stamp(policy: u64) -> RevisionStamp {
+        RevisionStamp { policy: policy.to_string(), secrets: String::new() }
     }
 
     #[test]
@@ -335,11 +340,11 @@ mod tests {
             cluster.turn().await;
         }
         let is_hurried = |cluster: &Cluster| cluster.controller.stamps.lock().admitted["agents"].hurried;
-        cluster.controller.unstamped(&Last::default(), Instant::now());
+        cluster.controller.unstamped(&LastServed::default(), Instant::now());
         assert!(is_hurried(&cluster), "nothing was tried");
         // The stamp never comes back through the watch.
         cluster.controller.stamp_all().await;
-        let again = cluster.controller.unstamped(&Last::default(), Instant::now());
+        let again = cluster.controller.unstamped(&LastServed::default(), Instant::now());
         assert!(again.hurried.is_empty() && again.paced.is_empty());
         assert!(!is_hurried(&cluster));
     }

@@ -1,4 +1,4 @@
-//! What a policy's status says, from what became of it in its namespaces. Pure.
+//! Computes a policy's status from its state in all of its namespaces. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,48 +6,48 @@ use std::fmt::Write as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::fleet::State;
-use super::policies::Reading;
-use super::publish::{InForce, Reason, Refusal};
-use super::report::Report;
-use crate::api::status::Status;
+use super::fleet::PodState;
+use super::policies::PolicyReading;
+use super::publish::{FallbackVersion, PolicyRefusal, RefusalReason};
+use super::report::NamespaceReport;
+use crate::api::status::PolicyStatus;
 use crate::policy::compile::Labels;
 use crate::policy::selector::selects;
 
-/// How many pods that do not enforce, or hosts that are left out, are listed.
+/// How many pods that do not enforce it, or hosts that are left out, are listed.
 const FEW: usize = 10;
-/// How old a status may become that says what is so. Readers see by its age whether an operator still looks.
+/// How old an unchanged status may become. Readers see by `checkedAt` whether an operator still checks.
 const RECHECK: SignedDuration = SignedDuration::from_mins(10);
 /// The longest message of a condition; Kubernetes allows 32 KiB.
 const LONGEST: usize = 8 << 10;
 
-/// What became of a policy in one namespace.
+/// What the statuses of policies need to know about one namespace.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct NamespaceView<'a> {
     pub(super) namespace: &'a str,
     pub(super) labels: &'a Labels,
-    /// None where nothing was published there yet.
-    pub(super) report: Option<&'a Report>,
+    /// None if nothing was published there yet.
+    pub(super) report: Option<&'a NamespaceReport>,
     /// Why the namespace could not be brought up to date.
     pub(super) failure: Option<String>,
-    pub(super) pods: Vec<Seen<'a>>,
+    pub(super) pods: Vec<PodView<'a>>,
     /// The names and labels of pods that have no gateway and should.
     pub(super) unguarded: Vec<(&'a str, &'a Labels)>,
 }
 
-/// A pod, and what is known of it.
+/// A pod and its state.
 #[derive(Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct PodView<'a> {
     pub(super) name: &'a str,
     pub(super) labels: &'a Labels,
-    /// None where it was not asked yet.
-    pub(super) state: Option<State>,
+    /// None if it was not asked yet.
+    pub(super) state: Option<PodState>,
     /// Whether it has been without the revision for too long.
     pub(super) drifts: bool,
 }
 
-/// A condition before it has its times: whether it holds, why, and in words.
-struct Word {
+/// A condition without its times.
+struct ConditionDraft {
     holds: bool,
     reason: &'static str,
     message: String,
@@ -55,37 +55,42 @@ struct Word {
 
 /// The pods that a policy selects.
 #[derive(Default)]
-struct Tally {
+struct PodTally {
     selected: usize,
     enforcing: usize,
     drifting: bool,
     others: Vec<String>,
-    /// Those without a gateway.
+    /// Selected pods without a gateway.
     unguarded: Vec<String>,
-    /// Those of the others whose gateways do not know what the policies say.
+    /// Pods among the others whose gateways cannot read the policies.
     too_old: Vec<String>,
-    /// What of the policy they do not know.
+    /// The fields of the policy that those do not know.
     beyond: BTreeSet<String>,
 }
 
-/// The status of a policy whose status is `before`. `places` are the namespaces that it is for and that are kept.
-pub(super) fn status(reading: &Reading, places: &[&Place<'_>], before: &Status, now: Timestamp) -> Status {
-    let refusals: Vec<(&str, &Refusal)> = places
+/// The next status of a policy, after `before`. `places` are the kept namespaces that it is for.
+pub(super) fn status(
+    reading: &PolicyReading,
+    places: &[&NamespaceView<'_>],
+    before: &PolicyStatus,
+    now: Timestamp,
+) -> PolicyStatus {
+    let refusals: Vec<(&str, &PolicyRefusal)> = places
         .iter()
         .filter_map(|place| Some((place.namespace, place.report?.refused.get(&reading.candidate.key)?)))
         .collect();
     let tally = tally(reading, places);
     let generation = Some(reading.generation);
-    let condition = |type_: &str, word: Word| {
+    let condition = |type_: &str, word: ConditionDraft| {
         let status = if word.holds { "True" } else { "False" };
-        let known = before.conditions.iter().find(|one| one.type_ == type_ && one.status == status);
+        let known = before.conditions.iter().find(|old| old.type_ == type_ && old.status == status);
         Condition {
             type_: type_.to_owned(),
             status: status.to_owned(),
             reason: word.reason.to_owned(),
             message: cut(word.message),
             observed_generation: generation,
-            last_transition_time: known.map_or(Time(now), |one| one.last_transition_time.clone()),
+            last_transition_time: known.map_or(Time(now), |old| old.last_transition_time.clone()),
         }
     };
     let accepted = accepted(reading, &refusals);
@@ -99,7 +104,7 @@ pub(super) fn status(reading: &Reading, places: &[&Place<'_>], before: &Status, 
     if !tally.unguarded.is_empty() {
         let _ = write!(enforcing, ", {} unguarded", tally.unguarded.len());
     }
-    let status = Status {
+    let status = PolicyStatus {
         observed_generation: generation,
         conditions,
         selected_pods: count(tally.selected),
@@ -114,8 +119,8 @@ pub(super) fn status(reading: &Reading, places: &[&Place<'_>], before: &Status, 
     checked(status, before, now)
 }
 
-/// The status with the time of this look, where it says something else than `before`, or has said the same for long.
-fn checked(mut status: Status, before: &Status, now: Timestamp) -> Status {
+/// Sets `checkedAt` to now if the status has changed, or has been the same for long.
+fn checked(mut status: PolicyStatus, before: &PolicyStatus, now: Timestamp) -> PolicyStatus {
     let is_old = |at: &Time| now.duration_since(at.0) >= RECHECK;
     if status != *before || status.checked_at.as_ref().is_none_or(is_old) {
         status.checked_at = Some(Time(now));
@@ -123,48 +128,53 @@ fn checked(mut status: Status, before: &Status, now: Timestamp) -> Status {
     status
 }
 
-/// What Flux, Argo CD and `kubectl wait` look at: both of the others in one.
-fn ready(accepted: &Word, programmed: &Word) -> Word {
-    let told = if accepted.holds { programmed } else { accepted };
-    Word { holds: accepted.holds && programmed.holds, reason: told.reason, message: told.message.clone() }
+/// The condition that Flux, Argo CD and `kubectl wait` read: both of the others in one.
+fn ready(accepted: &ConditionDraft, programmed: &ConditionDraft) -> ConditionDraft {
+    let deciding = if accepted.holds { programmed } else { accepted };
+    let holds = accepted.holds && programmed.holds;
+    ConditionDraft { holds, reason: deciding.reason, message: deciding.message.clone() }
 }
 
-/// Says that nothing becomes of the policy until somebody changes it, by the convention of kstatus: a condition that is
-/// there only while it holds.
-fn stalled(accepted: &Word) -> Option<Word> {
-    (!accepted.holds).then(|| Word {
+/// The kstatus condition that says that somebody must change the policy. By that convention it exists only while it
+/// holds.
+fn stalled(accepted: &ConditionDraft) -> Option<ConditionDraft> {
+    (!accepted.holds).then(|| ConditionDraft {
         holds: true,
         reason: accepted.reason,
         message: accepted.message.clone(),
     })
 }
 
-fn accepted(reading: &Reading, refusals: &[(&str, &Refusal)]) -> Word {
+fn accepted(reading: &PolicyReading, refusals: &[(&str, &PolicyRefusal)]) -> ConditionDraft {
     if let Err(problems) = &reading.candidate.read {
         let mut message = lines(problems.iter().map(|problem| place(&problem.path, &problem.message)));
         message.push_str(in_force(refusals));
-        return Word { holds: false, reason: "Invalid", message };
+        return ConditionDraft { holds: false, reason: "Invalid", message };
     }
-    let conflicts = || refusals.iter().filter(|(_, refusal)| refusal.reason == Reason::Conflict);
+    let conflicts = || refusals.iter().filter(|(_, refusal)| refusal.reason == RefusalReason::Conflict);
     if conflicts().next().is_none() {
-        return Word { holds: true, reason: "Accepted", message: "The policy is valid.".to_owned() };
+        return ConditionDraft {
+            holds: true,
+            reason: "Accepted",
+            message: "The policy is valid.".to_owned(),
+        };
     }
-    let told = conflicts().flat_map(|(namespace, refusal)| {
+    let sentences = conflicts().flat_map(|(namespace, refusal)| {
         refusal.problems.iter().map(move |problem| {
             format!("In namespace {namespace}: {}", place(&problem.path, &problem.message))
         })
     });
-    let mut message = lines(told);
+    let mut message = lines(sentences);
     message.push_str(
         "\nIt contradicts another policy: change or delete one of them, or let them select different pods.",
     );
     message.push_str(in_force(refusals));
-    Word { holds: false, reason: "Conflict", message }
+    ConditionDraft { holds: false, reason: "Conflict", message }
 }
 
-fn in_force(refusals: &[(&str, &Refusal)]) -> &'static str {
+fn in_force(refusals: &[(&str, &PolicyRefusal)]) -> &'static str {
     let any = |state| refusals.iter().any(|(_, refusal)| refusal.in_force == state);
-    match (any(InForce::AsWritten), any(InForce::LastGood)) {
+    match (any(FallbackVersion::AsWritten), any(FallbackVersion::LastGood)) {
         (true, _) => {
             "\nIt stays in force; gateways of pods that it contradicts another policy for keep what they have."
         }
@@ -174,11 +184,11 @@ fn in_force(refusals: &[(&str, &Refusal)]) -> &'static str {
 }
 
 fn programmed(
-    reading: &Reading,
-    places: &[&Place<'_>],
-    refusals: &[(&str, &Refusal)],
-    tally: &Tally,
-) -> Word {
+    reading: &PolicyReading,
+    places: &[&NamespaceView<'_>],
+    refusals: &[(&str, &PolicyRefusal)],
+    tally: &PodTally,
+) -> ConditionDraft {
     let Some(mut word) = unpublished(reading, places, refusals) else { return enforced(places, tally) };
     if !tally.unguarded.is_empty() {
         let _ = write!(word.message, " {}{ANEW}", counted(tally));
@@ -186,18 +196,22 @@ fn programmed(
     word
 }
 
-/// Why the policy is not with the gateways as it is written, if it is not.
-fn unpublished(reading: &Reading, places: &[&Place<'_>], refusals: &[(&str, &Refusal)]) -> Option<Word> {
-    let no = |reason, message| Some(Word { holds: false, reason, message });
+/// Why gateways do not have the policy as it is written, if so.
+fn unpublished(
+    reading: &PolicyReading,
+    places: &[&NamespaceView<'_>],
+    refusals: &[(&str, &PolicyRefusal)],
+) -> Option<ConditionDraft> {
+    let no = |reason, message| Some(ConditionDraft { holds: false, reason, message });
     let suffix = caveats(places);
     if reading.candidate.read.is_err()
-        || refusals.iter().any(|(_, refusal)| refusal.in_force != InForce::AsWritten)
+        || refusals.iter().any(|(_, refusal)| refusal.in_force != FallbackVersion::AsWritten)
     {
         let message =
             format!("The policy is not in force as it is written: it is not accepted.{}", in_force(refusals));
         return no("NotAccepted", message);
     }
-    for Place { namespace, report, failure, .. } in places.iter().copied() {
+    for NamespaceView { namespace, report, failure, .. } in places.iter().copied() {
         if let Some(failure) = failure {
             return no("ReconcileFailed", format!("In namespace {namespace}: {failure}. It is tried again."));
         }
@@ -223,10 +237,10 @@ fn unpublished(reading: &Reading, places: &[&Place<'_>], refusals: &[(&str, &Ref
 }
 
 /// How many of the pods enforce a policy that was published.
-fn enforced(places: &[&Place<'_>], tally: &Tally) -> Word {
-    let no = |reason, message| Word { holds: false, reason, message };
+fn enforced(places: &[&NamespaceView<'_>], tally: &PodTally) -> ConditionDraft {
+    let no = |reason, message| ConditionDraft { holds: false, reason, message };
     let suffix = caveats(places);
-    let Tally { selected, enforcing, drifting, too_old, .. } = tally;
+    let PodTally { selected, enforcing, drifting, too_old, .. } = tally;
     if *selected == 0 {
         let why = if places.is_empty() {
             "no namespace that it is for has injected pods, or is labelled postern.dev/injection=enabled"
@@ -234,14 +248,15 @@ fn enforced(places: &[&Place<'_>], tally: &Tally) -> Word {
             "it selects no injected pod"
         };
         let message = format!("The policy is published, and no pod enforces it: {why}.{suffix}");
-        return Word { holds: true, reason: "NoPods", message };
+        return ConditionDraft { holds: true, reason: "NoPods", message };
     }
     let older = if too_old.is_empty() { String::new() } else { format!(" {}", too_old_words(tally)) };
     let message = format!("{}{suffix}{older}", counted(tally));
+    // The worst comes first: no gateway at all, then one that cannot read the policy, then one that is late.
     match (enforcing == selected, drifting) {
         _ if !tally.unguarded.is_empty() => no("Unguarded", format!("{message}{ANEW}")),
         _ if !too_old.is_empty() => no("GatewayTooOld", message),
-        (true, _) => Word { holds: true, reason: "Programmed", message },
+        (true, _) => ConditionDraft { holds: true, reason: "Programmed", message },
         (false, true) => no("Drift", format!("{message} Others have not for two minutes.")),
         (false, false) => no("Pending", message),
     }
@@ -251,7 +266,7 @@ fn enforced(places: &[&Place<'_>], tally: &Tally) -> Word {
 const ANEW: &str = " A pod without a gateway reaches any address: start it anew (kubectl rollout restart).";
 
 /// How many pods enforce, and which have no gateway.
-fn counted(tally: &Tally) -> String {
+fn counted(tally: &PodTally) -> String {
     let mut message = format!("{} of {} pods enforce the newest revision", tally.enforcing, tally.selected);
     if !tally.unguarded.is_empty() {
         let _ = write!(message, ", {} unguarded: {}", tally.unguarded.len(), some(&tally.unguarded));
@@ -260,7 +275,7 @@ fn counted(tally: &Tally) -> String {
 }
 
 /// Which pods have gateways that are too old for the policy, and what those do not know.
-fn too_old_words(tally: &Tally) -> String {
+fn too_old_words(tally: &PodTally) -> String {
     let beyond: Vec<String> = tally.beyond.iter().cloned().collect();
     let what = if beyond.is_empty() { "all that the policies say".to_owned() } else { some(&beyond) };
     format!(
@@ -270,29 +285,29 @@ fn too_old_words(tally: &Tally) -> String {
     )
 }
 
-/// What is to be known of the CAs of these namespaces, each sentence once.
-fn caveats(places: &[&Place<'_>]) -> String {
-    let all: BTreeSet<&String> =
+/// The caveats about the CAs of these namespaces, each sentence once.
+fn caveats(places: &[&NamespaceView<'_>]) -> String {
+    let caveats: BTreeSet<&String> =
         places.iter().filter_map(|place| place.report).flat_map(|report| &report.caveats).collect();
-    all.iter().map(|caveat| format!(" {caveat}.")).collect()
+    caveats.iter().map(|caveat| format!(" {caveat}.")).collect()
 }
 
-fn tally(reading: &Reading, places: &[&Place<'_>]) -> Tally {
-    let mut tally = Tally::default();
+fn tally(reading: &PolicyReading, places: &[&NamespaceView<'_>]) -> PodTally {
+    let mut tally = PodTally::default();
     for place in places {
         let in_force = place.report.and_then(|report| report.in_force.get(&reading.candidate.key));
         let written = reading.candidate.read.as_ref().ok().map(|document| &document.spec.pod_selector);
         let Some(selector) = written.or(in_force) else { continue };
         for pod in place.pods.iter().filter(|pod| selects(selector.as_ref(), pod.labels)) {
             tally.selected += 1;
-            let is_older = pod.state == Some(State::Older);
+            let is_older = pod.state == Some(PodState::Older);
             let beyond = place.report.and_then(|report| report.beyond.get(&reading.candidate.key));
-            let is_enforced = pod.state == Some(State::Enforcing) || is_older && beyond.is_none();
+            let is_enforced = pod.state == Some(PodState::Enforcing) || is_older && beyond.is_none();
             if is_enforced && in_force.is_some() {
                 tally.enforcing += 1;
             } else {
                 let name = format!("{}/{}", place.namespace, pod.name);
-                if is_older || pod.state == Some(State::Unknown) {
+                if is_older || pod.state == Some(PodState::Unknown) {
                     tally.too_old.push(name.clone());
                     tally.beyond.extend(beyond.into_iter().flatten().cloned());
                 }
@@ -325,11 +340,11 @@ fn some(hosts: &[String]) -> String {
     }
 }
 
-fn lines(told: impl Iterator<Item = String>) -> String {
-    told.collect::<Vec<_>>().join("\n")
+fn lines(sentences: impl Iterator<Item = String>) -> String {
+    sentences.collect::<Vec<_>>().join("\n")
 }
 
-/// A message that Kubernetes takes.
+/// Cuts a message to the length that is kept in a condition.
 fn cut(mut message: String) -> String {
     if message.len() > LONGEST {
         message.truncate(message.floor_char_boundary(LONGEST));

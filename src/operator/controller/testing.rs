@@ -17,10 +17,10 @@ use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 use tower_service::Service;
 
+use super::candidate::PolicyCandidate;
 use super::guarded::Guarded;
-use super::metrics::Metrics;
+use super::metrics::OperatorMetrics;
 use super::policies::Readings;
-use super::publish::Candidate;
 use super::watch::{Writers, stores};
 use super::{Controller, report};
 use crate::operator::settings::Settings;
@@ -51,7 +51,7 @@ pub(super) fn object(text: &str) -> DynamicObject {
 }
 
 /// A policy as the controller has read it.
-pub(super) fn candidate(text: &str) -> Candidate {
+pub(super) fn candidate(text: &str) -> PolicyCandidate {
     Readings::default().read(kind(text), &object(text)).candidate.clone()
 }
 
@@ -65,7 +65,7 @@ pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
 
 /// A cluster, and the controller of it.
 pub(super) struct Cluster {
-    pub(super) server: Server,
+    pub(super) server: FakeApiServer,
     pub(super) controller: Controller,
     writers: Writers,
 }
@@ -73,13 +73,13 @@ pub(super) struct Cluster {
 impl Cluster {
     /// One with the namespace `agents`, which is labelled for injection, and a root that was read.
     pub(super) async fn new() -> Self {
-        let server = Server::default();
+        let server = FakeApiServer::default();
         let text = "namespace: postern-system\nserviceAccount: postern-operator\ngateway: {image: gateway, settings: \"a: b\"}\ncredentials: {sourceNamespaces: [keys]}";
         let settings: Settings = serde_yaml::from_str(text).unwrap();
         let (watched, writers) = stores();
         let client = Client::new(server.clone(), "default");
         let controller =
-            Controller::new(client, Arc::new(settings), Arc::new(Metrics::new().unwrap()), watched);
+            Controller::new(client, Arc::new(settings), Arc::new(OperatorMetrics::new().unwrap()), watched);
         let mut cluster = Self { server, controller, writers };
         cluster.listed();
         cluster.namespace("agents", &[("postern.dev/injection", "enabled")]);
@@ -184,7 +184,7 @@ impl Cluster {
     pub(super) fn secret(&mut self, namespace: &str, name: &str, data: &[(&str, &str)]) {
         let data: BTreeMap<String, Vec<u8>> =
             data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
-        let secret = super::objects::secret(namespace, name, &data);
+        let secret = crate::operator::objects::secret(namespace, name, &data);
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         self.server.put(&path, serde_json::to_value(secret).unwrap());
     }
@@ -194,7 +194,7 @@ impl Cluster {
         self.controller.reconcile("agents", std::time::SystemTime::now()).await.unwrap();
     }
 
-    pub(super) fn report(&self) -> Arc<report::Report> {
+    pub(super) fn report(&self) -> Arc<report::NamespaceReport> {
         self.controller.reports.all()["agents"].clone()
     }
 
@@ -232,10 +232,10 @@ fn path(object: &DynamicObject) -> String {
 
 /// The API server: objects by their paths, and what was asked.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Server(Arc<Mutex<State>>);
+pub(super) struct FakeApiServer(Arc<Mutex<FakeState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct FakeState {
     objects: BTreeMap<String, Value>,
     version: u64,
     asked: Vec<String>,
@@ -244,7 +244,7 @@ struct State {
     meanwhile: Vec<(String, String, Value)>,
 }
 
-impl Server {
+impl FakeApiServer {
     pub(super) fn object(&self, path: &str) -> Option<Value> {
         self.lock().objects.get(path).cloned()
     }
@@ -289,12 +289,12 @@ impl Server {
         self.lock().asked.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FakeState> {
         self.0.lock().unwrap()
     }
 }
 
-impl State {
+impl FakeState {
     fn put(&mut self, path: &str, mut object: Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -385,7 +385,7 @@ fn failure(status: u16, message: &str) -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": status })
 }
 
-impl Service<Request<Body>> for Server {
+impl Service<Request<Body>> for FakeApiServer {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;

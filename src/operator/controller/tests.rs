@@ -5,16 +5,16 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::fleet::Answer;
-use super::publish::InForce;
+use super::fleet::GatewayAnswer;
+use super::publish::FallbackVersion;
 use super::testing::{CA, CREDENTIALS, Cluster, POLICY, cluster_policy, object, place, policy};
 use crate::policy::document::Kind;
 
 const TUNNEL: &str = "destinations: [{name: d, hosts: [one.example], action: Tunnel}]";
 const INSPECT: &str = "destinations: [{name: d, hosts: [llm.example], action: Inspect}]\n  credentials: [{name: llm, hosts: [llm.example], secretKeyRef: {name: llm, key: api-key}}]";
 
-fn answers(revision: &str, proven: bool) -> Option<Answer> {
-    Some(Answer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
+fn answers(revision: &str, proven: bool) -> Option<GatewayAnswer> {
+    Some(GatewayAnswer { revision: Some(revision.to_owned()), proven: Some(proven), unknown: false })
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn policies_that_contradict_each_other_are_told_how_to_mend_it() {
         "{message}"
     );
     assert_eq!(cluster.condition(&place("a"), "Accepted").0, "True");
-    assert_eq!(cluster.report().refused["namespace-b.json"].in_force, InForce::Nothing);
+    assert_eq!(cluster.report().refused["namespace-b.json"].in_force, FallbackVersion::Nothing);
 }
 
 #[tokio::test]
@@ -254,7 +254,7 @@ async fn a_conflict_is_not_retried_in_a_loop() {
     let cluster = Cluster::new().await;
     cluster.server.refuse(&format!("PATCH {POLICY}"), 409);
     let (_, turn) = cluster.controller.turn("agents".to_owned()).await;
-    assert_eq!(turn, super::queue::Turn::Failed);
+    assert_eq!(turn, super::queue::TurnOutcome::Failed);
     let tries = cluster.server.asked().into_iter().filter(|it| *it == format!("PATCH {POLICY}")).count();
     assert_eq!(tries, 1);
     assert!(cluster.controller.reports.failure("agents").is_some());

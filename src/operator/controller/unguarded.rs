@@ -1,4 +1,4 @@
-//! Says which pods of enforced namespaces have no gateway, and deletes them where their namespace asks for it.
+//! Reports the pods without a gateway in enforced namespaces, and deletes them if their namespace asks for it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -7,31 +7,28 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, DeleteParams, Preconditions};
-use tokio::time::{MissedTickBehavior, interval};
+use kube::api::Api;
 
+use super::fair_queue::in_turn;
 use super::guarded::Guarded;
-use super::objects::{pod_reference, said};
-use super::rota::in_turn;
-use super::{AT_ONCE, Controller};
+use super::{AT_ONCE, Controller, every};
+use crate::operator::objects::{delete_pod, pod_reference, reason};
 use crate::pod;
 use crate::policy::compile::Labels;
 
-/// The annotation of a pod that kubelet made of a file of its node: deleting it stops nothing.
+/// The annotation of a static pod, which kubelet creates from a file of its node: deleting it stops nothing.
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
 /// How often such pods are looked for.
 const PERIOD: Duration = Duration::from_secs(2);
-/// How many are told of, or deleted, each time: API servers keep Events, and owners make pods anew.
+/// How many are reported or deleted each time: API servers store Events, and owners create pods anew.
 const ROUND: usize = 20;
-/// When a pod is told of again; the API server keeps an Event for an hour.
+/// When a pod is reported again; the API server keeps an Event for an hour.
 const AGAIN: Duration = Duration::from_hours(1);
 /// When a deletion is tried again.
 const RETRY: Duration = Duration::from_secs(30);
-/// How long kubelet lets a pod end by itself whose agent may be talking to anybody.
-const GRACE: u32 = 1;
 
-/// A pod of an enforced namespace that has no gateway: it ran before the namespace was labelled, or was made while
-/// neither the webhook nor the admission policies were there.
+/// A pod without a gateway in an enforced namespace: it ran before the namespace was labelled, or was created while
+/// neither the webhook nor the admission policies were installed.
 #[derive(Debug, Clone)]
 pub(super) struct Unguarded {
     pub(super) namespace: String,
@@ -40,24 +37,26 @@ pub(super) struct Unguarded {
     pub(super) labels: Labels,
     /// It is being deleted.
     leaving: bool,
-    /// A file of the node makes it.
+    /// It is a static pod.
     is_static: bool,
 }
 
-/// What is done about such a pod.
+/// The action that is taken on such a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Report,
+enum UnguardedAction {
+    NamespaceReport,
     Delete,
 }
 
-/// What was done about which pod, by their UIDs, and when it is due again; and the namespaces that were counted.
+/// The actions taken so far, and the last counts.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Memory>);
+pub(super) struct Reported(Mutex<Memory>);
 
 #[derive(Debug, Default)]
 struct Memory {
-    told: HashMap<String, (Action, Instant)>,
+    /// The last action on each pod, by its UID, and when it is due again.
+    actions: HashMap<String, (UnguardedAction, Instant)>,
+    /// How many such pods each enforced namespace has.
     counted: BTreeMap<String, usize>,
 }
 
@@ -70,11 +69,11 @@ impl Unguarded {
             uid: metadata.uid.unwrap_or_default(),
             labels: metadata.labels.unwrap_or_default(),
             leaving: metadata.deletion_timestamp.is_some(),
-            is_static: metadata.annotations.is_some_and(|all| all.contains_key(MIRROR)),
+            is_static: metadata.annotations.is_some_and(|annotations| annotations.contains_key(MIRROR)),
         }
     }
 
-    /// One that is labelled as injected all the same.
+    /// A pod that is labelled as injected, and has no gateway.
     pub(super) fn pretending(pod: &Guarded) -> Self {
         Self {
             namespace: pod.namespace.clone(),
@@ -92,18 +91,17 @@ impl Unguarded {
 }
 
 impl Controller {
-    /// Looks for pods without a gateway for ever.
+    /// Looks for pods without a gateway, forever.
     pub(super) async fn watch_unguarded(&self) {
         self.watched.ready().await;
-        let mut period = interval(PERIOD);
-        period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut period = every(PERIOD);
         loop {
             period.tick().await;
             self.look_at_unguarded(Instant::now()).await;
         }
     }
 
-    /// Counts the pods without a gateway, tells of those that were not told of lately, and deletes those that are to be
+    /// Counts the pods without a gateway, reports those that were not reported lately, and deletes those that shall be
     /// deleted.
     pub(super) async fn look_at_unguarded(&self, now: Instant) {
         let enforced = self.enforced();
@@ -145,59 +143,59 @@ impl Controller {
         memory.counted = counts;
     }
 
-    /// The next round of what is to be done, the namespaces taking turns.
-    fn unguarded_due(&self, pods: Vec<Unguarded>, now: Instant) -> Vec<(Unguarded, Action)> {
+    /// The next round of actions, the namespaces taking turns.
+    fn unguarded_due(&self, pods: Vec<Unguarded>, now: Instant) -> Vec<(Unguarded, UnguardedAction)> {
         let mut memory = self.told.0.lock().unwrap_or_else(PoisonError::into_inner);
         let there: HashSet<&str> = pods.iter().map(|pod| pod.uid.as_str()).collect();
-        memory.told.retain(|uid, _| there.contains(uid.as_str()));
-        let mut waiting: BTreeMap<String, Vec<(Unguarded, Action)>> = BTreeMap::new();
+        memory.actions.retain(|uid, _| there.contains(uid.as_str()));
+        let mut waiting: BTreeMap<String, Vec<(Unguarded, UnguardedAction)>> = BTreeMap::new();
         for pod in pods.into_iter().filter(|pod| !pod.leaving) {
-            let deletes = !pod.is_static && self.wanted(&pod.namespace) == Some(Action::Delete);
-            let action = if deletes { Action::Delete } else { Action::Report };
-            if memory.told.get(&pod.uid).is_none_or(|(done, again)| *done != action || now >= *again) {
+            let deletes = !pod.is_static && self.wanted(&pod.namespace) == Some(UnguardedAction::Delete);
+            let action = if deletes { UnguardedAction::Delete } else { UnguardedAction::NamespaceReport };
+            if memory.actions.get(&pod.uid).is_none_or(|(done, again)| *done != action || now >= *again) {
                 waiting.entry(pod.namespace.clone()).or_default().push((pod, action));
             }
         }
         let round = in_turn(waiting, "", ROUND);
         for (pod, action) in &round {
             let again = match action {
-                Action::Report => AGAIN,
-                Action::Delete => RETRY,
+                UnguardedAction::NamespaceReport => AGAIN,
+                UnguardedAction::Delete => RETRY,
             };
-            memory.told.insert(pod.uid.clone(), (*action, now + again));
+            memory.actions.insert(pod.uid.clone(), (*action, now + again));
         }
         round
     }
 
-    /// What the namespace asks for; none where it says something else.
-    fn wanted(&self, namespace: &str) -> Option<Action> {
+    /// The action that the namespace asks for; none if its word is not known.
+    fn wanted(&self, namespace: &str) -> Option<UnguardedAction> {
         match self.word_of(namespace)?.as_str() {
-            "" | "Report" => Some(Action::Report),
-            "Delete" => Some(Action::Delete),
+            "" | "Report" => Some(UnguardedAction::NamespaceReport),
+            "Delete" => Some(UnguardedAction::Delete),
             _ => None,
         }
     }
 
-    /// What the namespace says in its label, or else in its annotation.
+    /// The word of the namespace's label, or else of its annotation; empty if it has neither.
     fn word_of(&self, namespace: &str) -> Option<String> {
         let namespace = self.watched.namespace(namespace)?;
         let metadata = &namespace.metadata;
-        let said = [&metadata.labels, &metadata.annotations];
-        let mut said = said.into_iter().flatten().filter_map(|all| all.get(pod::UNGUARDED));
-        Some(said.next().cloned().unwrap_or_default())
+        let maps = [&metadata.labels, &metadata.annotations];
+        let mut words = maps.into_iter().flatten().filter_map(|map| map.get(pod::UNGUARDED));
+        Some(words.next().cloned().unwrap_or_default())
     }
 
-    async fn act_on(&self, pod: Unguarded, action: Action) {
+    async fn act_on(&self, pod: Unguarded, action: UnguardedAction) {
         let what = "The pod has no gateway, so that it reaches any address";
         let note = match action {
-            Action::Delete => format!(
+            UnguardedAction::Delete => format!(
                 "{what}: it is deleted, as {}=Delete of its namespace asks. Its owner's next pod is guarded",
                 pod::UNGUARDED
             ),
-            Action::Report if pod.is_static => {
+            UnguardedAction::NamespaceReport if pod.is_static => {
                 format!("{what}. It is a static pod: remove its manifest from the node")
             }
-            Action::Report => {
+            UnguardedAction::NamespaceReport => {
                 let (injection, enabled, unguarded) = (pod::INJECTION_LABEL, pod::ENABLED, pod::UNGUARDED);
                 let mut note = format!(
                     "{what}, although its namespace is labelled {injection}={enabled}. It ran before the label was \
@@ -214,9 +212,9 @@ impl Controller {
                 note
             }
         };
-        let verb = if action == Action::Delete { "Delete" } else { "Guard" };
+        let verb = if action == UnguardedAction::Delete { "Delete" } else { "Guard" };
         self.warn(&pod.reference(), "Unguarded", verb, note).await;
-        if action == Action::Delete {
+        if action == UnguardedAction::Delete {
             self.delete_unguarded(&pod).await;
         }
     }
@@ -225,33 +223,25 @@ impl Controller {
         let (namespace, name) = (pod.namespace.as_str(), pod.name.as_str());
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         // The watch shows no containers. A pod that lost its label and has a gateway is reported, not deleted.
-        let guarded = |found: Option<Pod>| found.is_none_or(|found| Guarded::of(&found).gateway.is_some());
-        match pods.get_opt(name).await.map(guarded) {
+        let is_guarded = |pod: Option<Pod>| pod.is_none_or(|pod| Guarded::of(&pod).gateway.is_some());
+        match pods.get_opt(name).await.map(is_guarded) {
             Ok(false) => {}
             Ok(true) => return,
             Err(error) => {
-                tracing::error!(namespace, name, error = said(&error), "an unguarded pod could not be read");
+                let error = reason(&error);
+                tracing::error!(namespace, name, error, "an unguarded pod could not be read");
                 return;
             }
         }
-        let parameters = DeleteParams {
-            grace_period_seconds: Some(GRACE),
-            preconditions: Some(Preconditions { uid: Some(pod.uid.clone()), resource_version: None }),
-            ..DeleteParams::default()
-        };
-        match pods.delete(name, &parameters).await {
-            Ok(_) => {
+        match delete_pod(&self.client, namespace, name, &pod.uid).await {
+            Ok(true) => {
                 tracing::warn!(namespace, name, "deleted a pod without a gateway");
                 self.metrics.unguarded_deleted();
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Ok(false) => {}
             Err(error) => {
-                tracing::error!(
-                    namespace,
-                    name,
-                    error = said(&error),
-                    "an unguarded pod could not be deleted"
-                );
+                let error = reason(&error);
+                tracing::error!(namespace, name, error, "an unguarded pod could not be deleted");
             }
         }
     }

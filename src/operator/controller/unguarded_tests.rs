@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::fleet::Answer;
+use super::fleet::GatewayAnswer;
 use super::testing::{Cluster, place, policy};
 
 const TUNNEL: &str = "destinations: [{name: d, hosts: [one.example], action: Tunnel}]";
@@ -17,7 +17,7 @@ fn pod(name: &str) -> String {
 
 async fn enforces(cluster: &Cluster, name: &str) {
     let wanted = cluster.report().revision.clone();
-    let answer = Answer { revision: Some(wanted.clone()), proven: Some(true), unknown: false };
+    let answer = GatewayAnswer { revision: Some(wanted.clone()), proven: Some(true), unknown: false };
     cluster.controller.learn(&cluster.guarded(name), &wanted, Some(answer), Instant::now()).await;
 }
 

@@ -1,7 +1,7 @@
-//! What of the cluster is watched, and kept at hand as it stands.
+//! Watches the cluster's objects, and keeps them as they are now.
 //!
-//! Of Secrets only those that the operator keeps are watched, by their names and without what they hold: who may list
-//! or watch all Secrets may read all of them. Those that policies refer to are asked for by name.
+//! Of Secrets only the operator's own are watched, by name and without their data: a client that may list or watch all
+//! Secrets may read all of them. The Secrets that policies refer to are read by name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
@@ -20,24 +20,24 @@ use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::runtime::{WatchStreamExt, reflector};
 
 use super::Controller;
+use super::candidate::PolicyCandidate;
 use super::guarded::Guarded;
-use super::objects;
-use super::policies::{Reading, resource, selects_namespace};
-use super::publish::Candidate;
+use super::policies::{PolicyReading, resource, selects_namespace};
 use super::unguarded::{MIRROR, Unguarded};
+use crate::operator::objects;
 use crate::pod;
 use crate::policy::compile::Labels;
 use crate::policy::document::Kind;
 
-/// Pods whose containers may run, and may be starting or ending.
+/// Selects pods that have not ended: they may run, be starting, or be ending.
 const NOT_ENDED: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
-/// Seconds that one watch lasts: load balancers drop flows that are idle for four minutes.
+/// Seconds that one watch lasts: load balancers drop connections that are idle for four minutes.
 const TIMEOUT: u32 = 200;
 
-/// What the watches have seen.
+/// The objects that the watches have seen.
 #[derive(Debug, Clone)]
-pub(super) struct Watched {
+pub(super) struct ClusterObjects {
     policies: Store<DynamicObject>,
     cluster_policies: Store<DynamicObject>,
     namespaces: Store<PartialObjectMeta<Namespace>>,
@@ -49,7 +49,7 @@ pub(super) struct Watched {
     credentials: Store<PartialObjectMeta<Secret>>,
 }
 
-/// Where watches write.
+/// The writers of these stores, for the watches.
 #[derive(Debug)]
 pub(super) struct Writers {
     pub(super) policies: Writer<DynamicObject>,
@@ -62,31 +62,31 @@ pub(super) struct Writers {
     pub(super) credentials: Writer<PartialObjectMeta<Secret>>,
 }
 
-/// What decides about one namespace.
+/// What a namespace's turn is computed from.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct NamespaceInputs {
     pub(super) labels: Labels,
     /// It is being deleted.
     pub(super) leaving: bool,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<PolicyCandidate>,
     /// The labels of its injected pods.
     pub(super) pods: Vec<Labels>,
 }
 
-/// Which namespaces an object is about.
+/// The namespaces that are reconciled after a change of an object.
 #[derive(Debug, Clone, Copy)]
-enum About {
-    /// The one that it is in.
+enum Affected {
+    /// The object's own namespace.
     Namespace,
-    /// It is one.
+    /// The object is the namespace.
     Itself,
     All,
-    /// None: statuses alone speak of it.
+    /// None: only statuses mention the object.
     Statuses,
 }
 
-/// The stores, empty.
-pub(super) fn stores() -> (Watched, Writers) {
+/// Empty stores, and their writers.
+pub(super) fn stores() -> (ClusterObjects, Writers) {
     let writers = Writers {
         policies: Writer::new(resource(Kind::EgressPolicy)),
         cluster_policies: Writer::new(resource(Kind::ClusterEgressPolicy)),
@@ -97,7 +97,7 @@ pub(super) fn stores() -> (Watched, Writers) {
         cas: reflector::store().1,
         credentials: reflector::store().1,
     };
-    let watched = Watched {
+    let watched = ClusterObjects {
         policies: writers.policies.as_reader(),
         cluster_policies: writers.cluster_policies.as_reader(),
         namespaces: writers.namespaces.as_reader(),
@@ -110,8 +110,8 @@ pub(super) fn stores() -> (Watched, Writers) {
     (watched, writers)
 }
 
-impl Scene {
-    /// Whether the namespace's objects are kept.
+impl NamespaceInputs {
+    /// Whether the operator keeps objects in the namespace.
     pub(super) fn is_kept(&self) -> bool {
         is_labelled(&self.labels) || !self.pods.is_empty()
     }
@@ -122,10 +122,10 @@ fn is_labelled(labels: &Labels) -> bool {
     labels.get(pod::INJECTION_LABEL).is_some_and(|value| value == pod::ENABLED)
 }
 
-impl Watched {
-    /// Resolves when all that decides has been listed once. Before, what is not listed yet would seem to be gone.
+impl ClusterObjects {
+    /// Resolves once everything that decides was listed. Before, objects that are not listed yet would seem to be gone.
     pub(super) async fn ready(&self) {
-        // A writer lives as long as its watch, and watches end with the controller.
+        // The error is a dropped writer, and writers live as long as the controller.
         let _ = tokio::join!(
             self.policies.wait_until_ready(),
             self.cluster_policies.wait_until_ready(),
@@ -146,8 +146,8 @@ impl Watched {
         pods
     }
 
-    /// The pods without a gateway of the namespaces that `is_enforced` takes, while they have not ended; one that is
-    /// being deleted runs on until then.
+    /// The pods without a gateway that have not ended, in namespaces that are `is_enforced`. A pod that is being
+    /// deleted counts too: it runs until it ends.
     pub(super) fn unguarded(&self, is_enforced: impl Fn(&str) -> bool) -> Vec<Unguarded> {
         let is_in = |namespace: Option<&str>| namespace.is_some_and(&is_enforced);
         let others = self.others.state();
@@ -162,7 +162,7 @@ impl Watched {
             .collect()
     }
 
-    /// The labels and annotations of a namespace that is there and not being deleted.
+    /// The metadata of a namespace that exists and is not being deleted.
     pub(super) fn namespace(&self, name: &str) -> Option<Arc<PartialObjectMeta<Namespace>>> {
         self.namespaces.get(&ObjectRef::new(name)).filter(|it| it.metadata.deletion_timestamp.is_none())
     }
@@ -171,7 +171,7 @@ impl Watched {
         self.namespaces.state().iter().map(|namespace| namespace.name_any()).collect()
     }
 
-    /// The namespaces that are to have the operator's objects, and their labels.
+    /// The namespaces that shall have the operator's objects, and their labels.
     pub(super) fn injected(&self) -> BTreeMap<String, Labels> {
         let pods = self.pods();
         let with_pods: HashSet<&str> = pods.iter().map(|pod| pod.namespace.as_str()).collect();
@@ -185,12 +185,12 @@ impl Watched {
 
     /// The objects of both kinds, as they were listed or seen last.
     pub(super) fn policies(&self) -> Vec<(Kind, Arc<DynamicObject>)> {
-        let own = self.policies.state().into_iter().map(|object| (Kind::EgressPolicy, object));
+        let namespaced = self.policies.state().into_iter().map(|object| (Kind::EgressPolicy, object));
         let cluster = self.cluster_policies.state().into_iter();
-        own.chain(cluster.map(|object| (Kind::ClusterEgressPolicy, object))).collect()
+        namespaced.chain(cluster.map(|object| (Kind::ClusterEgressPolicy, object))).collect()
     }
 
-    /// Those that could select pods of a namespace: its own, and all of the cluster's.
+    /// The policies that could select pods of a namespace: its own, and all of the cluster's.
     fn policies_of(&self, namespace: &str) -> Vec<(Kind, Arc<DynamicObject>)> {
         let mut policies = self.policies();
         policies.retain(|(kind, object)| {
@@ -199,37 +199,33 @@ impl Watched {
         policies
     }
 
-    /// Which of the operator's objects the namespace has, by their kinds and names.
+    /// The operator's objects that exist in a namespace, by kind and name.
     pub(super) fn kept(&self, namespace: &str) -> Vec<(&'static str, &'static str)> {
-        let map = ObjectRef::new(pod::POLICY_CONFIG_MAP).within(namespace);
-        let ca = ObjectRef::new(pod::CA_SECRET).within(namespace);
-        let credentials = ObjectRef::new(pod::CREDENTIALS_SECRET).within(namespace);
-        let own = |labels: &Labels| labels.get(objects::MANAGED_BY).is_some_and(|by| by == objects::MANAGER);
-        let kept = [
-            (
-                "ConfigMap",
-                pod::POLICY_CONFIG_MAP,
-                self.config_maps.get(&map).is_some_and(|it| own(it.labels())),
-            ),
-            ("Secret", pod::CA_SECRET, self.cas.get(&ca).is_some_and(|it| own(it.labels()))),
-            (
-                "Secret",
-                pod::CREDENTIALS_SECRET,
-                self.credentials.get(&credentials).is_some_and(|it| own(it.labels())),
-            ),
-        ];
-        kept.into_iter().filter(|(_, _, there)| *there).map(|(kind, name, _)| (kind, name)).collect()
+        let is_ours =
+            |labels: &Labels| labels.get(objects::MANAGED_BY).is_some_and(|by| by == objects::MANAGER);
+        let map = self.config_maps.get(&ObjectRef::new(pod::POLICY_CONFIG_MAP).within(namespace));
+        let mut kept = Vec::new();
+        if map.is_some_and(|it| is_ours(it.labels())) {
+            kept.push(("ConfigMap", pod::POLICY_CONFIG_MAP));
+        }
+        for (name, secrets) in [(pod::CA_SECRET, &self.cas), (pod::CREDENTIALS_SECRET, &self.credentials)] {
+            let secret = secrets.get(&ObjectRef::new(name).within(namespace));
+            if secret.is_some_and(|it| is_ours(it.labels())) {
+                kept.push(("Secret", name));
+            }
+        }
+        kept
     }
 }
 
 impl Controller {
-    /// What decides about a namespace now; none where there is no such namespace.
-    pub(super) fn scene(&self, namespace: &str) -> Option<Scene> {
-        let found = self.watched.namespaces.get(&ObjectRef::new(namespace))?;
-        let labels = found.labels().clone();
-        let selected = |reading: &Arc<Reading>| match (&reading.candidate.read, reading.kind) {
+    /// What a namespace's turn is computed from now; none if there is no such namespace.
+    pub(super) fn scene(&self, namespace: &str) -> Option<NamespaceInputs> {
+        let object = self.watched.namespaces.get(&ObjectRef::new(namespace))?;
+        let labels = object.labels().clone();
+        let selected = |reading: &Arc<PolicyReading>| match (&reading.candidate.read, reading.kind) {
             (Ok(document), Kind::ClusterEgressPolicy) => selects_namespace(document, &labels),
-            // Its last good version is judged by its own selector.
+            // A policy that cannot be read falls back to its last good version, which has its own selector.
             (Err(_), Kind::ClusterEgressPolicy) | (_, Kind::EgressPolicy) => true,
         };
         let of_namespace = self.watched.policies_of(namespace);
@@ -238,17 +234,17 @@ impl Controller {
         let pods = self.watched.pods();
         let pods =
             pods.iter().filter(|pod| pod.namespace == namespace).map(|pod| pod.labels.clone()).collect();
-        let leaving = found.metadata.deletion_timestamp.is_some();
-        Some(Scene { leaving, candidates, pods, labels })
+        let leaving = object.metadata.deletion_timestamp.is_some();
+        Some(NamespaceInputs { leaving, candidates, pods, labels })
     }
 
-    /// Follows the cluster for ever.
+    /// Runs all watches, forever.
     pub(super) async fn follow(&self, writers: Writers) {
         let client = || self.client.clone();
         let config = || Config::default().timeout(TIMEOUT);
         let others = config().labels(&format!("{}!=true", pod::INJECTED_LABEL)).fields(NOT_ENDED);
         let others = watcher(Api::<PartialObjectMeta<Pod>>::all(client()), others).modify(trim);
-        // Who else has written what is in it does not matter for policies.
+        // Managed fields can be longer than the policy, and nothing reads them.
         let lean = |object: &mut DynamicObject| object.metadata.managed_fields = None;
         let named = |name: &str| config().fields(&format!("metadata.name={name}"));
         let dynamic = |kind| Api::<DynamicObject>::all_with(client(), &resource(kind));
@@ -262,35 +258,35 @@ impl Controller {
             self.keep(
                 watcher(dynamic(Kind::EgressPolicy), config()).modify(lean),
                 writers.policies,
-                About::Namespace,
+                Affected::Namespace,
                 |event| is_written(&self.watched.policies, Kind::EgressPolicy, event)
             ),
             self.keep(
                 watcher(dynamic(Kind::ClusterEgressPolicy), config()).modify(lean),
                 writers.cluster_policies,
-                About::All,
+                Affected::All,
                 |event| is_written(&self.watched.cluster_policies, Kind::ClusterEgressPolicy, event)
             ),
             self.keep(
                 watcher(Api::<PartialObjectMeta<Namespace>>::all(client()), config()),
                 writers.namespaces,
-                About::Itself,
+                Affected::Itself,
                 |_| true
             ),
-            self.keep(pods, writers.pods, About::Namespace, |event| self.matters(event)),
-            self.keep(others, writers.others, About::Statuses, |event| self.shows(event)),
-            self.keep(maps, writers.config_maps, About::Namespace, is_others),
-            self.keep(cas, writers.cas, About::Namespace, is_others),
-            self.keep(credentials, writers.credentials, About::Namespace, is_others),
+            self.keep(pods, writers.pods, Affected::Namespace, |event| self.matters(event)),
+            self.keep(others, writers.others, Affected::Statuses, |event| self.shows(event)),
+            self.keep(maps, writers.config_maps, Affected::Namespace, is_others),
+            self.keep(cas, writers.cas, Affected::Namespace, is_others),
+            self.keep(credentials, writers.credentials, Affected::Namespace, is_others),
         );
     }
 
-    /// Keeps a store as the watch says, and the namespaces that it is about going where an event `matters`.
+    /// Keeps a store up to date with its watch, and queues the affected namespaces after events that `matter`.
     async fn keep<K>(
         &self,
         watch: impl Stream<Item = watcher::Result<Event<K>>>,
         mut writer: Writer<K>,
-        about: About,
+        about: Affected,
         matters: impl Fn(&Event<K>) -> bool,
     ) where
         K: Lookup + Clone + Debug + 'static,
@@ -302,14 +298,14 @@ impl Controller {
                 Ok(event) => {
                     let matters = matters(&event);
                     writer.apply_watcher_event(&event);
-                    if matters || !matches!(about, About::Statuses) {
+                    if matters || !matches!(about, Affected::Statuses) {
                         self.outdated();
                     }
                     if matters {
                         self.heard(&event, about);
                     }
                 }
-                // The watch goes on by itself, ever more slowly.
+                // The watch restarts by itself, with a growing delay.
                 Err(error) => {
                     let what = std::any::type_name::<K>();
                     tracing::warn!(what, error = %error, "a watch was interrupted");
@@ -318,21 +314,21 @@ impl Controller {
         }
     }
 
-    fn heard<K: Lookup>(&self, event: &Event<K>, about: About) {
+    fn heard<K: Lookup>(&self, event: &Event<K>, about: Affected) {
         match (event, about) {
-            (Event::Apply(object) | Event::Delete(object), About::Namespace) => {
+            (Event::Apply(object) | Event::Delete(object), Affected::Namespace) => {
                 object.namespace().iter().for_each(|namespace| self.touch(namespace));
             }
-            (Event::Apply(object) | Event::Delete(object), About::Itself) => {
+            (Event::Apply(object) | Event::Delete(object), Affected::Itself) => {
                 object.name().iter().for_each(|namespace| self.touch(namespace));
             }
-            (Event::Init | Event::InitApply(_), _) | (_, About::Statuses) => {}
-            // What went while nobody watched is told by nothing but its absence.
-            (Event::Apply(_) | Event::Delete(_), About::All) | (Event::InitDone, _) => self.touch_all(),
+            (Event::Init | Event::InitApply(_), _) | (_, Affected::Statuses) => {}
+            // After a watch was interrupted, deleted objects are only missing from the new list.
+            (Event::Apply(_) | Event::Delete(_), Affected::All) | (Event::InitDone, _) => self.touch_all(),
         }
     }
 
-    /// Whether a pod has come, gone, ended or got other labels; its status changes far more often.
+    /// Whether a pod has come, gone, ended or changed its labels. Its status changes far more often.
     fn matters(&self, event: &Event<Guarded>) -> bool {
         let Event::Apply(pod) = event else { return true };
         let before = self.watched.pods.get(&ObjectRef::from_obj(pod));
@@ -340,8 +336,8 @@ impl Controller {
         before.is_none_or(|before| (facts(&before), &before.labels) != (facts(pod), &pod.labels))
     }
 
-    /// Whether a status can speak of what became of a pod without a gateway. Most pods of a cluster are in namespaces
-    /// that want none.
+    /// Whether a status may mention a change of a pod without a gateway: most pods of a cluster are in namespaces that
+    /// want none.
     fn shows(&self, event: &Event<PartialObjectMeta<Pod>>) -> bool {
         let enforced = |pod: &PartialObjectMeta<Pod>| {
             pod.metadata.namespace.as_deref().is_some_and(|namespace| self.is_enforced(namespace))
@@ -357,7 +353,7 @@ impl Controller {
         }
     }
 
-    /// Whether every new pod of a namespace gets a gateway: it is labelled, and the webhook asks about it.
+    /// Whether every new pod of a namespace gets a gateway: it is labelled, and not exempt from the webhook.
     pub(super) fn is_enforced(&self, namespace: &str) -> bool {
         let exempt = self.settings.is_exempt(namespace);
         !exempt && self.watched.namespace(namespace).is_some_and(|it| is_labelled(it.labels()))
@@ -370,7 +366,7 @@ impl Controller {
     }
 }
 
-/// Leaves of a pod without a gateway what is asked of it: a cluster has many.
+/// Drops the metadata of a pod without a gateway that nothing reads: a cluster has many such pods.
 fn trim(pod: &mut PartialObjectMeta<Pod>) {
     let metadata = std::mem::take(&mut pod.metadata);
     let mirror = metadata.annotations.unwrap_or_default().remove_entry(MIRROR);
@@ -385,7 +381,7 @@ fn trim(pod: &mut PartialObjectMeta<Pod>) {
     };
 }
 
-/// Whether a policy has come, gone or says something else; its status is the operator's own, and changes far more often.
+/// Whether a policy has come, gone or changed its spec. Its status, which the operator writes, changes far more often.
 fn is_written(seen: &Store<DynamicObject>, kind: Kind, event: &Event<DynamicObject>) -> bool {
     let Event::Apply(object) = event else { return true };
     let version = |object: &DynamicObject| (object.metadata.uid.clone(), object.metadata.generation);
@@ -393,8 +389,8 @@ fn is_written(seen: &Store<DynamicObject>, kind: Kind, event: &Event<DynamicObje
     before.is_none_or(|before| version(&before) != version(object))
 }
 
-/// Whether somebody else has a part in one of the operator's objects, or it is gone. What the operator alone has written
-/// is as it should be.
+/// Whether another client has written to one of the operator's objects, or it is gone. An object that the operator
+/// alone has written is as it should be.
 fn is_others<K: ResourceExt>(event: &Event<K>) -> bool {
     let Event::Apply(object) = event else { return true };
     let fields = object.managed_fields();

@@ -1,4 +1,4 @@
-//! What namespaces and pods choose of Postern's containers by annotation, within the bounds of the settings.
+//! Reads which image, resources and log level namespaces and pods choose by annotation, within the bounds of the settings.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
-use super::shape::{annotation, edit_object, ours, put, text};
+use super::shape::{annotation, edit_object, ours, put, shortened, text};
 use crate::operator::amount::Amount;
 use crate::operator::settings::{Bounds, Settings};
 use crate::pod;
@@ -14,18 +14,18 @@ use crate::pod;
 /// Annotations of a namespace.
 pub type Annotations = BTreeMap<String, String>;
 
-/// What was chosen, or what the settings say.
+/// The choices; those that were not made come from the settings.
 #[derive(Debug)]
 pub(super) struct Choices {
     /// Of both containers.
     pub(super) image: String,
     pub(super) gateway: ResourceRequirements,
     pub(super) redirect: ResourceRequirements,
-    /// What the namespace says for pods that say nothing.
+    /// The chosen log level, of the pod or else of its namespace.
     log_level: Option<String>,
 }
 
-/// One of Postern's containers: its annotations, and what the settings have for it.
+/// One of Postern's containers: the keys of its annotations, and its settings.
 struct Container<'a> {
     requests: &'static str,
     limits: &'static str,
@@ -33,20 +33,20 @@ struct Container<'a> {
     bounds: &'a Bounds,
 }
 
-/// An annotation that says something, and where it stands.
-struct Written<'a> {
+/// An annotation that is not empty, and its path.
+struct AnnotationText<'a> {
     place: String,
     text: &'a str,
 }
 
-/// Amounts as they are written, by the name of the resource.
+/// Amounts as they are written, by resource.
 type Amounts = BTreeMap<String, String>;
 
 impl Choices {
     /// Reads the annotations of a pod and of its namespace.
     ///
     /// # Errors
-    /// Sentences that say which annotation asks for what it may not have.
+    /// Sentences that say which annotation asks for something that is not allowed.
     pub(super) fn asked(
         pod: &Value,
         namespace: &Annotations,
@@ -72,11 +72,11 @@ impl Choices {
         Ok(Self { image, gateway, redirect, log_level })
     }
 
-    /// What a pod that is about to be stored was given: what it has, where the settings list it. What resources it has is
-    /// not compared, since limits of a namespace and autoscalers set them too.
+    /// The choices that a pod was given that is about to be stored: its image, if the settings list it. Resources are
+    /// not compared, since a LimitRange and autoscalers set them too.
     ///
     /// # Errors
-    /// The level of the log is none that the settings have.
+    /// Fails if the settings do not list the log level.
     pub(super) fn stored(pod: &Value, settings: &Settings) -> Result<Self, Vec<String>> {
         let image = ours(pod, pod::GATEWAY_CONTAINER).map_or("", |gateway| text(gateway, "image"));
         let is_former = settings.gateway.former_images.iter().any(|former| former == image);
@@ -93,7 +93,7 @@ impl Choices {
         })
     }
 
-    /// Writes the level of the log where the gateway reads it.
+    /// Writes the log level into the pod's annotation, from which the gateway reads it.
     pub(super) fn annotate(&self, pod: &mut Value) {
         let Some(level) = &self.log_level else { return };
         edit_object(pod, "metadata", |metadata| {
@@ -104,24 +104,26 @@ impl Choices {
     }
 }
 
-/// What is wrong with the level of the log that a pod's own annotation names.
+/// Refuses a log level in the pod's own annotation that the settings do not list.
 pub(super) fn refuse_log_level(pod: &Value, settings: &Settings) -> Vec<String> {
     let written = written(pod, None, pod::LOG_LEVEL);
     written.iter().filter_map(|written| refuse_level(written, settings)).collect()
 }
 
-fn refuse_level(written: &Written<'_>, settings: &Settings) -> Option<String> {
+fn refuse_level(written: &AnnotationText<'_>, settings: &Settings) -> Option<String> {
     let levels = &settings.injection.log_levels;
     (!levels.iter().any(|level| level == written.text))
         .then(|| format!("{}: {:?} is none of {}", written.place, shortened(written.text), levels.join(", ")))
 }
 
-/// What the namespace says, then what the pod says, which wins.
-fn written<'a>(pod: &'a Value, namespace: Option<&'a Annotations>, key: &str) -> Vec<Written<'a>> {
+/// The namespace's annotation, then the pod's, which wins.
+fn written<'a>(pod: &'a Value, namespace: Option<&'a Annotations>, key: &str) -> Vec<AnnotationText<'a>> {
     let of_namespace = namespace.and_then(|annotations| annotations.get(key)).map_or("", String::as_str);
     let places = [("the namespace's ", of_namespace), ("", annotation(pod, key))];
-    let said = places.into_iter().filter(|(_, text)| !text.is_empty());
-    said.map(|(whose, text)| Written { place: format!("{whose}metadata.annotations[{key}]"), text }).collect()
+    let given = places.into_iter().filter(|(_, text)| !text.is_empty());
+    given
+        .map(|(whose, text)| AnnotationText { place: format!("{whose}metadata.annotations[{key}]"), text })
+        .collect()
 }
 
 fn image(pod: &Value, namespace: &Annotations, settings: &Settings) -> Result<String, String> {
@@ -137,7 +139,8 @@ fn image(pod: &Value, namespace: &Annotations, settings: &Settings) -> Result<St
     ))
 }
 
-/// A former image is nobody's choice: what was mended since would be a pod's author's to undo.
+/// Whether an annotation may name this image. Former images may not be chosen: a pod's author could undo what was fixed
+/// since.
 fn may_be_chosen(image: &str, settings: &Settings) -> bool {
     let gateway = &settings.gateway;
     image == gateway.image || gateway.canary_images.iter().any(|listed| listed == image)
@@ -162,19 +165,19 @@ fn containers(settings: &Settings) -> [Container<'_>; 2] {
 }
 
 impl Container<'_> {
-    /// What the container asks for and is held to. Of each resource the annotation wins over the settings; what is not
-    /// named follows, so that no request is above its limit.
+    /// The container's requests and limits. An annotation wins over the settings; the other of the two follows, so that
+    /// no request is above its limit.
     fn resources(&self, pod: &Value, namespace: &Annotations) -> Result<ResourceRequirements, Vec<String>> {
         let mut problems = Vec::new();
         let [requests, limits] = [self.requests, self.limits].map(|key| {
-            let mut all = Amounts::new();
+            let mut chosen = Amounts::new();
             for written in written(pod, Some(namespace), key) {
                 match self.amounts(&written) {
-                    Ok(amounts) => all.extend(amounts),
+                    Ok(amounts) => chosen.extend(amounts),
                     Err(more) => problems.extend(more),
                 }
             }
-            all
+            chosen
         });
         for (name, request) in &requests {
             if limits.get(name).is_some_and(|limit| is_less(limit, request)) {
@@ -196,7 +199,7 @@ impl Container<'_> {
     }
 
     /// Reads `cpu=20m,memory=64Mi`.
-    fn amounts(&self, written: &Written<'_>) -> Result<Amounts, Vec<String>> {
+    fn amounts(&self, written: &AnnotationText<'_>) -> Result<Amounts, Vec<String>> {
         let (mut amounts, mut problems) = (Amounts::new(), Vec::new());
         for entry in written.text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             match self.amount(entry) {
@@ -206,7 +209,7 @@ impl Container<'_> {
                 Ok((name, amount)) => drop(amounts.insert(name.to_owned(), amount.to_owned())),
                 Err(problem) => problems.push(problem),
             }
-            // One is enough to know what is wrong; an annotation may be long.
+            // One problem is enough: an annotation may be long.
             if !problems.is_empty() {
                 break;
             }
@@ -250,7 +253,7 @@ fn set(part: &mut Option<BTreeMap<String, Quantity>>, amounts: &Amounts) {
     part.extend(amounts.iter().map(|(name, amount)| (name.clone(), Quantity(amount.clone()))));
 }
 
-/// Brings requests and limits together where a request is above its limit: the one that was `asked` for stays.
+/// Makes a request that is above its limit equal to it. The one that was `asked` for stays, the other follows.
 fn follow(
     requests: Option<&mut BTreeMap<String, Quantity>>,
     limits: Option<&mut BTreeMap<String, Quantity>>,
@@ -269,11 +272,6 @@ fn follow(
     }
 }
 
-fn is_less(one: &str, other: &str) -> bool {
-    Amount::parse(one).is_ok_and(|one| Amount::parse(other).is_ok_and(|other| one < other))
-}
-
-/// The API server cuts what it shows.
-fn shortened(text: &str) -> String {
-    text.chars().take(80).collect()
+fn is_less(amount: &str, than: &str) -> bool {
+    Amount::parse(amount).is_ok_and(|amount| Amount::parse(than).is_ok_and(|than| amount < than))
 }

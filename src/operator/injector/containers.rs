@@ -1,58 +1,58 @@
-//! Postern's own containers: the redirect, which starts before everything, and the gateway, which starts next.
+//! Postern's own containers: the redirect, which starts before all others, and the gateway, which starts next.
 
 use k8s_openapi::api::core::v1::EnvVar;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
 use super::choices::Choices;
-use super::ports::Ports;
+use super::ports::ListenPorts;
 use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
+use super::volumes::is_token_volume;
 use crate::operator::amount::RESOURCES;
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
 
-/// The UIDs that gateways are given: those of nobody else, as many as the API server takes, so that nobody hits one by
-/// trying; in a pod with a user namespace of its own, what that maps.
+/// The UIDs of gateways: up to the greatest that the API server accepts, so that nobody hits one by trying; in a pod
+/// with a user namespace, up to the greatest that is mapped.
 const LEAST_UID: u32 = 60_000;
 const GREATEST_UID: u32 = 2_147_483_647;
 const GREATEST_MAPPED_UID: u32 = 65_533;
 
-/// Where kubelet's token would be; the API server mounts it into every container of a pod that asks for it.
+/// The mount of the service account's token; the API server adds it to every container of a pod that asks for it.
 const TOKEN_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-const TOKEN_VOLUME_PREFIX: &str = "kube-api-access-";
 
-/// What Postern's containers of one pod are made of.
+/// The parts of which Postern's containers of one pod are made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts<'a> {
+pub(super) struct ContainerParts<'a> {
     pub(super) settings: &'a Settings,
     pub(super) choices: &'a Choices,
-    pub(super) ports: &'a Ports,
+    pub(super) ports: &'a ListenPorts,
     pub(super) uid: u32,
     /// Declared ports of the pod, sorted.
     pub(super) inbound: &'a [u16],
-    /// Mounts of CAs that the pod's containers bring along.
+    /// Mounts of CA files that the pod's containers bring along.
     pub(super) own_roots: &'a [Value],
 }
 
-/// Puts the redirect first and the gateway second, before what the pod itself starts.
-pub(super) fn place(pod: &mut Value, parts: &Parts<'_>) {
+/// Puts the redirect first and the gateway second, before the pod's own init containers.
+pub(super) fn place(pod: &mut Value, parts: &ContainerParts<'_>) {
     let Some(spec) = pod.get_mut("spec") else { return };
     let shared = spec.get("resources").cloned().unwrap_or_default();
     edit_list(spec, INIT_CONTAINERS, |containers| {
         let expected = [redirect(parts), gateway(parts)].map(|container| sharing(container, &shared));
         let placed = expected.map(|expected| {
             let name = text(&expected, "name");
-            let found = containers.iter().find(|container| text(container, "name") == name);
-            // What the API server adds to it stays, or injecting twice would not be injecting once.
-            found.filter(|found| is_as_made(found, &expected)).cloned().unwrap_or(expected)
+            let stored = containers.iter().find(|container| text(container, "name") == name);
+            // A stored container keeps what the API server added, or a second injection would change it.
+            stored.filter(|stored| is_as_made(stored, &expected)).cloned().unwrap_or(expected)
         });
         containers.retain(|container| !super::shape::is_ours(text(container, "name")));
         containers.splice(0..0, placed);
     });
 }
 
-/// The container without the resources that the pod has for all of its containers together: the API server refuses a pod
-/// whose containers ask for more than it has.
+/// Drops the container's resources that the pod sets for all of its containers together: the API server refuses a pod
+/// whose containers ask for more than the pod has.
 fn sharing(mut container: Value, shared: &Value) -> Value {
     let of_pod = |name: &str| ["requests", "limits"].iter().any(|kind| !shared[*kind][name].is_null());
     edit_object(&mut container, "resources", |resources| {
@@ -67,7 +67,7 @@ fn sharing(mut container: Value, shared: &Value) -> Value {
     container
 }
 
-/// The UID that the redirect of an injected pod names.
+/// The gateway's UID, as the redirect of an injected pod names it.
 pub(super) fn uid(pod: &Value) -> Option<u32> {
     let arguments = list(ours(pod, pod::REDIRECT_CONTAINER)?, "args");
     let at = arguments.iter().position(|argument| argument == "--uid")?;
@@ -75,7 +75,7 @@ pub(super) fn uid(pod: &Value) -> Option<u32> {
     (LEAST_UID..=greatest_uid(pod)).contains(&uid).then_some(uid)
 }
 
-/// A UID that nobody of the pod asks for, `random` choosing among them.
+/// Draws a UID that no container of the pod asks for; `random` chooses among them.
 pub(super) fn draw(pod: &Value, taken: &[u64], random: u32) -> u32 {
     let count = greatest_uid(pod) - LEAST_UID + 1;
     let candidates = (0..count).map(|step| LEAST_UID + (random % count + step) % count);
@@ -87,13 +87,13 @@ fn greatest_uid(pod: &Value) -> u32 {
     if has_user_namespace(pod) { GREATEST_MAPPED_UID } else { GREATEST_UID }
 }
 
-/// Whether the pod's users are not the node's.
+/// Whether the pod has a user namespace of its own.
 pub(super) fn has_user_namespace(pod: &Value) -> bool {
     pod["spec"]["hostUsers"] == Value::Bool(false)
 }
 
-/// Whether a stored container is the one that was made, but for what the API server itself adds: resources and how they
-/// are resized, the pull policy `Always`, kubelet's token. What it is allowed to do and what it runs is compared whole.
+/// Whether a stored container equals the one that was made, except for what the API server itself adds: resources and
+/// `resizePolicy`, the pull policy `Always`, the token's mount. Its rights and its command are compared exactly.
 fn is_as_made(stored: &Value, made: &Value) -> bool {
     let (Some(stored), Some(made)) = (stored.as_object(), made.as_object()) else { return false };
     let keys = stored.keys().chain(made.keys());
@@ -122,11 +122,11 @@ fn has_no_device(resources: &Value) -> bool {
 
 fn is_token(mount: &Value) -> bool {
     text(mount, "mountPath") == TOKEN_DIRECTORY
-        && text(mount, "name").starts_with(TOKEN_VOLUME_PREFIX)
+        && is_token_volume(text(mount, "name"))
         && is_true(mount, "readOnly")
 }
 
-fn redirect(parts: &Parts<'_>) -> Value {
+fn redirect(parts: &ContainerParts<'_>) -> Value {
     let mut arguments = vec![
         "redirect".to_owned(),
         "--uid".to_owned(),
@@ -166,7 +166,7 @@ fn redirect(parts: &Parts<'_>) -> Value {
     })
 }
 
-fn gateway(parts: &Parts<'_>) -> Value {
+fn gateway(parts: &ContainerParts<'_>) -> Value {
     let mut mounts = vec![
         mount(pod::POLICY_CONFIG_MAP, pod::POLICY_DIRECTORY),
         mount(pod::CA_SECRET, pod::CA_DIRECTORY),
@@ -198,7 +198,7 @@ fn gateway(parts: &Parts<'_>) -> Value {
             "runAsUser": parts.uid,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        // It alone holds back what starts after it, so it asks often and waits long.
+        // Later containers start only once this probe succeeds, so it runs often and gives up late.
         "startupProbe": probe("/readyz", parts.ports.admin, [1, 1, 120]),
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -214,13 +214,13 @@ fn mount(volume: &str, path: &str) -> Value {
     json!({"name": volume, "mountPath": path, "readOnly": true})
 }
 
-/// A file in the place of the one that agents write too.
+/// Mounts the redirect's copy of a file over the one that agents may write.
 fn kept_by_the_redirect(file: &str) -> Value {
     let name = file.rsplit('/').next();
     json!({"name": super::volumes::RUN, "mountPath": file, "readOnly": true, "subPath": name})
 }
 
-/// Postern's own variables, then those of the settings, which may refer to the ones before them and never replace one.
+/// Postern's own variables, then those of the settings, which may refer to earlier ones and never replace them.
 fn variables(further: &[EnvVar]) -> Vec<Value> {
     let fields = [
         (pod::POD_NAME_VARIABLE, "metadata.name"),
@@ -235,7 +235,7 @@ fn variables(further: &[EnvVar]) -> Vec<Value> {
     std::iter::once(intercept).chain(fields.map(read)).chain(further).collect()
 }
 
-/// A variable as the API server stores it.
+/// A variable as the API server stores it, with its defaults written out: otherwise a stored pod would seem changed.
 fn filled(variable: &EnvVar) -> Value {
     let mut variable = variable.clone();
     variable.value = variable.value.filter(|value| !value.is_empty());
@@ -250,8 +250,8 @@ fn filled(variable: &EnvVar) -> Value {
     json!(variable)
 }
 
-/// A probe of the admin port: every `period` seconds, given up on after `timeout`, failed after so many in a row. All
-/// that the API server would fill in is written out.
+/// A probe of the admin port: every `period` seconds, with a `timeout`, failed after `failures` in a row. The API
+/// server's defaults are written out.
 fn probe(path: &str, port: u16, [period, timeout, failures]: [u32; 3]) -> Value {
     json!({
         "failureThreshold": failures,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::testing::{UID, corpus, injected, judged, patched, pod, settings, try_inject};
 use super::ways_around_tests::ways_around;
-use super::{Annotations, Circumstances, DEFAULT_CONTAINER, mutate, validate};
+use super::{Annotations, DEFAULT_CONTAINER, InjectionFacts, mutate, validate};
 
 #[test]
 fn a_bare_pod_is_injected_whole() {
@@ -106,7 +106,7 @@ fn variables_of_the_settings_come_after_postern_s_and_replace_none() {
         node,
     ]))
     .unwrap();
-    let around = Circumstances {
+    let around = InjectionFacts {
         settings: &settings,
         namespace: "agents",
         annotations: &Annotations::new(),

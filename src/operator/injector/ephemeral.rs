@@ -1,4 +1,4 @@
-//! Ephemeral containers: added to a running pod by `kubectl debug`, and agents like the others.
+//! Ephemeral containers, which `kubectl debug` adds to a running pod: they are treated as agents too.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::placeholders::{self, Placeholder};
 use super::shape::{EPHEMERAL_CONTAINERS, Located, edit_object, is_ours, list, put, spec, text};
 use super::{containers, hardening, references, refusals, trust, volumes};
 
-/// Never a gateway's UID.
+/// Never the UID of a gateway.
 const NOBODY: u32 = 65_534;
 
-/// Makes the ephemeral containers that are new ones that the gateway guards; those that run cannot change.
+/// Puts new ephemeral containers behind the gateway; running ones cannot change.
 pub(super) fn edit(pod: &mut Value, before: Option<&Value>, placeholders: &[Placeholder]) {
     let known = names(before);
     let context = pod["spec"]["securityContext"].clone();
@@ -17,7 +17,7 @@ pub(super) fn edit(pod: &mut Value, before: Option<&Value>, placeholders: &[Plac
     let added = pod.get_mut("spec").and_then(|spec| spec.get_mut(EPHEMERAL_CONTAINERS));
     for container in added.and_then(Value::as_array_mut).into_iter().flatten() {
         if !known.iter().any(|name| name == text(container, "name")) {
-            // The gateway runs already, so it cannot read roots of this one.
+            // The gateway is running already, so it cannot mount CA files of this container.
             trust::set_in(container, false);
             placeholders::set_in(container, placeholders);
             hardening::harden_container(container, confined);
@@ -26,19 +26,19 @@ pub(super) fn edit(pod: &mut Value, before: Option<&Value>, placeholders: &[Plac
     }
 }
 
-/// Says which user the container runs as, where neither it nor its pod does: the gateway's UID is known by now, so that
-/// an image could have it as its `USER`.
+/// Names a user for the container if neither it nor its pod does: the gateway's UID is known by now, so an image could
+/// have it as its `USER`.
 fn name_user(container: &mut Value, pod_context: &Value) {
     edit_object(container, "securityContext", |context| {
         if context["runAsUser"].is_null() && pod_context["runAsUser"].is_null() {
-            let own = context["runAsNonRoot"].as_bool();
-            let not_root = own.or(pod_context["runAsNonRoot"].as_bool()).unwrap_or(false);
-            put(context, "runAsUser", Value::from(if not_root { NOBODY } else { 0 }));
+            let of_container = context["runAsNonRoot"].as_bool();
+            let is_not_root = of_container.or(pod_context["runAsNonRoot"].as_bool()).unwrap_or(false);
+            put(context, "runAsUser", Value::from(if is_not_root { NOBODY } else { 0 }));
         }
     });
 }
 
-/// What of the new ephemeral containers would get past the gateway.
+/// Refuses new ephemeral containers that would get past the gateway.
 pub(super) fn refuse(pod: &Value, before: Option<&Value>) -> Vec<String> {
     let uid = containers::uid(pod);
     let mut problems = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn refuse(pod: &Value, before: Option<&Value>) -> Vec<String> {
     problems
 }
 
-/// What of their variables is not kept, in words.
+/// Warns of variables of new ephemeral containers that are replaced.
 pub(super) fn warnings(pod: &Value, before: Option<&Value>, placeholders: &[Placeholder]) -> Vec<String> {
     let mut warnings = Vec::new();
     for container in added(pod, before) {

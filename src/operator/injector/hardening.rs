@@ -1,4 +1,4 @@
-//! Security contexts of a pod's own containers: what the redirect stands on.
+//! Security contexts of a pod's own containers, on which the redirect depends.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::shape::{Located, agents, edit_agents, edit_object, is_true, list, put, text};
 
-/// Capabilities that cannot change the redirect, become another user or look into another container. A container has those
-/// of them that it adds itself, and no other.
+/// The capabilities that a container may add: with them it cannot change the redirect, become another user or look into
+/// another container. All others are dropped.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE"];
 
 /// The one sysctl that a guarded pod may set.
 const SYSCTL: &str = "kernel.shm_rmid_forced";
 
-/// Types of SELinux that confine a container, as the Pod Security Standards list them.
+/// The SELinux types that confine a container, as the Pod Security Standards list them.
 const SELINUX_TYPES: [&str; 5] =
     ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
 
@@ -23,7 +23,7 @@ pub(super) fn harden(pod: &mut Value) {
     edit_agents(pod, |_, container| harden_container(container, confined));
 }
 
-/// Hardens one container; `confined` where the pod has a seccomp profile for all.
+/// Hardens one container; `confined` if the pod has a seccomp profile for all.
 pub(super) fn harden_container(container: &mut Value, confined: bool) {
     edit_object(container, "securityContext", |context| {
         put(context, "allowPrivilegeEscalation", Value::Bool(false));
@@ -40,7 +40,7 @@ pub(super) fn harden_container(container: &mut Value, confined: bool) {
     });
 }
 
-/// What of the security contexts would let an agent past the gateway.
+/// Refuses security contexts that would let an agent past the gateway.
 pub(super) fn refuse(pod: &Value) -> Vec<String> {
     let context = super::shape::spec(pod).field("securityContext");
     let mut problems = refuse_profiles(&context);
@@ -78,7 +78,7 @@ pub(super) fn refuse_container(container: &Located<'_>) -> Vec<String> {
     problems
 }
 
-/// Every UID that the pod asks for, with where it does.
+/// Every UID that the pod asks for, with its path.
 pub(super) fn users<'a>(pod: &'a Value) -> impl Iterator<Item = (String, u64)> + use<'a> {
     let contexts = std::iter::once(super::shape::spec(pod)).chain(agents(pod));
     contexts.filter_map(|part| user(&part))

@@ -1,15 +1,15 @@
-//! Files of CAs that containers bring along: mounted into the gateway too, which adds them to the container's bundle.
+//! CA files that containers bring along: they are mounted into the gateway too, which adds them to the container's bundle.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::shape::{Located, agents, list, ours, text, variable};
-use super::trust::{ADDED, WHOLE, is_ours};
 use super::volumes::read_only;
+use crate::clients::{ADDED_ROOTS as ADDED, WHOLE_ROOTS as WHOLE};
 use crate::pod;
 
-/// One such file.
+/// A CA file of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OwnRoot {
     pub(super) container: String,
@@ -20,7 +20,7 @@ pub(super) struct OwnRoot {
 }
 
 impl OwnRoot {
-    /// How the gateway mounts it.
+    /// The gateway's mount of it.
     pub(super) fn mount(&self) -> Value {
         json!({
             "name": self.volume,
@@ -31,36 +31,41 @@ impl OwnRoot {
     }
 }
 
-/// The files of all containers: those that their variables name, and those that the gateway of an injected pod has
-/// already, whose variables name Postern's bundle by now.
+/// The CA files of all containers: those that their variables name, and those that the gateway of an injected pod
+/// mounts already (the variables name Postern's bundle by then).
 pub(super) fn find(pod: &Value) -> Vec<OwnRoot> {
-    let mut found = Vec::new();
+    let mut roots = Vec::new();
     let read_only = read_only(pod);
     for agent in agents(pod) {
-        let mut own = kept(pod, &agent, &read_only);
+        let mut of_agent = kept(pod, &agent, &read_only);
         for name in WHOLE.iter().chain(ADDED) {
             let Some(root) = named(&agent, name).filter(|root| is_readable(&agent, root, &read_only)) else {
                 continue;
             };
             let same_file = |other: &OwnRoot| other.volume == root.volume && other.sub_path == root.sub_path;
-            if !own.iter().any(same_file) {
-                own.retain(|other| other.file != root.file);
-                own.push(root);
+            if !of_agent.iter().any(same_file) {
+                of_agent.retain(|other| other.file != root.file);
+                of_agent.push(root);
             }
         }
-        found.append(&mut own);
+        roots.append(&mut of_agent);
     }
-    found
+    roots
 }
 
-/// The volume of a file in a container, and the path in that volume.
+/// Whether a variable's file is one that Postern writes.
+pub(super) fn is_ours(value: &str) -> bool {
+    value.strip_prefix(pod::TRUST_DIRECTORY).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The volume of a container's file, and its path in that volume.
 pub(super) fn locate<'a>(container: &'a Value, file: &str) -> Option<(&'a str, String)> {
     let is_plain = file.starts_with('/') && !file.contains("$(") && !file.split('/').any(|part| part == "..");
     let (mount, rest) = list(container, "volumeMounts")
         .iter()
         .filter_map(|mount| Some((mount, below(file, text(mount, "mountPath"))?)))
         .min_by_key(|(_, rest)| rest.len())?;
-    // What `subPathExpr` expands to is known in the container alone.
+    // The value of `subPathExpr` is only known in the container.
     let sub_path = [text(mount, "subPath").trim_end_matches('/'), rest];
     let sub_path = sub_path.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
     let is_known = is_plain && text(mount, "subPathExpr").is_empty() && !sub_path.is_empty();
@@ -90,8 +95,8 @@ fn kept(pod: &Value, agent: &Located<'_>, read_only: &BTreeSet<&str>) -> Vec<Own
     list(gateway, "volumeMounts").iter().filter_map(read).collect()
 }
 
-/// Whether the gateway may read a file for a container: the container can read it itself, so that nothing is told, and
-/// nobody of the pod can put another file in its place.
+/// Whether the gateway may read a file for a container: the container can read it itself, so nothing is disclosed, and
+/// no container of the pod can replace it.
 fn is_readable(agent: &Located<'_>, root: &OwnRoot, read_only: &BTreeSet<&str>) -> bool {
     let mut mounts = list(agent.value, "volumeMounts").iter();
     let reaches = |mount: &Value| {
@@ -106,7 +111,7 @@ fn is_readable(agent: &Located<'_>, root: &OwnRoot, read_only: &BTreeSet<&str>) 
         && read_only.contains(root.volume.as_str())
 }
 
-/// What of a path is below a directory, or the empty text for the directory itself.
+/// The part of a path below a directory; empty for the directory itself.
 fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(directory.trim_end_matches('/'))?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }

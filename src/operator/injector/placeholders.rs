@@ -1,4 +1,4 @@
-//! Variables that hold placeholders in the place of keys, as the pod's annotation lists them.
+//! Variables that hold placeholders instead of keys, as the pod's annotation lists them.
 
 use serde_json::Value;
 
@@ -19,26 +19,26 @@ pub(super) struct Placeholder {
 /// Reads the annotation: `ANTHROPIC_API_KEY=anthropic,OPENAI_API_KEY=openai`.
 ///
 /// # Errors
-/// Sentences that say which entry is none, and why.
+/// Sentences that say which entry is invalid, and why.
 pub(super) fn read(pod: &Value) -> Result<Vec<Placeholder>, Vec<String>> {
     let written = annotation(pod, pod::PLACEHOLDERS);
     let entries = written.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    let mut found: Vec<Placeholder> = Vec::new();
+    let mut placeholders: Vec<Placeholder> = Vec::new();
     let mut problems = Vec::new();
     for entry in entries.take(MOST + 1) {
         match placeholder(entry) {
-            Ok(new) if found.iter().any(|other| other.variable == new.variable) => {
+            Ok(new) if placeholders.iter().any(|other| other.variable == new.variable) => {
                 problems.push(format!("{} is there twice", new.variable));
             }
-            Ok(new) => found.push(new),
+            Ok(new) => placeholders.push(new),
             Err(problem) => problems.push(problem),
         }
     }
-    if found.len() > MOST {
+    if placeholders.len() > MOST {
         problems.push(format!("lists more than {MOST} variables"));
     }
     if problems.is_empty() {
-        return Ok(found);
+        return Ok(placeholders);
     }
     let path = format!("metadata.annotations[{}]", pod::PLACEHOLDERS);
     Err(problems.into_iter().map(|problem| format!("{path}: {problem}")).collect())
@@ -56,7 +56,7 @@ pub(super) fn set_in(container: &mut Value, placeholders: &[Placeholder]) {
     }
 }
 
-/// Which keys are no longer given to agents, in words.
+/// Warns of keys that agents no longer get.
 pub(super) fn warnings(pod: &Value, placeholders: &[Placeholder]) -> Vec<String> {
     agents(pod).flat_map(|agent| warnings_of(&agent, placeholders)).collect()
 }
@@ -107,8 +107,8 @@ fn is_variable(name: &str) -> bool {
     head && name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a text is a credential's name rather than a placeholder as a policy writes it. Keys of several providers
-/// begin with `sk-`, and placeholders of their shape would be names otherwise.
+/// Whether a text is the name of a credential, not a placeholder as a policy writes it. A text with the prefix `sk-` is
+/// a placeholder: it has the shape of several providers' keys.
 fn is_credential(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&text.len())

@@ -1,56 +1,56 @@
-//! Ports: those of the gateway, and those of the pod into which others may connect.
+//! The ports of the gateway, and the pod's ports that others may connect to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::shape::{CONTAINERS, Located, agents, annotation, list, spec, text};
+use super::shape::{CONTAINERS, Located, agents, annotation, list, probes_and_hooks, spec, text};
 use crate::pod;
 
 /// The name of the gateway's port for metrics.
 pub(super) const METRICS: &str = "postern-metrics";
 
-/// More than a pod declares, and few enough for the redirect.
+/// More than any pod declares, and few enough for the redirect.
 const MOST_INBOUND: usize = 256;
 
 /// The ports that the gateway listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ports {
+pub(super) struct ListenPorts {
     pub(super) admin: u16,
     /// All of them.
     pub(super) all: BTreeSet<u16>,
 }
 
-/// As much of the gateway's settings as names its ports.
+/// The part of the gateway's settings that names its ports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Written {
-    listeners: Listeners,
-    admin: Listener,
+struct WrittenSettings {
+    listeners: WrittenListeners,
+    admin: WrittenListener,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Listeners {
-    transparent: Listener,
-    explicit: Listener,
-    dns: Listener,
-    reverse: Vec<Listener>,
+struct WrittenListeners {
+    transparent: WrittenListener,
+    explicit: WrittenListener,
+    dns: WrittenListener,
+    reverse: Vec<WrittenListener>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Listener {
+struct WrittenListener {
     port: Option<u16>,
     address: Option<String>,
 }
 
-impl Ports {
-    /// Reads them from the text of the gateway's settings, which is judged elsewhere; what is not written has its
-    /// default.
+impl ListenPorts {
+    /// Reads them from the text of the gateway's settings, which is validated elsewhere. Missing ones have their
+    /// defaults.
     pub(super) fn read(settings: &str) -> Self {
-        let written: Written = serde_yaml::from_str(settings).unwrap_or_default();
+        let written: WrittenSettings = serde_yaml::from_str(settings).unwrap_or_default();
         let listeners = &written.listeners;
         let admin = written.admin.number().unwrap_or(15_090);
         let listening = [
@@ -59,32 +59,32 @@ impl Ports {
             listeners.dns.number().unwrap_or(15_053),
             admin,
         ];
-        let reverse = listeners.reverse.iter().filter_map(Listener::number);
+        let reverse = listeners.reverse.iter().filter_map(WrittenListener::number);
         Self { admin, all: listening.into_iter().chain(reverse).collect() }
     }
 }
 
-impl Listener {
+impl WrittenListener {
     fn number(&self) -> Option<u16> {
         let of_address = || self.address.as_deref()?.rsplit(':').next()?.parse().ok();
         self.port.or_else(of_address)
     }
 }
 
-/// The ports into which others may connect: those that containers declare, those that kubelet probes, and those of the
+/// The ports that others may connect to: those that containers declare, those that kubelet probes, and those of the
 /// annotation.
 ///
 /// # Errors
-/// Sentences that say which port cannot be one, and why.
-pub(super) fn inbound(pod: &Value, gateway: &Ports) -> Result<Vec<u16>, Vec<String>> {
+/// Sentences that say which port is not allowed, and why.
+pub(super) fn inbound(pod: &Value, gateway: &ListenPorts) -> Result<Vec<u16>, Vec<String>> {
     let mut problems = Vec::new();
-    let mut found = BTreeSet::new();
+    let mut inbound = BTreeSet::new();
     let mut clashing = BTreeMap::<u16, String>::new();
     for (path, port) in declared(pod).chain(annotated(pod, &mut problems)) {
         if gateway.all.contains(&port) {
             clashing.entry(port).or_insert(path);
         } else {
-            found.insert(port);
+            inbound.insert(port);
         }
     }
     problems.extend(clashing.into_iter().map(|(port, path)| {
@@ -101,13 +101,13 @@ pub(super) fn inbound(pod: &Value, gateway: &Ports) -> Result<Vec<u16>, Vec<Stri
             format!("{}.hostPort takes a port of the node's, for whomever it was: remove it, and reach the pod by a Service", port.path)
         }));
     }
-    if found.len() > MOST_INBOUND {
-        problems.push(format!("the pod declares {} ports; at most {MOST_INBOUND} may be", found.len()));
+    if inbound.len() > MOST_INBOUND {
+        problems.push(format!("the pod declares {} ports; at most {MOST_INBOUND} may be", inbound.len()));
     }
-    if problems.is_empty() { Ok(found.into_iter().collect()) } else { Err(problems) }
+    if problems.is_empty() { Ok(inbound.into_iter().collect()) } else { Err(problems) }
 }
 
-/// What of the pod's ports is not reached from outside, in words.
+/// Warns of ports that cannot be reached from outside.
 pub(super) fn warnings(pod: &Value) -> Vec<String> {
     let ports = spec(pod).items(CONTAINERS).flat_map(|container| container.items("ports"));
     let others = ports.filter(|port| !is_tcp(port.value));
@@ -128,13 +128,11 @@ fn declared(pod: &Value) -> impl Iterator<Item = (String, u16)> {
     })
 }
 
-/// The ports that kubelet itself connects to.
+/// The ports that kubelet itself connects to, for probes and hooks.
 fn asked<'a>(agent: &Located<'a>) -> impl Iterator<Item = Located<'a>> + use<'a> {
-    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| agent.field(probe));
-    let hooks = ["postStart", "preStop"].map(|hook| agent.field("lifecycle").field(hook));
     let actions =
         |part: Located<'a>| ["httpGet", "tcpSocket", "grpc"].map(|action| part.field(action).field("port"));
-    probes.into_iter().chain(hooks).flat_map(actions)
+    probes_and_hooks(agent).flat_map(actions)
 }
 
 /// The port of a container by its name.
@@ -143,7 +141,7 @@ fn resolved(container: &Value, name: &str) -> Option<u16> {
     number(&ports.find(|port| text(port, "name") == name)?["containerPort"])
 }
 
-/// The annotation's ports. What cannot be read is a problem.
+/// The annotation's ports. Adds a problem for each that cannot be read.
 fn annotated(pod: &Value, problems: &mut Vec<String>) -> Vec<(String, u16)> {
     let path = format!("metadata.annotations[{}]", pod::INBOUND_PORTS);
     let mut read = |written: &str| match written.parse::<u16>() {
@@ -163,7 +161,7 @@ fn is_tcp(port: &Value) -> bool {
     matches!(text(port, "protocol"), "" | "TCP")
 }
 
-/// A number, which the API server may hold as a text where a name may stand too.
+/// A port number. Where a name is allowed too, the API server may hold the number as a text.
 fn number(value: &Value) -> Option<u16> {
     let number = value.as_u64().and_then(|number| u16::try_from(number).ok());
     number.or_else(|| value.as_str()?.parse().ok()).filter(|port| *port > 0)

@@ -1,4 +1,4 @@
-//! Names of Postern's objects and volumes: nobody but Postern's own containers refers to them.
+//! References to Postern's objects and volumes, which only Postern's own containers may have.
 
 use serde_json::Value;
 
@@ -9,13 +9,14 @@ use crate::pod;
 const NAMES: [&str; 6] =
     [pod::POLICY_CONFIG_MAP, pod::CA_SECRET, pod::CREDENTIALS_SECRET, POD_INFO, RUN, TRUST];
 
-/// Fields by which a part of a pod refers to an object or a volume, also those of a newer Kubernetes.
+/// The fields by which a part of a pod refers to an object or a volume, whatever kind of volume a newer Kubernetes
+/// adds.
 const FIELDS: [&str; 4] = ["name", "secretName", "volumeName", "claimName"];
 
-/// What a container mounts is judged with the volumes.
+/// Fields of containers that `volumes` judges.
 const MOUNTS: [&str; 2] = ["volumeMounts", "volumeDevices"];
 
-/// What refers to them all the same: volumes, projections, variables, secrets of drivers.
+/// Refuses references to them: by volumes, projections, variables, secrets of drivers.
 pub(super) fn refuse(pod: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for (key, value) in pod["spec"].as_object().into_iter().flatten() {
@@ -25,12 +26,12 @@ pub(super) fn refuse(pod: &Value) -> Vec<String> {
                 .items(key)
                 .filter(|container| !is_ours(container.name()))
                 .for_each(|container| collect(&container, &mut problems)),
-            // The volumes of these names are Postern's, which are put in their place.
+            // Volumes with these names are replaced by Postern's own.
             "volumes" => part
                 .items(key)
                 .filter(|volume| !NAMES.contains(&volume.name()))
                 .for_each(|volume| collect(&volume, &mut problems)),
-            // They are judged when they are added.
+            // Ephemeral containers are judged when they are added.
             EPHEMERAL_CONTAINERS => {}
             _ => collect(&Located { path: format!("spec.{key}"), value }, &mut problems),
         }

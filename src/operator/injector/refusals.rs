@@ -1,14 +1,16 @@
-//! What a pod must not be: in the host's namespaces, of another system, or behind another mesh's redirect.
+//! Refuses pods that a gateway cannot guard: in the host's namespaces, of another system, behind a mesh's redirect.
 
 use serde_json::Value;
 
 use super::hardening;
-use super::shape::{CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, spec, text};
+use super::shape::{
+    CONTAINERS, INIT_CONTAINERS, Located, agents, annotation, is_ours, is_true, probes_and_hooks, spec, text,
+};
 use super::{containers, references, volumes};
 use crate::operator::settings::{Injection, Settings};
 use crate::pod;
 
-/// Containers that other meshes put in, and their annotations.
+/// The containers that meshes inject, and their annotations.
 const MESH_CONTAINERS: [&str; 6] = [
     "istio-proxy",
     "istio-init",
@@ -19,7 +21,7 @@ const MESH_CONTAINERS: [&str; 6] = [
 ];
 const MESH_ANNOTATIONS: [&str; 2] = ["sidecar.istio.io/status", "linkerd.io/proxy-version"];
 
-/// Everything of a pod that would let its agents past the gateway, whatever is put in.
+/// Everything that would let the pod's agents past the gateway, whatever is injected.
 pub(super) fn refuse(pod: &Value, settings: &Settings) -> Vec<String> {
     let mut problems = host_namespaces(pod);
     problems.extend(system(pod));
@@ -35,7 +37,7 @@ pub(super) fn refuse(pod: &Value, settings: &Settings) -> Vec<String> {
     problems
 }
 
-/// A container that asks for the gateway's UID would pass as the gateway.
+/// Refuses containers with the gateway's UID: the redirect would take them for the gateway.
 pub(super) fn refuse_user(pod: &Value, uid: u32) -> Vec<String> {
     let same = hardening::users(pod).filter(|(_, user)| *user == u64::from(uid));
     same.map(|(path, _)| format!("{path} is {uid}, which is the gateway's: choose a UID below 60000"))
@@ -90,7 +92,7 @@ fn meshes(pod: &Value) -> Vec<String> {
     problems
 }
 
-/// The gateway resolves by the pod's name servers: one of the author's choice would say where names lead.
+/// Refuses name servers of the author's choice: the gateway resolves by them, so they would decide where names lead.
 fn resolvers(pod: &Value, injection: &Injection) -> Vec<String> {
     let servers = pod["spec"]["dnsConfig"]["nameservers"].as_array().into_iter().flatten().enumerate();
     let foreign = servers.filter(|(_, server)| {
@@ -106,7 +108,8 @@ fn resolvers(pod: &Value, injection: &Injection) -> Vec<String> {
         .collect()
 }
 
-/// A user namespace maps so few UIDs that an image whose `USER` is one of them would hit the gateway's in time.
+/// With a user namespace, refuses containers that name no user: so few UIDs are mapped that an image's `USER` could hit
+/// the gateway's.
 fn guessable(pod: &Value) -> Vec<String> {
     let guessable = containers::has_user_namespace(pod);
     let unnamed = unnamed(pod).filter(|_| guessable);
@@ -118,7 +121,7 @@ fn guessable(pod: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A sentence for each container that names no user, where the namespace demands one.
+/// Refuses each container that names no user, in a namespace that demands one.
 pub(super) fn refuse_unnamed(pod: &Value) -> Vec<String> {
     unnamed(pod)
         .map(|agent| {
@@ -138,7 +141,7 @@ fn unnamed(pod: &Value) -> impl Iterator<Item = Located<'_>> {
     agents(pod).filter(move |agent| !of_all && hardening::user(agent).is_none())
 }
 
-/// No container of anybody else's has a name that only Postern's have.
+/// Refuses other containers with a name that is reserved for Postern's.
 fn names(pod: &Value) -> Vec<String> {
     let spec = spec(pod);
     let init = spec.items(INIT_CONTAINERS).filter(|container| !is_ours(container.name()));
@@ -150,12 +153,10 @@ pub(super) fn refuse_name(container: &Located<'_>) -> Option<String> {
     reserved.then(|| format!("{}.name begins with \"postern-\": rename the container", container.path))
 }
 
-/// Kubelet asks a probe's host from the node, past the gateway.
+/// Refuses probes and hooks with a host: kubelet connects to it from the node, past the gateway.
 fn hosts_of_probes(container: &Located<'_>) -> Vec<String> {
-    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| container.field(probe));
-    let hooks = ["postStart", "preStop"].map(|hook| container.field("lifecycle").field(hook));
     let actions =
-        probes.into_iter().chain(hooks).flat_map(|part| ["httpGet", "tcpSocket"].map(|key| part.field(key)));
+        probes_and_hooks(container).flat_map(|part| ["httpGet", "tcpSocket"].map(|key| part.field(key)));
     let named = actions.filter(|action| !text(action.value, "host").is_empty());
     named
         .map(|action| {
@@ -164,7 +165,7 @@ fn hosts_of_probes(container: &Located<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The older way to say `Unconfined`, which the API server still reads.
+/// Refuses `unconfined` in the older annotation for AppArmor, which the API server still reads.
 fn apparmor(pod: &Value) -> Vec<String> {
     let prefix = "container.apparmor.security.beta.kubernetes.io/";
     let annotations = pod["metadata"]["annotations"].as_object().into_iter().flatten();

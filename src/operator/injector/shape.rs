@@ -8,7 +8,7 @@ pub(super) const CONTAINERS: &str = "containers";
 pub(super) const INIT_CONTAINERS: &str = "initContainers";
 pub(super) const EPHEMERAL_CONTAINERS: &str = "ephemeralContainers";
 
-/// A part of a pod, with where it stands as users write it: `spec.containers[0]`.
+/// A part of a pod, with its path as users write it: `spec.containers[0]`.
 #[derive(Debug, Clone)]
 pub(super) struct Located<'a> {
     pub(super) path: String,
@@ -20,7 +20,7 @@ impl<'a> Located<'a> {
         text(self.value, "name")
     }
 
-    /// The parts of a list of this one, and where they stand.
+    /// The items of a list in this part.
     pub(super) fn items(&self, key: &str) -> impl Iterator<Item = Self> + use<'a> {
         let path = format!("{}.{key}", self.path);
         let located = move |(index, value)| Self { path: format!("{path}[{index}]"), value };
@@ -32,12 +32,19 @@ impl<'a> Located<'a> {
     }
 }
 
+/// The probes and lifecycle hooks of a container, by which kubelet connects to it.
+pub(super) fn probes_and_hooks<'a>(container: &Located<'a>) -> impl Iterator<Item = Located<'a>> + use<'a> {
+    let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| container.field(probe));
+    let hooks = ["postStart", "preStop"].map(|hook| container.field("lifecycle").field(hook));
+    probes.into_iter().chain(hooks)
+}
+
 /// The pod's `spec`.
 pub(super) fn spec(pod: &Value) -> Located<'_> {
     Located { path: "spec".to_owned(), value: &pod["spec"] }
 }
 
-/// Every container that runs beside the gateway, in the order of starting. An ephemeral container is judged apart.
+/// Every container that runs beside the gateway, in starting order. Ephemeral containers are handled elsewhere.
 pub(super) fn agents(pod: &Value) -> impl Iterator<Item = Located<'_>> {
     let spec = spec(pod);
     spec.items(INIT_CONTAINERS).filter(|container| !is_ours(container.name())).chain(spec.items(CONTAINERS))
@@ -68,11 +75,16 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
+/// Shortens a text for a message: the API server cuts long ones.
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
 pub(super) fn is_true(value: &Value, key: &str) -> bool {
     value[key].as_bool() == Some(true)
 }
 
-/// Edits a list in place; one that ends empty is left out.
+/// Edits a list in place; removes it if it ends empty.
 pub(super) fn edit_list(value: &mut Value, key: &str, edit: impl FnOnce(&mut Vec<Value>)) {
     let mut items = match value.get_mut(key).map(Value::take) {
         Some(Value::Array(items)) => items,
@@ -82,7 +94,7 @@ pub(super) fn edit_list(value: &mut Value, key: &str, edit: impl FnOnce(&mut Vec
     put(value, key, Value::Array(items));
 }
 
-/// Edits an object in place; one that ends empty is left out.
+/// Edits an object in place; removes it if it ends empty.
 pub(super) fn edit_object(value: &mut Value, key: &str, edit: impl FnOnce(&mut Value)) {
     let mut object = value.get_mut(key).map(Value::take).filter(Value::is_object);
     let object = object.get_or_insert_with(|| Value::Object(Map::new()));
@@ -90,7 +102,7 @@ pub(super) fn edit_object(value: &mut Value, key: &str, edit: impl FnOnce(&mut V
     put(value, key, object.take());
 }
 
-/// Sets a field, or leaves it out where it would be empty.
+/// Sets a field, or removes it if it would be empty.
 pub(super) fn put(value: &mut Value, key: &str, new: Value) {
     let Some(object) = value.as_object_mut() else { return };
     let empty = new.as_array().is_some_and(Vec::is_empty) || new.as_object().is_some_and(Map::is_empty);
@@ -101,7 +113,7 @@ pub(super) fn put(value: &mut Value, key: &str, new: Value) {
     }
 }
 
-/// Edits every container that runs beside the gateway, ephemeral ones left out; the edit is told where it stands.
+/// Edits every container that runs beside the gateway, except ephemeral ones; the edit gets the container's path.
 pub(super) fn edit_agents(pod: &mut Value, mut edit: impl FnMut(&str, &mut Value)) {
     let Some(spec) = pod.get_mut("spec") else { return };
     for key in [INIT_CONTAINERS, CONTAINERS] {
@@ -114,8 +126,8 @@ pub(super) fn edit_agents(pod: &mut Value, mut edit: impl FnMut(&str, &mut Value
     }
 }
 
-/// Sets a variable of a container: in the place of the first of its name, so that what refers to it by `$(NAME)`
-/// still follows it, and the only one of its name, so that no later one wins.
+/// Sets a variable of a container, at the position of the first of its name, so that references to it (`$(NAME)`) still
+/// come later, and as the only one of its name, so that no later one wins.
 pub(super) fn set_variable(container: &mut Value, name: &str, value: &str) {
     edit_list(container, "env", |env| {
         let ours = serde_json::json!({"name": name, "value": value});
@@ -131,7 +143,7 @@ pub(super) fn set_variable(container: &mut Value, name: &str, value: &str) {
     });
 }
 
-/// The entry of a variable that is in force: the last of its name.
+/// The effective entry of a variable: the last of its name.
 pub(super) fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
     list(container, "env").iter().rev().find(|entry| text(entry, "name") == name)
 }

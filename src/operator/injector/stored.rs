@@ -1,4 +1,4 @@
-//! Judges a pod as it will be stored: after all other webhooks, and whatever its author wrote of Postern's parts.
+//! Validates a pod as it will be stored: after all other webhooks, and whatever its author wrote into Postern's parts.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,16 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use super::choices::{Choices, refuse_log_level};
+use super::plan::InjectionPlan;
 use super::shape::{Located, annotation, list, ours, spec, text};
-use super::{Plan, containers, ephemeral, hardening, shape};
+use super::{containers, ephemeral, hardening, shape};
 use crate::operator::settings::Settings;
 use crate::pod;
 
-/// How many places are named of a pod that is not as it was made.
+/// How many differences of a pod are named.
 const MOST_PLACES: usize = 8;
 
-/// What is wrong with a new pod: it is to be one that injecting again would not change.
+/// Problems of a new pod: another injection must not change it.
 pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
     let first =
         list(&pod["spec"], shape::INIT_CONTAINERS).iter().map(|container| text(container, "name")).take(2);
@@ -26,14 +27,14 @@ pub(super) fn created(pod: &Value, settings: &Settings) -> Vec<String> {
                 .to_owned(),
         ];
     };
-    match Plan::of(pod, settings, uid, Choices::stored(pod, settings)) {
+    match InjectionPlan::of(pod, settings, uid, Choices::stored(pod, settings)) {
         Err(problems) => problems,
         Ok(plan) => differences(pod, &plan.carried_out(pod)),
     }
 }
 
-/// What is wrong with a change of a pod that has a gateway; of one that has none, which was there before, only whether it
-/// is now to be taken for one: the operator would keep a CA for its namespace, and ask it what it enforces.
+/// Problems of an update of a pod with a gateway. Of an older pod without one, only whether it gets the label of
+/// injected pods: the operator would keep a CA for its namespace, and probe it.
 pub(super) fn updated(pod: &Value, before: &Value, settings: &Settings) -> Vec<String> {
     if ours(before, pod::GATEWAY_CONTAINER).is_none() {
         let pretends = is_labelled(pod) && !is_labelled(before);
@@ -68,15 +69,15 @@ fn is_labelled(pod: &Value) -> bool {
     text(&pod["metadata"]["labels"], pod::INJECTED_LABEL) == "true"
 }
 
-/// The pod with its new ephemeral containers as they are made, but for placeholders: of those none is asked.
+/// The pod with its new ephemeral containers as they are made. Placeholders are not checked.
 fn ephemeral_as_made(pod: &Value, before: &Value) -> Value {
     let mut made = pod.clone();
     ephemeral::edit(&mut made, Some(before), &[]);
     made
 }
 
-/// Images are all that may change of a container that runs. The gateway's UID is known by then, so that an image could
-/// have it as its `USER` where the pod says no user.
+/// Refuses changed images, which Kubernetes allows in a running pod: the gateway's UID is known by then, so the new
+/// image could have it as its `USER` if the pod names no user.
 fn images(pod: &Value, before: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let pod_user = hardening::user(&spec(pod));
@@ -109,7 +110,7 @@ fn refuse_image(container: &Located<'_>, pod_has_user: bool) -> Option<String> {
     })
 }
 
-/// Where a pod is not as it was made.
+/// The differences between a pod and the one that was made.
 fn differences(pod: &Value, made: &Value) -> Vec<String> {
     let patch = json_patch::diff(pod, made);
     let places: BTreeSet<String> = patch.0.iter().map(place).collect();
@@ -121,7 +122,7 @@ fn differences(pod: &Value, made: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The place of an operation as users write it, down to what a container or a volume has.
+/// The path of an operation as users write it, down to the fields of a container or volume.
 fn place(operation: &PatchOperation) -> String {
     let pointer = match operation {
         PatchOperation::Add(add) => add.path.to_string(),

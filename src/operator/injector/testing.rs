@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Annotations, Circumstances, Injected, mutate};
+use super::{Annotations, Injected, InjectionFacts, mutate};
 use crate::operator::settings::Settings;
 
 /// The UID that is drawn in tests.
@@ -56,7 +56,7 @@ pub(super) fn try_inject(pod: &Value, uid: u32) -> Result<Injected, Vec<String>>
 
 /// The same in a namespace that has annotations.
 pub(super) fn inject_in(annotations: &Annotations, pod: &Value, uid: u32) -> Result<Injected, Vec<String>> {
-    mutate(pod, &Circumstances { settings: &settings(), namespace: "agents", annotations, uid })
+    mutate(pod, &InjectionFacts { settings: &settings(), namespace: "agents", annotations, uid })
 }
 
 /// The pod after its patch.
@@ -73,11 +73,11 @@ pub(super) fn patched(pod: &Value, injected: &Injected) -> Value {
 /// What is wrong with a pod as it is stored when it is created.
 pub(super) fn judged(pod: &Value) -> Vec<String> {
     let (settings, annotations) = (&settings(), &Annotations::new());
-    super::validate(pod, None, &Circumstances { settings, namespace: "agents", annotations, uid: 0 })
+    super::validate(pod, None, &InjectionFacts { settings, namespace: "agents", annotations, uid: 0 })
 }
 
 /// What is wrong with a change of a pod.
 pub(super) fn judged_change(pod: &Value, before: &Value) -> Vec<String> {
     let (settings, annotations) = (&settings(), &Annotations::new());
-    super::validate(pod, Some(before), &Circumstances { settings, namespace: "agents", annotations, uid: 0 })
+    super::validate(pod, Some(before), &InjectionFacts { settings, namespace: "agents", annotations, uid: 0 })
 }

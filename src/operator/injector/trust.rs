@@ -1,9 +1,9 @@
-//! Variables by which an agent's clients find the certificates that they are to trust.
+//! Variables by which an agent's clients find the certificates that they shall trust.
 
 use serde_json::Value;
 
-use super::own_roots::OwnRoot;
-use super::shape::{Located, agents, edit_agents, list, set_variable, text, variable};
+use super::own_roots::{OwnRoot, is_ours, locate};
+use super::shape::{Located, agents, edit_agents, list, set_variable, shortened, text, variable};
 use super::volumes::mount_trust;
 use crate::pod;
 
@@ -12,20 +12,20 @@ pub(super) use crate::clients::{ADDED_ROOTS as ADDED, WHOLE_ROOTS as WHOLE};
 /// The options that every Java machine reads.
 pub(super) const JAVA: &str = "JAVA_TOOL_OPTIONS";
 
-/// What the options for trust begin with; the later of two of the same name wins.
+/// The beginning of Java's options for trust; the later of two with the same name wins.
 const JAVA_TRUST: &str = "-Djavax.net.ssl.trustStore";
 
 /// Sets the variables of every agent, and mounts what they name.
 pub(super) fn set(pod: &mut Value, own_roots: &[OwnRoot]) {
     edit_agents(pod, |_, container| {
-        let own = own_roots.iter().any(|root| root.container == text(container, "name"));
-        set_in(container, own);
+        let has_own_roots = own_roots.iter().any(|root| root.container == text(container, "name"));
+        set_in(container, has_own_roots);
     });
 }
 
-/// Sets the variables of one container; `own` where the gateway reads roots of that container too.
-pub(super) fn set_in(container: &mut Value, own: bool) {
-    let below = if own { format!("/{}", text(container, "name")) } else { String::new() };
+/// Sets the variables of one container. With CA files of its own it has a bundle of its own.
+pub(super) fn set_in(container: &mut Value, has_own_roots: bool) {
+    let below = if has_own_roots { format!("/{}", text(container, "name")) } else { String::new() };
     let file = |name: &str| format!("{}{below}/{name}", pod::TRUST_DIRECTORY);
     for name in WHOLE {
         set_variable(container, name, &file(pod::BUNDLE_FILE));
@@ -38,7 +38,7 @@ pub(super) fn set_in(container: &mut Value, own: bool) {
     mount_trust(container);
 }
 
-/// What of a container's variables is not kept as its author wrote it, in words.
+/// Warns of variables for trust that are replaced.
 pub(super) fn warnings(pod: &Value, own_roots: &[OwnRoot]) -> Vec<String> {
     let mut warnings = Vec::new();
     for agent in agents(pod) {
@@ -77,21 +77,15 @@ pub(super) fn warnings_of(container: &Located<'_>, own_roots: &[OwnRoot]) -> Vec
     warnings
 }
 
-/// Whether a variable's file is one that Postern writes.
-pub(super) fn is_ours(value: &str) -> bool {
-    value.strip_prefix(pod::TRUST_DIRECTORY).is_some_and(|rest| rest.starts_with('/'))
-}
-
 fn is_read(container: &Located<'_>, value: &str, own_roots: &[OwnRoot]) -> bool {
-    let found = super::own_roots::locate(container.value, value);
-    found.is_some_and(|(volume, sub_path)| {
+    locate(container.value, value).is_some_and(|(volume, sub_path)| {
         own_roots.iter().any(|root| {
             root.container == container.name() && root.volume == volume && root.sub_path == sub_path
         })
     })
 }
 
-/// The options of Java with the trust store at the end; those for another store left out.
+/// Java's options without those for another trust store, and Postern's at the end.
 fn java(container: &Value, store: &str) -> String {
     let written = variable(container, JAVA).map_or("", |entry| text(entry, "value"));
     let password = pod::JAVA_PASSWORD;
@@ -120,9 +114,4 @@ fn java_warning(container: &Located<'_>) -> Option<String> {
             WHOLE[0]
         )
     })
-}
-
-/// The API server cuts warnings at 256 characters.
-fn shortened(value: &str) -> String {
-    value.chars().take(80).collect()
 }

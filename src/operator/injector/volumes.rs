@@ -1,4 +1,4 @@
-//! Volumes: Postern's own, and which ones a pod may bring along.
+//! Volumes: Postern's own, and those that a pod may bring along.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use crate::pod;
 pub(super) const POD_INFO: &str = "postern-podinfo";
 /// The volume with the gateway's status socket.
 pub(super) const RUN: &str = "postern-run";
-/// The volume with the certificates that agents trust, the one that they mount too.
+/// The volume with the certificates that agents trust. Agents mount it too.
 pub(super) const TRUST: &str = "postern-trust";
 
-/// Kinds of volumes that a pod may have. The others are mounted over the network by the node itself, past the gateway.
+/// The kinds of volumes that a pod may have. The node mounts the others over the network itself, past the gateway.
 const KINDS: [&str; 7] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "secret"];
 
-/// Drivers of inline volumes that hold certificates and secrets alone. Others mount what the pod's author names, servers
-/// among them.
+/// CSI drivers of inline volumes with nothing but certificates and secrets. Others mount what the pod's author names,
+/// which may be a server.
 const DRIVERS: [&str; 3] = ["secrets-store.csi.k8s.io", "csi.cert-manager.io", "csi.spiffe.io"];
 
-/// Paths of the node from which everything of the node or of other pods is reached, whatever the settings list.
+/// Paths of the node that give access to the node or other pods. They are refused even if the settings list them.
 const FORBIDDEN_PATHS: [&str; 9] = [
     "/proc",
     "/sys",
@@ -36,14 +36,14 @@ const FORBIDDEN_PATHS: [&str; 9] = [
     "/run/netns",
 ];
 
-/// Puts Postern's volumes in, in the place of any of the same name.
+/// Adds Postern's volumes; replaces others with the same names.
 pub(super) fn place(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec") else { return };
     edit_list(spec, "volumes", |volumes| {
         for ours in made() {
             let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
-            if let Some(found) = volumes.iter_mut().find(same_name) {
-                *found = ours;
+            if let Some(theirs) = volumes.iter_mut().find(same_name) {
+                *theirs = ours;
             } else {
                 volumes.push(ours);
             }
@@ -51,7 +51,7 @@ pub(super) fn place(pod: &mut Value) {
     });
 }
 
-/// Mounts what agents trust.
+/// Mounts the volume with the certificates that agents trust.
 pub(super) fn mount_trust(container: &mut Value) {
     edit_list(container, "volumeMounts", |mounts| {
         let ours = trust_mount();
@@ -65,12 +65,12 @@ pub(super) fn trust_mount() -> Value {
     json!({"name": TRUST, "mountPath": pod::TRUST_DIRECTORY, "readOnly": true})
 }
 
-/// Takes the service account's token away, which the API server has put in before any webhook is asked.
+/// Removes the service account's token, which the API server adds before it calls any webhook.
 pub(super) fn remove_tokens(pod: &mut Value) {
     if keeps_token(pod) {
         return;
     }
-    let is_automatic = |volume: &Value| is_automatic_name(text(volume, "name")) && holds_token(volume);
+    let is_automatic = |volume: &Value| is_token_volume(text(volume, "name")) && holds_token(volume);
     let volumes = list(&pod["spec"], "volumes").iter().filter(|volume| is_automatic(volume));
     let names: Vec<String> = volumes.map(|volume| text(volume, "name").to_owned()).collect();
     if !names.is_empty() {
@@ -86,7 +86,7 @@ pub(super) fn remove_tokens(pod: &mut Value) {
     }
 }
 
-/// What is wrong with the pod's own volumes and what is mounted of them.
+/// Refuses volumes and mounts that lead past the gateway.
 pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     let mut problems = Vec::new();
     let ours: Vec<Value> = made().to_vec();
@@ -101,7 +101,7 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
             ));
         }
         problems.extend(refuse_kind(&volume, injection));
-        if holds_token(volume.value) && !is_automatic_name(volume.name()) && !keeps_token(pod) {
+        if holds_token(volume.value) && !is_token_volume(volume.name()) && !keeps_token(pod) {
             problems.push(format!(
                 "{} projects a token of the service account: remove it, or annotate the pod with {}: \"true\"",
                 volume.path,
@@ -113,7 +113,7 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     problems
 }
 
-/// What is wrong with what a container mounts: of Postern's volumes it has the one with certificates, there and so.
+/// Refuses mounts of Postern's volumes, except the one with certificates exactly as it is made.
 pub(super) fn refuse_mounts(container: &Located<'_>) -> Vec<String> {
     let mounts = container.items("volumeMounts").filter(|mount| {
         let name = mount.name();
@@ -137,9 +137,9 @@ pub(super) fn kind(volume: &Value) -> &str {
     keys.map(String::as_str).find(|key| *key != "name").unwrap_or("emptyDir")
 }
 
-/// Postern's volumes, with all that the API server would fill in.
+/// Postern's volumes, with the API server's defaults written out.
 fn made() -> [Value; 6] {
-    // In memory: what is no file of the node does not keep the cluster's autoscaler from moving the pod.
+    // In memory: an emptyDir on the node's disk would keep the cluster's autoscaler from moving the pod.
     let memory = json!({"medium": "Memory", "sizeLimit": "32Mi"});
     let field = |key: &str| json!({"path": key, "fieldRef": {"apiVersion": "v1", "fieldPath": format!("metadata.{key}")}});
     [
@@ -221,7 +221,7 @@ fn canonical(path: &str) -> String {
     format!("/{}", segments.join("/"))
 }
 
-/// Whether a path is the other or below it.
+/// Whether a path equals the other or lies below it.
 fn is_within(path: &str, other: &str) -> bool {
     other == "/" || path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -230,11 +230,12 @@ fn keeps_token(pod: &Value) -> bool {
     annotation(pod, pod::SERVICE_ACCOUNT_TOKEN) == "true"
 }
 
-fn is_automatic_name(name: &str) -> bool {
+/// Whether it is the name of the volume by which the API server adds the service account's token.
+pub(super) fn is_token_volume(name: &str) -> bool {
     name.starts_with("kube-api-access-")
 }
 
-/// Whether a volume projects what proves the pod's identity to the API server.
+/// Whether a volume projects a proof of the pod's identity to the API server.
 fn holds_token(volume: &Value) -> bool {
     let sources = list(&volume["projected"], "sources");
     sources
@@ -242,7 +243,7 @@ fn holds_token(volume: &Value) -> bool {
         .any(|source| !source["serviceAccountToken"].is_null() || !source["podCertificate"].is_null())
 }
 
-/// The volumes into which nobody of the pod can write, so that the gateway may read a file of them.
+/// The volumes that no container of the pod can write to, so that the gateway may read files from them.
 pub(super) fn read_only(pod: &Value) -> BTreeSet<&str> {
     let mounts = agents(pod).flat_map(|agent| list(agent.value, "volumeMounts"));
     let written: BTreeSet<&str> =

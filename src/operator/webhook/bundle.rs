@@ -5,13 +5,13 @@ use json_patch::{AddOperation, Patch, PatchOperation, TestOperation};
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
-/// What makes every webhook of a configuration trust these CAs; nothing where all do. The webhooks are given by their
-/// names and their `caBundle`. A patch fails where they changed places meanwhile.
+/// The patch that makes every webhook of a configuration trust these CAs; none if all do. Each webhook is given by its
+/// name and its `caBundle`. The patch tests the names, so it fails if webhooks changed places meanwhile.
 pub(super) fn patch<'a>(
     webhooks: impl Iterator<Item = (&'a str, Option<&'a ByteString>)>,
     cas: &[u8],
 ) -> Option<Patch> {
-    // As a Secret's data and the field are both written: in base64.
+    // Both a Secret's data and this field are base64 in JSON.
     let wanted = serde_json::to_value(ByteString(cas.to_vec())).ok()?;
     let operations: Vec<PatchOperation> = webhooks
         .enumerate()

@@ -1,16 +1,16 @@
-//! Decides which certificate the webhook serves next: what the Secret holds, and what it should hold now.
+//! Decides which certificate the webhook serves next, from the data of its Secret. Pure but for the keys that it generates.
 //!
-//! A renewal takes two steps, since API servers learn of a new CA only after it is in the webhook configurations: first
-//! the next certificate stands beside the one that is served and its CA is published, then it takes its place. CAs stay
-//! published until they expire.
+//! A renewal takes two steps, since API servers learn of a new CA only from the webhook configurations: first the next
+//! certificate is stored beside the one that is served, and its CA is published; then it is promoted. CAs stay published
+//! until they expire.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use crate::operator::objects::SecretData as Data;
 use crate::tls::serving::{BACKDATED, Serving, issue, still_valid};
 
-/// Keys of the Secret: those of `kubernetes.io/tls`, all CAs that API servers are to trust, and the next certificate
-/// while there is one.
+/// Keys of the Secret: those of `kubernetes.io/tls`, all CAs that API servers shall trust, and the next certificate
+/// during a renewal.
 pub const CERTIFICATE: &str = "tls.crt";
 pub const KEY: &str = "tls.key";
 pub const CAS: &str = "ca.crt";
@@ -22,33 +22,29 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// How long a CA is published before a certificate under it is served.
 const SETTLING: Duration = Duration::from_secs(10 * 60);
 
-/// What a Secret holds.
-pub type Data = BTreeMap<String, Vec<u8>>;
-
-/// What the Secret should hold instead, and why.
+/// The data that the Secret should hold instead.
 #[derive(Debug)]
-pub struct Change {
+pub struct SecretChange {
     pub data: Data,
-    /// For the log: what is done, and why.
+    /// What is done and why, for the log.
     pub why: String,
 }
 
-/// The names by which API servers ask for a Service; the first is the one that every API server uses.
+/// The DNS names of a Service; API servers use the first.
 pub fn names(service: &str, namespace: &str) -> [String; 2] {
     [format!("{service}.{namespace}.svc"), format!("{service}.{namespace}.svc.cluster.local")]
 }
 
-/// What becomes of the Secret now; nothing where it is good. Whoever comes first makes it, and only the leader changes
-/// it.
+/// The change that the Secret needs now; none if it is good. Any replica may create it, only the leader changes it.
 ///
 /// # Errors
-/// The system has no randomness.
+/// Fails if the system has no randomness.
 pub fn due(
     data: Option<&Data>,
     names: &[String],
     leads: bool,
     now: SystemTime,
-) -> Result<Option<Change>, rcgen::Error> {
+) -> Result<Option<SecretChange>, rcgen::Error> {
     let Some(data) = data else {
         return made(&Data::new(), names, now, "there is none yet").map(Some);
     };
@@ -56,6 +52,8 @@ pub fn due(
         return Ok(None);
     }
     let next = usable(data, [NEXT_CERTIFICATE, NEXT_KEY], names, now);
+    // The one that is served (usable or not), and the next one: a next one is promoted once API servers know its CA, or at
+    // once if the served one is useless anyway.
     match (usable(data, [CERTIFICATE, KEY], names, now), next) {
         (Err(why), Ok(_)) => {
             Ok(Some(promoted(data, now, &format!("the one that was served is unusable: {why}"))))
@@ -70,15 +68,15 @@ pub fn due(
     }
 }
 
-/// Reads what is to be served.
+/// Reads the certificate to serve.
 ///
 /// # Errors
-/// What of it cannot be.
+/// Returns why the certificate cannot be served.
 pub fn served(data: &Data) -> Result<Serving, String> {
     read(data, [CERTIFICATE, KEY])
 }
 
-/// When two thirds of its life have passed.
+/// The time when two thirds of a certificate's life have passed.
 fn renewal(served: &Serving) -> SystemTime {
     served.not_before + served.not_after.duration_since(served.not_before).unwrap_or_default() * 2 / 3
 }
@@ -88,7 +86,7 @@ fn read(data: &Data, [certificate, key]: [&str; 2]) -> Result<Serving, String> {
     Serving::read(field(certificate), field(key)).map_err(|error| format!("{certificate}: {error}"))
 }
 
-/// A certificate that API servers accept by every name, or why they would not.
+/// Reads a certificate that API servers accept by every name; fails with the reason why they would not.
 fn usable(data: &Data, keys: [&str; 2], names: &[String], now: SystemTime) -> Result<Serving, String> {
     let serving = read(data, keys)?;
     let cas = data.get(CAS).map(Vec::as_slice).unwrap_or_default();
@@ -98,29 +96,29 @@ fn usable(data: &Data, keys: [&str; 2], names: &[String], now: SystemTime) -> Re
     Ok(serving)
 }
 
-fn made(data: &Data, names: &[String], now: SystemTime, why: &str) -> Result<Change, rcgen::Error> {
+fn made(data: &Data, names: &[String], now: SystemTime, why: &str) -> Result<SecretChange, rcgen::Error> {
     let issued = issue(names, now, LIFETIME)?;
     let data = Data::from([
         (CERTIFICATE.to_owned(), issued.certificate.into_bytes()),
         (KEY.to_owned(), issued.key.as_bytes().to_vec()),
         (CAS.to_owned(), published(data, &issued.ca, now)),
     ]);
-    Ok(Change { data, why: format!("a certificate is made: {why}") })
+    Ok(SecretChange { data, why: format!("a certificate is made: {why}") })
 }
 
-fn prepared(data: &Data, names: &[String], now: SystemTime) -> Result<Change, rcgen::Error> {
+fn prepared(data: &Data, names: &[String], now: SystemTime) -> Result<SecretChange, rcgen::Error> {
     let issued = issue(names, now, LIFETIME)?;
     let mut changed = data.clone();
     changed.insert(NEXT_CERTIFICATE.to_owned(), issued.certificate.into_bytes());
     changed.insert(NEXT_KEY.to_owned(), issued.key.as_bytes().to_vec());
     changed.insert(CAS.to_owned(), published(data, &issued.ca, now));
-    Ok(Change {
+    Ok(SecretChange {
         data: changed,
         why: "the next certificate is made: two thirds of this one's life have passed".into(),
     })
 }
 
-fn promoted(data: &Data, now: SystemTime, why: &str) -> Change {
+fn promoted(data: &Data, now: SystemTime, why: &str) -> SecretChange {
     let mut changed = data.clone();
     for (next, served) in [(NEXT_CERTIFICATE, CERTIFICATE), (NEXT_KEY, KEY)] {
         if let Some(value) = changed.remove(next) {
@@ -128,10 +126,10 @@ fn promoted(data: &Data, now: SystemTime, why: &str) -> Change {
         }
     }
     changed.insert(CAS.to_owned(), published(data, "", now));
-    Change { data: changed, why: format!("the next certificate is served: {why}") }
+    SecretChange { data: changed, why: format!("the next certificate is served: {why}") }
 }
 
-/// The CAs that were published and have not expired, and this one.
+/// The published CAs that have not expired, and this one.
 fn published(data: &Data, ca: &str, now: SystemTime) -> Vec<u8> {
     let mut bundle = data.get(CAS).cloned().unwrap_or_default();
     bundle.push(b'\n');
@@ -162,7 +160,7 @@ mod tests {
     }
 
     /// The change of a leader.
-    fn changed(data: &Data, now: SystemTime) -> Option<Change> {
+    fn changed(data: &Data, now: SystemTime) -> Option<SecretChange> {
         due(Some(data), &ours(), true, now).unwrap()
     }
 

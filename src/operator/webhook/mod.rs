@@ -1,17 +1,19 @@
-//! Where the API server asks: `/pods/mutate`, `/pods/validate`, `/pods/users`, `/policies/validate`, over TLS.
+//! The admission webhook: `/pods/mutate`, `/pods/validate`, `/pods/users` and `/policies/validate`, over TLS.
 //!
-//! What is answered is decided in [`review`], `pods` and `policies`, which are pure; `serve` moves the bytes,
-//! `namespaces` asks what a pod's namespace says, [`certificate`] decides which certificate is served next, and [`keeping`] fetches and stores it.
+//! [`review`], `pods` and `policies` decide the answers (pure; `refusal` is their form), `serve` moves the bytes, `intake`
+//! reads them, `namespaces` reads the annotations of a pod's namespace. [`certificate`] decides which certificate is served
+//! next, [`serving_certificate`] fetches, stores and publishes it (`bundle`: in the webhook configurations).
 
 pub mod certificate;
-pub mod keeping;
 pub mod review;
+pub mod serving_certificate;
 
 mod bundle;
 mod intake;
 mod namespaces;
 mod pods;
 mod policies;
+mod refusal;
 mod serve;
 #[cfg(test)]
 mod serve_tests;
@@ -19,4 +21,4 @@ mod serve_tests;
 #[cfg(test)]
 mod testing;
 
-pub use serve::{Webhook, serve};
+pub use serve::{AdmissionWebhook, serve};

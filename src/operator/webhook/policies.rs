@@ -3,14 +3,15 @@
 use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 
-use super::review::{INVALID, named, refused};
+use super::refusal::{RefusalStatus, named, refused};
 use crate::api::accepted::accepted;
 use crate::lint;
 use crate::problem::Problem;
 
 /// Refuses a policy that gateways could not use, with everything that is wrong with it.
 ///
-/// One that was stored as it is, and that a newer release reads less kindly, may still be labelled, owned and deleted.
+/// A stored policy that a newer release does not accept any more may still be labelled, owned and deleted: an update
+/// that does not change its spec is allowed with warnings.
 pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionResponse {
     let answer = AdmissionResponse::from(&request);
     let asked = match request.operation {
@@ -22,7 +23,8 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
     }
     let subject = named(&request);
     let Some(object) = request.object else {
-        return refused(answer, INVALID, format!("Postern cannot use {subject}: the review holds no object"));
+        let message = format!("Postern cannot use {subject}: the review holds no object");
+        return refused(answer, RefusalStatus::Invalid, message);
     };
     let unchanged = request.old_object.is_some_and(|old| old.data.get("spec") == object.data.get("spec"));
     let read = match serde_json::to_value(&object) {
@@ -37,19 +39,20 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
         problems if unchanged => warned(answer, "Postern cannot use it: ", problems),
         problems => {
             let lines: Vec<String> = problems.iter().map(line).collect();
-            refused(answer, INVALID, format!("Postern cannot use {subject}:\n{}", lines.join("\n")))
+            let message = format!("Postern cannot use {subject}:\n{}", lines.join("\n"));
+            refused(answer, RefusalStatus::Invalid, message)
         }
     }
 }
 
-/// Says each problem to whoever applies the policy, behind these words.
+/// Allows the policy with each problem as a warning, behind these words.
 fn warned(mut answer: AdmissionResponse, words: &str, problems: &[Problem]) -> AdmissionResponse {
     let warnings: Vec<_> = problems.iter().map(|problem| format!("{words}{}", line(problem))).collect();
     answer.warnings = Some(warnings).filter(|warnings| !warnings.is_empty());
     answer
 }
 
-/// The field and what is wrong with it; lines and columns are those of no file that its author has.
+/// The field and what is wrong with it. Lines and columns would be those of a text that the author does not have.
 fn line(problem: &Problem) -> String {
     match problem.path.as_str() {
         "" => problem.message.clone(),
@@ -61,7 +64,7 @@ fn line(problem: &Problem) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::review::Question;
+    use super::super::review::AdmissionQuestion;
     use super::super::testing::{judged, review};
     use super::*;
 
@@ -82,7 +85,7 @@ mod tests {
     }
 
     fn asked(review: &Value) -> AdmissionResponse {
-        judged(Question::ValidatePolicy, review)
+        judged(AdmissionQuestion::ValidatePolicy, review)
     }
 
     #[test]

@@ -1,22 +1,20 @@
-//! What the API server asks and what it is told: an `AdmissionReview` read, judged and answered. Pure.
+//! Reads an `AdmissionReview` of the API server, and has it answered. Pure.
 
 use kube::core::DynamicObject;
 use kube::core::admission::{
     AdmissionRequest, AdmissionResponse, AdmissionReview, META_API_VERSION_V1, META_KIND,
 };
-use kube::core::response::StatusSummary;
 
+pub use super::pods::ReviewFacts;
 use super::{pods, policies};
-use crate::operator::injector::Annotations;
-use crate::operator::settings::Settings;
 
-/// The most that a review may nest and hold: a value of JSON takes many times its bytes once it is read, and objects
-/// as large as the API server takes have far less.
+/// The most values that a review may hold: a JSON value takes many times its bytes once it is read, and even the
+/// largest objects that the API server accepts have far fewer.
 const MAX_VALUES: usize = 500_000;
 
-/// What is asked, by the path that is asked at.
+/// The questions of the API server, each at its own path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
+pub enum AdmissionQuestion {
     MutatePod,
     ValidatePod,
     /// Asked in namespaces that demand it: does every container say which user it runs as?
@@ -24,7 +22,7 @@ pub enum Question {
     ValidatePolicy,
 }
 
-impl Question {
+impl AdmissionQuestion {
     pub const ALL: [Self; 4] = [Self::MutatePod, Self::ValidatePod, Self::DemandUsers, Self::ValidatePolicy];
 
     /// The question of a path.
@@ -42,22 +40,12 @@ impl Question {
     }
 }
 
-/// With what a question is answered.
-#[derive(Clone, Copy)]
-pub struct Circumstances<'a> {
-    pub settings: &'a Settings,
-    /// The annotations of a new pod's namespace.
-    pub annotations: &'a Annotations,
-    /// What the gateway's user ID is drawn by.
-    pub random: u32,
-}
-
 /// Why a body is no review.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("the review holds more than {MAX_VALUES} values")]
     TooMany,
-    /// The parser's own words would repeat what is in the pod, which may be a secret.
+    /// The parser's own words would repeat parts of the pod, which may be secret.
     #[error("no AdmissionReview could be read: line {line}, column {column}: {what}")]
     Unreadable { line: usize, column: usize, what: &'static str },
     #[error("expected an AdmissionReview of admission.k8s.io/v1 with a request")]
@@ -67,8 +55,9 @@ pub enum Malformed {
 /// Reads a review's request.
 ///
 /// # Errors
-/// Why it is none; nothing of what is in it.
+/// Fails with the reason, which repeats nothing of the body.
 pub fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, Malformed> {
+    // Counted before parsing: every value but the outermost follows one of these bytes.
     if body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() > MAX_VALUES {
         return Err(Malformed::TooMany);
     }
@@ -88,44 +77,18 @@ pub fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, Malformed> {
     review.try_into().map_err(|_| Malformed::Other)
 }
 
-/// Answers what is asked. Nothing is done: a dry run is answered the same.
+/// Answers a question. Nothing is changed by it, so a dry run gets the same answer.
 pub fn answer(
-    question: Question,
+    question: AdmissionQuestion,
     request: AdmissionRequest<DynamicObject>,
-    circumstances: Circumstances<'_>,
+    circumstances: ReviewFacts<'_>,
 ) -> AdmissionResponse {
     match question {
-        Question::MutatePod => pods::mutate(request, circumstances),
-        Question::ValidatePod => pods::validate(request, circumstances),
-        Question::DemandUsers => pods::demand_users(request),
-        Question::ValidatePolicy => policies::validate(request),
+        AdmissionQuestion::MutatePod => pods::mutate(request, circumstances),
+        AdmissionQuestion::ValidatePod => pods::validate(request, circumstances),
+        AdmissionQuestion::DemandUsers => pods::demand_users(request),
+        AdmissionQuestion::ValidatePolicy => policies::validate(request),
     }
-}
-
-/// A refusal, with the status code and reason that the client sees.
-pub(super) fn refused(
-    answer: AdmissionResponse,
-    (code, reason): (u16, &str),
-    message: impl ToString,
-) -> AdmissionResponse {
-    let mut answer = answer.deny(message);
-    answer.result.status = Some(StatusSummary::Failure);
-    answer.result.code = code;
-    reason.clone_into(&mut answer.result.reason);
-    answer
-}
-
-/// Something that nobody may do.
-pub(super) const FORBIDDEN: (u16, &str) = (403, "Forbidden");
-/// Something that is not well-formed.
-pub(super) const INVALID: (u16, &str) = (422, "Invalid");
-
-/// `kind namespace/name`, for messages; a name that the API server is still to make up is its beginning.
-pub(super) fn named(request: &AdmissionRequest<DynamicObject>) -> String {
-    let generated = request.object.as_ref().and_then(|object| object.metadata.generate_name.clone());
-    let name = Some(request.name.clone()).filter(|name| !name.is_empty()).or(generated).unwrap_or_default();
-    let place = request.namespace.as_deref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    format!("{} {place}{name}", request.kind.kind)
 }
 
 #[cfg(test)]
@@ -135,11 +98,11 @@ mod tests {
 
     #[test]
     fn a_path_asks_one_question() {
-        for question in Question::ALL {
-            assert_eq!(Question::at(question.path()), Some(question));
+        for question in AdmissionQuestion::ALL {
+            assert_eq!(AdmissionQuestion::at(question.path()), Some(question));
         }
         for path in ["/", "", "/pods", "/pods/mutate/", "/Pods/mutate", "//pods/mutate"] {
-            assert_eq!(Question::at(path), None, "{path}");
+            assert_eq!(AdmissionQuestion::at(path), None, "{path}");
         }
     }
 
@@ -169,16 +132,5 @@ mod tests {
     fn a_review_with_more_values_than_any_object_has_is_not_read() {
         let many = format!("[{}]", "0,".repeat(MAX_VALUES + 1));
         assert_eq!(read(many.as_bytes()).unwrap_err(), Malformed::TooMany);
-    }
-
-    #[test]
-    fn an_object_is_named_by_its_kind_namespace_and_name() {
-        let mut made = review("Pod", "CREATE");
-        let request = read(made.to_string().as_bytes()).unwrap();
-        assert_eq!(named(&request), "Pod agents/agent");
-        made["request"]["name"] = "".into();
-        made["request"]["object"]["metadata"] = serde_json::json!({"generateName": "job-"});
-        let request = read(made.to_string().as_bytes()).unwrap();
-        assert_eq!(named(&request), "Pod agents/job-");
     }
 }

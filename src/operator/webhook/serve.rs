@@ -24,107 +24,108 @@ use tokio::task::JoinError;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::intake::{Intake, MAX_BYTES, Refused};
-use super::namespaces;
-use super::review::{self, Circumstances, Question};
+use super::intake::{Intake, IntakeError, MAX_BYTES};
+use super::review::{self, AdmissionQuestion, ReviewFacts};
+use super::{namespaces, refusal};
 use crate::capacity::{self, Capacity, Peer, Place};
 use crate::drain::Drain;
-use crate::operator::controller::metrics::{Metrics, Verdict};
+use crate::operator::controller::metrics::{OperatorMetrics, WebhookVerdict};
 use crate::operator::injector::Annotations;
 use crate::operator::settings::Settings;
 use crate::tls::serving::{Presented, server_config};
 
-/// What one server holds at most. Each replica of the API server needs a connection of HTTP/2 for each webhook, and all of
-/// them may come from one address.
+/// The bounds of a server. Each replica of the API server needs one HTTP/2 connection per webhook, and all of them may
+/// come from one address.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ServerBounds {
     pub(super) connections: capacity::Bounds,
     /// How long a handshake, and how long a request's head, may take.
     pub(super) handshake: Duration,
     pub(super) head: Duration,
 }
 
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: ServerBounds = ServerBounds {
     connections: capacity::Bounds { all: 256, of_a_peer: 16 },
     handshake: Duration::from_secs(5),
     head: Duration::from_secs(30),
 };
 
-/// How many questions are judged at a time, half as many of one connection: each may take a core, and memory for what a
-/// policy compiles to.
+/// How many questions are judged at once, half as many of one connection: each may take a core, and the memory of a
+/// compiled policy.
 const JUDGED: usize = 4;
 const STREAMS: u32 = 64;
 const HEADER_BYTES: u32 = 16 * 1024;
 const HEADER_COUNT: usize = 64;
-/// How often a silent HTTP/2 client is asked whether it is there, and how long it may take to say so.
+/// How often a silent HTTP/2 client is pinged, and how long its answer may take.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(10);
-/// How long a connection that has lost its place may take to say so and to answer what it was asked.
+/// How long a connection that has lost its place may take to complete its answers and close.
 const LEAVING: Duration = Duration::from_millis(250);
-/// How long accepting rests after the system refused it, descriptors having run out.
+/// How long accepting pauses after an error: file descriptors may have run out.
 const REST: Duration = Duration::from_millis(100);
 
-/// What answers.
-pub struct Webhook {
+/// The state of the webhook.
+pub struct AdmissionWebhook {
     api: ApiClient,
     settings: Arc<Settings>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<OperatorMetrics>,
     pub(super) intake: Intake,
-    /// Turns to judge what was read.
+    /// The places for judging questions.
     judging: Arc<Semaphore>,
 }
 
-impl Webhook {
-    pub fn new(api: ApiClient, settings: Arc<Settings>, metrics: Arc<Metrics>) -> Self {
+impl AdmissionWebhook {
+    pub fn new(api: ApiClient, settings: Arc<Settings>, metrics: Arc<OperatorMetrics>) -> Self {
         Self { api, settings, metrics, intake: Intake::new(), judging: Arc::new(Semaphore::new(JUDGED)) }
     }
 }
 
-/// Serves until the drain begins; questions that are under way are answered.
+/// Serves until the drain begins; questions in progress are still answered.
 ///
 /// # Errors
 /// None in practice: the provider speaks the versions of TLS.
 pub fn serve(
     listener: TcpListener,
     presented: Arc<Presented>,
-    webhook: Webhook,
+    webhook: AdmissionWebhook,
     drain: &Drain,
 ) -> Result<(), rustls::Error> {
-    serve_within(listener, presented, (webhook, BOUNDS), drain)
+    serve_within(listener, presented, webhook, BOUNDS, drain)
 }
 
 pub(super) fn serve_within(
     listener: TcpListener,
     presented: Arc<Presented>,
-    (webhook, bounds): (Webhook, Bounds),
+    webhook: AdmissionWebhook,
+    bounds: ServerBounds,
     drain: &Drain,
 ) -> Result<(), rustls::Error> {
     let acceptor = TlsAcceptor::from(server_config(presented, &["h2", "http/1.1"])?);
     let capacity = Capacity::new(bounds.connections);
-    let server = Arc::new(Server { webhook, acceptor, bounds, capacity, drain: drain.clone() });
+    let server = Arc::new(WebhookServer { webhook, acceptor, bounds, capacity, drain: drain.clone() });
     drain.spawn(async move { server.run(&listener).await });
     Ok(())
 }
 
-struct Server {
-    webhook: Webhook,
+struct WebhookServer {
+    webhook: AdmissionWebhook,
     acceptor: TlsAcceptor,
-    bounds: Bounds,
+    bounds: ServerBounds,
     capacity: Capacity,
     drain: Drain,
 }
 
-/// Who is at the other end of a connection.
-struct Client {
+/// The client of a connection.
+struct WebhookClient {
     peer: Peer,
     place: Place,
-    /// Its turns to have something judged: one client's questions are no queue in front of another's.
+    /// Its own places for judging, so that one client's questions do not queue up in front of another's.
     turns: Semaphore,
 }
 
-type Answer = Response<Full<Bytes>>;
+type WebhookAnswer = Response<Full<Bytes>>;
 
-impl Server {
+impl WebhookServer {
     async fn run(self: Arc<Self>, listener: &TcpListener) {
         loop {
             let accepted = tokio::select! {
@@ -136,7 +137,8 @@ impl Server {
                 continue;
             };
             let peer = Peer::from(address);
-            let client = Client { peer, place: self.capacity.take(peer), turns: Semaphore::new(JUDGED / 2) };
+            let client =
+                WebhookClient { peer, place: self.capacity.take(peer), turns: Semaphore::new(JUDGED / 2) };
             let client = Arc::new(client);
             if client.place.displaces() {
                 tracing::debug!(%address, "a connection to the webhook took the place of another");
@@ -153,14 +155,14 @@ impl Server {
         }
     }
 
-    /// Resolves when the client's place is another's and the client was given the time to notice.
-    async fn dismissed(client: &Client) {
+    /// Resolves once the client has lost its place and had the time to close.
+    async fn dismissed(client: &WebhookClient) {
         client.place.lost().await;
         tokio::time::sleep(LEAVING).await;
     }
 
-    /// How a conversation fails is the client's affair, and counted nowhere: no question was asked.
-    async fn converse(self: &Arc<Self>, stream: TcpStream, client: &Arc<Client>) {
+    /// Serves a connection. Its failures are only logged: no question was asked.
+    async fn converse(self: &Arc<Self>, stream: TcpStream, client: &Arc<WebhookClient>) {
         let _ = stream.set_nodelay(true);
         let handshake = tokio::time::timeout(self.bounds.handshake, self.acceptor.accept(stream));
         let shaken = tokio::select! {
@@ -177,7 +179,7 @@ impl Server {
         }
     }
 
-    async fn speak_h1(self: &Arc<Self>, stream: TlsStream<TcpStream>, client: &Client) {
+    async fn speak_h1(self: &Arc<Self>, stream: TlsStream<TcpStream>, client: &WebhookClient) {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.bounds.head);
         http.max_buf_size(HEADER_BYTES as usize).max_headers(HEADER_COUNT);
@@ -186,7 +188,7 @@ impl Server {
         self.to_its_end(pin!(connection), http1::Connection::graceful_shutdown, client).await;
     }
 
-    async fn speak_h2(self: &Arc<Self>, stream: TlsStream<TcpStream>, client: &Arc<Client>) {
+    async fn speak_h2(self: &Arc<Self>, stream: TlsStream<TcpStream>, client: &Arc<WebhookClient>) {
         let mut http = http2::Builder::new(TokioExecutor::new());
         http.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
         http.max_concurrent_streams(STREAMS).max_header_list_size(HEADER_BYTES);
@@ -198,8 +200,8 @@ impl Server {
         self.to_its_end(pin!(connection), http2::Connection::graceful_shutdown, client).await;
     }
 
-    /// Drives a connection; it is told to end when the process stops, or the place is another's.
-    async fn to_its_end<C>(&self, mut connection: Pin<&mut C>, tell: fn(Pin<&mut C>), client: &Client)
+    /// Drives a connection to its end; shuts it down when the process stops or the client loses its place.
+    async fn to_its_end<C>(&self, mut connection: Pin<&mut C>, tell: fn(Pin<&mut C>), client: &WebhookClient)
     where
         C: Future<Output = hyper::Result<()>>,
     {
@@ -212,8 +214,12 @@ impl Server {
         let _ = connection.await;
     }
 
-    async fn serve(&self, request: Request<Incoming>, client: &Client) -> Result<Answer, Infallible> {
-        let Some(question) = Question::at(request.uri().path()) else {
+    async fn serve(
+        &self,
+        request: Request<Incoming>,
+        client: &WebhookClient,
+    ) -> Result<WebhookAnswer, Infallible> {
+        let Some(question) = AdmissionQuestion::at(request.uri().path()) else {
             return Ok(text(StatusCode::NOT_FOUND, "not found"));
         };
         if request.method() != Method::POST {
@@ -228,25 +234,30 @@ impl Server {
     }
 }
 
-impl Webhook {
-    /// A turn of the client's own, and one of all; neither is ever closed.
+impl AdmissionWebhook {
+    /// Takes one of the client's places for judging, and one of the webhook's. Neither semaphore is ever closed.
     async fn turn<'a>(
         &self,
-        client: &'a Client,
+        client: &'a WebhookClient,
     ) -> (Option<SemaphorePermit<'a>>, Option<OwnedSemaphorePermit>) {
-        let own = client.turns.acquire().await.ok();
-        (own, Arc::clone(&self.judging).acquire_owned().await.ok())
+        let of_client = client.turns.acquire().await.ok();
+        (of_client, Arc::clone(&self.judging).acquire_owned().await.ok())
     }
 
-    async fn answer(&self, question: Question, body: Incoming, client: &Client) -> (Verdict, Answer) {
+    async fn answer(
+        &self,
+        question: AdmissionQuestion,
+        body: Incoming,
+        client: &WebhookClient,
+    ) -> (WebhookVerdict, WebhookAnswer) {
         let read = match self.intake.read(body, client.peer).await {
             Ok(read) => read,
-            Err(refused) => return (Verdict::Failed, not_read(question, refused)),
+            Err(refused) => return (WebhookVerdict::Failed, not_read(question, refused)),
         };
-        let (own, turn) = self.turn(client).await;
+        let (of_client, turn) = self.turn(client).await;
         let bytes = read.bytes.clone();
-        // A policy of megabytes takes a while, in which probes and other questions are answered. The turn is kept to the
-        // end of the work, whether or not anybody still waits for the answer.
+        // Reading megabytes must not hold up probes and other questions. The work keeps its place to its end, even if
+        // nobody waits for the answer any more.
         let read = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             review::read(&bytes)
@@ -255,12 +266,15 @@ impl Webhook {
             Ok(Ok(request)) => request,
             Ok(Err(malformed)) => {
                 tracing::warn!(path = question.path(), %malformed, "a question could not be read");
-                return (Verdict::Failed, text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")));
+                return (
+                    WebhookVerdict::Failed,
+                    text(StatusCode::BAD_REQUEST, format!("Postern: {malformed}")),
+                );
             }
             Err(error) => return not_judged(question, &error),
         };
-        // While the API server is asked, others have the turn.
-        drop(own);
+        // Others are judged while the API server is asked.
+        drop(of_client);
         let annotations = match namespaces::annotations(&self.api, question, &request).await {
             Ok(annotations) => annotations,
             Err(why) => {
@@ -268,7 +282,7 @@ impl Webhook {
                 return failed(format!("Postern: {why}"));
             }
         };
-        let (_own, turn) = self.turn(client).await;
+        let (_of_client, turn) = self.turn(client).await;
         let settings = Arc::clone(&self.settings);
         let judged = tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -279,20 +293,20 @@ impl Webhook {
 }
 
 fn judge(
-    question: Question,
+    question: AdmissionQuestion,
     request: AdmissionRequest<DynamicObject>,
     settings: &Settings,
     annotations: &Annotations,
-) -> (Verdict, Answer) {
+) -> (WebhookVerdict, WebhookAnswer) {
     let mut octets = [0; 4];
     if rand::fill(&mut octets).is_err() {
         return failed("Postern: the system has no randomness to draw a user ID by");
     }
-    let circumstances = Circumstances { settings, annotations, random: u32::from_be_bytes(octets) };
-    let subject = review::named(&request);
+    let circumstances = ReviewFacts { settings, annotations, random: u32::from_be_bytes(octets) };
+    let subject = refusal::named(&request);
     let answer = review::answer(question, request, circumstances);
-    let verdict = if answer.allowed { Verdict::Allowed } else { Verdict::Denied };
-    if verdict == Verdict::Denied {
+    let verdict = if answer.allowed { WebhookVerdict::Allowed } else { WebhookVerdict::Denied };
+    if verdict == WebhookVerdict::Denied {
         tracing::info!(path = question.path(), %subject, why = answer.result.message, "refused");
     }
     match serde_json::to_vec(&answer.into_review()) {
@@ -301,41 +315,40 @@ fn judge(
     }
 }
 
-fn not_judged(question: Question, error: &JoinError) -> (Verdict, Answer) {
+fn not_judged(question: AdmissionQuestion, error: &JoinError) -> (WebhookVerdict, WebhookAnswer) {
     tracing::error!(path = question.path(), %error, "a question could not be judged");
     failed("Postern: the question could not be judged")
 }
 
-fn failed(said: impl Into<Bytes>) -> (Verdict, Answer) {
-    (Verdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, said))
+fn failed(message: impl Into<Bytes>) -> (WebhookVerdict, WebhookAnswer) {
+    (WebhookVerdict::Failed, text(StatusCode::INTERNAL_SERVER_ERROR, message))
 }
 
-fn not_read(question: Question, refused: Refused) -> Answer {
-    let (status, said) = match refused {
-        Refused::TooLarge => {
-            let said = format!("Postern: a review has at most {MAX_BYTES} bytes");
-            (StatusCode::PAYLOAD_TOO_LARGE, said)
+fn not_read(question: AdmissionQuestion, refused: IntakeError) -> WebhookAnswer {
+    let (status, message) = match refused {
+        IntakeError::TooLarge => {
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("Postern: a review has at most {MAX_BYTES} bytes"))
         }
-        Refused::TooSlow => {
+        IntakeError::TooSlow => {
             (StatusCode::REQUEST_TIMEOUT, "Postern: the review did not come in time".to_owned())
         }
-        Refused::Busy => {
-            let said = "Postern: too many reviews are under way; ask again".to_owned();
-            (StatusCode::SERVICE_UNAVAILABLE, said)
+        IntakeError::Busy => {
+            let message = "Postern: too many reviews are under way; ask again".to_owned();
+            (StatusCode::SERVICE_UNAVAILABLE, message)
         }
-        Refused::BrokenOff => (StatusCode::BAD_REQUEST, "Postern: the review broke off".to_owned()),
+        IntakeError::BrokenOff => (StatusCode::BAD_REQUEST, "Postern: the review broke off".to_owned()),
     };
-    tracing::warn!(path = question.path(), said, "a question could not be read");
-    text(status, said)
+    tracing::warn!(path = question.path(), said = message, "a question could not be read");
+    text(status, message)
 }
 
-fn text(status: StatusCode, said: impl Into<Bytes>) -> Answer {
-    let mut answer = typed("text/plain; charset=utf-8", said);
+fn text(status: StatusCode, message: impl Into<Bytes>) -> WebhookAnswer {
+    let mut answer = typed("text/plain; charset=utf-8", message);
     *answer.status_mut() = status;
     answer
 }
 
-fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+fn typed(content_type: &'static str, body: impl Into<Bytes>) -> WebhookAnswer {
     let mut answer = Response::new(Full::new(body.into()));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer

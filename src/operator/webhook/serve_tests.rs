@@ -19,23 +19,23 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::intake::{Intake, MAX_BYTES};
-use super::serve::{Bounds, Webhook, serve_within};
+use super::serve::{AdmissionWebhook, ServerBounds, serve_within};
 use super::testing::{api, review, settings};
 use crate::capacity;
 use crate::drain::Drain;
-use crate::operator::controller::metrics::Metrics;
+use crate::operator::controller::metrics::OperatorMetrics;
 use crate::tls::serving::{Presented, Serving, issue};
 
 const NAME: &str = "postern-webhook.postern-system.svc";
 const PATIENCE: Duration = Duration::from_secs(20);
 const PLACES: capacity::Bounds = capacity::Bounds { all: 8, of_a_peer: 8 };
-const BOUNDS: Bounds = Bounds { connections: PLACES, handshake: PATIENCE, head: PATIENCE };
+const BOUNDS: ServerBounds = ServerBounds { connections: PLACES, handshake: PATIENCE, head: PATIENCE };
 
 /// A webhook that serves on a port of its own.
 struct Stage {
     address: SocketAddr,
     ca: CertificateDer<'static>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<OperatorMetrics>,
     drain: Drain,
 }
 
@@ -44,16 +44,16 @@ impl Stage {
         Self::with(Intake::new(), BOUNDS).await
     }
 
-    async fn with(intake: Intake, bounds: Bounds) -> Self {
+    async fn with(intake: Intake, bounds: ServerBounds) -> Self {
         let issued = issue(&[NAME.to_owned()], SystemTime::now(), Duration::from_secs(3_600)).unwrap();
         let presented = Arc::new(Presented::default());
         presented.present(Serving::read(issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap());
-        let (metrics, drain) = (Arc::new(Metrics::new().unwrap()), Drain::default());
-        let mut webhook = Webhook::new(api(), Arc::new(settings()), Arc::clone(&metrics));
+        let (metrics, drain) = (Arc::new(OperatorMetrics::new().unwrap()), Drain::default());
+        let mut webhook = AdmissionWebhook::new(api(), Arc::new(settings()), Arc::clone(&metrics));
         webhook.intake = intake;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        serve_within(listener, presented, (webhook, bounds), &drain).unwrap();
+        serve_within(listener, presented, webhook, bounds, &drain).unwrap();
         let ca = CertificateDer::from_pem_slice(issued.ca.as_bytes()).unwrap();
         Self { address, ca, metrics, drain }
     }
@@ -237,14 +237,14 @@ async fn a_body_that_does_not_come_or_for_which_there_is_no_room_is_refused() {
 
 #[tokio::test]
 async fn who_says_nothing_is_closed() {
-    let bounds = Bounds { handshake: Duration::from_millis(50), ..BOUNDS };
+    let bounds = ServerBounds { handshake: Duration::from_millis(50), ..BOUNDS };
     let stage = Stage::with(Intake::new(), bounds).await;
     let mut silent = TcpStream::connect(stage.address).await.unwrap();
     let mut said = Vec::new();
     let ended = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut said)).await;
     assert_eq!(ended.expect("an end in time").unwrap_or_default(), 0);
 
-    let bounds = Bounds { head: Duration::from_millis(50), ..BOUNDS };
+    let bounds = ServerBounds { head: Duration::from_millis(50), ..BOUNDS };
     let stage = Stage::with(Intake::new(), bounds).await;
     let mut half = stage.connected("http/1.1").await;
     half.write_all(b"POST /pods/mu").await.unwrap();
@@ -283,7 +283,7 @@ fn closed(stage: &Stage) -> bool {
 #[tokio::test]
 async fn a_peer_that_holds_many_connections_keeps_nobody_out_and_closes_nobody_else_s() {
     let bounds = capacity::Bounds { all: 4, of_a_peer: 2 };
-    let stage = Stage::with(Intake::new(), Bounds { connections: bounds, ..BOUNDS }).await;
+    let stage = Stage::with(Intake::new(), ServerBounds { connections: bounds, ..BOUNDS }).await;
     let mut api_server = stage.connected_from(2, "http/1.1").await;
     let mut held = Vec::new();
     for _ in 0..10 {
@@ -300,7 +300,7 @@ async fn a_peer_that_holds_many_connections_keeps_nobody_out_and_closes_nobody_e
 #[tokio::test]
 async fn where_all_places_are_taken_who_never_asked_makes_room() {
     let bounds = capacity::Bounds { all: 2, of_a_peer: 2 };
-    let stage = Stage::with(Intake::new(), Bounds { connections: bounds, ..BOUNDS }).await;
+    let stage = Stage::with(Intake::new(), ServerBounds { connections: bounds, ..BOUNDS }).await;
     let mut served = stage.connected_from(2, "http/1.1").await;
     begin(&mut served).await;
     end(&mut served).await;
@@ -317,7 +317,7 @@ async fn where_all_places_are_taken_who_never_asked_makes_room() {
 #[tokio::test]
 async fn a_question_under_way_is_answered_though_its_connection_asked_before_all_others() {
     let bounds = capacity::Bounds { all: 2, of_a_peer: 2 };
-    let stage = Stage::with(Intake::new(), Bounds { connections: bounds, ..BOUNDS }).await;
+    let stage = Stage::with(Intake::new(), ServerBounds { connections: bounds, ..BOUNDS }).await;
     let mut asking = stage.connected_from(2, "http/1.1").await;
     begin(&mut asking).await;
     for last in 3..9 {

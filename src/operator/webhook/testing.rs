@@ -12,7 +12,7 @@ use kube::core::admission::AdmissionResponse;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use super::review::{self, Circumstances, Question};
+use super::review::{self, AdmissionQuestion, ReviewFacts};
 use crate::operator::injector::Annotations;
 use crate::operator::settings::Settings;
 use crate::pod;
@@ -38,23 +38,23 @@ pub(super) fn review(kind: &str, operation: &str) -> Value {
 }
 
 /// The answer to a review.
-pub(super) fn judged(question: Question, made: &Value) -> AdmissionResponse {
+pub(super) fn judged(question: AdmissionQuestion, made: &Value) -> AdmissionResponse {
     let settings = settings();
     let request = review::read(made.to_string().as_bytes()).unwrap();
     let annotations = &Annotations::new();
-    review::answer(question, request, Circumstances { settings: &settings, annotations, random: 7 })
+    review::answer(question, request, ReviewFacts { settings: &settings, annotations, random: 7 })
 }
 
 /// An API server with the namespace `agents`, which chooses a level of the log, and with none that is called otherwise;
 /// of `unreadable` it says nothing, and of `slow` it never answers.
 pub(super) fn api() -> Client {
-    Client::new(Api, "default")
+    Client::new(ScriptedApi, "default")
 }
 
 #[derive(Clone)]
-struct Api;
+struct ScriptedApi;
 
-impl Service<Request<Body>> for Api {
+impl Service<Request<Body>> for ScriptedApi {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future =

@@ -92,7 +92,8 @@ impl ResponseGuard<'_> {
         let framing =
             self.model_request.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
         let events = self.model_request.adapter.framing(&asked, facts, "text/event-stream");
-        let settings = self.settings(Arc::clone(self.snapshot), facts.writes, &facts.tools);
+        let judge: Arc<Snapshot> = Arc::clone(self.snapshot);
+        let settings = self.settings(judge, facts.writes, &facts.tools);
         let guard = self.guard(transcript, framing, settings);
         Some(FramedGuard { guard, framing, events })
     }

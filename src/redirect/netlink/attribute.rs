@@ -1,4 +1,4 @@
-//! The attributes that netlink messages are made of: a length, a kind, and a value or further attributes.
+//! Netlink attributes, of which messages consist: a length, a kind, and a value or further attributes.
 
 /// Length and kind, 16 bits each in the machine's order (RFC 3549, section 2.2; `struct nlattr`).
 const HEADER: usize = 4;
@@ -10,14 +10,14 @@ const KIND: u16 = !(0b11 << 14);
 
 /// Attributes to be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Writer(Vec<u8>);
+pub(super) struct AttributeWriter(Vec<u8>);
 
-/// Attributes that were received. What has no right length ends them.
+/// Attributes that were received, up to the first with a wrong length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes<'a>(&'a [u8]);
 
-impl Writer {
-    /// A value as it is. Its length has 16 bits, header included: callers bound what they write.
+impl AttributeWriter {
+    /// Writes a value as it is. Its length has 16 bits, header included: callers bound what they write.
     pub(super) fn bytes(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         let length = u16::try_from(HEADER + value.len()).unwrap_or(u16::MAX);
         self.0.extend(length.to_ne_bytes());
@@ -27,24 +27,24 @@ impl Writer {
         self
     }
 
-    /// A number, in network order as nf_tables has them.
+    /// Writes a number in network order, as nf_tables expects.
     pub(super) fn number(&mut self, kind: u16, value: u32) -> &mut Self {
         self.bytes(kind, &value.to_be_bytes())
     }
 
-    /// A text with the NUL that ends it.
+    /// Writes a text with the NUL that ends it.
     pub(super) fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         self.bytes(kind, &[value.as_bytes(), &[0]].concat())
     }
 
-    /// Attributes in an attribute.
+    /// Writes attributes in an attribute.
     pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
         let mut inner = Self::default();
         fill(&mut inner);
         self.bytes(kind | NESTED, &inner.0)
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let mut writer = Writer::default();
+        let mut writer = AttributeWriter::default();
         writer.text(1, "lo").number(2, 0xabcd).nest(3, |inner| {
             inner.bytes(1, &[7]);
         });

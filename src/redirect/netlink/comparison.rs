@@ -3,25 +3,26 @@
 use std::collections::BTreeSet;
 
 use super::compile;
-use super::expression::Expression;
+use super::expression::NftExpression;
 use super::message::hook_number;
 use super::ruleset::{self, Ruleset, TableName};
+use crate::redirect::chains::TABLE;
 use crate::redirect::nft;
-use crate::redirect::plan::{Plan, TABLE};
-use crate::redirect::rule::{Chain, TableFamily};
+use crate::redirect::plan::RedirectPlan;
+use crate::redirect::rule::{PlannedChain, TableFamily};
 
-/// Everything in which our tables differ from a plan, in a sentence each; nothing where they are the plan.
-pub(super) fn differences(plan: &Plan, found: &Ruleset) -> Vec<String> {
+/// Every difference between our tables and a plan, a sentence each; none where they match it.
+pub(super) fn differences(plan: &RedirectPlan, found: &Ruleset) -> Vec<String> {
     let chains = plan.chains();
-    let mut said = Vec::new();
+    let mut differences = Vec::new();
     for family in TableFamily::ALL {
-        let expected: Vec<&Chain> = chains.iter().filter(|chain| chain.table == family).collect();
-        said.extend(table(family, &expected, found));
+        let expected: Vec<&PlannedChain> = chains.iter().filter(|chain| chain.table == family).collect();
+        differences.extend(table(family, &expected, found));
     }
-    said
+    differences
 }
 
-/// Whether a table of ours is there.
+/// Whether one of our tables exists.
 pub(super) fn is_programmed(found: &Ruleset) -> bool {
     TableFamily::ALL.into_iter().any(|family| found.tables.iter().any(|table| table.name == name(family)))
 }
@@ -31,7 +32,7 @@ pub(super) fn is_without_ipv6(found: &Ruleset) -> bool {
     found.tables.iter().any(|table| table.name == name(TableFamily::Ip))
 }
 
-fn table(family: TableFamily, expected: &[&Chain], found: &Ruleset) -> Vec<String> {
+fn table(family: TableFamily, expected: &[&PlannedChain], found: &Ruleset) -> Vec<String> {
     let shown = format!("table {} {TABLE}", family.word());
     let name = name(family);
     let Some(table) = found.tables.iter().find(|table| table.name == name) else {
@@ -40,32 +41,32 @@ fn table(family: TableFamily, expected: &[&Chain], found: &Ruleset) -> Vec<Strin
     if expected.is_empty() {
         return vec![format!("{shown} is not of the plan")];
     }
-    let mut said = Vec::new();
+    let mut differences = Vec::new();
     if table.dormant {
-        said.push(format!("{shown} is dormant: the kernel asks none of its chains"));
+        differences.push(format!("{shown} is dormant: the kernel asks none of its chains"));
     }
     let here: Vec<_> = found.chains.iter().filter(|chain| chain.table == name).collect();
     for chain in &here {
-        if !expected.iter().any(|one| one.name == chain.name) {
-            said.push(format!("chain {} of {shown} is not of the plan", chain.name));
+        if !expected.iter().any(|planned| planned.name == chain.name) {
+            differences.push(format!("chain {} of {shown} is not of the plan", chain.name));
         }
     }
     for chain in expected {
-        match here.iter().find(|one| one.name == chain.name) {
-            None => said.push(format!("chain {} of {shown} is missing", chain.name)),
-            Some(one) => {
-                said.extend(base(chain, one));
+        match here.iter().find(|actual| actual.name == chain.name) {
+            None => differences.push(format!("chain {} of {shown} is missing", chain.name)),
+            Some(actual) => {
+                differences.extend(base(chain, actual));
                 let rules = found.rules.iter().filter(|rule| rule.table == name && rule.chain == chain.name);
-                said.extend(rules_of(chain, &rules.map(|rule| &rule.steps).collect::<Vec<_>>()));
+                differences.extend(rules_of(chain, &rules.map(|rule| &rule.steps).collect::<Vec<_>>()));
             }
         }
     }
-    said
+    differences
 }
 
-/// How a chain is called otherwise than planned.
-fn base(expected: &Chain, found: &ruleset::Chain) -> Option<String> {
-    let Chain { name, kind, hook, priority, .. } = expected;
+/// Says so if the kernel calls a chain elsewhere than planned.
+fn base(expected: &PlannedChain, found: &ruleset::KernelChain) -> Option<String> {
+    let PlannedChain { name, kind, hook, priority, .. } = expected;
     let as_planned = ruleset::Base {
         kind: kind.word().to_owned(),
         hook: hook_number(*hook),
@@ -80,31 +81,34 @@ fn base(expected: &Chain, found: &ruleset::Chain) -> Option<String> {
     })
 }
 
-/// Which rules are missing or not of the plan; where none is, whether they stand in another order.
-fn rules_of(chain: &Chain, found: &[&Vec<Expression>]) -> Vec<String> {
+/// Names the rules that are missing or not of the plan; where there are none, a change of their order.
+fn rules_of(chain: &PlannedChain, found: &[&Vec<NftExpression>]) -> Vec<String> {
     let expected: Vec<_> = chain.rules.iter().map(|rule| compile::expressions(rule, chain.table)).collect();
+    // Indexes of actual rules that match a planned one: equal rules are paired one by one.
     let mut paired = BTreeSet::new();
-    let mut said = Vec::new();
+    let mut differences = Vec::new();
     let mut in_order = true;
     for (at, steps) in expected.iter().enumerate() {
-        let unpaired = |one: &usize| !paired.contains(one) && found.get(*one) == Some(&steps);
+        let unpaired = |index: &usize| !paired.contains(index) && found.get(*index) == Some(&steps);
         match (0..found.len()).find(unpaired) {
-            Some(one) => {
-                in_order &= paired.last().is_none_or(|last| *last < one);
-                paired.insert(one);
+            Some(index) => {
+                in_order &= paired.last().is_none_or(|last| *last < index);
+                paired.insert(index);
             }
             None => {
                 let text = chain.rules.get(at).map(nft::rule).unwrap_or_default();
-                said.push(format!("rule {} of chain {} is missing: {text}", at + 1, chain.name));
+                differences.push(format!("rule {} of chain {} is missing: {text}", at + 1, chain.name));
             }
         }
     }
-    let foreign = (0..found.len()).filter(|one| !paired.contains(one));
-    said.extend(foreign.map(|one| format!("rule {} in chain {} is not of the plan", one + 1, chain.name)));
-    if said.is_empty() && !in_order {
-        said.push(format!("the rules of chain {} stand in another order", chain.name));
+    let foreign = (0..found.len()).filter(|index| !paired.contains(index));
+    differences.extend(
+        foreign.map(|index| format!("rule {} in chain {} is not of the plan", index + 1, chain.name)),
+    );
+    if differences.is_empty() && !in_order {
+        differences.push(format!("the rules of chain {} stand in another order", chain.name));
     }
-    said
+    differences
 }
 
 fn name(family: TableFamily) -> TableName {
@@ -114,20 +118,20 @@ fn name(family: TableFamily) -> TableName {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::redirect::netlink::ruleset::{Base, Rule, Table};
-    use crate::redirect::plan::{Ipv6, Ports};
+    use crate::redirect::netlink::ruleset::{Base, KernelRule, KernelTable};
+    use crate::redirect::plan::{GatewayPorts, Ipv6};
 
-    fn plan() -> Plan {
-        Plan::new(61_234, Ports::default(), &[8080]).unwrap()
+    fn plan() -> RedirectPlan {
+        RedirectPlan::new(61_234, GatewayPorts::default(), &[8080]).unwrap()
     }
 
     /// What the kernel lists where a plan is in force.
-    pub(in super::super) fn in_force(plan: &Plan) -> Ruleset {
+    pub(in super::super) fn in_force(plan: &RedirectPlan) -> Ruleset {
         let mut ruleset = Ruleset::default();
         for chain in plan.chains() {
             let table = name(chain.table);
             if !ruleset.tables.iter().any(|one| one.name == table) {
-                ruleset.tables.push(Table { name: table.clone(), dormant: false });
+                ruleset.tables.push(KernelTable { name: table.clone(), dormant: false });
             }
             let base = Base {
                 kind: chain.kind.word().to_owned(),
@@ -136,9 +140,9 @@ pub(super) mod tests {
                 accepts: true,
             };
             let found =
-                ruleset::Chain { table: table.clone(), name: chain.name.to_owned(), base: Some(base) };
+                ruleset::KernelChain { table: table.clone(), name: chain.name.to_owned(), base: Some(base) };
             ruleset.chains.push(found);
-            ruleset.rules.extend(chain.rules.iter().map(|rule| Rule {
+            ruleset.rules.extend(chain.rules.iter().map(|rule| KernelRule {
                 table: table.clone(),
                 chain: chain.name.to_owned(),
                 steps: compile::expressions(rule, chain.table),
@@ -175,8 +179,8 @@ pub(super) mod tests {
     #[test]
     fn a_rule_of_somebody_else_is_named_by_its_place() {
         let said = said(|found| {
-            let steps = vec![Expression::Other("log".to_owned())];
-            let rule = Rule { steps, ..found.rules[0].clone() };
+            let steps = vec![NftExpression::Other("log".to_owned())];
+            let rule = KernelRule { steps, ..found.rules[0].clone() };
             found.rules.insert(0, rule);
         });
         assert_eq!(said, ["rule 1 in chain raw_output is not of the plan"]);
@@ -210,7 +214,7 @@ pub(super) mod tests {
         let dormant = said(|found| found.tables[0].dormant = true);
         assert_eq!(dormant, ["table inet postern is dormant: the kernel asks none of its chains"]);
         let additional =
-            said(|found| found.tables.push(Table { name: name(TableFamily::Ip), dormant: false }));
+            said(|found| found.tables.push(KernelTable { name: name(TableFamily::Ip), dormant: false }));
         assert_eq!(additional, ["table ip postern is not of the plan"]);
     }
 }

@@ -1,11 +1,13 @@
-//! A plan's rules as the steps that the kernel takes, the same that `nft` would make of its text.
+//! Compiles a plan's rules into nf_tables expressions, the same that `nft` makes of its text.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::expression::{Address, Code, Expression, Header, Meta, Set, Tracking};
-use crate::redirect::plan::ZONE;
-use crate::redirect::rule::{LOOPBACK, Match, Refusal, Rule, TableFamily, Transport, Verdict};
+use super::expression::{Address, Meta, NftExpression, PayloadBase, Set, Tracking, VerdictCode};
+use crate::redirect::chains::ZONE;
+use crate::redirect::rule::{
+    IcmpError, LOOPBACK, PacketMatch, PacketVerdict, PlannedRule, TableFamily, Transport,
+};
 
 /// NFPROTO_IPV4, NFPROTO_IPV6.
 const IPV4: u8 = 2;
@@ -30,81 +32,81 @@ const ICMPX: u32 = 2;
 const PORT_UNREACHABLE: u8 = 1;
 const ADMIN_PROHIBITED: u8 = 3;
 
-/// The steps of a rule in a table of this family.
-pub(super) fn expressions(rule: &Rule, table: TableFamily) -> Vec<Expression> {
+/// Compiles a rule for a table of this family.
+pub(super) fn expressions(rule: &PlannedRule, table: TableFamily) -> Vec<NftExpression> {
     let mut steps = Steps { table, made: Vec::new(), network: None, transport: None };
     rule.matches.iter().for_each(|condition| steps.condition(condition));
     if rule.counted {
-        steps.made.push(Expression::Counter);
+        steps.made.push(NftExpression::Counter);
     }
     steps.verdict(rule.verdict);
     steps.made
 }
 
-/// Steps, and what those that were made know of the packet.
+/// The expressions so far, and the family and transport that they have already checked.
 struct Steps {
     table: TableFamily,
-    made: Vec<Expression>,
+    made: Vec<NftExpression>,
     network: Option<u8>,
     transport: Option<u8>,
 }
 
 impl Steps {
-    fn condition(&mut self, condition: &Match) {
+    fn condition(&mut self, condition: &PacketMatch) {
         match condition {
-            Match::Owner(uid) => self.meta(Meta::SocketUid, true, &uid.to_ne_bytes()),
-            Match::OtherOwner(uid) => self.meta(Meta::SocketUid, false, &uid.to_ne_bytes()),
-            Match::FromLoopback => self.meta(Meta::InputDevice, true, &device()),
-            Match::ToLoopback => self.meta(Meta::OutputDevice, true, &device()),
-            Match::ToElsewhere => self.meta(Meta::OutputDevice, false, &device()),
-            Match::Ipv6 => self.network(IPV6),
-            Match::FromForeignAddress => self.own(Address::Source, false),
-            Match::ToOwnAddress => self.own(Address::Destination, true),
-            Match::To(net) => self.destination(net.addr(), net.prefix_len(), true),
-            Match::NotTo(address) => {
+            PacketMatch::Owner(uid) => self.meta(Meta::SocketUid, true, &uid.to_ne_bytes()),
+            PacketMatch::OtherOwner(uid) => self.meta(Meta::SocketUid, false, &uid.to_ne_bytes()),
+            PacketMatch::FromLoopback => self.meta(Meta::InputDevice, true, &device()),
+            PacketMatch::ToLoopback => self.meta(Meta::OutputDevice, true, &device()),
+            PacketMatch::ToElsewhere => self.meta(Meta::OutputDevice, false, &device()),
+            PacketMatch::Ipv6 => self.network(IPV6),
+            PacketMatch::FromForeignAddress => self.own(Address::Source, false),
+            PacketMatch::ToOwnAddress => self.own(Address::Destination, true),
+            PacketMatch::To(net) => self.destination(net.addr(), net.prefix_len(), true),
+            PacketMatch::NotTo(address) => {
                 let length = if address.is_ipv4() { 32 } else { 128 };
                 self.destination(*address, length, false);
             }
-            Match::Transport(transport) => self.transport(transport.number()),
-            Match::NotTransport(transport) => {
+            PacketMatch::Transport(transport) => self.transport(transport.number()),
+            PacketMatch::NotTransport(transport) => {
                 self.meta(Meta::TransportProtocol, false, &[transport.number()]);
             }
-            Match::SourcePort(transport, ports) => self.port(*transport, 0, ports),
-            Match::DestinationPort(transport, ports) => self.port(*transport, 2, ports),
-            Match::Syn => self.syn(SYN),
-            Match::NoSyn => self.syn(0),
-            Match::Invalid => self.bits(Tracking::State, INVALID),
-            Match::Established => self.bits(Tracking::State, ESTABLISHED),
-            Match::EstablishedOrRelated => self.bits(Tracking::State, ESTABLISHED | RELATED),
-            Match::DestinationRewritten => self.bits(Tracking::Status, DESTINATION_REWRITTEN),
-            Match::Reply => self.direction(REPLY),
-            Match::Original => self.direction(ORIGINAL),
-            Match::Discovery(messages) => {
+            PacketMatch::SourcePort(transport, ports) => self.port(*transport, 0, ports),
+            PacketMatch::DestinationPort(transport, ports) => self.port(*transport, 2, ports),
+            PacketMatch::Syn => self.syn(SYN),
+            PacketMatch::NoSyn => self.syn(0),
+            PacketMatch::Invalid => self.bits(Tracking::State, INVALID),
+            PacketMatch::Established => self.bits(Tracking::State, ESTABLISHED),
+            PacketMatch::EstablishedOrRelated => self.bits(Tracking::State, ESTABLISHED | RELATED),
+            PacketMatch::DestinationRewritten => self.bits(Tracking::Status, DESTINATION_REWRITTEN),
+            PacketMatch::Reply => self.direction(REPLY),
+            PacketMatch::Original => self.direction(ORIGINAL),
+            PacketMatch::Discovery(messages) => {
                 self.network(IPV6);
                 self.transport(ICMPV6);
-                self.payload(Header::Transport, 0, 1);
+                self.payload(PayloadBase::Transport, 0, 1);
                 self.one_of(messages.iter().map(|message| vec![message.number()]).collect());
             }
         }
     }
 
-    fn verdict(&mut self, verdict: Verdict) {
-        let reject = |code| Expression::Reject { kind: ICMPX, code };
+    fn verdict(&mut self, verdict: PacketVerdict) {
+        let reject = |code| NftExpression::Reject { kind: ICMPX, code };
         match verdict {
-            Verdict::Accept => self.made.push(Expression::Verdict(Code::Accept)),
-            Verdict::Drop => self.made.push(Expression::Verdict(Code::Drop)),
-            Verdict::Reject(Refusal::PortUnreachable) => self.made.push(reject(PORT_UNREACHABLE)),
-            Verdict::Reject(Refusal::AdminProhibited) => self.made.push(reject(ADMIN_PROHIBITED)),
-            Verdict::Redirect(port) => {
-                self.made.extend([Expression::Load(port.to_be_bytes()), Expression::Redirect]);
+            PacketVerdict::Accept => self.made.push(NftExpression::Verdict(VerdictCode::Accept)),
+            PacketVerdict::Drop => self.made.push(NftExpression::Verdict(VerdictCode::Drop)),
+            PacketVerdict::Reject(IcmpError::PortUnreachable) => self.made.push(reject(PORT_UNREACHABLE)),
+            PacketVerdict::Reject(IcmpError::AdminProhibited) => self.made.push(reject(ADMIN_PROHIBITED)),
+            PacketVerdict::Redirect(port) => {
+                self.made.extend([NftExpression::Load(port.to_be_bytes()), NftExpression::Redirect]);
             }
-            Verdict::TrackApart => {
-                self.made.extend([Expression::Load(ZONE.to_ne_bytes()), Expression::TrackInZone]);
+            PacketVerdict::TrackApart => {
+                self.made.extend([NftExpression::Load(ZONE.to_ne_bytes()), NftExpression::TrackInZone]);
             }
         }
     }
 
-    /// Asks for the family, where neither the table nor an earlier step has.
+    /// Checks the family, unless the table or an earlier expression has.
     fn network(&mut self, family: u8) {
         let known = self.network.replace(family) == Some(family);
         if self.table == TableFamily::Inet && !known {
@@ -112,7 +114,7 @@ impl Steps {
         }
     }
 
-    /// Asks for the transport, where no earlier step has: ports and types mean nothing without.
+    /// Checks the transport, unless an earlier expression has: ports and types mean nothing without it.
     fn transport(&mut self, protocol: u8) {
         if self.transport.replace(protocol) != Some(protocol) {
             self.meta(Meta::TransportProtocol, true, &[protocol]);
@@ -121,27 +123,29 @@ impl Steps {
 
     /// Compares the bytes of the destination that a prefix covers; prefixes end at a byte.
     fn destination(&mut self, address: IpAddr, prefix: u8, equal: bool) {
+        // The offset of the destination in the header: RFC 791, section 3.1; RFC 8200, section 3.
         let (family, offset, bytes) = match address {
             IpAddr::V4(address) => (IPV4, 16, address.octets().to_vec()),
             IpAddr::V6(address) => (IPV6, 24, address.octets().to_vec()),
         };
         self.network(family);
         let length = prefix / 8;
-        self.payload(Header::Network, offset, length.into());
+        self.payload(PayloadBase::Network, offset, length.into());
         self.compare(equal, bytes.get(..length.into()).unwrap_or(&bytes));
     }
 
     /// Compares the SYN bit of TCP's flags.
     fn syn(&mut self, is: u8) {
         self.transport(Transport::Tcp.number());
-        self.payload(Header::Transport, 13, 1);
-        self.made.push(Expression::Mask(vec![SYN]));
+        // The flags are byte 13 of the header. Without the mask, a SYN with an ACK would not match.
+        self.payload(PayloadBase::Transport, 13, 1);
+        self.made.push(NftExpression::Mask(vec![SYN]));
         self.compare(true, &[is]);
     }
 
     fn port(&mut self, transport: Transport, offset: u32, ports: &BTreeSet<u16>) {
         self.transport(transport.number());
-        self.payload(Header::Transport, offset, 2);
+        self.payload(PayloadBase::Transport, offset, 2);
         self.one_of(ports.iter().map(|port| port.to_be_bytes().to_vec()).collect());
     }
 
@@ -149,39 +153,40 @@ impl Steps {
     fn one_of(&mut self, elements: BTreeSet<Vec<u8>>) {
         match elements.first() {
             Some(only) if elements.len() == 1 => self.compare(true, &only.clone()),
-            _ => self.made.push(Expression::Lookup(Set::Elements(elements))),
+            _ => self.made.push(NftExpression::Lookup(Set::Elements(elements))),
         }
     }
 
-    /// Whether any of these bits is set, in the machine's order.
+    /// Checks whether any of these bits is set, in the machine's byte order.
     fn bits(&mut self, key: Tracking, mask: u32) {
-        self.made.push(Expression::Tracking(key));
-        self.made.push(Expression::Mask(mask.to_ne_bytes().to_vec()));
+        self.made.push(NftExpression::Tracking(key));
+        self.made.push(NftExpression::Mask(mask.to_ne_bytes().to_vec()));
+        // The state is a bit set: "any of these bits" is "not equal to 0" after the mask.
         self.compare(false, &[0; 4]);
     }
 
     fn direction(&mut self, direction: u8) {
-        self.made.push(Expression::Tracking(Tracking::Direction));
+        self.made.push(NftExpression::Tracking(Tracking::Direction));
         self.compare(true, &[direction]);
     }
 
-    /// Asks whether an address of the packet is one of the machine's.
+    /// Checks whether an address of the packet is one of the machine's.
     fn own(&mut self, address: Address, equal: bool) {
-        self.made.push(Expression::AddressType(address));
+        self.made.push(NftExpression::AddressType(address));
         self.compare(equal, &LOCAL.to_ne_bytes());
     }
 
     fn meta(&mut self, key: Meta, equal: bool, value: &[u8]) {
-        self.made.push(Expression::Meta(key));
+        self.made.push(NftExpression::Meta(key));
         self.compare(equal, value);
     }
 
-    fn payload(&mut self, header: Header, offset: u32, length: u32) {
-        self.made.push(Expression::Payload { header, offset, length });
+    fn payload(&mut self, header: PayloadBase, offset: u32, length: u32) {
+        self.made.push(NftExpression::Payload { header, offset, length });
     }
 
     fn compare(&mut self, equal: bool, with: &[u8]) {
-        self.made.push(Expression::Compare { equal, with: with.to_vec() });
+        self.made.push(NftExpression::Compare { equal, with: with.to_vec() });
     }
 }
 
@@ -195,38 +200,40 @@ fn device() -> [u8; DEVICE_LENGTH] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redirect::plan::{Plan, Ports};
+    use crate::redirect::plan::{GatewayPorts, RedirectPlan};
 
-    fn steps(table: TableFamily, matches: Vec<Match>, verdict: Verdict) -> Vec<Expression> {
-        expressions(&Rule { reason: "", matches, verdict, counted: false }, table)
+    fn steps(table: TableFamily, matches: Vec<PacketMatch>, verdict: PacketVerdict) -> Vec<NftExpression> {
+        expressions(&PlannedRule { reason: "", matches, verdict, counted: false }, table)
     }
 
     #[test]
     fn a_family_and_a_transport_are_asked_for_once() {
-        let syn = vec![Match::SourcePort(Transport::Tcp, [1, 2].into()), Match::Syn];
-        let made = steps(TableFamily::Inet, syn, Verdict::Drop);
-        let asked = made.iter().filter(|step| **step == Expression::Meta(Meta::TransportProtocol));
+        let syn = vec![PacketMatch::SourcePort(Transport::Tcp, [1, 2].into()), PacketMatch::Syn];
+        let made = steps(TableFamily::Inet, syn, PacketVerdict::Drop);
+        let asked = made.iter().filter(|step| **step == NftExpression::Meta(Meta::TransportProtocol));
         assert_eq!(asked.count(), 1, "{made:?}");
     }
 
     #[test]
     fn a_table_of_ipv4_asks_for_no_family() {
-        let loopback = vec![Match::To("127.0.0.0/8".parse().unwrap())];
-        let in_inet = steps(TableFamily::Inet, loopback.clone(), Verdict::Accept);
-        let in_ip = steps(TableFamily::Ip, loopback, Verdict::Accept);
+        let loopback = vec![PacketMatch::To("127.0.0.0/8".parse().unwrap())];
+        let in_inet = steps(TableFamily::Inet, loopback.clone(), PacketVerdict::Accept);
+        let in_ip = steps(TableFamily::Ip, loopback, PacketVerdict::Accept);
         assert_eq!(in_inet[2..], in_ip);
-        assert_eq!(in_ip[0], Expression::Payload { header: Header::Network, offset: 16, length: 1 });
+        assert_eq!(in_ip[0], NftExpression::Payload { header: PayloadBase::Network, offset: 16, length: 1 });
     }
 
     #[test]
     fn every_rule_of_a_plan_ends_in_a_verdict() {
-        let plan = Plan::new(7, Ports::default(), &[8080]).unwrap();
+        let plan = RedirectPlan::new(7, GatewayPorts::default(), &[8080]).unwrap();
         for chain in plan.chains() {
             for rule in &chain.rules {
                 let last = expressions(rule, chain.table).pop().unwrap();
-                let ends =
-                    matches!(last, Expression::Verdict(_) | Expression::Reject { .. } | Expression::Redirect)
-                        || (last == Expression::TrackInZone && rule.verdict == Verdict::TrackApart);
+                let ends = matches!(
+                    last,
+                    NftExpression::Verdict(_) | NftExpression::Reject { .. } | NftExpression::Redirect
+                ) || (last == NftExpression::TrackInZone
+                    && rule.verdict == PacketVerdict::TrackApart);
                 assert!(ends, "{rule:?}");
             }
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attribute::{Attributes, Writer};
+use super::attribute::{AttributeWriter, Attributes};
 
 /// NFT_REG_1. Our rules load into this register and look at it, one value at a time.
 const REGISTER: u32 = 1;
@@ -28,9 +28,9 @@ const PORT_GIVEN: u32 = 2;
 const TRACKING_ZONE: u32 = 17;
 const DIRECTION_ORIGINAL: u8 = 0;
 
-/// One step of a rule. What nf_tables can do and we never ask for is `Other`.
+/// One expression of a rule. Those that our rules never use are `Other`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Expression {
+pub(super) enum NftExpression {
     /// Loads a fact about the packet.
     Meta(Meta),
     /// Loads a fact that connection tracking knows.
@@ -38,7 +38,7 @@ pub(super) enum Expression {
     /// Loads the type that the routing tables give an address of the packet.
     AddressType(Address),
     /// Loads bytes of a header.
-    Payload { header: Header, offset: u32, length: u32 },
+    Payload { header: PayloadBase, offset: u32, length: u32 },
     /// Keeps the bits of what was loaded.
     Mask(Vec<u8>),
     /// Goes on where what was loaded equals this, or does not.
@@ -56,7 +56,7 @@ pub(super) enum Expression {
     /// Refuses with this kind of answer and this code.
     Reject { kind: u32, code: u8 },
     /// Ends the chain.
-    Verdict(Code),
+    Verdict(VerdictCode),
     /// The `owner` match of iptables, which asks for these UIDs where it asks for one.
     OwnerMatch { uids: Option<(u32, u32)> },
     /// Anything else, by its name in the kernel.
@@ -91,14 +91,14 @@ pub(super) enum Address {
 
 /// Where a payload's offset counts from (`enum nft_payload_bases`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Header {
+pub(super) enum PayloadBase {
     Network = 1,
     Transport = 2,
 }
 
 /// The verdicts without a chain to jump to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Code {
+pub(super) enum VerdictCode {
     Drop = 0,
     Accept = 1,
 }
@@ -112,12 +112,12 @@ pub(super) enum Set {
     Named(String),
 }
 
-/// How a set that is made in the same batch is referred to: the name that asks the kernel for one, and a number.
+/// The name of a set that is created in the same batch: the kernel chooses the real one, a number tells them apart.
 pub(super) const ANONYMOUS: &str = "__set%d";
 
-impl Expression {
-    /// Writes it as an element of a rule; `set` is the number of the set that a lookup asks.
-    pub(super) fn write(&self, set: u32, list: &mut Writer) {
+impl NftExpression {
+    /// Writes it as an element of a rule; `set` is the number of the set of a lookup.
+    pub(super) fn write(&self, set: u32, list: &mut AttributeWriter) {
         /// NFTA_LIST_ELEM.
         const ELEMENT: u16 = 1;
         list.nest(ELEMENT, |element| {
@@ -144,48 +144,59 @@ impl Expression {
         }
     }
 
-    fn write_data(&self, set: u32, data: &mut Writer) {
-        let value = |data: &mut Writer, kind, bytes: &[u8]| {
+    fn write_data(&self, set: u32, data: &mut AttributeWriter) {
+        let value = |data: &mut AttributeWriter, kind, bytes: &[u8]| {
             data.nest(kind, |value| {
                 value.bytes(VALUE, bytes);
             });
         };
         match self {
+            // NFTA_META_DREG and _KEY.
             Self::Meta(key) => {
                 data.number(1, REGISTER).number(2, *key as u32);
             }
+            // NFTA_CT_DREG and _KEY.
             Self::Tracking(key) => {
                 data.number(1, REGISTER).number(2, *key as u32);
             }
+            // NFTA_FIB_DREG, _RESULT and _FLAGS.
             Self::AddressType(address) => {
                 data.number(1, REGISTER).number(2, ADDRESS_TYPE).number(3, *address as u32);
             }
+            // NFTA_PAYLOAD_DREG, _BASE, _OFFSET and _LEN.
             Self::Payload { header, offset, length } => {
                 data.number(1, REGISTER).number(2, *header as u32).number(3, *offset).number(4, *length);
             }
+            // NFTA_BITWISE_SREG, _DREG, _LEN, _MASK and _XOR.
             Self::Mask(mask) => {
                 let length = u32::try_from(mask.len()).unwrap_or_default();
                 data.number(1, REGISTER).number(2, REGISTER).number(3, length);
                 value(data, 4, mask);
                 value(data, 5, &vec![0; mask.len()]);
             }
+            // NFTA_CMP_SREG, _OP (NFT_CMP_EQ is 0, NFT_CMP_NEQ 1) and _DATA.
             Self::Compare { equal, with } => {
                 data.number(1, REGISTER).number(2, u32::from(!equal));
                 value(data, 3, with);
             }
+            // NFTA_LOOKUP_SET, _SREG and _SET_ID.
             Self::Lookup(_) => {
                 data.text(1, ANONYMOUS).number(2, REGISTER).number(4, set);
             }
+            // NFTA_IMMEDIATE_DREG and _DATA, as for a verdict.
             Self::Load(bytes) => {
                 data.number(1, REGISTER);
                 value(data, 2, bytes);
             }
+            // NFTA_CT_KEY, _DIRECTION and _SREG.
             Self::TrackInZone => {
                 data.number(2, TRACKING_ZONE).bytes(3, &[DIRECTION_ORIGINAL]).number(4, REGISTER);
             }
+            // NFTA_REDIR_REG_PROTO_MIN, _MAX and _FLAGS.
             Self::Redirect => {
                 data.number(1, REGISTER).number(2, REGISTER).number(3, PORT_GIVEN);
             }
+            // NFTA_REJECT_TYPE and _ICMP_CODE.
             Self::Reject { kind, code } => {
                 data.number(1, *kind).bytes(2, &[*code]);
             }
@@ -196,12 +207,12 @@ impl Expression {
                     });
                 });
             }
-            // These two are read, never written: we ask for neither.
+            // A counter has no attributes; the other two are read, never written.
             Self::Counter | Self::OwnerMatch { .. } | Self::Other(_) => {}
         }
     }
 
-    /// Reads an element of a rule. What is not in exactly the form that we write is `Other`.
+    /// Reads an element of a rule. Anything not in exactly the form that is written here is `Other`.
     pub(super) fn read(element: Attributes<'_>) -> Self {
         let name = element.text(NAME).unwrap_or_default();
         let data = element.nest(DATA).unwrap_or(Attributes::new(&[]));
@@ -209,32 +220,33 @@ impl Expression {
     }
 }
 
-fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
+fn read_data(name: &str, data: Attributes<'_>) -> Option<NftExpression> {
     let ours = |kind| data.number(kind).filter(|register| *register == REGISTER);
     let value = |kind| data.nest(kind)?.bytes(VALUE).map(<[u8]>::to_vec);
     match name {
         "meta" => {
             ours(1)?;
-            Meta::read(data.number(2)?).map(Expression::Meta)
+            Meta::read(data.number(2)?).map(NftExpression::Meta)
         }
+        // With a source register (NFTA_CT_SREG) it writes to the flow, without one it reads.
         "ct" if data.bytes(4).is_some() => {
             ours(4)?;
             let zone = data.number(2)? == TRACKING_ZONE && data.bytes(3)? == [DIRECTION_ORIGINAL];
-            zone.then_some(Expression::TrackInZone)
+            zone.then_some(NftExpression::TrackInZone)
         }
         "ct" => {
             ours(1)?;
-            Tracking::read(data.number(2)?).map(Expression::Tracking)
+            Tracking::read(data.number(2)?).map(NftExpression::Tracking)
         }
         "fib" => {
             ours(1)?;
             (data.number(2)? == ADDRESS_TYPE).then_some(())?;
-            Address::read(data.number(3)?).map(Expression::AddressType)
+            Address::read(data.number(3)?).map(NftExpression::AddressType)
         }
         "payload" => {
             ours(1)?;
-            let header = Header::read(data.number(2)?)?;
-            Some(Expression::Payload { header, offset: data.number(3)?, length: data.number(4)? })
+            let header = PayloadBase::read(data.number(2)?)?;
+            Some(NftExpression::Payload { header, offset: data.number(3)?, length: data.number(4)? })
         }
         "bitwise" => {
             ours(1)?;
@@ -242,45 +254,47 @@ fn read_data(name: &str, data: Attributes<'_>) -> Option<Expression> {
             // NFTA_BITWISE_OP: 0 is mask and xor, the only one in older kernels.
             (data.number(6).unwrap_or(0) == 0).then_some(())?;
             value(5)?.iter().all(|byte| *byte == 0).then_some(())?;
-            value(4).map(Expression::Mask)
+            value(4).map(NftExpression::Mask)
         }
         "cmp" => {
             ours(1)?;
             let equal = [true, false].get(usize::try_from(data.number(2)?).ok()?).copied()?;
-            Some(Expression::Compare { equal, with: value(3)? })
+            Some(NftExpression::Compare { equal, with: value(3)? })
         }
         "lookup" => {
             ours(2)?;
+            // Not a map (NFTA_LOOKUP_DREG), and not inverted (NFTA_LOOKUP_FLAGS).
             let plain = data.bytes(3).is_none() && data.number(5).unwrap_or(0) == 0;
-            plain.then(|| data.text(1).map(|set| Expression::Lookup(Set::Named(set.to_owned()))))?
+            plain.then(|| data.text(1).map(|set| NftExpression::Lookup(Set::Named(set.to_owned()))))?
         }
-        "counter" => Some(Expression::Counter),
+        "counter" => Some(NftExpression::Counter),
         "immediate" => read_immediate(data),
         "redir" => {
             ours(1)?;
+            // The kernel may leave out the end of the range of ports, or repeat its start.
             let one_port = data.bytes(2).is_none_or(|_| ours(2).is_some());
-            (one_port && data.number(3) == Some(PORT_GIVEN)).then_some(Expression::Redirect)
+            (one_port && data.number(3) == Some(PORT_GIVEN)).then_some(NftExpression::Redirect)
         }
         "reject" => {
             let code = data.bytes(2).and_then(|code| code.first().copied()).unwrap_or(0);
-            Some(Expression::Reject { kind: data.number(1)?, code })
+            Some(NftExpression::Reject { kind: data.number(1)?, code })
         }
         "match" if data.text(1) == Some("owner") => {
-            Some(Expression::OwnerMatch { uids: data.bytes(3).and_then(owner_uids) })
+            Some(NftExpression::OwnerMatch { uids: data.bytes(3).and_then(owner_uids) })
         }
         _ => None,
     }
 }
 
-fn read_immediate(data: Attributes<'_>) -> Option<Expression> {
+fn read_immediate(data: Attributes<'_>) -> Option<NftExpression> {
     let inner = data.nest(2)?;
     match (data.number(1)?, inner.nest(VERDICT)) {
         (VERDICT_REGISTER, Some(verdict)) => match verdict.number(1)? {
-            0 => Some(Expression::Verdict(Code::Drop)),
-            1 => Some(Expression::Verdict(Code::Accept)),
+            0 => Some(NftExpression::Verdict(VerdictCode::Drop)),
+            1 => Some(NftExpression::Verdict(VerdictCode::Accept)),
             _ => None,
         },
-        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(Expression::Load),
+        (REGISTER, None) => inner.bytes(VALUE)?.try_into().ok().map(NftExpression::Load),
         _ => None,
     }
 }
@@ -319,7 +333,7 @@ impl Address {
     }
 }
 
-impl Header {
+impl PayloadBase {
     fn read(base: u32) -> Option<Self> {
         [Self::Network, Self::Transport].into_iter().find(|one| *one as u32 == base)
     }
@@ -329,30 +343,30 @@ impl Header {
 mod tests {
     use super::*;
 
-    fn read_back(expression: &Expression) -> Expression {
-        let mut list = Writer::default();
+    fn read_back(expression: &NftExpression) -> NftExpression {
+        let mut list = AttributeWriter::default();
         expression.write(7, &mut list);
         let (_, element) = Attributes::new(list.as_bytes()).into_iter().next().unwrap();
-        Expression::read(Attributes::new(element))
+        NftExpression::read(Attributes::new(element))
     }
 
     #[test]
     fn what_is_written_is_read() {
         for expression in [
-            Expression::Meta(Meta::SocketUid),
-            Expression::Tracking(Tracking::Status),
-            Expression::AddressType(Address::Source),
-            Expression::AddressType(Address::Destination),
-            Expression::Payload { header: Header::Transport, offset: 13, length: 1 },
-            Expression::Mask(vec![0x12]),
-            Expression::Compare { equal: false, with: vec![1, 2, 3, 4] },
-            Expression::Counter,
-            Expression::Load([0x3a, 0x99]),
-            Expression::TrackInZone,
-            Expression::Redirect,
-            Expression::Reject { kind: 2, code: 1 },
-            Expression::Verdict(Code::Accept),
-            Expression::Verdict(Code::Drop),
+            NftExpression::Meta(Meta::SocketUid),
+            NftExpression::Tracking(Tracking::Status),
+            NftExpression::AddressType(Address::Source),
+            NftExpression::AddressType(Address::Destination),
+            NftExpression::Payload { header: PayloadBase::Transport, offset: 13, length: 1 },
+            NftExpression::Mask(vec![0x12]),
+            NftExpression::Compare { equal: false, with: vec![1, 2, 3, 4] },
+            NftExpression::Counter,
+            NftExpression::Load([0x3a, 0x99]),
+            NftExpression::TrackInZone,
+            NftExpression::Redirect,
+            NftExpression::Reject { kind: 2, code: 1 },
+            NftExpression::Verdict(VerdictCode::Accept),
+            NftExpression::Verdict(VerdictCode::Drop),
         ] {
             assert_eq!(read_back(&expression), expression);
         }
@@ -360,18 +374,18 @@ mod tests {
 
     #[test]
     fn a_lookup_is_read_with_the_name_of_its_set() {
-        let lookup = Expression::Lookup(Set::Elements([vec![1]].into()));
-        assert_eq!(read_back(&lookup), Expression::Lookup(Set::Named(ANONYMOUS.to_owned())));
+        let lookup = NftExpression::Lookup(Set::Elements([vec![1]].into()));
+        assert_eq!(read_back(&lookup), NftExpression::Lookup(Set::Named(ANONYMOUS.to_owned())));
     }
 
     #[test]
     fn a_step_on_another_register_or_of_another_form_is_not_taken_for_ours() {
-        let read = |name: &str, fill: fn(&mut Writer)| {
-            let mut element = Writer::default();
+        let read = |name: &str, fill: fn(&mut AttributeWriter)| {
+            let mut element = AttributeWriter::default();
             element.text(NAME, name).nest(DATA, fill);
-            Expression::read(Attributes::new(element.as_bytes()))
+            NftExpression::read(Attributes::new(element.as_bytes()))
         };
-        let other = |name: &str| Expression::Other(name.to_owned());
+        let other = |name: &str| NftExpression::Other(name.to_owned());
         assert_eq!(read("meta", |data| _ = data.number(1, 2).number(2, 10)), other("meta"));
         assert_eq!(read("meta", |data| _ = data.number(3, 1).number(2, 3)), other("meta"));
         assert_eq!(read("redir", |data| _ = data.number(1, 1).number(3, 6)), other("redir"));

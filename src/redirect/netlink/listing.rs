@@ -3,25 +3,26 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::expression::{Expression, Set};
-use super::message::{Operation, dump};
-use super::ruleset::{self, Rule, Ruleset, TableName};
+use super::expression::{NftExpression, Set};
+use super::message::{NftOperation, dump};
+use super::ruleset::{self, KernelRule, Ruleset, TableName};
 use super::socket;
 
-/// Reads everything; of the tables of this name also what is in their sets.
+/// Reads every table, chain and rule, and for tables of this name the elements of their sets.
 ///
 /// # Errors
 /// The kernel refuses to list it.
 pub(super) fn read(own: &str) -> io::Result<Ruleset> {
-    let all = |operation| socket::list(&dump(operation, 0, |_| ()));
-    let tables = all(Operation::ListTables)?.iter().filter_map(ruleset::table).collect();
-    let chains = all(Operation::ListChains)?.iter().filter_map(ruleset::chain).collect();
-    let mut rules: Vec<Rule> = all(Operation::ListRules)?.iter().filter_map(ruleset::rule).collect();
+    let list = |operation| socket::list(&dump(operation, 0, |_| ()));
+    let tables = list(NftOperation::ListTables)?.iter().filter_map(ruleset::table).collect();
+    let chains = list(NftOperation::ListChains)?.iter().filter_map(ruleset::chain).collect();
+    let mut rules: Vec<KernelRule> =
+        list(NftOperation::ListRules)?.iter().filter_map(ruleset::rule).collect();
     for rule in rules.iter_mut().filter(|rule| rule.table.name == own) {
         let table = rule.table.clone();
         for step in &mut rule.steps {
-            if let Expression::Lookup(Set::Named(name)) = step {
-                *step = Expression::Lookup(Set::Elements(elements(&table, name)?));
+            if let NftExpression::Lookup(Set::Named(name)) = step {
+                *step = NftExpression::Lookup(Set::Elements(elements(&table, name)?));
             }
         }
     }
@@ -29,7 +30,7 @@ pub(super) fn read(own: &str) -> io::Result<Ruleset> {
 }
 
 fn elements(table: &TableName, set: &str) -> io::Result<BTreeSet<Vec<u8>>> {
-    let request = dump(Operation::ListElements, table.family, |attributes| {
+    let request = dump(NftOperation::ListElements, table.family, |attributes| {
         attributes.text(1, &table.name).text(2, set);
     });
     Ok(socket::list(&request)?.iter().flat_map(ruleset::elements).collect())

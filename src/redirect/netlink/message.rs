@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use super::attribute::Writer;
+use super::attribute::AttributeWriter;
 use super::compile;
-use super::expression::{ANONYMOUS, Expression, Set};
-use crate::redirect::plan::{Plan, TABLE};
-use crate::redirect::rule::{Chain, Hook, Rule, TableFamily};
+use super::expression::{ANONYMOUS, NftExpression, Set};
+use crate::redirect::chains::TABLE;
+use crate::redirect::plan::RedirectPlan;
+use crate::redirect::rule::{Hook, PlannedChain, PlannedRule, TableFamily};
 
 /// `struct nlmsghdr` and `struct nfgenmsg`.
 pub(super) const HEADER: usize = 16;
@@ -26,9 +27,9 @@ const SUBSYSTEM: u16 = 10;
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
 
-/// What is asked of nf_tables (`enum nf_tables_msg_types`).
+/// A request to nf_tables (`enum nf_tables_msg_types`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum NftOperation {
     NewTable = 0,
     ListTables = 1,
     DeleteTable = 2,
@@ -45,7 +46,7 @@ pub(super) enum Operation {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
-    /// What each message does, for the error that names it. Their place is the message's number.
+    /// A name for each message, by its number: the error of a refused one says it.
     labels: Vec<String>,
     /// Where in the bytes the last message begins.
     last_at: usize,
@@ -53,12 +54,12 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Replaces whatever stands in our tables by a plan.
-    pub(super) fn program(plan: &Plan) -> Self {
+    /// Replaces our tables by a plan.
+    pub(super) fn program(plan: &RedirectPlan) -> Self {
         let mut batch = Self::removal();
         let chains = plan.chains();
         for family in TableFamily::ALL {
-            let here: Vec<&Chain> = chains.iter().filter(|chain| chain.table == family).collect();
+            let here: Vec<&PlannedChain> = chains.iter().filter(|chain| chain.table == family).collect();
             if !here.is_empty() {
                 batch.new_table(family);
             }
@@ -68,35 +69,35 @@ impl Batch {
         batch.end()
     }
 
-    /// Removes our tables, where they are.
+    /// Removes our tables, if they exist.
     pub(super) fn remove() -> Self {
         Self::removal().end()
     }
 
-    /// What is sent, at once.
+    /// The whole batch, which is sent at once.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The number of the message whose answer says that all of it was done.
+    /// The number of the message whose acknowledgement means that the whole batch was applied.
     pub(super) fn last(&self) -> u32 {
         // The last content message is the one before the end of the batch.
         u32::try_from(self.labels.len().saturating_sub(2)).unwrap_or(u32::MAX)
     }
 
-    /// What a message does.
+    /// The name of a message.
     pub(super) fn label(&self, number: u32) -> &str {
         usize::try_from(number).ok().and_then(|at| self.labels.get(at)).map_or("the batch", String::as_str)
     }
 
-    /// Each table is added before it is deleted, so that deleting cannot fail.
+    /// Begins a batch that deletes our tables. Each is added first, so that deleting cannot fail.
     fn removal() -> Self {
         let mut batch = Self::default();
         batch.boundary(BATCH_BEGIN, "the batch");
         for family in TableFamily::ALL {
             batch.new_table(family);
             let label = format!("the removal of table {} {TABLE}", family.word());
-            batch.operation(Operation::DeleteTable, family, label, |attributes| {
+            batch.operation(NftOperation::DeleteTable, family, label, |attributes| {
                 attributes.text(1, TABLE);
             });
         }
@@ -104,28 +105,30 @@ impl Batch {
     }
 
     fn end(mut self) -> Self {
-        // Only the last content message asks for an answer; what fails is answered unasked, and earlier.
+        // Only the last content message asks for an acknowledgement; errors are sent unasked, and earlier.
         self.acknowledge_last();
         self.boundary(BATCH_END, "the end of the batch");
         self
     }
 
     fn boundary(&mut self, kind: u16, label: &str) {
-        self.push(Head { kind, flags: 0, family: 0, resource: SUBSYSTEM }, label.to_owned(), |_| ());
+        self.push(MessageHead { kind, flags: 0, family: 0, resource: SUBSYSTEM }, label.to_owned(), |_| ());
     }
 
     fn new_table(&mut self, family: TableFamily) {
         let label = format!("table {} {TABLE}", family.word());
-        self.operation(Operation::NewTable, family, label, |attributes| {
+        self.operation(NftOperation::NewTable, family, label, |attributes| {
+            // NFTA_TABLE_NAME.
             attributes.text(1, TABLE);
         });
     }
 
-    fn new_chain(&mut self, chain: &Chain) {
+    fn new_chain(&mut self, chain: &PlannedChain) {
         /// NF_ACCEPT, the policy.
         const ACCEPT: u32 = 1;
         let label = format!("chain {} ({} at hook {})", chain.name, chain.kind.word(), chain.hook.word());
-        self.operation(Operation::NewChain, chain.table, label, |attributes| {
+        self.operation(NftOperation::NewChain, chain.table, label, |attributes| {
+            // NFTA_CHAIN_TABLE, _NAME, _HOOK (NFTA_HOOK_HOOKNUM and _PRIORITY), _POLICY and _TYPE.
             attributes.text(1, TABLE).text(3, chain.name);
             attributes.nest(4, |hook| {
                 hook.number(1, hook_number(chain.hook)).number(2, chain.priority.cast_unsigned());
@@ -134,17 +137,18 @@ impl Batch {
         });
     }
 
-    fn rules(&mut self, chain: &Chain) {
+    fn rules(&mut self, chain: &PlannedChain) {
         for (rule, number) in chain.rules.iter().zip(1..) {
             self.rule(chain, rule, number);
         }
     }
 
-    fn rule(&mut self, chain: &Chain, rule: &Rule, number: usize) {
+    fn rule(&mut self, chain: &PlannedChain, rule: &PlannedRule, number: usize) {
         let label = format!("rule {number} of chain {}", chain.name);
         let steps = compile::expressions(rule, chain.table);
         let sets: Vec<u32> = steps.iter().map(|step| self.set(step, chain.table, &label)).collect();
-        self.operation(Operation::NewRule, chain.table, label, |attributes| {
+        self.operation(NftOperation::NewRule, chain.table, label, |attributes| {
+            // NFTA_RULE_TABLE, _CHAIN and _EXPRESSIONS.
             attributes.text(1, TABLE).text(2, chain.name);
             attributes.nest(4, |list| {
                 steps.iter().zip(&sets).for_each(|(step, set)| step.write(*set, list));
@@ -152,16 +156,17 @@ impl Batch {
         });
     }
 
-    /// Makes the set that a step looks into, and answers its number; 0 where it looks into none.
-    fn set(&mut self, step: &Expression, family: TableFamily, label: &str) -> u32 {
+    /// Creates the set of a lookup and returns its number; 0 for any other expression.
+    fn set(&mut self, step: &NftExpression, family: TableFamily, label: &str) -> u32 {
         /// NFT_SET_ANONYMOUS and NFT_SET_CONSTANT.
         const FLAGS: u32 = 0b11;
-        let Expression::Lookup(Set::Elements(elements)) = step else { return 0 };
+        let NftExpression::Lookup(Set::Elements(elements)) = step else { return 0 };
         self.sets += 1;
         let id = self.sets;
         let length = elements.first().map_or(0, Vec::len);
         let label = format!("the set in {label}");
-        self.operation(Operation::NewSet, family, label.clone(), |attributes| {
+        self.operation(NftOperation::NewSet, family, label.clone(), |attributes| {
+            // NFTA_SET_TABLE, _NAME, _FLAGS, _KEY_TYPE, _KEY_LEN, _ID and _DESC (NFTA_SET_DESC_SIZE).
             attributes.text(1, TABLE).text(2, ANONYMOUS).number(3, FLAGS);
             attributes.number(4, key_type(length)).number(5, u32::try_from(length).unwrap_or_default());
             attributes.number(10, id);
@@ -169,7 +174,8 @@ impl Batch {
                 description.number(1, u32::try_from(elements.len()).unwrap_or_default());
             });
         });
-        self.operation(Operation::NewElements, family, label, |attributes| {
+        self.operation(NftOperation::NewElements, family, label, |attributes| {
+            // NFTA_SET_ELEM_LIST_TABLE, _SET, _SET_ID and _ELEMENTS.
             attributes.text(1, TABLE).text(2, ANONYMOUS).number(4, id);
             attributes.nest(3, |list| write_elements(elements, list));
         });
@@ -178,32 +184,35 @@ impl Batch {
 
     fn operation(
         &mut self,
-        operation: Operation,
+        operation: NftOperation,
         family: TableFamily,
         label: String,
-        fill: impl FnOnce(&mut Writer),
+        fill: impl FnOnce(&mut AttributeWriter),
     ) {
         let flags = match operation {
-            Operation::NewRule => CREATE | APPEND,
-            Operation::NewTable | Operation::NewChain | Operation::NewSet | Operation::NewElements => CREATE,
-            Operation::DeleteTable
-            | Operation::ListTables
-            | Operation::ListChains
-            | Operation::ListRules
-            | Operation::ListElements => 0,
+            NftOperation::NewRule => CREATE | APPEND,
+            NftOperation::NewTable
+            | NftOperation::NewChain
+            | NftOperation::NewSet
+            | NftOperation::NewElements => CREATE,
+            NftOperation::DeleteTable
+            | NftOperation::ListTables
+            | NftOperation::ListChains
+            | NftOperation::ListRules
+            | NftOperation::ListElements => 0,
         };
-        let head = Head { kind: operation.kind(), flags, family: family.number(), resource: 0 };
+        let head = MessageHead { kind: operation.kind(), flags, family: family.number(), resource: 0 };
         self.push(head, label, fill);
     }
 
-    fn push(&mut self, head: Head, label: String, fill: impl FnOnce(&mut Writer)) {
+    fn push(&mut self, head: MessageHead, label: String, fill: impl FnOnce(&mut AttributeWriter)) {
         let number = u32::try_from(self.labels.len()).unwrap_or(u32::MAX);
         self.last_at = self.bytes.len();
         self.bytes.extend(head.message(number, fill));
         self.labels.push(label);
     }
 
-    /// Asks for an answer to the message that was added last.
+    /// Asks for an acknowledgement of the message that was added last.
     fn acknowledge_last(&mut self) {
         // The flags follow length and kind; the bit is in the byte that the machine's order puts it in.
         let at = self.last_at + 6;
@@ -212,14 +221,14 @@ impl Batch {
     }
 }
 
-/// A request for all of something; what is written into it narrows it.
-pub(super) fn dump(operation: Operation, family: u8, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
-    Head { kind: operation.kind(), flags: DUMP, family, resource: 0 }.message(0, fill)
+/// A request that lists all objects of a kind, narrowed by the attributes that `fill` writes.
+pub(super) fn dump(operation: NftOperation, family: u8, fill: impl FnOnce(&mut AttributeWriter)) -> Vec<u8> {
+    MessageHead { kind: operation.kind(), flags: DUMP, family, resource: 0 }.message(0, fill)
 }
 
-/// What begins a message.
+/// The headers of a message.
 #[derive(Debug, Clone, Copy)]
-struct Head {
+struct MessageHead {
     kind: u16,
     flags: u16,
     family: u8,
@@ -227,9 +236,9 @@ struct Head {
     resource: u16,
 }
 
-impl Head {
-    fn message(self, number: u32, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
-        let mut attributes = Writer::default();
+impl MessageHead {
+    fn message(self, number: u32, fill: impl FnOnce(&mut AttributeWriter)) -> Vec<u8> {
+        let mut attributes = AttributeWriter::default();
         fill(&mut attributes);
         let attributes = attributes.as_bytes();
         let length = u32::try_from(HEADER + FAMILY_HEADER + attributes.len()).unwrap_or(u32::MAX);
@@ -248,14 +257,15 @@ impl Head {
     }
 }
 
-impl Operation {
+impl NftOperation {
     fn kind(self) -> u16 {
         SUBSYSTEM << 8 | self as u16
     }
 }
 
-fn write_elements(elements: &BTreeSet<Vec<u8>>, list: &mut Writer) {
+fn write_elements(elements: &BTreeSet<Vec<u8>>, list: &mut AttributeWriter) {
     for element in elements {
+        // NFTA_LIST_ELEM, NFTA_SET_ELEM_KEY, NFTA_DATA_VALUE.
         list.nest(1, |entry| {
             entry.nest(1, |key| {
                 key.bytes(1, element);
@@ -294,7 +304,7 @@ impl TableFamily {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redirect::plan::Ports;
+    use crate::redirect::plan::GatewayPorts;
 
     /// Kind, flags and number of each message.
     fn messages(batch: &Batch) -> Vec<(u16, u16, u32)> {
@@ -325,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_set_is_made_before_the_rule_that_looks_into_it() {
-        let plan = Plan::new(7, Ports::default(), &[8080]).unwrap();
+        let plan = RedirectPlan::new(7, GatewayPorts::default(), &[8080]).unwrap();
         let batch = Batch::program(&plan);
         let at = |label: &str| batch.labels.iter().position(|found| found == label).unwrap();
         assert!(at("the set in rule 1 of chain filter_output") < at("rule 1 of chain filter_output"));

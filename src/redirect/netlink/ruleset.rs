@@ -1,14 +1,14 @@
-//! Tables, chains and rules as the kernel tells of them.
+//! Tables, chains and rules as the kernel lists them.
 
 use std::collections::BTreeSet;
 
 use super::attribute::Attributes;
-use super::expression::Expression;
+use super::expression::NftExpression;
 
-/// One message of an answer.
+/// One object that the kernel lists: a table, a chain, a rule or a set's elements.
 #[derive(Debug)]
-pub(super) struct Answer {
-    /// NFPROTO of the table that it speaks of.
+pub(super) struct ListedObject {
+    /// NFPROTO of its table.
     pub(super) family: u8,
     pub(super) attributes: Vec<u8>,
 }
@@ -16,9 +16,9 @@ pub(super) struct Answer {
 /// Every table of the namespace with its chains and rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ruleset {
-    pub(super) tables: Vec<Table>,
-    pub(super) chains: Vec<Chain>,
-    pub(super) rules: Vec<Rule>,
+    pub(super) tables: Vec<KernelTable>,
+    pub(super) chains: Vec<KernelChain>,
+    pub(super) rules: Vec<KernelRule>,
 }
 
 /// A table's name, which is unique in its family.
@@ -30,17 +30,17 @@ pub(super) struct TableName {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct KernelTable {
     pub(super) name: TableName,
-    /// Whether its chains are called at all.
+    /// Whether the kernel skips its chains.
     pub(super) dormant: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chain {
+pub(super) struct KernelChain {
     pub(super) table: TableName,
     pub(super) name: String,
-    /// Where the kernel calls it; nothing of a chain that others jump to.
+    /// Where the kernel calls it; none for a chain that is only jumped to.
     pub(super) base: Option<Base>,
 }
 
@@ -56,26 +56,28 @@ pub(super) struct Base {
 
 /// A rule; rules of one chain come in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct KernelRule {
     pub(super) table: TableName,
     pub(super) chain: String,
-    pub(super) steps: Vec<Expression>,
+    pub(super) steps: Vec<NftExpression>,
 }
 
-/// Reads an answer about a table.
-pub(super) fn table(answer: &Answer) -> Option<Table> {
+/// Reads a table.
+pub(super) fn table(answer: &ListedObject) -> Option<KernelTable> {
     /// NFT_TABLE_F_DORMANT.
     const DORMANT: u32 = 1;
     let attributes = Attributes::new(&answer.attributes);
+    // NFTA_TABLE_FLAGS.
     let dormant = attributes.number(2).unwrap_or(0) & DORMANT != 0;
-    Some(Table { name: name(answer)?, dormant })
+    Some(KernelTable { name: name(answer)?, dormant })
 }
 
-/// Reads an answer about a chain.
-pub(super) fn chain(answer: &Answer) -> Option<Chain> {
+/// Reads a chain.
+pub(super) fn chain(answer: &ListedObject) -> Option<KernelChain> {
     /// NF_ACCEPT.
     const ACCEPT: u32 = 1;
     let attributes = Attributes::new(&answer.attributes);
+    // NFTA_CHAIN_NAME 3, _HOOK 4, _POLICY 5 and _TYPE 7; NFTA_HOOK_HOOKNUM 1 and _PRIORITY 2. Only base chains have a hook.
     let base = attributes.nest(4).and_then(|hook| {
         Some(Base {
             kind: attributes.text(7)?.to_owned(),
@@ -84,26 +86,28 @@ pub(super) fn chain(answer: &Answer) -> Option<Chain> {
             accepts: attributes.number(5) == Some(ACCEPT),
         })
     });
-    Some(Chain { table: name(answer)?, name: attributes.text(3)?.to_owned(), base })
+    Some(KernelChain { table: name(answer)?, name: attributes.text(3)?.to_owned(), base })
 }
 
-/// Reads an answer about a rule.
-pub(super) fn rule(answer: &Answer) -> Option<Rule> {
+/// Reads a rule.
+pub(super) fn rule(answer: &ListedObject) -> Option<KernelRule> {
     let attributes = Attributes::new(&answer.attributes);
+    // NFTA_RULE_CHAIN 2 and _EXPRESSIONS 4.
     let list = attributes.nest(4).into_iter().flatten();
-    let steps = list.map(|(_, element)| Expression::read(Attributes::new(element))).collect();
-    Some(Rule { table: name(answer)?, chain: attributes.text(2)?.to_owned(), steps })
+    let steps = list.map(|(_, element)| NftExpression::read(Attributes::new(element))).collect();
+    Some(KernelRule { table: name(answer)?, chain: attributes.text(2)?.to_owned(), steps })
 }
 
-/// Reads an answer about a set: its elements.
-pub(super) fn elements(answer: &Answer) -> BTreeSet<Vec<u8>> {
+/// Reads the elements of a set.
+pub(super) fn elements(answer: &ListedObject) -> BTreeSet<Vec<u8>> {
+    // NFTA_SET_ELEM_LIST_ELEMENTS, NFTA_SET_ELEM_KEY, NFTA_DATA_VALUE.
     let list = Attributes::new(&answer.attributes).nest(3);
     let key = |(_, element)| Attributes::new(element).nest(1)?.bytes(1).map(<[u8]>::to_vec);
     list.into_iter().flatten().filter_map(key).collect()
 }
 
-/// The table that an answer speaks of: the first attribute of tables, chains and rules alike.
-fn name(answer: &Answer) -> Option<TableName> {
+/// The table of an object: the first attribute of tables, chains and rules alike.
+fn name(answer: &ListedObject) -> Option<TableName> {
     let name = Attributes::new(&answer.attributes).text(1)?.to_owned();
     Some(TableName { family: answer.family, name })
 }
@@ -111,12 +115,12 @@ fn name(answer: &Answer) -> Option<TableName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redirect::netlink::attribute::Writer;
+    use crate::redirect::netlink::attribute::AttributeWriter;
 
-    fn answer(fill: impl FnOnce(&mut Writer)) -> Answer {
-        let mut attributes = Writer::default();
+    fn answer(fill: impl FnOnce(&mut AttributeWriter)) -> ListedObject {
+        let mut attributes = AttributeWriter::default();
         fill(&mut attributes);
-        Answer { family: 1, attributes: attributes.as_bytes().to_vec() }
+        ListedObject { family: 1, attributes: attributes.as_bytes().to_vec() }
     }
 
     #[test]

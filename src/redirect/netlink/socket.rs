@@ -6,7 +6,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::message::{Batch, FAMILY_HEADER, HEADER};
-use super::ruleset::Answer;
+use super::ruleset::ListedObject;
 
 /// AF_NETLINK and NETLINK_NETFILTER.
 const NETLINK: i32 = 16;
@@ -25,41 +25,41 @@ const ATTEMPTS: usize = 10;
 /// The kernel answers at once; this is for one that does not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a batch was not carried out. Nothing of it was.
+/// Why a batch was not carried out. The kernel applies a batch whole or not at all.
 #[derive(Debug)]
-pub(super) struct Refused {
-    /// What the kernel stumbled over; nothing where it could not even be asked.
+pub(super) struct BatchRefused {
+    /// The operation that the kernel refused; none where the request did not reach it.
     pub(super) at: Option<String>,
     pub(super) source: io::Error,
 }
 
-/// Has a batch carried out.
+/// Sends a batch, and waits for its result.
 ///
 /// # Errors
-/// The kernel's refusal, with what it was about.
-pub(super) fn carry_out(batch: &Batch) -> Result<(), Refused> {
-    let unasked = |source| Refused { at: None, source };
+/// The kernel's refusal, with the operation that it refused.
+pub(super) fn carry_out(batch: &Batch) -> Result<(), BatchRefused> {
+    let unasked = |source| BatchRefused { at: None, source };
     let socket = open().map_err(unasked)?;
     socket.send(batch.bytes()).map_err(unasked)?;
-    // Errors come before the one answer that was asked for, so the first message decides.
+    // Only the last operation asks for an acknowledgement, and errors are sent before it: the first message decides.
     let mut buffer = vec![0; ANSWER_BYTES];
     let length = (&socket).read(&mut buffer).map_err(unasked)?;
-    let first = Messages(buffer.get(..length).unwrap_or_default()).next();
+    let first = NetlinkMessages(buffer.get(..length).unwrap_or_default()).next();
     match first {
-        Some(Message { kind: ERROR, number, payload, .. }) => match failure(payload) {
+        Some(NetlinkMessage { kind: ERROR, number, payload, .. }) => match failure(payload) {
             None if number == batch.last() => Ok(()),
             None => Err(unasked(unexpected())),
-            Some(source) => Err(Refused { at: Some(batch.label(number).to_owned()), source }),
+            Some(source) => Err(BatchRefused { at: Some(batch.label(number).to_owned()), source }),
         },
         _ => Err(unasked(unexpected())),
     }
 }
 
-/// Everything that a request asks for, read without a change in between.
+/// Lists the objects that a request asks for, read without a change in between.
 ///
 /// # Errors
 /// The kernel refuses, or the rules do not come to rest.
-pub(super) fn list(request: &[u8]) -> io::Result<Vec<Answer>> {
+pub(super) fn list(request: &[u8]) -> io::Result<Vec<ListedObject>> {
     for _ in 0..ATTEMPTS {
         if let Some(answers) = list_once(request)? {
             return Ok(answers);
@@ -68,8 +68,8 @@ pub(super) fn list(request: &[u8]) -> io::Result<Vec<Answer>> {
     Err(io::Error::other("somebody keeps changing the rules while they are read"))
 }
 
-/// The answers; nothing where the rules changed meanwhile.
-fn list_once(request: &[u8]) -> io::Result<Option<Vec<Answer>>> {
+/// The objects of one listing; none where the rules changed meanwhile.
+fn list_once(request: &[u8]) -> io::Result<Option<Vec<ListedObject>>> {
     let socket = open()?;
     socket.send(request)?;
     let mut answers = Vec::new();
@@ -80,9 +80,10 @@ fn list_once(request: &[u8]) -> io::Result<Option<Vec<Answer>>> {
         if length == 0 {
             return Err(unexpected());
         }
-        for message in Messages(buffer.get(..length).unwrap_or_default()) {
+        for message in NetlinkMessages(buffer.get(..length).unwrap_or_default()) {
             changed |= message.flags & INTERRUPTED != 0;
             match (message.kind, message.payload.split_first_chunk::<FAMILY_HEADER>()) {
+                // A listing ends by DONE, whose payload begins with an error number too.
                 (DONE | ERROR, _) => {
                     return match failure(message.payload) {
                         None => Ok((!changed).then_some(answers)),
@@ -90,7 +91,7 @@ fn list_once(request: &[u8]) -> io::Result<Option<Vec<Answer>>> {
                     };
                 }
                 (_, Some(([family, ..], attributes))) => {
-                    answers.push(Answer { family: *family, attributes: attributes.to_vec() });
+                    answers.push(ListedObject { family: *family, attributes: attributes.to_vec() });
                 }
                 (_, None) => return Err(unexpected()),
             }
@@ -104,7 +105,7 @@ fn open() -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// What `struct nlmsgerr` begins with: 0, or an error number below it.
+/// Reads the first field of `struct nlmsgerr`: 0, or a negated error number.
 fn failure(payload: &[u8]) -> Option<io::Error> {
     let code = payload.first_chunk().copied().map_or(0, i32::from_ne_bytes);
     (code != 0).then(|| io::Error::from_raw_os_error(code.saturating_neg()))
@@ -114,26 +115,26 @@ fn unexpected() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer cannot be read")
 }
 
-struct Message<'a> {
+struct NetlinkMessage<'a> {
     kind: u16,
     flags: u16,
     number: u32,
     payload: &'a [u8],
 }
 
-/// The messages of one answer. What has no right length ends them.
-struct Messages<'a>(&'a [u8]);
+/// The messages of one answer, up to the first with a wrong length.
+struct NetlinkMessages<'a>(&'a [u8]);
 
-impl<'a> Iterator for Messages<'a> {
-    type Item = Message<'a>;
+impl<'a> Iterator for NetlinkMessages<'a> {
+    type Item = NetlinkMessage<'a>;
 
-    fn next(&mut self) -> Option<Message<'a>> {
+    fn next(&mut self) -> Option<NetlinkMessage<'a>> {
         let ([l0, l1, l2, l3, k0, k1, f0, f1, n0, n1, n2, n3, ..], _) =
             self.0.split_first_chunk::<HEADER>()?;
         let length = usize::try_from(u32::from_ne_bytes([*l0, *l1, *l2, *l3])).ok()?;
         let payload = self.0.get(HEADER..length)?;
         self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Message {
+        Some(NetlinkMessage {
             kind: u16::from_ne_bytes([*k0, *k1]),
             flags: u16::from_ne_bytes([*f0, *f1]),
             number: u32::from_ne_bytes([*n0, *n1, *n2, *n3]),
@@ -154,7 +155,7 @@ mod tests {
             .concat();
         let message = [one, vec![0; 4], (-1i32).to_ne_bytes().to_vec()].concat();
         let bytes = [message.clone(), message].concat();
-        let read: Vec<Message<'_>> = Messages(&bytes).collect();
+        let read: Vec<NetlinkMessage<'_>> = NetlinkMessages(&bytes).collect();
         assert_eq!(read.len(), 2);
         let [first, _] = read.as_slice() else { panic!("two messages") };
         assert_eq!((first.kind, first.number), (ERROR, u32::from_ne_bytes([7, 0, 0, 0])));
@@ -165,7 +166,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_to_an_end(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert!(Messages(&bytes).count() <= bytes.len() / HEADER);
+            prop_assert!(NetlinkMessages(&bytes).count() <= bytes.len() / HEADER);
         }
     }
 }

@@ -1,42 +1,43 @@
-//! Finds out how a body is coded whose head may be wrong about it.
+//! Detects the content coding of a body whose head may be wrong about it.
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 
 use super::{Coding, Decoder, Limits, Unsupported};
 
-/// How many bytes tell text from a coding that has no signature.
+/// How many bytes distinguish text from a coding without a signature.
 const ENOUGH: usize = 16;
 
-/// With what JSON and server-sent events begin.
+/// The beginnings of JSON and of server-sent events.
 const BEGINNINGS: [&[u8]; 8] = [b"{", b"[", b":", b"data:", b"event:", b"id:", b"retry:", b"\xef\xbb\xbf"];
 
-/// What the first bytes of a body show.
+/// What the first bytes of a body prove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum Evidence {
     Coded(Coding),
     /// JSON, server-sent events, or an AWS event stream.
     Plain,
     Nothing,
-    /// It takes more bytes to tell.
+    /// More bytes are needed.
     TooFew,
 }
 
 /// Waits for the bytes that show how a body is coded.
 pub struct Detector {
-    said: Option<Decoder>,
+    /// The decoder for the coding that the head declares.
+    declared: Option<Decoder>,
     limits: Limits,
     first: BytesMut,
 }
 
 impl Detector {
-    /// For a body of which its head says this.
-    pub fn new(said: Option<Decoder>, limits: Limits) -> Self {
-        Self { said, limits, first: BytesMut::new() }
+    /// A detector for a body whose head declares this coding.
+    pub fn new(declared: Option<Decoder>, limits: Limits) -> Self {
+        Self { declared, limits, first: BytesMut::new() }
     }
 
-    /// Takes the next piece. Answers what decodes the body, if anything has to, and all that came of it so far; none
-    /// where it takes more to tell.
+    /// Takes the next piece. Returns the decoder of the body, if it needs one, and all bytes so far; none while more
+    /// bytes are needed.
     pub fn take(&mut self, piece: Bytes) -> Option<(Option<Decoder>, Bytes)> {
         let whole = if self.first.is_empty() {
             piece
@@ -44,59 +45,59 @@ impl Detector {
             self.first.extend_from_slice(&piece);
             self.first.split().freeze()
         };
-        let decoder = match shown(&whole, false, self.said.is_some()) {
-            Shown::TooFew => {
+        let decoder = match shown(&whole, false, self.declared.is_some()) {
+            Evidence::TooFew => {
                 self.first = BytesMut::from(&whole[..]);
                 return None;
             }
-            Shown::Coded(coding) => Some(Decoder::new(coding, self.limits)),
-            Shown::Plain => None,
-            Shown::Nothing => self.said.take(),
+            Evidence::Coded(coding) => Some(Decoder::new(coding, self.limits)),
+            Evidence::Plain => None,
+            Evidence::Nothing => self.declared.take(),
         };
         Some((decoder, whole))
     }
 
-    /// The body has ended. Answers what decodes the bytes that were kept, and these.
+    /// Ends the body. Returns the decoder of the bytes that were kept, and these bytes.
     pub fn end(&mut self) -> (Option<Decoder>, Bytes) {
         let whole = self.first.split().freeze();
-        let decoder = match shown(&whole, true, self.said.is_some()) {
-            Shown::Coded(coding) => Some(Decoder::new(coding, self.limits)),
-            Shown::Plain => None,
-            Shown::Nothing | Shown::TooFew => self.said.take(),
+        let decoder = match shown(&whole, true, self.declared.is_some()) {
+            Evidence::Coded(coding) => Some(Decoder::new(coding, self.limits)),
+            Evidence::Plain => None,
+            Evidence::Nothing | Evidence::TooFew => self.declared.take(),
         };
         (decoder, whole)
     }
 }
 
-/// What decodes a whole body with this head; none where nothing has to.
+/// The decoder of a whole body with this head; none if it needs none.
 ///
 /// # Errors
-/// For a coding that is not known, or stacked on another, where the bytes show nothing else.
+/// Fails for an unknown or stacked coding, unless the bytes show another one.
 pub fn decoder_of(head: &HeaderMap, body: &[u8], limits: Limits) -> Result<Option<Decoder>, Unsupported> {
     match shown(body, true, true) {
-        Shown::Coded(coding) => Ok(Some(Decoder::new(coding, limits))),
-        Shown::Plain => Ok(None),
-        Shown::Nothing | Shown::TooFew => Decoder::for_headers(head, limits),
+        Evidence::Coded(coding) => Ok(Some(Decoder::new(coding, limits))),
+        Evidence::Plain => Ok(None),
+        Evidence::Nothing | Evidence::TooFew => Decoder::for_headers(head, limits),
     }
 }
 
-/// `is_said`: the head says a coding, so that plain bytes have to show that they are plain.
-fn shown(first: &[u8], is_all: bool, is_said: bool) -> Shown {
+/// Judges the first bytes. If the head declares a coding (`is_declared`), plain bytes must prove that they are plain.
+fn shown(first: &[u8], is_all: bool, is_declared: bool) -> Evidence {
     let signatures: [(&[u8], Coding); 2] =
         [(&[0x1f, 0x8b, 0x08], Coding::Gzip), (&[0x28, 0xb5, 0x2f, 0xfd], Coding::Zstd)];
     if let Some((_, coding)) = signatures.iter().find(|(signature, _)| first.starts_with(signature)) {
-        return Shown::Coded(*coding);
+        return Evidence::Coded(*coding);
     }
     if !is_all && signatures.iter().any(|(signature, _)| signature.starts_with(first)) {
-        return Shown::TooFew;
+        return Evidence::TooFew;
     }
-    if !is_said {
-        return Shown::Plain;
+    if !is_declared {
+        return Evidence::Plain;
     }
     if !is_all && first.len() < ENOUGH {
-        return Shown::TooFew;
+        return Evidence::TooFew;
     }
-    if is_text(first) || is_frame(first) { Shown::Plain } else { Shown::Nothing }
+    if is_text(first) || is_frame(first) { Evidence::Plain } else { Evidence::Nothing }
 }
 
 fn is_text(first: &[u8]) -> bool {

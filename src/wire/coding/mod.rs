@@ -1,9 +1,11 @@
 //! Decodes content codings (RFC 9110, section 8.4.1) piece by piece, within bounds on memory and output.
 
 mod detect;
+mod error;
 mod zstd;
 
 pub use detect::{Detector, decoder_of};
+pub use error::{CodingError, Unsupported};
 
 use compression_codecs::core::util::{PartialBuffer, WriteBuffer};
 use compression_codecs::zstd::params::DParameter;
@@ -11,7 +13,7 @@ use compression_codecs::{BrotliDecoder, DecodeV2, DeflateDecoder, GzipDecoder, Z
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 
-/// What one body may cost.
+/// The bounds of one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most that one [`Decoder::write`] adds to its output, in bytes.
@@ -28,34 +30,12 @@ impl Default for Limits {
     }
 }
 
-/// A content coding that is unknown, repeated or stacked on another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("content coding is not one of gzip, deflate, br, zstd")]
-pub struct Unsupported;
-
-/// Why a body cannot be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CodingError {
-    #[error("body does not decode")]
-    Corrupt,
-    #[error("body ends inside its content coding")]
-    Truncated,
-    #[error("bytes after the end of the content coding")]
-    Trailing,
-    #[error("body decodes to more than its limit")]
-    TooLarge,
-    #[error("content coding wants a larger window than its limit")]
-    Window,
-    #[error("content coding wants a dictionary")]
-    Dictionary,
-}
-
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrote {
-    /// All input is used up, and all that it decodes to is in the output.
+    /// All input is used up, and everything that it decodes to is in the output.
     All,
-    /// The chunk is full: take the output and write what is left of the input, even if nothing is.
+    /// The chunk is full: take the output and write the rest of the input, even if it is empty.
     Full,
 }
 
@@ -81,29 +61,29 @@ const NAMES: [(&str, Coding); 5] = [
 pub struct Decoder {
     coding: Coding,
     limits: Limits,
-    stage: Stage,
+    stage: CodecStage,
     codec: Option<Box<dyn DecodeV2 + Send>>,
     /// The first bytes of a zstd frame, until its header is whole.
     header: Vec<u8>,
     scratch: Box<[u8]>,
     decoded: u64,
-    /// The codec filled what it was given, and may hold more.
+    /// The codec filled its output buffer, and may hold more.
     pending: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Before the first, or between two members (gzip) or frames (zstd).
+enum CodecStage {
+    /// Before the first member (gzip) or frame (zstd), or between two.
     Between,
     Inside,
-    /// After the one stream of a coding that has no more.
+    /// After the only stream of a coding that allows one.
     Ended,
 }
 
 const SCRATCH: usize = 16 << 10;
 
 impl Decoder {
-    /// The decoder for a message's `Content-Encoding`; `None` where it has no coding.
+    /// The decoder for a message's `Content-Encoding`; `None` if it has no coding.
     pub fn for_headers(headers: &HeaderMap, limits: Limits) -> Result<Option<Self>, Unsupported> {
         let mut values = headers.get_all(CONTENT_ENCODING).iter();
         let Some(value) = values.next() else { return Ok(None) };
@@ -132,7 +112,7 @@ impl Decoder {
         Self {
             coding,
             limits,
-            stage: Stage::Between,
+            stage: CodecStage::Between,
             codec: None,
             header: Vec::new(),
             scratch: vec![0; SCRATCH].into_boxed_slice(),
@@ -141,51 +121,51 @@ impl Decoder {
         }
     }
 
-    /// Decodes from the front of `input`, which is advanced past what was used, and appends at most
-    /// [`Limits::chunk_bytes`] to `output`.
+    /// Decodes from the front of `input`, advances it past the used bytes, and appends at most [`Limits::chunk_bytes`]
+    /// to `output`.
     pub fn write(&mut self, input: &mut &[u8], output: &mut Vec<u8>) -> Result<Wrote, CodingError> {
         let mut room = self.limits.chunk_bytes.max(1);
         loop {
             match self.stage {
-                Stage::Between | Stage::Ended if input.is_empty() => return Ok(Wrote::All),
-                Stage::Ended => return Err(CodingError::Trailing),
-                Stage::Between => self.begin(input)?,
-                Stage::Inside if input.is_empty() && !self.pending => return Ok(Wrote::All),
-                Stage::Inside if room == 0 => return Ok(Wrote::Full),
-                Stage::Inside => room -= self.decode(input, room, output)?,
+                CodecStage::Between | CodecStage::Ended if input.is_empty() => return Ok(Wrote::All),
+                CodecStage::Ended => return Err(CodingError::Trailing),
+                CodecStage::Between => self.begin(input)?,
+                CodecStage::Inside if input.is_empty() && !self.pending => return Ok(Wrote::All),
+                CodecStage::Inside if room == 0 => return Ok(Wrote::Full),
+                CodecStage::Inside => room -= self.decode(input, room, output)?,
             }
         }
     }
 
-    /// The body has ended, after a [`Wrote::All`]: an error where the coding has not. An empty body is well.
+    /// Ends the body, after a [`Wrote::All`]. Fails if the coding has not ended. An empty body is no error.
     pub fn finish(&mut self) -> Result<(), CodingError> {
-        if self.stage == Stage::Between && self.header.is_empty() || self.stage == Stage::Ended {
+        if self.stage == CodecStage::Between && self.header.is_empty() || self.stage == CodecStage::Ended {
             return Ok(());
         }
-        // The end of these may be known only when they are asked for more; the others say it themselves.
+        // These codecs may know their end only when asked for more; the others report it themselves.
         let can_tell = matches!(self.coding, Coding::Deflate | Coding::Brotli);
         let mut rest = WriteBuffer::new_initialized(&mut self.scratch);
         let codec = self.codec.as_mut().filter(|_| can_tell).ok_or(CodingError::Truncated)?;
         if matches!(codec.finish(&mut rest), Ok(true)) { Ok(()) } else { Err(CodingError::Truncated) }
     }
 
-    /// Makes the codec ready for what begins with `input`, and checks what its first bytes say.
+    /// Prepares the codec for the member or frame that begins with `input`, and checks its first bytes.
     fn begin(&mut self, input: &mut &[u8]) -> Result<(), CodingError> {
         if self.coding == Coding::Zstd {
             return self.begin_frame(input);
         }
         let first = input.first().copied().unwrap_or_default();
         match &mut self.codec {
-            // Another gzip member: a body of many small ones costs no allocation for each.
+            // Another gzip member: the codec is reused, so that many small ones cost no allocations.
             Some(codec) => codec.reinit().map_err(|_| CodingError::Corrupt)?,
             None => self.codec = Some(self.coding.codec(first)?),
         }
-        self.stage = Stage::Inside;
+        self.stage = CodecStage::Inside;
         Ok(())
     }
 
-    /// Takes the header of a zstd frame. The codec gets it whole and alone: given the whole frame at once it would
-    /// not check the window, so that the verdict would depend on how the bytes are cut.
+    /// Takes the header of a zstd frame. The codec gets it whole and alone: given the whole frame at once, it would not
+    /// check the window, and the verdict would depend on how the bytes are cut.
     fn begin_frame(&mut self, input: &mut &[u8]) -> Result<(), CodingError> {
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
@@ -205,19 +185,19 @@ impl Decoder {
                 return Err(CodingError::Corrupt);
             }
             self.header.clear();
-            self.stage = if ended { Stage::Between } else { Stage::Inside };
+            self.stage = if ended { CodecStage::Between } else { CodecStage::Inside };
             return Ok(());
         }
         Ok(())
     }
 
-    /// Lets the codec decode once into at most `room` bytes; answers how many came out.
+    /// Lets the codec decode once into at most `room` bytes; returns how many came out.
     fn decode(&mut self, input: &mut &[u8], room: usize, output: &mut Vec<u8>) -> Result<usize, CodingError> {
         let codec = self.codec.as_mut().ok_or(CodingError::Corrupt)?;
         let offered = room.min(self.scratch.len());
         let mut out = WriteBuffer::new_initialized(self.scratch.get_mut(..offered).unwrap_or_default());
         let mut taken = PartialBuffer::new(*input);
-        // Without input only what the codec holds back can come; asked to decode nothing, some fail.
+        // Without input, only bytes that the codec holds back can come out; some codecs fail to decode nothing.
         let ended = if input.is_empty() {
             codec.flush(&mut out).map(|_| false)
         } else {
@@ -237,8 +217,8 @@ impl Decoder {
         self.pending = !ended && wrote == offered;
         if ended {
             self.stage = match self.coding {
-                Coding::Gzip | Coding::Zstd => Stage::Between,
-                Coding::Deflate | Coding::Brotli => Stage::Ended,
+                Coding::Gzip | Coding::Zstd => CodecStage::Between,
+                Coding::Deflate | Coding::Brotli => CodecStage::Ended,
             };
         }
         Ok(wrote)
@@ -246,15 +226,15 @@ impl Decoder {
 }
 
 impl Coding {
-    /// The codec for a stream with that first byte; the one for zstd is made when a frame's header is known.
+    /// The codec for a stream with this first byte. The one for zstd is created once a frame's header is known.
     fn codec(self, first: u8) -> Result<Box<dyn DecodeV2 + Send>, CodingError> {
         match self {
             Self::Gzip => Ok(Box::new(GzipDecoder::new())),
-            // RFC 9110, section 8.4.1.2: "deflate" is the zlib format, but some send it without its header. As raw
-            // deflate the header's first byte is a stored block with bits set in its padding: no encoder writes it.
+            // RFC 9110, section 8.4.1.2: "deflate" is the zlib format, but some send raw deflate. Read as raw deflate,
+            // the first byte of a zlib header is a stored block with bits set in its padding, which no encoder writes.
             Self::Deflate if first & 0x8f == 0x08 => Ok(Box::new(ZlibDecoder::new())),
             Self::Deflate => Ok(Box::new(DeflateDecoder::new())),
-            // Not part of the coding "br", but the codec takes it: a window of up to 1 GiB.
+            // "Large window" brotli is not part of the coding "br", but the codec accepts it: up to 1 GiB.
             Self::Brotli if first & 0x7f == 0x11 => Err(CodingError::Window),
             Self::Brotli => Ok(Box::new(BrotliDecoder::new())),
             Self::Zstd => Err(CodingError::Corrupt),
@@ -262,7 +242,7 @@ impl Coding {
     }
 }
 
-/// The coding that the first bytes of a body betray, whatever its head says (threat D3).
+/// The coding that the first bytes of a body show, whatever its head says (threat D3).
 pub fn betrayed_by(first_bytes: &[u8]) -> Option<&'static str> {
     match first_bytes {
         [0x1f, 0x8b, 0x08, ..] => Some("gzip"),

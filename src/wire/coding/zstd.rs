@@ -1,12 +1,12 @@
-//! The header of a zstd frame (RFC 8878, section 3.1.1), read before the decoder sees it: it says how much memory a
-//! frame wants.
+//! The header of a zstd frame (RFC 8878, section 3.1.1), read before the decoder sees it: it announces the memory that the
+//! frame needs.
 
-use super::CodingError;
+use super::error::CodingError;
 
 const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const SKIPPABLE_HEADER: usize = 8;
 
-/// The header's length, once it can be told from the bytes so far; an error for what is no frame.
+/// The header's length, once the bytes so far determine it. Fails if they are no frame.
 pub(super) fn header_length(start: &[u8]) -> Result<Option<usize>, CodingError> {
     match start {
         [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Some(SKIPPABLE_HEADER)),
@@ -19,7 +19,7 @@ pub(super) fn header_length(start: &[u8]) -> Result<Option<usize>, CodingError> 
     }
 }
 
-/// Checks a whole header: the window it wants is within `limit`, and it needs no dictionary.
+/// Checks a whole header: its window must be within `limit`, and it must need no dictionary.
 pub(super) fn check_header(header: &[u8], limit: u64) -> Result<(), CodingError> {
     let [_, _, _, _, descriptor, fields @ ..] = header else { return Err(CodingError::Corrupt) };
     if !header.starts_with(&FRAME) {
@@ -31,7 +31,7 @@ pub(super) fn check_header(header: &[u8], limit: u64) -> Result<(), CodingError>
     if dictionary.iter().any(|b| *b != 0) {
         return Err(CodingError::Dictionary);
     }
-    // A frame without a window descriptor is one segment: its window is its content.
+    // A frame without a window descriptor is a single segment: its window is its content size.
     let size = match window {
         [window] => {
             let base = 1u64 << (10 + (window >> 3));

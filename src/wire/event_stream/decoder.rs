@@ -1,4 +1,4 @@
-//! Takes frames out of bytes that come in any pieces.
+//! Splits bytes that come in any pieces into frames.
 
 use bytes::Bytes;
 
@@ -44,7 +44,7 @@ impl Decoder {
         Some(frame)
     }
 
-    /// What was pushed and has not come out.
+    /// The bytes that were pushed and have not come out.
     pub fn into_rest(mut self) -> Bytes {
         let rest = self.inflow.take_all();
         match self.broken {
@@ -75,7 +75,7 @@ impl Decoder {
     }
 }
 
-/// What a prelude says whose checksum is right.
+/// The lengths of a prelude with a correct checksum.
 #[derive(Debug, Clone, Copy)]
 struct Lengths {
     total: usize,
@@ -83,9 +83,10 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// `None` where the prelude is not whole; its first four bytes are judged as soon as they are there.
+    /// `None` while the prelude is incomplete; its first four bytes are judged as soon as they have arrived.
     fn read(inflow: &Inflow) -> Result<Option<Self>, EventStreamError> {
         let Some(total) = inflow.first().map(length) else { return Ok(None) };
+        // Judged before the rest of the frame is awaited, so that a large length cannot make it be buffered.
         if total > FRAME_BYTES {
             return Err(EventStreamError::TooLong);
         }
@@ -107,7 +108,7 @@ fn length(bytes: [u8; 4]) -> usize {
     usize::try_from(u32::from_be_bytes(bytes)).unwrap_or(usize::MAX)
 }
 
-/// What stands in front of a checksum, where that is right.
+/// The bytes before a checksum, if that is correct.
 fn checked(bytes: &[u8]) -> Result<&[u8], EventStreamError> {
     let (covered, checksum) = bytes.split_last_chunk().ok_or(EventStreamError::Length)?;
     if crc32fast::hash(covered) != u32::from_be_bytes(*checksum) {

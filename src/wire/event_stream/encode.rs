@@ -1,12 +1,11 @@
-//! Makes frames: lengths, and both checksums.
+//! Encodes frames, with lengths and both checksums.
 
 use super::{CHECKSUM, EventStreamError, FRAME_BYTES, Header, PRELUDE, headers};
 
-/// Appends one frame. The headers of a received frame are written as they stood in it, so that only the payload and
-/// what depends on it differ.
+/// Appends one frame. The headers of a received frame are written exactly as they were in it.
 ///
-/// Fails where a name or value has no length that a header can have, a name comes twice, or the frame is longer than
-/// [`FRAME_BYTES`]; the output is then as it was.
+/// Fails if a name or value is too long for a header, a name occurs twice, or the frame is longer than [`FRAME_BYTES`];
+/// the output is then unchanged.
 pub fn encode(headers: &[Header], payload: &[u8], output: &mut Vec<u8>) -> Result<(), EventStreamError> {
     let mut section = Vec::new();
     for header in headers {

@@ -28,11 +28,11 @@ pub(super) fn read(section: &Bytes) -> Result<Vec<Header>, EventStreamError> {
     Ok(headers)
 }
 
-/// Fails where a name comes twice: some readers take the first, some the last.
+/// Fails if a name occurs twice: some readers take the first, some the last.
 pub(super) fn check_names(headers: &[Header]) -> Result<(), EventStreamError> {
     let mut names: Vec<&str> = headers.iter().map(|header| header.name.as_str()).collect();
     names.sort_unstable();
-    if names.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
+    if names.windows(2).any(|pair| matches!(pair, [name, next] if name == next)) {
         return Err(EventStreamError::DuplicateHeader);
     }
     Ok(())

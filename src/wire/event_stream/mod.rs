@@ -23,10 +23,10 @@ const PRELUDE: usize = 12;
 
 const CHECKSUM: usize = 4;
 
-/// One frame whose checksums are right. All frames' raw bytes, one after the other, are the stream.
+/// One frame with correct checksums. The raw bytes of all frames in order are the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// In the order in which they stand; no name comes twice.
+    /// In their order; no name occurs twice.
     pub headers: Vec<Header>,
     /// A slice of `raw`.
     pub payload: Bytes,
@@ -60,13 +60,13 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header that is a string, as all of those that say what a frame is.
+    /// A string header, as all headers are that describe a frame.
     pub fn string(name: &str, value: &str) -> Self {
         Self { name: name.to_owned(), value: Value::String(value.to_owned()) }
     }
 }
 
-/// What a header says, by its type (0 to 9: true and false are two of them).
+/// A header's value, by its type (0 to 9: true and false are two of them).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Bool(bool),
@@ -83,7 +83,7 @@ pub enum Value {
     Uuid([u8; 16]),
 }
 
-/// Why bytes are no frame, or cannot be made one. Where the next frame would begin is then no longer known.
+/// Why bytes are no frame, or cannot be encoded as one. The beginning of the next frame is then no longer known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EventStreamError {
     #[error("event stream frame is longer than {FRAME_BYTES} bytes")]

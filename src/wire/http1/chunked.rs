@@ -1,16 +1,17 @@
-//! The chunked coding of a request body (RFC 9112, section 7.1), line by line; chunk data is passed, not looked at.
+//! The chunked coding of a request body (RFC 9112, section 7.1), line by line; chunk data passes unread.
 
 use memchr::memchr;
 
-use super::fields::{self, Search, Section};
-use super::{Limits, Violation};
+use super::fields::{self, FieldSection, SectionSearch};
+use super::limits::Limits;
+use super::violation::Violation;
 
-/// Where in a chunked body the next byte stands.
+/// The position of the next byte in a chunked body.
 #[derive(Debug)]
 pub(super) enum Chunked {
     /// Before a line with a chunk's size.
     Size,
-    /// Inside a chunk, with so many bytes of data to come.
+    /// Inside a chunk, with this many bytes of data to come.
     Data(u64),
     /// Before the CRLF that ends a chunk's data.
     DataEnd,
@@ -25,11 +26,11 @@ const EXTENSION_BYTES: usize = 1024;
 const LONGEST_LINE: usize = SIZE_DIGITS + EXTENSION_BYTES + 2;
 
 impl Chunked {
-    /// Goes one step on and answers how many bytes may pass; 0 needs more.
+    /// Takes one step and returns how many bytes may pass; 0 needs more.
     pub(super) fn step(
         &mut self,
         bytes: &[u8],
-        search: &mut Search,
+        search: &mut SectionSearch,
         limits: &Limits,
     ) -> Result<usize, Violation> {
         match self {
@@ -55,7 +56,7 @@ impl Chunked {
                 [_, ..] => Err(Violation::malformed("chunk longer than its size")),
             },
             Self::Trailers => {
-                let Some(length) = search.end(bytes, limits, Section::Trailers)? else {
+                let Some(length) = search.end(bytes, limits, FieldSection::Trailers)? else {
                     return Ok(0);
                 };
                 judge_trailers(bytes.get(..length).unwrap_or(bytes), search, limits)?;
@@ -94,7 +95,7 @@ fn chunk_size(digits: &[u8]) -> Result<u64, Violation> {
     size.filter(|size| i64::try_from(*size).is_ok()).ok_or(Violation::malformed("chunk size too large"))
 }
 
-/// Whether what follows the size is `;name`, `;name=token` or `;name="text"`, repeated, without spaces, and short.
+/// Whether the extensions are `;name`, `;name=token` or `;name="text"`, repeated, without spaces, and short.
 fn extensions_are_well_formed(mut rest: &[u8]) -> bool {
     if rest.len() > EXTENSION_BYTES {
         return false;
@@ -106,7 +107,7 @@ fn extensions_are_well_formed(mut rest: &[u8]) -> bool {
     true
 }
 
-/// What follows one extension without its semicolon; `None` if it is none.
+/// The bytes after one extension, which begins after its semicolon; `None` if it is malformed.
 fn extension(text: &[u8]) -> Option<&[u8]> {
     let after_name = after_token(text)?;
     match after_name {
@@ -132,9 +133,9 @@ fn after_quoted(mut text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn judge_trailers(section: &[u8], found: &Search, limits: &Limits) -> Result<(), Violation> {
-    found.only_line_ends(section)?;
-    for (count, line) in found.lines(section).enumerate() {
+fn judge_trailers(section: &[u8], search: &SectionSearch, limits: &Limits) -> Result<(), Violation> {
+    search.only_line_ends(section)?;
+    for (count, line) in search.lines(section).enumerate() {
         if count >= limits.header_count {
             return Err(Violation::too_many());
         }

@@ -1,36 +1,37 @@
-//! Field lines of heads and trailers: where a section ends, and what a line may hold.
+//! Field lines of heads and trailers: where a section ends, and what a line may contain.
 
 use memchr::memchr_iter;
 
-use super::{Limits, Violation};
+use super::limits::Limits;
+use super::violation::Violation;
 
-/// What is searched: a head may follow one empty line (RFC 9112, section 2.2), trailers end at their first.
+/// The kind of section: a head may follow one empty line (RFC 9112, section 2.2), trailers end at their first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum FieldSection {
     Head,
     Trailers,
 }
 
-/// The search for a section's end. It remembers how far it came and where lines end, so that bytes are looked at
-/// once however they arrive.
+/// The search for a section's end. It remembers its position and the line ends, so that each byte is read once however
+/// the bytes arrive.
 #[derive(Debug, Default)]
-pub(super) struct Search {
-    /// Where each line's LF stands, without the last, empty one's.
+pub(super) struct SectionSearch {
+    /// The offset of each line's LF, except that of the last, empty one.
     ends: Vec<usize>,
     line: usize,
     searched: usize,
 }
 
-impl Search {
+impl SectionSearch {
     /// The length of the section up to and with its empty line; `None` needs more bytes.
     /// `bytes` begin where they began at the last call.
     pub(super) fn end(
         &mut self,
         bytes: &[u8],
         limits: &Limits,
-        section: Section,
+        section: FieldSection,
     ) -> Result<Option<usize>, Violation> {
-        // Nothing past the limit is looked at, so that what arrives together is judged as what trickles in.
+        // Bytes past the limit are not read, so that the verdict does not depend on how the bytes arrive.
         let window = bytes.get(..limits.header_bytes).unwrap_or(bytes);
         let from = self.searched;
         for at in memchr_iter(b'\n', window.get(from..).unwrap_or_default()) {
@@ -39,10 +40,13 @@ impl Search {
                 return Err(Violation::malformed("bare LF"));
             }
             if lf == self.line + 1 {
+                // `line` is the offset of the empty line: 0 is the one that may precede a request, 2 would be a second one.
                 match (section, self.line) {
-                    (Section::Head, 0) => {}
-                    (Section::Head, 2) => return Err(Violation::malformed("empty line before the request")),
-                    (Section::Head | Section::Trailers, _) => return Ok(Some(lf + 1)),
+                    (FieldSection::Head, 0) => {}
+                    (FieldSection::Head, 2) => {
+                        return Err(Violation::malformed("empty line before the request"));
+                    }
+                    (FieldSection::Head | FieldSection::Trailers, _) => return Ok(Some(lf + 1)),
                 }
             }
             // The request line and an empty one before it are no header.
@@ -55,8 +59,8 @@ impl Search {
         }
         if window.len() >= limits.header_bytes {
             return Err(Violation::too_large(match section {
-                Section::Head => "head too large",
-                Section::Trailers => "trailers too large",
+                FieldSection::Head => "head too large",
+                FieldSection::Trailers => "trailers too large",
             }));
         }
         self.searched = window.len();
@@ -126,8 +130,9 @@ pub(super) fn trim(mut value: &[u8]) -> &[u8] {
 
 /// The length of the token that `bytes` begin with.
 pub(super) fn token_length(bytes: &[u8]) -> usize {
-    // Four at a time without a branch between them: names are most of what a head is looked at for.
-    let whole = bytes.chunks_exact(4).take_while(|four| four.iter().fold(true, |all, b| all & is_token(*b)));
+    // Four at a time without a branch between them: most of the work on a head is its names.
+    let whole =
+        bytes.chunks_exact(4).take_while(|four| four.iter().fold(true, |token, b| token & is_token(*b)));
     let known = whole.count() * 4;
     known + bytes.iter().skip(known).take_while(|b| is_token(**b)).count()
 }
@@ -164,7 +169,7 @@ const TOKEN: [bool; 256] = {
     table
 };
 
-/// What `Connection` may name: fields that speak of one hop alone (RFC 9110, section 7.6.1), and its options.
+/// What `Connection` may name: hop-by-hop fields (RFC 9110, section 7.6.1), and its options.
 const HOP_BY_HOP: [&[u8]; 12] = [
     b"keep-alive",
     b"close",
@@ -180,8 +185,8 @@ const HOP_BY_HOP: [&[u8]; 12] = [
     b"connection",
 ];
 
-/// Whether a `Connection` value names hop-by-hop fields alone: any other that it names would be judged here and
-/// removed further on (threat C12).
+/// Whether a `Connection` value names only hop-by-hop fields: any other would be judged here and removed by a later hop
+/// (threat C12).
 pub fn nominates_hop_by_hop(value: &[u8]) -> bool {
     value
         .split(|b| *b == b',')
@@ -189,7 +194,7 @@ pub fn nominates_hop_by_hop(value: &[u8]) -> bool {
         .all(|option| option.is_empty() || HOP_BY_HOP.iter().any(|known| known.eq_ignore_ascii_case(option)))
 }
 
-/// What a trailer may not say (RFC 9110, section 6.5.1): framing, routing, authentication, how content is read.
+/// The names that no trailer may have (RFC 9110, section 6.5.1): framing, routing, authentication, how content is read.
 const NOT_IN_TRAILERS: [&[u8]; 27] = [
     b"api-key",
     b"authorization",
@@ -220,7 +225,7 @@ const NOT_IN_TRAILERS: [&[u8]; 27] = [
     b"x-goog-api-key",
 ];
 
-/// Whether a trailer of that name may go on; the names of framing, routing and authentication may not (threat C2).
+/// Whether a trailer may have this name; names of framing, routing and authentication are not allowed (threat C2).
 pub fn fit_for_trailers(name: &[u8]) -> bool {
     !NOT_IN_TRAILERS.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::fields::{Search, Section};
-use super::{Limits, Violation, head};
+use super::fields::{FieldSection, SectionSearch};
+use super::head;
+use super::limits::Limits;
+use super::violation::Violation;
 
 /// A whole and unambiguous request head, as it stands on the wire.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,8 +23,8 @@ pub struct RequestHead<'a> {
 
 /// Reads the head at the start of `bytes` by the rules of the [`Framer`](super::Framer); `None` needs more bytes.
 pub fn first_request<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<RequestHead<'a>>, Violation> {
-    let mut search = Search::default();
-    let Some(length) = search.end(bytes, limits, Section::Head)? else { return Ok(None) };
+    let mut search = SectionSearch::default();
+    let Some(length) = search.end(bytes, limits, FieldSection::Head)? else { return Ok(None) };
     let head = head::judge(bytes.get(..length).unwrap_or(bytes), &search, limits)?;
     Ok(Some(RequestHead {
         method: text(head.method)?,

@@ -1,31 +1,36 @@
-//! Judges one whole request head by RFC 9112, without what it leaves to the recipient's leniency.
+//! Judges one whole request head by RFC 9112, without the leniencies that it allows.
 
-use super::fields::{self, Search};
-use super::{Limits, Violation};
+use super::fields::{self, SectionSearch};
+use super::limits::Limits;
+use super::violation::Violation;
 
 /// A request head that every reader reads alike.
 #[derive(Debug)]
-pub(super) struct Head<'a> {
+pub(super) struct JudgedHead<'a> {
     pub(super) method: &'a [u8],
     pub(super) target: &'a [u8],
     pub(super) host: Option<&'a [u8]>,
     pub(super) proxy_authorization: Option<&'a [u8]>,
-    pub(super) body: Body,
+    pub(super) body: BodyFraming,
 }
 
 /// How long the body is (RFC 9112, section 6.3); no body is a length of 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyFraming {
     Length(u64),
     Chunked,
 }
 
-/// Judges the head that `found` has delimited.
-pub(super) fn judge<'a>(head: &'a [u8], found: &Search, limits: &Limits) -> Result<Head<'a>, Violation> {
-    found.only_line_ends(head)?;
-    let mut lines = found.lines(head);
+/// Judges the head that `search` has delimited.
+pub(super) fn judge<'a>(
+    head: &'a [u8],
+    search: &SectionSearch,
+    limits: &Limits,
+) -> Result<JudgedHead<'a>, Violation> {
+    search.only_line_ends(head)?;
+    let mut lines = search.lines(head);
     let line = request_line(lines.next().unwrap_or_default())?;
-    let mut facts = Facts::default();
+    let mut facts = FramingFields::default();
     let mut count = 0;
     for field in lines {
         count += 1;
@@ -36,7 +41,7 @@ pub(super) fn judge<'a>(head: &'a [u8], found: &Search, limits: &Limits) -> Resu
         facts.note(name, value)?;
     }
     let body = facts.settle(&line)?;
-    Ok(Head {
+    Ok(JudgedHead {
         method: line.method,
         target: line.target,
         host: facts.host,
@@ -67,7 +72,7 @@ fn request_line(line: &[u8]) -> Result<RequestLine<'_>, Violation> {
     if method.is_empty() || target.is_empty() {
         return Err(MALFORMED);
     }
-    // A fragment never belongs on the wire, and readers differ in whether they cut it off.
+    // A fragment never belongs on the wire; some readers cut it off, others do not.
     if target.iter().fold(false, |bad, b| bad | !(0x21..=0x7e).contains(b) | (*b == b'#')) {
         return Err(Violation::malformed("request target"));
     }
@@ -89,16 +94,16 @@ fn target_suits(method: &[u8], target: &[u8]) -> bool {
     }
 }
 
-/// What the fields say of framing and routing.
+/// The fields of framing and routing.
 #[derive(Default)]
-struct Facts<'a> {
+struct FramingFields<'a> {
     host: Option<&'a [u8]>,
     length: Option<u64>,
     chunked: bool,
     proxy_authorization: Option<&'a [u8]>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> FramingFields<'a> {
     fn note(&mut self, name: &'a [u8], value: &'a [u8]) -> Result<(), Violation> {
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => {
@@ -127,7 +132,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn settle(&self, line: &RequestLine<'_>) -> Result<Body, Violation> {
+    fn settle(&self, line: &RequestLine<'_>) -> Result<BodyFraming, Violation> {
         if line.http_11 && self.host.is_none() {
             return Err(Violation::malformed("no host header"));
         }
@@ -136,11 +141,11 @@ impl<'a> Facts<'a> {
             (true, None) if !line.http_11 => {
                 return Err(Violation::malformed("transfer-encoding in HTTP/1.0"));
             }
-            (true, None) => Body::Chunked,
-            (false, length) => Body::Length(length.unwrap_or(0)),
+            (true, None) => BodyFraming::Chunked,
+            (false, length) => BodyFraming::Length(length.unwrap_or(0)),
         };
-        // RFC 9110, section 9.3.6: a CONNECT has no content, and readers differ on one that claims to.
-        if line.method == b"CONNECT" && body != Body::Length(0) {
+        // RFC 9110, section 9.3.6: a CONNECT has no content, and readers differ if it claims to have some.
+        if line.method == b"CONNECT" && body != BodyFraming::Length(0) {
             return Err(Violation::malformed("CONNECT with a body"));
         }
         Ok(body)

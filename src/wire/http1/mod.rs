@@ -1,4 +1,4 @@
-//! Strict framing of HTTP/1 in front of the parser: what two parsers could read differently goes no further.
+//! Strict framing of HTTP/1 in front of the parser: a message that two parsers could read differently is refused.
 
 mod chunked;
 #[cfg(test)]
@@ -6,41 +6,28 @@ mod corpus;
 mod fields;
 mod first_request;
 mod head;
+mod limits;
 mod response;
 mod violation;
 
 pub use fields::{fit_for_trailers, nominates_hop_by_hop};
 pub use first_request::{RequestHead, first_request};
+pub use limits::Limits;
 pub use response::check_response;
 pub use violation::{Bound, Violation};
 
 use chunked::Chunked;
-use fields::{Search, Section};
-use head::Body;
+use fields::{FieldSection, SectionSearch};
+use head::BodyFraming;
 
-/// How much of a head (or of a trailer section) is held until it is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one head, its empty line included.
-    pub header_bytes: usize,
-    /// Field lines of one head.
-    pub header_count: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { header_bytes: 64 * 1024, header_count: 128 }
-    }
-}
-
-/// What a push let through.
+/// The bytes that a push lets pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// So many bytes at the front may be given on. 0 needs more bytes.
+    /// The number of bytes at the front that may be passed on. 0 needs more bytes.
     pub pass: usize,
 }
 
-/// Where on the connection the agent stands, for the deadlines of whoever reads from it.
+/// The position in the agent's messages, for the deadlines of the connection's reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Between requests; nothing of the next one is there.
@@ -57,13 +44,13 @@ pub enum State {
 #[derive(Debug)]
 pub struct Framer {
     limits: Limits,
-    stage: Stage,
-    search: Search,
+    stage: FramerStage,
+    search: SectionSearch,
     begun: bool,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum FramerStage {
     Head,
     Length(u64),
     Chunked(Chunked),
@@ -72,15 +59,15 @@ enum Stage {
 
 impl Framer {
     pub fn new(limits: Limits) -> Self {
-        Self { limits, stage: Stage::Head, search: Search::default(), begun: false }
+        Self { limits, stage: FramerStage::Head, search: SectionSearch::default(), begun: false }
     }
 
-    /// Judges the bytes that were not passed yet, old and new, and answers how many at the front may pass: whole
-    /// heads only, body bytes as they come. What did not pass is pushed again with what follows it; bytes that
+    /// Judges the bytes that have not passed yet, old and new, and returns how many at the front may pass: whole heads
+    /// only, body bytes as they come. Bytes that did not pass are pushed again with the following ones; bytes that
     /// passed are not.
     ///
-    /// After a violation nothing more may pass. Bytes in front of it pass first: it is answered by the next push,
-    /// so the caller pushes what remains until nothing passes.
+    /// After a violation nothing more may pass. Bytes before it pass first, and the next push returns it: so the caller
+    /// pushes the rest until nothing passes.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Progress, Violation> {
         let mut rest = bytes;
         let verdict = loop {
@@ -103,50 +90,50 @@ impl Framer {
 
     pub fn state(&self) -> State {
         match &self.stage {
-            Stage::Head if self.begun => State::Head,
-            Stage::Head => State::Idle,
-            Stage::Length(_) | Stage::Chunked(_) => State::Body,
-            Stage::Opaque => State::Opaque,
+            FramerStage::Head if self.begun => State::Head,
+            FramerStage::Head => State::Idle,
+            FramerStage::Length(_) | FramerStage::Chunked(_) => State::Body,
+            FramerStage::Opaque => State::Opaque,
         }
     }
 
     /// The connection was upgraded: from now on its bytes are not HTTP, and all pass.
     pub fn upgraded(&mut self) {
-        self.stage = Stage::Opaque;
+        self.stage = FramerStage::Opaque;
     }
 
-    /// Passes what is next: a head, a body's bytes, a line of the chunked coding. Fails without a change.
+    /// Passes the next unit: a head, bytes of a body, a line of the chunked coding. A failure changes nothing.
     fn step(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
         let (pass, done) = match &mut self.stage {
-            Stage::Opaque => (bytes.len(), false),
-            Stage::Head => return self.head(bytes),
-            Stage::Length(left) => {
+            FramerStage::Opaque => (bytes.len(), false),
+            FramerStage::Head => return self.head(bytes),
+            FramerStage::Length(left) => {
                 let pass = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left -= pass as u64;
                 (pass, *left == 0)
             }
-            Stage::Chunked(chunked) => {
+            FramerStage::Chunked(chunked) => {
                 let pass = chunked.step(bytes, &mut self.search, &self.limits)?;
                 (pass, matches!(chunked, Chunked::Done))
             }
         };
         if done {
-            self.stage = Stage::Head;
+            self.stage = FramerStage::Head;
             self.search.restart();
         }
         Ok(pass)
     }
 
     fn head(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
-        let Some(length) = self.search.end(bytes, &self.limits, Section::Head)? else {
+        let Some(length) = self.search.end(bytes, &self.limits, FieldSection::Head)? else {
             return Ok(0);
         };
         let head = head::judge(bytes.get(..length).unwrap_or(bytes), &self.search, &self.limits)?;
         self.search.restart();
         self.stage = match head.body {
-            Body::Length(0) => Stage::Head,
-            Body::Length(left) => Stage::Length(left),
-            Body::Chunked => Stage::Chunked(Chunked::Size),
+            BodyFraming::Length(0) => FramerStage::Head,
+            BodyFraming::Length(left) => FramerStage::Length(left),
+            BodyFraming::Chunked => FramerStage::Chunked(Chunked::Size),
         };
         Ok(length)
     }

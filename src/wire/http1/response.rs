@@ -1,10 +1,10 @@
-//! What hyper's client lets through in a response head that another reader could frame differently.
+//! Refuses response heads that hyper's client accepts and another reader could frame differently.
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode};
 
-use super::Violation;
 use super::head::plain_number;
+use super::violation::Violation;
 
 /// Judges the head of an HTTP/1 response that hyper has parsed; a violation is answered with 502, and the upstream
 /// connection is closed.

@@ -1,9 +1,9 @@
-//! What a message may not say: the reason, and the status that answers it.
+//! Why a message is refused, and the status of the answer.
 
 use http::StatusCode;
 
-/// Why a message goes no further. The connection is closed after the answer: where the next one would begin is
-/// no longer known.
+/// Why a message is refused. The connection is closed after the answer: the beginning of the next message is no longer
+/// known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Violation {
@@ -12,7 +12,7 @@ pub struct Violation {
     bound: Option<Bound>,
 }
 
-/// A bound of the caller's that a message exceeds.
+/// The bound that a message exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     HeaderBytes,
@@ -25,7 +25,7 @@ impl Violation {
         self.reason
     }
 
-    /// The bound that was reached, where the message is not malformed but too large.
+    /// The bound that was exceeded, if the message is not malformed but too large.
     pub fn bound(&self) -> Option<Bound> {
         self.bound
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::error::{Duplicate, JsonError};
-use super::{Document, Kind, Limits, Place, Value};
+use super::{Document, Kind, Limits, NodePlace, Value};
 
 /// Why an edit is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -87,10 +87,10 @@ impl<'d> Edits<'d> {
         self.check(value)?;
         let node = value.node();
         let first = match node.place {
-            Place::Root => return Err(EditError::Root),
-            Place::Key => return Err(EditError::Key),
-            Place::Item => node,
-            Place::Member => self.document.node(value.number - 1),
+            NodePlace::Root => return Err(EditError::Root),
+            NodePlace::Key => return Err(EditError::Key),
+            NodePlace::Item => node,
+            NodePlace::Member => self.document.node(value.number - 1),
         };
         let is_followed = self.rest_after(node.end).first() == Some(&b',');
         let next = is_followed.then(|| self.document.node(node.next).start);
@@ -106,7 +106,7 @@ impl<'d> Edits<'d> {
     pub fn replace(&mut self, value: Value<'d>, json: impl Into<String>) -> Result<(), EditError> {
         self.check(value)?;
         let (node, json) = (value.node(), json.into());
-        if node.place == Place::Key {
+        if node.place == NodePlace::Key {
             return Err(EditError::Key);
         }
         check_json(&json)?;

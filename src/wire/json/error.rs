@@ -1,10 +1,10 @@
-//! Why bytes are not read as JSON, and which key makes a document ambiguous: places and reasons, never content.
+//! Why bytes are no JSON, and which key makes a document ambiguous: offsets and reasons, never content.
 
 /// What is wrong with a document, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {offset}")]
 pub struct JsonError {
-    /// Bytes of the document before the one that cannot stand there.
+    /// The offset of the byte that is not allowed.
     pub offset: usize,
     pub reason: Reason,
 }
@@ -52,12 +52,12 @@ pub enum Reason {
     Surrogate,
 }
 
-/// A key that stands twice in one object: which of its values is meant differs from parser to parser.
+/// A key that occurs twice in one object: parsers differ in which of its values they take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key stands twice in one object, at bytes {first} and {again}")]
 pub struct Duplicate {
-    /// Where the key stands first, in bytes from the document's beginning.
+    /// The offset of the key's first occurrence.
     pub first: usize,
-    /// Where the same key stands again.
+    /// The offset of its next occurrence.
     pub again: usize,
 }

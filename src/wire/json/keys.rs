@@ -1,4 +1,4 @@
-//! Finds a key that stands twice in an object, in time that grows with the bytes of its keys and no faster.
+//! Finds a duplicate key in an object, in time linear in the bytes of its keys.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,25 +7,25 @@ use super::error::Duplicate;
 use super::string::Inside;
 use super::{Document, Node};
 
-/// Up to so many keys are compared each with each, which is what nearly all objects need.
+/// Up to this many keys are compared pairwise; nearly all objects have fewer.
 const FEW: usize = 12;
 
-/// The first key that stands again, among the keys of one object in their order.
+/// The first duplicate among the keys of one object, in their order.
 pub(super) fn find_duplicate(text: &str, nodes: &[Node], keys: &[u32]) -> Option<Duplicate> {
     let inside = |key: u32| inside(text, &nodes[key as usize]);
     let (first, again) = if keys.len() <= FEW {
         // Most keys differ in their lengths already.
-        let may_be_same = |one: u32, other: u32| {
-            let (one, other) = (&nodes[one as usize], &nodes[other as usize]);
-            one.length() == other.length() || one.escaped || other.escaped
+        let may_be_same = |first: u32, again: u32| {
+            let (first, again) = (&nodes[first as usize], &nodes[again as usize]);
+            first.length() == again.length() || first.escaped || again.escaped
         };
-        let is_same = |one: u32, other: u32| may_be_same(one, other) && inside(one) == inside(other);
+        let is_same = |first: u32, again: u32| may_be_same(first, again) && inside(first) == inside(again);
         keys.iter().enumerate().find_map(|(count, &again)| {
             let first = keys[..count].iter().find(|&&first| is_same(first, again));
             first.map(|&first| (first, again))
         })?
     } else {
-        // Hashed under a key that nobody can guess: no choice of names makes this slow.
+        // Rust's hash is keyed at random: no choice of names makes this slow.
         let mut seen = HashMap::with_capacity(keys.len());
         keys.iter().find_map(|&again| match seen.entry(inside(again)) {
             Entry::Occupied(first) => Some((*first.get(), again)),

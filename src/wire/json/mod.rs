@@ -21,8 +21,8 @@
 //! control character in a string, no half of a surrogate pair. Values may nest [`Limits::depth`] deep; the reader
 //! itself does not recurse. A number may be of any size, and `\u0000` is a character like any other.
 //!
-//! Parsers disagree about a key that stands twice in an object. Such an object is read, and known for it:
-//! [`Document::first_duplicate`] answers for the whole document, [`Value::duplicate`] for one object, and
+//! Parsers disagree about a key that occurs twice in an object. Such an object is read and marked:
+//! [`Document::first_duplicate`] reports it for the whole document, [`Value::duplicate`] for one object, and
 //! [`Value::get`] refuses to choose. Keys are compared after unescaping.
 
 mod edit;
@@ -51,7 +51,7 @@ pub use parse::Scratch;
 pub use string::string_length;
 pub use value::{Entries, Entry, Items, Value};
 
-/// What one document may cost.
+/// The bounds of one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How many arrays and objects may stand in one another.
@@ -96,10 +96,10 @@ struct Node {
     /// The node after it and all that stands in it.
     next: u32,
     kind: Kind,
-    place: Place,
-    /// A string that says something else than its bytes.
+    place: NodePlace,
+    /// A string with escapes.
     escaped: bool,
-    /// An object with a key that is not written in lower-case ASCII alone.
+    /// An object with a key that is not all lower-case ASCII.
     cased: bool,
 }
 
@@ -113,9 +113,9 @@ impl Node {
     }
 }
 
-/// Where a node stands.
+/// The position of a node in its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodePlace {
     Root,
     /// In an array.
     Item,
@@ -130,12 +130,12 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     ///
-    /// Where the bytes are no JSON (RFC 8259), or exceed a limit. Keys that stand twice are no error here.
+    /// Fails if the bytes are no JSON (RFC 8259), or exceed a limit. Duplicate keys are no error here.
     pub fn parse(bytes: &'a [u8], limits: Limits) -> Result<Self, JsonError> {
         parse::parse(bytes, limits, &mut Scratch::default())
     }
 
-    /// The same, in memory that was used before; [`Self::give_back`] gives it back.
+    /// The same, reusing memory; [`Self::give_back`] returns it.
     ///
     /// # Errors
     ///
@@ -144,22 +144,22 @@ impl<'a> Document<'a> {
         parse::parse(bytes, limits, scratch)
     }
 
-    /// Gives back the document's memory for the next.
+    /// Returns the document's memory for the next one.
     pub fn give_back(self, scratch: &mut Scratch) {
         scratch.keep(self.nodes);
     }
 
-    /// The one value that is not in another.
+    /// The outermost value.
     pub fn root(&self) -> Value<'_> {
         Value::at(self, 0)
     }
 
-    /// The first key of the document that its object has already: it may be read in two ways.
+    /// The first duplicate key of the document, which parsers may read in two ways.
     pub fn first_duplicate(&self) -> Option<Duplicate> {
         self.duplicates.values().copied().min_by_key(|duplicate| duplicate.again)
     }
 
-    /// What it was read from.
+    /// The bytes that it was read from.
     pub fn bytes(&self) -> &'a [u8] {
         self.text.as_bytes()
     }
@@ -169,7 +169,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Says how much there is, never what: a body holds what people wrote.
+/// Shows sizes, never content: a body holds what people wrote.
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")

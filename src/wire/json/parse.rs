@@ -1,19 +1,19 @@
-//! The reader: one pass over the bytes, a stack of its own, one node a value.
+//! The parser: one pass over the bytes, an explicit stack, one node per value.
 
 use std::collections::BTreeMap;
 
 use super::error::{Duplicate, JsonError, Reason};
 use super::keys::find_duplicate;
-use super::{Document, Kind, Limits, Node, Place, string};
+use super::{Document, Kind, Limits, Node, NodePlace, string};
 
-/// How many bytes of a usual body there are to a node, at least: room for so many nodes is made at once.
+/// The fewest bytes per node in usual bodies, by which the nodes are allocated at once.
 const BYTES_PER_NODE: usize = 64;
 
-/// Memory that is used again from document to document, so that a stream of small ones allocates nothing.
+/// Memory that is reused from document to document, so that a stream of small ones allocates nothing.
 #[derive(Debug, Default)]
 pub struct Scratch {
     nodes: Vec<Node>,
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     keys: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Scratch {
     }
 }
 
-/// The most nodes whose memory is kept: one large document does not cost memory for good.
+/// The most nodes whose memory is kept, so that one large document does not cost memory forever.
 const MOST_KEPT: usize = 4096;
 
 /// Reads a document; see [`Document::parse_with`].
@@ -57,16 +57,16 @@ pub(super) fn parse<'a>(
         duplicates: BTreeMap::new(),
         limits,
     };
-    let mut step = Step::Value;
-    while step != Step::End {
+    let mut step = ParseStep::Value;
+    while step != ParseStep::End {
         step = match step {
-            Step::Value => parser.value()?,
-            Step::Key => parser.key()?,
-            Step::After => parser.after()?,
-            Step::End => Step::End,
+            ParseStep::Value => parser.value()?,
+            ParseStep::Key => parser.key()?,
+            ParseStep::After => parser.after()?,
+            ParseStep::End => ParseStep::End,
         };
     }
-    // Both are empty where a document was read to its end.
+    // Both are empty once a document was read to its end.
     (scratch.open, scratch.keys) = (parser.open, parser.keys);
     Ok(Document { text, nodes: parser.nodes, duplicates: parser.duplicates })
 }
@@ -76,16 +76,17 @@ pub(super) fn parse<'a>(
 /// # Errors
 /// Where they are not UTF-8.
 fn checked(bytes: &[u8]) -> Result<&str, JsonError> {
-    // Of a long body from a coding agent, with its arrows and dashes, the standard library's check alone takes an eighth.
+    // On long bodies of coding agents, which are not all ASCII, the standard library's check takes an eighth of the
+    // time.
     simdutf8::basic::from_utf8(bytes).or_else(|_| {
-        // Slower, and says where.
+        // The slower check knows the offset.
         str::from_utf8(bytes).map_err(|error| JsonError::new(error.valid_up_to(), Reason::NotUtf8))
     })
 }
 
 /// What is expected next.
 #[derive(PartialEq, Eq)]
-enum Step {
+enum ParseStep {
     Value,
     /// The key of an object's entry, and its colon.
     Key,
@@ -100,7 +101,7 @@ struct Parser<'a> {
     at: usize,
     nodes: Vec<Node>,
     /// The arrays and objects that are not closed yet.
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     /// The keys of all open objects, the innermost last.
     keys: Vec<u32>,
     duplicates: BTreeMap<u32, Duplicate>,
@@ -108,7 +109,7 @@ struct Parser<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenNode {
     node: u32,
     is_object: bool,
     /// How many of [`Parser::keys`] are of objects around this.
@@ -116,42 +117,42 @@ struct Open {
 }
 
 impl Parser<'_> {
-    fn value(&mut self) -> Result<Step, JsonError> {
+    fn value(&mut self) -> Result<ParseStep, JsonError> {
         match self.next_byte()? {
             b'"' => self.string(self.place_of_value()),
-            b'{' => return self.open(Kind::Object, b'}', Step::Key),
-            b'[' => return self.open(Kind::Array, b']', Step::Value),
+            b'{' => return self.open(Kind::Object, b'}', ParseStep::Key),
+            b'[' => return self.open(Kind::Array, b']', ParseStep::Value),
             b'-' | b'0'..=b'9' => self.number(),
             b't' => self.literal(b"true", Kind::Bool),
             b'f' => self.literal(b"false", Kind::Bool),
             b'n' => self.literal(b"null", Kind::Null),
             _ => Err(self.error(Reason::Value)),
         }?;
-        Ok(Step::After)
+        Ok(ParseStep::After)
     }
 
-    fn key(&mut self) -> Result<Step, JsonError> {
+    fn key(&mut self) -> Result<ParseStep, JsonError> {
         if self.next_byte()? != b'"' {
             return Err(self.error(Reason::Key));
         }
         self.keys.push(self.node_count());
-        self.string(Place::Key)?;
+        self.string(NodePlace::Key)?;
         if self.next_byte()? != b':' {
             return Err(self.error(Reason::Colon));
         }
         self.at += 1;
-        Ok(Step::Value)
+        Ok(ParseStep::Value)
     }
 
-    fn after(&mut self) -> Result<Step, JsonError> {
+    fn after(&mut self) -> Result<ParseStep, JsonError> {
         self.skip_whitespace();
-        let Some(&Open { is_object, .. }) = self.open.last() else {
+        let Some(&OpenNode { is_object, .. }) = self.open.last() else {
             let is_end = self.at == self.bytes.len();
-            return if is_end { Ok(Step::End) } else { Err(self.error(Reason::Trailing)) };
+            return if is_end { Ok(ParseStep::End) } else { Err(self.error(Reason::Trailing)) };
         };
         let step = match (self.next_byte()?, is_object) {
-            (b',', true) => Step::Key,
-            (b',', false) => Step::Value,
+            (b',', true) => ParseStep::Key,
+            (b',', false) => ParseStep::Value,
             (b'}', true) | (b']', false) => return Ok(self.close()),
             (_, true) => return Err(self.error(Reason::Entry)),
             (_, false) => return Err(self.error(Reason::Item)),
@@ -160,19 +161,19 @@ impl Parser<'_> {
         Ok(step)
     }
 
-    fn open(&mut self, kind: Kind, closing: u8, first: Step) -> Result<Step, JsonError> {
+    fn open(&mut self, kind: Kind, closing: u8, first: ParseStep) -> Result<ParseStep, JsonError> {
         if self.open.len() >= self.limits.depth {
             return Err(self.error(Reason::TooDeep));
         }
         let (node, keys) = (self.node_count(), self.keys.len());
         self.push(kind, self.place_of_value(), self.at + 1, false)?;
-        self.open.push(Open { node, is_object: kind == Kind::Object, keys });
+        self.open.push(OpenNode { node, is_object: kind == Kind::Object, keys });
         let is_empty = self.next_byte()? == closing;
         Ok(if is_empty { self.close() } else { first })
     }
 
-    /// Closes the innermost array or object, at whose last byte the reader stands.
-    fn close(&mut self) -> Step {
+    /// Closes the innermost array or object; the parser is at its last byte.
+    fn close(&mut self) -> ParseStep {
         self.at += 1;
         let next = self.node_count();
         if let Some(open) = self.open.pop() {
@@ -187,22 +188,22 @@ impl Parser<'_> {
             }
             self.keys.truncate(open.keys);
         }
-        Step::After
+        ParseStep::After
     }
 
-    /// Whether a key has a sign that is written in more than one case, or may stand for one.
+    /// Whether a key has a character with more than one case, or may have one (by an escape or outside of ASCII).
     fn is_cased(&self, key: u32) -> bool {
         let Node { start, end, escaped, .. } = self.nodes[key as usize];
         let is_cased = |byte: &u8| byte.is_ascii_uppercase() | !byte.is_ascii();
-        // Looked through without a way out, which is compiled to wide instructions.
+        // Without an early exit this compiles to vector instructions.
         escaped
             || self.bytes[start as usize..end as usize]
                 .iter()
                 .fold(false, |found, byte| found | is_cased(byte))
     }
 
-    fn string(&mut self, place: Place) -> Result<(), JsonError> {
-        let string::Found { end, escaped } = string::find_end(self.bytes, self.at + 1)?;
+    fn string(&mut self, place: NodePlace) -> Result<(), JsonError> {
+        let string::StringEnd { end, escaped } = string::find_end(self.bytes, self.at + 1)?;
         self.push(Kind::String, place, end, escaped)
     }
 
@@ -213,7 +214,7 @@ impl Parser<'_> {
         self.push(kind, self.place_of_value(), self.at + literal.len(), false)
     }
 
-    /// A number (RFC 8259, section 6); what follows it is looked at by the next step.
+    /// Reads a number (RFC 8259, section 6). The next step checks what follows it.
     fn number(&mut self) -> Result<(), JsonError> {
         let mut end = self.at + usize::from(self.bytes[self.at] == b'-');
         end = match self.bytes.get(end) {
@@ -230,15 +231,15 @@ impl Parser<'_> {
         self.push(Kind::Number, self.place_of_value(), end, false)
     }
 
-    /// The byte after the digits at `from`, of which there must be one.
+    /// The offset after the digits at `from`, of which there must be at least one.
     fn digits(&self, from: usize) -> Result<usize, JsonError> {
         let digits = self.bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let reason = if from == self.bytes.len() { Reason::End } else { Reason::Number };
         if digits == 0 { Err(JsonError::new(from, reason)) } else { Ok(from + digits) }
     }
 
-    /// Records a node from here to `end`, and goes there.
-    fn push(&mut self, kind: Kind, place: Place, end: usize, escaped: bool) -> Result<(), JsonError> {
+    /// Records a node from here to `end`, and moves there.
+    fn push(&mut self, kind: Kind, place: NodePlace, end: usize, escaped: bool) -> Result<(), JsonError> {
         if self.nodes.len() >= self.limits.nodes {
             return Err(self.error(Reason::TooMany));
         }
@@ -249,11 +250,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn place_of_value(&self) -> Place {
+    fn place_of_value(&self) -> NodePlace {
         match self.open.last() {
-            None => Place::Root,
-            Some(Open { is_object: true, .. }) => Place::Member,
-            Some(Open { is_object: false, .. }) => Place::Item,
+            None => NodePlace::Root,
+            Some(OpenNode { is_object: true, .. }) => NodePlace::Member,
+            Some(OpenNode { is_object: false, .. }) => NodePlace::Item,
         }
     }
 
@@ -262,7 +263,7 @@ impl Parser<'_> {
         self.nodes.len() as u32
     }
 
-    /// The next byte that is no whitespace; the reader stays before it.
+    /// The next byte that is no whitespace, which is not consumed.
     fn next_byte(&mut self) -> Result<u8, JsonError> {
         self.skip_whitespace();
         self.bytes.get(self.at).copied().ok_or(self.error(Reason::End))

@@ -1,4 +1,4 @@
-//! Strings (RFC 8259, section 7): where one ends, and what it says once its escapes are read.
+//! Strings (RFC 8259, section 7): finds the end of one, and reads its escapes.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -6,25 +6,25 @@ use std::str::Chars;
 
 use super::error::{JsonError, Reason};
 
-/// A string as it was found.
-pub(super) struct Found {
+/// The end of a string.
+pub(super) struct StringEnd {
     /// The byte after its closing quote.
     pub(super) end: usize,
     pub(super) escaped: bool,
 }
 
-/// Finds the end of the string whose first byte after the opening quote is `start`, and checks all of it.
-pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<Found, JsonError> {
+/// Finds the end of the string whose first byte after the opening quote is at `start`, and checks the string.
+pub(super) fn find_end(bytes: &[u8], start: usize) -> Result<StringEnd, JsonError> {
     let at = start + plain_length(&bytes[start..]);
     if bytes.get(at) == Some(&b'"') {
-        return Ok(Found { end: at + 1, escaped: false });
+        return Ok(StringEnd { end: at + 1, escaped: false });
     }
     find_end_of_escaped(bytes, at)
 }
 
-/// The same from the first byte on that is neither plain nor the end. Where there is one escape there are many, as in
-/// source code: a block at a time is looked through for all that is not plain, without a branch for what is.
-fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
+/// The same from the first byte that is neither plain nor the end. A string with one escape usually has many, as source
+/// code does, so whole blocks are scanned for special bytes, without a branch for plain ones.
+fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<StringEnd, JsonError> {
     let mut at = first;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let mut left = specials(block);
@@ -40,7 +40,7 @@ fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
                     }
                     left &= u64::MAX << behind;
                 }
-                b'"' => return Ok(Found { end: at + place + 1, escaped: true }),
+                b'"' => return Ok(StringEnd { end: at + place + 1, escaped: true }),
                 _ => return Err(JsonError::new(at + place, Reason::Control)),
             }
         }
@@ -48,7 +48,7 @@ fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
     }
     loop {
         match bytes.get(at) {
-            Some(b'"') => return Ok(Found { end: at + 1, escaped: true }),
+            Some(b'"') => return Ok(StringEnd { end: at + 1, escaped: true }),
             Some(b'\\') => at += escape_length(bytes, at)?,
             Some(0..0x20) => return Err(JsonError::new(at, Reason::Control)),
             Some(_) => at += 1,
@@ -59,7 +59,7 @@ fn find_end_of_escaped(bytes: &[u8], first: usize) -> Result<Found, JsonError> {
 
 /// Which bytes of a block are a quote, a backslash or a control character: a bit a byte, the lowest for the first.
 fn specials(block: &[u8; 64]) -> u64 {
-    // Compiled to wide instructions, as the loop over the words below is not.
+    // This compiles to vector instructions; a loop over words would not.
     let is_special = |byte: u8| (byte == b'"') | (byte == b'\\') | (byte < 0x20);
     let flags: [u8; 64] = std::array::from_fn(|place| u8::from(is_special(block[place])));
     let (words, _) = flags.as_chunks();
@@ -69,8 +69,8 @@ fn specials(block: &[u8; 64]) -> u64 {
     })
 }
 
-/// How many bytes the string takes that begins with the first of these bytes, quotes included; none where there is no
-/// string that [`Document::parse`](super::Document::parse) would read, or not all of it.
+/// The length of the string at the beginning of these bytes, quotes included; none if there is no complete string that
+/// [`Document::parse`](super::Document::parse) would read.
 pub fn string_length(bytes: &[u8]) -> Option<usize> {
     let end = bytes.starts_with(b"\"").then(|| find_end(bytes, 1).ok())??.end;
     str::from_utf8(&bytes[..end]).is_ok().then_some(end)
@@ -78,7 +78,7 @@ pub fn string_length(bytes: &[u8]) -> Option<usize> {
 
 /// How many bytes there are before the first quote, backslash or control character.
 fn plain_length(bytes: &[u8]) -> usize {
-    // Most keys and values are short: the search for long ones is prepared only for them.
+    // Most keys and values are short; setting up memchr only pays off for long ones.
     let (words, _) = bytes[..bytes.len().min(SHORT)].as_chunks();
     for (count, word) in words.iter().enumerate() {
         let special = special_bytes(u64::from_le_bytes(*word));
@@ -89,17 +89,17 @@ fn plain_length(bytes: &[u8]) -> usize {
     let searched = words.len() * 8;
     let rest = &bytes[searched..];
     let rest = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
-    // Looked through without a way out, which is compiled to wide instructions.
+    // Without an early exit this compiles to vector instructions.
     let has_control = rest.iter().fold(false, |found, byte| found | (*byte < 0x20));
     let control = if has_control { rest.iter().position(|byte| *byte < 0x20) } else { None };
     searched + control.unwrap_or(rest.len())
 }
 
-/// How many bytes are looked at eight at a time.
+/// How many bytes are scanned eight at a time.
 const SHORT: usize = 64;
 
-/// Marks the highest bit of bytes that are a quote, a backslash or a control character: of the first of them for
-/// certain, of others perhaps.
+/// Sets the highest bit of bytes that are a quote, a backslash or a control character. Exact for the first such byte;
+/// later ones may be wrong, since the subtraction borrows.
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     let below = |limit: u64, word: u64| word.wrapping_sub(ONES * limit) & !word;
@@ -146,7 +146,7 @@ pub(super) struct Inside<'a> {
 }
 
 impl<'a> Inside<'a> {
-    /// What it says.
+    /// Its text without escapes.
     pub(super) fn unescaped(self) -> Cow<'a, str> {
         if !self.escaped {
             return Cow::Borrowed(self.text);
@@ -163,7 +163,7 @@ impl<'a> Inside<'a> {
         Cow::Owned(unescaped)
     }
 
-    /// Whether it says just this. Nothing is allocated.
+    /// Whether its text is exactly this. Allocates nothing.
     pub(super) fn says(self, text: &str) -> bool {
         if self.escaped { self.characters().eq(text.chars()) } else { self.text == text }
     }
@@ -173,7 +173,7 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// Two are equal that say the same. Nothing is allocated.
+/// Equal if their texts are, however they are escaped. Allocates nothing.
 impl PartialEq for Inside<'_> {
     fn eq(&self, other: &Self) -> bool {
         if self.escaped || other.escaped {

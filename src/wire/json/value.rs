@@ -1,4 +1,4 @@
-//! A value of a document: what it is, where it stands, and what is in it.
+//! A value of a document: its kind, its span and its content.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,27 +35,27 @@ impl<'d> Value<'d> {
         self.node().kind
     }
 
-    /// Where it stands in the document, in bytes; a string with its quotes.
+    /// Its byte range in the document; a string with its quotes.
     pub fn span(self) -> Range<usize> {
         let node = self.node();
         node.start as usize..node.end as usize
     }
 
-    /// Its bytes as they stand in the document.
+    /// Its bytes as they are in the document.
     pub fn raw(self) -> &'d str {
         &self.document.text[self.span()]
     }
 
-    /// Whether every key of this object is written in lower-case ASCII, so that none is another one in another case.
+    /// Whether every key of this object is all lower-case ASCII, so that no two differ only in case.
     pub fn has_plain_keys(self) -> bool {
         !self.node().cased
     }
 
-    /// The value of an object's entry; `None` where there is no such entry, and in what is no object.
+    /// The value of an object's entry; `None` if there is no such entry, or this is no object.
     ///
     /// # Errors
     ///
-    /// Where the key stands twice: whoever reads the document next may take the other value.
+    /// Fails if the key occurs twice: the next reader of the document may take the other value.
     pub fn get(self, key: &str) -> Result<Option<Self>, Duplicate> {
         let Some(mut entries) = self.entries() else { return Ok(None) };
         let Some(entry) = entries.find(|entry| entry.key.says(key)) else { return Ok(None) };
@@ -72,7 +72,7 @@ impl<'d> Value<'d> {
     ///
     /// # Errors
     ///
-    /// Where one of the keys stands twice in its object.
+    /// Fails if one of the keys occurs twice in its object.
     pub fn at_path(self, keys: &[&str]) -> Result<Option<Self>, Duplicate> {
         let mut value = self;
         for key in keys {
@@ -82,34 +82,34 @@ impl<'d> Value<'d> {
         Ok(Some(value))
     }
 
-    /// The first key of this object, not of those in it, that stands in it again.
+    /// The first duplicate key of this object; objects in it are not considered.
     pub fn duplicate(self) -> Option<Duplicate> {
         self.document.duplicates.get(&self.number).copied()
     }
 
-    /// The entries of an object, in their order, repeated ones too; `None` for what is no object.
+    /// The entries of an object, in their order, repeated ones too; `None` if this is no object.
     pub fn entries(self) -> Option<Entries<'d>> {
         (self.kind() == Kind::Object).then(|| Entries(self.children()))
     }
 
-    /// The items of an array, in their order; `None` for what is no array.
+    /// The items of an array, in their order; `None` if this is no array.
     pub fn items(self) -> Option<Items<'d>> {
         (self.kind() == Kind::Array).then(|| Items(self.children()))
     }
 
-    /// What a string says, without quotes and escapes; `None` for what is no string.
+    /// The text of a string, without quotes and escapes; `None` if this is no string.
     pub fn text(self) -> Option<Cow<'d, str>> {
         (self.kind() == Kind::String).then(|| self.document.inside(self.number).unescaped())
     }
 
-    /// Whether it is a string that says just this, however it is escaped. Nothing is allocated.
+    /// Whether it is a string with exactly this text, however it is escaped. Allocates nothing.
     pub fn says(self, text: &str) -> bool {
         let node = self.node();
         let fits = node.escaped || node.length() == text.len() + QUOTES;
         node.kind == Kind::String && fits && self.document.inside(self.number).says(text)
     }
 
-    /// A number as it is written: it may be larger or more exact than any type of Rust's.
+    /// A number as it is written: it may be larger or more exact than any Rust type.
     pub fn number_text(self) -> Option<&'d str> {
         (self.kind() == Kind::Number).then(|| self.raw())
     }
@@ -127,7 +127,7 @@ impl<'d> Value<'d> {
     }
 }
 
-/// Says where it is, never what: a body holds what people wrote.
+/// Shows the span, never the content: a body holds what people wrote.
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {:?}", self.kind(), self.span())
@@ -158,7 +158,7 @@ impl<'d> Iterator for Entries<'d> {
     }
 }
 
-/// What stands directly in an array or an object, keys and values alike.
+/// The direct children of an array or object, keys and values alike.
 #[derive(Debug, Clone)]
 struct Children<'d> {
     document: &'d Document<'d>,

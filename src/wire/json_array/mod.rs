@@ -1,8 +1,9 @@
-//! Splits a JSON array of objects that streams (RFC 8259) into its elements, as each is complete.
+//! Splits a streamed JSON array of objects (RFC 8259) into its elements, as soon as each is complete.
 //!
-//! The framing is strict about what stands between elements, and finds the end of each by its brackets and strings
-//! alone: whoever looks into an element parses it, and an element that parses has no other end.
+//! The framing is strict about the bytes between elements, and finds the end of each only by its brackets and strings:
+//! the reader parses each element, and an element that parses has no other end.
 
+mod error;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -10,34 +11,18 @@ mod tests;
 use bytes::Bytes;
 
 use super::inflow::Inflow;
-use scan::{Found, Scan};
+pub use error::JsonArrayError;
+use scan::{ArrayScan, ScanStep};
 
 /// A part of a streamed array. All parts' bytes, one after the other, are the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// An object, and what stands in front of it: `[` or `,`, with white space.
+    /// An object, and the bytes before it: `[` or `,`, with white space.
     Element { before: Bytes, json: Bytes },
-    /// `]` and the white space in front of it.
+    /// `]` and the white space before it.
     Close(Bytes),
-    /// White space behind the array.
+    /// White space after the array.
     Space(Bytes),
-}
-
-/// Why bytes are not an array of objects. Where the next element would begin is then no longer known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum JsonArrayError {
-    #[error("streamed answer is not a JSON array")]
-    NotArray,
-    #[error("streamed JSON array has an element that is not an object")]
-    NotObject,
-    #[error("streamed JSON array has something else than a comma between two elements")]
-    Separator,
-    #[error("streamed JSON array is followed by something else")]
-    Trailing,
-    #[error("streamed JSON array has an element longer than {0} bytes (limits.sseEventBytes)")]
-    TooLong(usize),
-    #[error("streamed JSON array ends before its closing bracket")]
-    Truncated,
 }
 
 /// Reads one body. Pieces go in by [`Decoder::push`], parts come out by [`Decoder::next_item`] until there is none;
@@ -46,15 +31,21 @@ pub enum JsonArrayError {
 pub struct Decoder {
     element_bytes: usize,
     inflow: Inflow,
-    scan: Scan,
+    scan: ArrayScan,
     ended: bool,
     failed: Option<JsonArrayError>,
 }
 
 impl Decoder {
-    /// A decoder for one body; `element_bytes` is the most that an element may have with what stands in front of it.
+    /// A decoder for one body; `element_bytes` is the most that an element may have, with the bytes before it.
     pub fn new(element_bytes: usize) -> Self {
-        Self { element_bytes, inflow: Inflow::default(), scan: Scan::default(), ended: false, failed: None }
+        Self {
+            element_bytes,
+            inflow: Inflow::default(),
+            scan: ArrayScan::default(),
+            ended: false,
+            failed: None,
+        }
     }
 
     /// Takes the next piece of the body.
@@ -77,7 +68,7 @@ impl Decoder {
         self.read().inspect_err(|error| self.failed = Some(*error))
     }
 
-    /// What was pushed and has not come out, for whoever passes a body on although it has no reading.
+    /// The bytes that were pushed and have not come out, to pass on a body that cannot be read.
     pub fn into_rest(mut self) -> Bytes {
         self.inflow.take_all()
     }
@@ -85,25 +76,25 @@ impl Decoder {
     fn read(&mut self) -> Result<Option<Item>, JsonArrayError> {
         let held = self.inflow.held().len();
         let mut scan = self.scan;
-        // Beyond the bound nothing is looked at, so that cutting the body differently finds the same.
+        // Bytes beyond the bound are not read, so that the result does not depend on how the body is cut.
         let room = self.element_bytes.saturating_sub(held).min(self.inflow.fresh().len());
         let found = scan.step(self.inflow.fresh().get(..room).unwrap_or_default())?;
         let is_over = room < self.inflow.fresh().len();
         match found {
-            Found::Nothing if is_over => Err(JsonArrayError::TooLong(self.element_bytes)),
-            Found::Nothing if self.ended => self.last(),
-            Found::Nothing => {
+            ScanStep::Nothing if is_over => Err(JsonArrayError::TooLong(self.element_bytes)),
+            ScanStep::Nothing if self.ended => self.last(),
+            ScanStep::Nothing => {
                 self.scan = scan;
                 self.inflow.hold();
                 Ok(None)
             }
-            Found::Element(end) => {
+            ScanStep::Element(end) => {
                 let mut json = self.inflow.take(end);
                 let before = json.split_to(scan.before().min(json.len()));
                 self.scan = scan.next();
                 Ok(Some(Item::Element { before, json }))
             }
-            Found::Close(end) => {
+            ScanStep::Close(end) => {
                 self.scan = scan.next();
                 Ok(Some(Item::Close(self.inflow.take(end))))
             }

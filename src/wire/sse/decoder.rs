@@ -1,9 +1,9 @@
-//! Finds where events end in bytes that come in any pieces, and hands them out with what they say.
+//! Splits a stream that comes in any pieces into its events, and reads each.
 
 use bytes::Bytes;
 use memchr::memchr2;
 
-use super::lines::{self, Stream};
+use super::lines::{self, StreamState};
 use super::{Form, Item, LineEnd, TooLong};
 use crate::wire::inflow::Inflow;
 
@@ -13,19 +13,19 @@ use crate::wire::inflow::Inflow;
 pub struct Decoder {
     event_bytes: usize,
     inflow: Inflow,
-    line: Line,
-    stream: Stream,
+    line: LinePosition,
+    stream: StreamState,
     ended: bool,
     too_long: bool,
 }
 
-/// Where the last byte that was looked at stands in its line.
+/// The position in the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum LinePosition {
     /// Before the line's first byte.
     Start,
     Inside,
-    /// Behind a CR that ends the line, alone or with the LF that may follow; `blank` if nothing else is in it.
+    /// After a CR that ends the line, alone or with an LF that may follow; `blank` if the line is empty.
     Cr {
         blank: bool,
     },
@@ -37,8 +37,8 @@ impl Decoder {
         Self {
             event_bytes,
             inflow: Inflow::default(),
-            line: Line::Start,
-            stream: Stream::new(form),
+            line: LinePosition::Start,
+            stream: StreamState::new(form),
             ended: false,
             too_long: false,
         }
@@ -49,7 +49,7 @@ impl Decoder {
         self.inflow.push(piece);
     }
 
-    /// The body has ended: what no blank line ended comes out as it is.
+    /// The body has ended: a last part without a blank line comes out as it is.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -79,61 +79,62 @@ impl Decoder {
         Ok((!block.is_empty()).then(|| lines::read(block, terminated, &mut self.stream)))
     }
 
-    /// What was pushed since the last part came out; nothing where a part has begun already, and behind the end.
+    /// The bytes that were pushed since the last part came out; empty inside a part and after the stream's end.
     pub fn untouched(&self) -> &[u8] {
-        let is_between = self.line == Line::Start && self.inflow.held().is_empty();
+        let is_between = self.line == LinePosition::Start && self.inflow.held().is_empty();
         let goes_on = !self.too_long && !self.stream.is_over();
         if is_between && goes_on { self.inflow.fresh() } else { &[] }
     }
 
-    /// Takes out so many of the [untouched](Self::untouched) bytes, for whoever knows that they are whole events in
-    /// the very lines of one that came out before them in canonical form, none of them too long.
+    /// Takes out this many [untouched](Self::untouched) bytes without reading them. The caller must know that they are
+    /// whole events with the same lines as an earlier canonical one, and not too long.
     pub fn skip(&mut self, bytes: usize) -> Bytes {
         self.inflow.take(bytes)
     }
 
-    /// What was pushed and has not come out, for whoever passes a stream on although it has no reading.
+    /// The bytes that were pushed and have not come out, to pass on a stream that cannot be read.
     pub fn into_rest(mut self) -> Bytes {
         self.inflow.take_all()
     }
 
-    /// How the stream's lines end, as its first line did: what is written into the stream ends in the same way.
+    /// The line end of the stream's first line, with which written events end too.
     pub fn line_end(&self) -> LineEnd {
         self.stream.line_end()
     }
 
-    /// Looks for a blank line in the fresh bytes; answers where it ends, as an offset into them.
+    /// Looks for a blank line in the fresh bytes; returns the offset of its end.
     fn block_end(&mut self) -> Option<usize> {
         let bytes = self.inflow.fresh();
         let mut at = 0;
-        if let Line::Cr { blank } = self.line {
+        // The last piece ended in a CR. An LF that begins this one belongs to the same line end.
+        if let LinePosition::Cr { blank } = self.line {
             match bytes.first() {
                 None if !self.ended => return None,
                 Some(b'\n') => at = 1,
                 None | Some(_) => {}
             }
-            self.line = Line::Start;
+            self.line = LinePosition::Start;
             if blank {
                 return Some(at);
             }
         }
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             let Some(length) = memchr2(b'\n', b'\r', rest) else {
-                self.line = Line::Inside;
+                self.line = LinePosition::Inside;
                 return None;
             };
-            let blank = length == 0 && self.line == Line::Start;
+            let blank = length == 0 && self.line == LinePosition::Start;
             at += length + 1;
             match (rest.get(length), rest.get(length + 1)) {
                 (Some(b'\r'), None) if !self.ended => {
-                    self.line = Line::Cr { blank };
+                    self.line = LinePosition::Cr { blank };
                     at = bytes.len();
                     continue;
                 }
                 (Some(b'\r'), Some(b'\n')) => at += 1,
                 _ => {}
             }
-            self.line = Line::Start;
+            self.line = LinePosition::Start;
             if blank {
                 return Some(at);
             }

@@ -1,4 +1,4 @@
-//! Reads the lines of one event as the standard says, and notes where another parser may read them differently.
+//! Reads the lines of one event as the standard says, and notes what other parsers may read differently.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use super::{Departure, End, Event, Filler, Form, Item, LineEnd, NameLine};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What is known of a stream from the parts of it that were read.
+/// The state of a stream after the parts that were read.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct StreamState {
     form: Form,
     line_end: Option<LineEnd>,
     begun: bool,
     over: bool,
 }
 
-impl Stream {
+impl StreamState {
     pub(super) fn new(form: Form) -> Self {
         Self { form, line_end: None, begun: false, over: false }
     }
@@ -29,7 +29,7 @@ impl Stream {
         self.line_end.unwrap_or_default()
     }
 
-    /// Whether the last event came already: there is no canonical form behind it.
+    /// Whether the last event has come: nothing after it is canonical.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
@@ -43,9 +43,9 @@ impl Stream {
     }
 }
 
-/// Reads the lines of a part of a stream; `terminated` where it ends in a blank line.
-pub(super) fn read(raw: Bytes, terminated: bool, stream: &mut Stream) -> Item {
-    let mut block = Block::default();
+/// Reads the lines of a part of a stream; `terminated` if it ends in a blank line.
+pub(super) fn read(raw: Bytes, terminated: bool, stream: &mut StreamState) -> Item {
+    let mut block = EventLines::default();
     if !terminated {
         block.note(Departure::Unterminated);
     }
@@ -78,16 +78,21 @@ pub(super) fn read(raw: Bytes, terminated: bool, stream: &mut Stream) -> Item {
     Item::Event(event)
 }
 
-/// UTF-8 without controls that generic line splitters take for the end of a line, or that no text has.
+/// Whether it is UTF-8 without control characters, some of which generic line splitters take for line ends.
 fn is_text(raw: &[u8]) -> bool {
     let control = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
-    // Without an early exit the compiler looks at many bytes at once.
+    // Without an early exit this compiles to vector instructions.
     let controls = raw.iter().fold(false, |found, &byte| found | control(byte));
     !controls && (raw.is_ascii() || std::str::from_utf8(raw).is_ok())
 }
 
-/// The line that begins at `at`, without its end, and where the next one begins.
-fn next_line(raw: &[u8], at: usize, stream: &mut Stream, block: &mut Block) -> (Range<usize>, usize) {
+/// The line that begins at `at`, without its end, and the offset of the next one.
+fn next_line(
+    raw: &[u8],
+    at: usize,
+    stream: &mut StreamState,
+    block: &mut EventLines,
+) -> (Range<usize>, usize) {
     let rest = raw.get(at..).unwrap_or_default();
     let Some(length) = memchr2(b'\n', b'\r', rest) else { return (at..raw.len(), raw.len()) };
     let (line_end, width) = match (rest.get(length), rest.get(length + 1)) {
@@ -102,11 +107,11 @@ fn next_line(raw: &[u8], at: usize, stream: &mut Stream, block: &mut Block) -> (
     (at..at + length, at + length + width)
 }
 
-/// What the lines of a part say so far.
+/// The content of a part's lines so far.
 #[derive(Debug, Default)]
-struct Block {
+struct EventLines {
     name: Option<Range<usize>>,
-    data: Data,
+    data: DataLines,
     id: bool,
     retry: bool,
     bare: Bare,
@@ -117,20 +122,20 @@ struct Block {
 
 /// The values of `data` lines: one is a slice, several are a copy.
 #[derive(Debug, Default)]
-enum Data {
+enum DataLines {
     #[default]
     None,
     One(Range<usize>),
     Joined(Vec<u8>),
 }
 
-/// Lines whose field nobody knows.
+/// Lines with an unknown field.
 #[derive(Debug, Default)]
 enum Bare {
     #[default]
     None,
     Lines(Range<usize>),
-    /// Other lines stand between them.
+    /// There are other lines between them.
     Scattered,
 }
 
@@ -145,12 +150,12 @@ impl Bare {
     }
 }
 
-impl Block {
+impl EventLines {
     fn note(&mut self, departure: Departure) {
         self.departure.get_or_insert(departure);
     }
 
-    /// Reads a line; `next` is where the one behind it begins.
+    /// Reads a line; `next` is the offset of the following one.
     fn read_line(&mut self, raw: &Bytes, line: Range<usize>, next: usize, form: Form) {
         let text = slice(raw, &line);
         let colon = memchr(b':', text);
@@ -168,7 +173,10 @@ impl Block {
                 self.add_data(raw, value);
             }
             b"event" => {
-                if form.name == NameLine::Absent || self.name.is_some() || !matches!(self.data, Data::None) {
+                if form.name == NameLine::Absent
+                    || self.name.is_some()
+                    || !matches!(self.data, DataLines::None)
+                {
                     self.note(Departure::Name);
                 }
                 self.check_value(raw, after, &value);
@@ -185,7 +193,7 @@ impl Block {
         }
     }
 
-    /// Exactly one space in front of a value, and none at its end.
+    /// Checks for exactly one space before a value, and none at its end.
     fn check_value(&mut self, raw: &[u8], after: usize, value: &Range<usize>) {
         let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
         let text = slice(raw, value);
@@ -196,17 +204,17 @@ impl Block {
 
     fn add_data(&mut self, raw: &[u8], value: Range<usize>) {
         self.data = match std::mem::take(&mut self.data) {
-            Data::None => Data::One(value),
-            Data::One(first) => Data::Joined([slice(raw, &first), slice(raw, &value)].join(&b'\n')),
-            Data::Joined(mut joined) => {
+            DataLines::None => DataLines::One(value),
+            DataLines::One(first) => DataLines::Joined([slice(raw, &first), slice(raw, &value)].join(&b'\n')),
+            DataLines::Joined(mut joined) => {
                 joined.push(b'\n');
                 joined.extend_from_slice(slice(raw, &value));
-                Data::Joined(joined)
+                DataLines::Joined(joined)
             }
         };
     }
 
-    /// Notes what only the whole event shows.
+    /// Notes departures that only the whole event shows.
     fn judge(&mut self, raw: &[u8], form: Form) {
         if self.has_comment {
             self.note(Departure::Comment);
@@ -219,16 +227,16 @@ impl Block {
         if !named {
             self.note(Departure::Name);
         }
-        if !matches!(&self.data, Data::One(data) if !data.is_empty()) {
+        if !matches!(&self.data, DataLines::One(data) if !data.is_empty()) {
             self.note(Departure::Data);
         }
     }
 
     fn event(self, raw: Bytes) -> Event {
         let data = match self.data {
-            Data::None => Excerpt::Of(0..0),
-            Data::One(data) => Excerpt::Of(data),
-            Data::Joined(joined) => Excerpt::Own(Bytes::from(joined)),
+            DataLines::None => Excerpt::Of(0..0),
+            DataLines::One(data) => Excerpt::Of(data),
+            DataLines::Joined(joined) => Excerpt::Own(Bytes::from(joined)),
         };
         let name = self.name.filter(|name| !name.is_empty());
         let bare = match self.bare {

@@ -1,9 +1,9 @@
-//! Frames server-sent events (WHATWG HTML, section 9.2): what the events are, and whether every client sees the same.
+//! Frames server-sent events (WHATWG HTML, section 9.2), and checks that every client reads the same events.
 //!
 //! Parsers of this format disagree about a byte order mark, bare carriage returns, comments inside an event, data
 //! after the end, an unterminated last event and more, so what one of them drops another executes. The decoder reads
-//! as the standard says and notes each [`Departure`] from the one form that all of them read alike. An event without
-//! one may pass as it was received; any other is written anew by [`encode`], or refused.
+//! as the standard says and notes each [`Departure`] from the canonical form that all of them read alike. An event
+//! without one may pass as it was received; any other is written anew by [`encode`], or refused.
 
 mod decoder;
 mod encode;
@@ -20,7 +20,7 @@ use bytes::Bytes;
 
 use super::excerpt::Excerpt;
 
-/// What an event of a stream looks like where it is in canonical form.
+/// The canonical form of a stream's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
     pub name: NameLine,
@@ -30,14 +30,14 @@ pub struct Form {
     pub end: End,
 }
 
-/// Whether an event has an `event:` line. Where clients skip events without a name, others execute them.
+/// Whether events have an `event:` line. Some clients skip events without a name, others execute them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameLine {
     Required,
     Absent,
 }
 
-/// What the last event of a stream is. Some clients stop reading there, others execute what follows.
+/// How a stream ends. Some clients stop reading there, others execute what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// An event with exactly this data, such as `[DONE]`.
@@ -48,11 +48,11 @@ pub enum End {
     Body,
 }
 
-/// A part of a stream, up to a blank line and with it. All parts' raw bytes, one after the other, are the stream.
+/// A part of a stream, up to and including a blank line. The raw bytes of all parts in order are the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     Event(Event),
-    /// Comments and blank lines alone: what keeps a connection alive. It may be dropped.
+    /// Only comments and blank lines, which keep a connection alive. It may be dropped.
     Filler(Filler),
 }
 
@@ -77,25 +77,25 @@ impl Item {
 /// Lines with at least one field, known or not, up to the blank line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Where in `raw` the value of the last `event:` line stands, if there is one that is not empty.
+    /// The range in `raw` of the value of the last `event:` line, if that is not empty.
     pub name: Option<Range<usize>>,
-    /// The values of the `data:` lines, joined by LF; empty where there are none. Of `raw` where it is one line.
+    /// The values of the `data:` lines, joined by LF; empty if there are none. A range of `raw` if there is one line.
     pub data: Excerpt,
     /// There is an `id` line.
     pub id: bool,
     /// There is a `retry` line.
     pub retry: bool,
-    /// Where in `raw` lines stand, one behind the other, whose field nobody knows. There are providers that write JSON
-    /// so, without a field, and clients that read it.
+    /// The range in `raw` of consecutive lines with an unknown field. Some providers write JSON so, without a field,
+    /// and some clients read it.
     pub bare: Option<Range<usize>>,
     /// The bytes as they were received, with the blank line.
     pub raw: Bytes,
-    /// `None` where the event is in canonical form.
+    /// `None` if the event is in canonical form.
     pub departure: Option<Departure>,
 }
 
 impl Event {
-    /// Whether there is one reading of this event for every parser, so that it may pass as it was received.
+    /// Whether every parser reads this event alike, so that it may pass as it was received.
     pub fn is_canonical(&self) -> bool {
         self.departure.is_none()
     }
@@ -135,12 +135,12 @@ impl LineEnd {
     }
 }
 
-/// Where a part of a stream leaves the canonical form: the first that was found. Each is a point at which the
-/// parsers of official and widely used clients were seen to disagree, or at which hand-written ones (that go line by
-/// line) differ from those that follow the standard.
+/// How a part of a stream departs from the canonical form first. At each of these points, parsers of official and
+/// widely used clients were seen to disagree, or hand-written ones (that go line by line) differ from those that follow
+/// the standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Departure {
-    /// It stands after the stream's end. Some clients ignore it, some execute it.
+    /// It comes after the stream's end. Some clients ignore it, some execute it.
     AfterEnd,
     /// No blank line ends it. Some clients dispatch it, some drop it, some fail.
     Unterminated,
@@ -151,17 +151,17 @@ pub enum Departure {
     ByteOrderMark,
     /// A line ends in a bare CR, or otherwise than the stream's first line.
     LineEnd,
-    /// A comment stands inside the event, or in a stream whose clients read comments as data.
+    /// A comment is inside the event, or in a stream whose clients read comments as data.
     Comment,
     /// A field other than `event` and `data`: `id`, `retry`, another case, a space in front, or a line without a
     /// colon. Some clients lose the event, some read the line as data.
     Field,
     /// The `event:` line is missing, not expected, repeated, behind the data, or no plain word.
     Name,
-    /// Not exactly one space stands between a colon and the value, or a value ends in a space. Clients trim
+    /// There is not exactly one space between a colon and the value, or a value ends in a space. Clients trim
     /// differently, and compare `[DONE]` with what is left.
     Space,
-    /// Not exactly one `data:` line that says something. Clients that go line by line take each for an event.
+    /// There is not exactly one `data:` line with content. Clients that go line by line take each for an event.
     Data,
 }
 
@@ -183,7 +183,7 @@ impl Departure {
     }
 }
 
-/// An event, or what stands between two events, is longer than the bound.
+/// An event, or the filler between two events, is longer than the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("server-sent event is longer than {0} bytes (limits.sseEventBytes)")]
 pub struct TooLong(pub usize);

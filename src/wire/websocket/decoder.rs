@@ -1,4 +1,4 @@
-//! Puts messages together from frames that come in any pieces.
+//! Joins messages from frames that come in any pieces.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -11,13 +11,13 @@ pub struct Decoder {
     sender: Sender,
     message_bytes: usize,
     received: BytesMut,
-    /// The message that was begun: its opcode, and what has come of it.
+    /// The unfinished message: its opcode, and its payload so far.
     begun: Option<(u8, BytesMut)>,
     failed: Option<WebSocketError>,
 }
 
-/// What stands in front of a frame's payload.
-struct Header {
+/// The header of a frame.
+struct FrameHeader {
     is_last: bool,
     opcode: u8,
     mask: Option<[u8; 4]>,
@@ -27,12 +27,12 @@ struct Header {
 }
 
 impl Decoder {
-    /// A decoder for what `sender` says; `message_bytes` is the most that one message may have.
+    /// A decoder for the frames of `sender`; `message_bytes` is the most that one message may have.
     pub fn new(sender: Sender, message_bytes: usize) -> Self {
         Self { sender, message_bytes, received: BytesMut::new(), begun: None, failed: None }
     }
 
-    /// Takes the next piece of what was sent.
+    /// Takes the next piece of the connection.
     pub fn push(&mut self, piece: &[u8]) {
         self.received.extend_from_slice(piece);
     }
@@ -45,7 +45,7 @@ impl Decoder {
     /// The next message that is complete; `None` needs more bytes.
     ///
     /// # Errors
-    /// Where the bytes are no frames of this sender, or a message is too long; from then on always.
+    /// Fails if the bytes are no frames of this sender, or a message is too long; from then on always.
     pub fn next_message(&mut self) -> Result<Option<Message>, WebSocketError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -70,8 +70,8 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Puts a frame to what was begun. Answers the message that it ends.
-    fn take(&mut self, header: &Header, payload: BytesMut) -> Result<Option<Message>, WebSocketError> {
+    /// Appends a frame to the unfinished message. Returns the message that it completes.
+    fn take(&mut self, header: &FrameHeader, payload: BytesMut) -> Result<Option<Message>, WebSocketError> {
         if header.opcode >= CLOSE {
             return control(header.opcode, payload.freeze()).map(Some);
         }
@@ -97,8 +97,8 @@ impl Decoder {
         Ok(Some(Message::Text(whole)))
     }
 
-    /// The header of the next frame, once it is whole. What it announces is judged before any of it is awaited.
-    fn header(&self) -> Result<Option<Header>, WebSocketError> {
+    /// The header of the next frame, once it is complete. The announced length is judged before the payload is awaited.
+    fn header(&self) -> Result<Option<FrameHeader>, WebSocketError> {
         let (Some(first), Some(second)) = (self.received.first(), self.received.get(1)) else {
             return Ok(None);
         };
@@ -131,10 +131,10 @@ impl Decoder {
                 return Ok(None);
             }
         }
-        Ok(Some(Header { is_last, opcode, mask, length, payload }))
+        Ok(Some(FrameHeader { is_last, opcode, mask, length, payload }))
     }
 
-    /// The payload's length, and of the header up to the mask (section 5.2); `None` needs more bytes.
+    /// The lengths of the payload and of the header up to the mask (section 5.2); `None` needs more bytes.
     fn length(&self, short: u8) -> Result<Option<(usize, usize)>, WebSocketError> {
         let bytes = |count: usize| self.received.get(2..2 + count);
         let (length, header, least) = match short {
@@ -155,7 +155,7 @@ impl Decoder {
     }
 }
 
-/// A frame that controls the connection; it may stand between two frames of a message.
+/// A control frame, which may come between two frames of a message.
 fn control(opcode: u8, payload: Bytes) -> Result<Message, WebSocketError> {
     match opcode {
         PING => Ok(Message::Ping(payload)),
@@ -169,7 +169,7 @@ fn control(opcode: u8, payload: Bytes) -> Result<Message, WebSocketError> {
     }
 }
 
-/// Section 5.3.
+/// Unmasks a payload in place, or masks it (section 5.3).
 pub(super) fn unmask(payload: &mut [u8], mask: [u8; 4]) {
     let mut words = payload.chunks_exact_mut(4);
     for word in &mut words {

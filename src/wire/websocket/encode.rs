@@ -5,7 +5,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::decoder::unmask;
 use super::{BINARY, CLOSE, Message, PING, PONG, TEXT};
 
-/// A message in one frame. `mask` is what a client masks it with, drawn anew for each frame; none for a server's.
+/// Encodes a message as one frame. A client masks it with a `mask` that is drawn anew for each frame; a server does
+/// not.
 pub fn encode(message: &Message, mask: Option<[u8; 4]>) -> Bytes {
     let (opcode, payload) = match message {
         Message::Text(payload) => (TEXT, payload),

@@ -1,7 +1,7 @@
-//! Frames WebSocket messages (RFC 6455, without extensions): what one side says, message by message.
+//! Frames the messages of one side of a WebSocket (RFC 6455, without extensions).
 //!
-//! Extensions are not read: whoever asks for a WebSocket that is to be looked into takes `Sec-WebSocket-Extensions`
-//! out of the request, so that none is agreed on, and a frame that uses one is an error.
+//! Extensions are not read: the gateway removes `Sec-WebSocket-Extensions` from the request of a WebSocket that it reads,
+//! so that none is agreed on, and a frame that uses one is an error.
 
 mod decoder;
 mod encode;
@@ -19,7 +19,7 @@ pub enum Message {
     /// UTF-8.
     Text(Bytes),
     Binary(Bytes),
-    /// At most 125 bytes, as in the two that follow.
+    /// At most 125 bytes, as `Pong` and `Close`.
     Ping(Bytes),
     Pong(Bytes),
     /// Empty, or a code (two bytes) and a reason in UTF-8.
@@ -27,7 +27,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Closes the connection for this reason (RFC 6455, section 7.4); at most 123 bytes of it are said.
+    /// Closes the connection for this reason (RFC 6455, section 7.4), which is cut at 123 bytes.
     pub fn close(code: u16, reason: &str) -> Self {
         let reason = &reason[..reason.floor_char_boundary(CONTROL - 2)];
         Self::Close([&code.to_be_bytes()[..], reason.as_bytes()].concat().into())
@@ -36,12 +36,12 @@ impl Message {
 
 /// Closing for a violation of policy (RFC 6455, section 7.4.1).
 pub const POLICY_VIOLATION: u16 = 1008;
-/// Closing for what is no WebSocket frame.
+/// Closing because bytes are no WebSocket frame.
 const PROTOCOL_ERROR: u16 = 1002;
-/// Closing for want of memory (IANA's registry of close codes).
+/// Closing for lack of memory (IANA's registry of close codes).
 const TRY_AGAIN_LATER: u16 = 1013;
 
-/// Who sends what is read: a client masks its frames, a server does not.
+/// The sender of the frames: a client masks them, a server does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     Client,
@@ -56,10 +56,10 @@ const BINARY: u8 = 0x2;
 const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
 const PONG: u8 = 0xa;
-/// Another frame of the message that was begun.
+/// The next frame of an unfinished message.
 const CONTINUATION: u8 = 0x0;
 
-/// Why bytes are not frames. Where the next one would begin is then no longer known.
+/// Why bytes are not frames. The beginning of the next one is then no longer known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WebSocketError {
     #[error("WebSocket frame uses an extension that was not agreed on")]
@@ -78,13 +78,13 @@ pub enum WebSocketError {
     TooLong(usize),
     #[error("WebSocket text is not UTF-8")]
     Text,
-    /// Said by whoever reads, not by the decoder.
+    /// Returned by the decoder's caller, not by the decoder.
     #[error("too many bytes are held at this moment (limits.bufferedBytes)")]
     NoRoom,
 }
 
 impl WebSocketError {
-    /// The code of the close frame that says it.
+    /// The code of the close frame for it.
     pub fn code(self) -> u16 {
         if self == Self::NoRoom { TRY_AGAIN_LATER } else { PROTOCOL_ERROR }
     }

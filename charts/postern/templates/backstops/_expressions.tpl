@@ -1,4 +1,4 @@
-{{- /* CEL that more than one admission policy needs. */ -}}
+{{- /* CEL that several admission policies share. */ -}}
 
 {{- /* A binding that denies: (list root name). */ -}}
 {{- define "postern.binding" -}}
@@ -10,7 +10,7 @@ metadata:
 spec: {policyName: {{ index . 1 }}, validationActions: [Deny]}
 {{- end }}
 
-{{- /* Where pods are injected at all. */ -}}
+{{- /* Selects the namespaces in which pods may be injected. */ -}}
 {{- define "postern.guardedNamespaces" -}}
 namespaceSelector:
   matchExpressions:
@@ -37,7 +37,7 @@ namespaceSelector:
 - name: others
   expression: >-
     variables.inits.filter(c, !(c.name in ['postern-redirect', 'postern-gateway'])) + object.spec.containers
-# Ephemeral containers that run already cannot change.
+# Running ephemeral containers cannot change.
 - name: added
   expression: >-
     variables.ephemerals.filter(c, request.operation != 'UPDATE' ||
@@ -52,12 +52,12 @@ namespaceSelector:
   expression: object.spec.?securityContext.?runAsUser.hasValue()
 {{- end }}
 
-{{- /* Whether the pod says that Postern's webhook drew its gateway's UID; postern-drawn says who may say so. */ -}}
+{{- /* Whether the pod is labelled as one whose gateway's UID the webhook drew. The policy postern-drawn restricts the label. */ -}}
 {{- define "postern.drawn" -}}
 object.metadata.?labels[?'postern.dev/user-id'].orValue('') == 'drawn'
 {{- end }}
 
-{{- /* Whether every container of the namespace must name its user; an annotation does as the label. */ -}}
+{{- /* Whether every container of the namespace must name its user, by a label or an annotation of the namespace. */ -}}
 {{- define "postern.requiresUser" -}}
 [namespaceObject.metadata.?labels, namespaceObject.metadata.?annotations].exists(m, m[?'postern.dev/require-run-as-user'].orValue('') == 'true')
 {{- end }}
@@ -86,7 +86,7 @@ object.metadata.?labels[?'postern.dev/user-id'].orValue('') == 'drawn'
 ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
 {{- end }}
 
-{{- /* What every other container is held to, of one list of containers: a list of validations. */ -}}
+{{- /* The validations of one list of containers that are not Postern's. */ -}}
 {{- define "postern.containerRules" -}}
 {{- $list := printf "variables.%s" . -}}
 - expression: >-
@@ -145,7 +145,7 @@ c.?volumeMounts.orValue([]).exists(m, m.name in variables.volumes) ||
 c.?volumeDevices.orValue([]).exists(d, d.name in variables.volumes)
 {{- end }}
 
-{{- /* Postern's parts of a pod that are the same in every one: variables of postern-shape. */ -}}
+{{- /* The parts of Postern's that are equal in every pod: variables of the policy postern-shape. */ -}}
 {{- define "postern.parts" -}}
 mounts:
   postern-redirect:
@@ -170,7 +170,7 @@ contexts:
     runAsNonRoot: false
     runAsUser: 0
     seccompProfile: {type: RuntimeDefault}
-  # Its user and group are the UID that the redirect lets out.
+  # Its user and group are the UID that the redirect exempts.
   postern-gateway:
     allowPrivilegeEscalation: false
     capabilities: {drop: [ALL]}
@@ -193,7 +193,7 @@ ports:
   - {name: postern-metrics, containerPort: {{ include "postern.adminPort" . }}, protocol: TCP}
 {{- end }}
 
-{{- /* The port that the gateway's probes ask, as its settings say. */ -}}
+{{- /* The port of the gateway's probes, by its settings. */ -}}
 {{- define "postern.adminPort" -}}
 {{- (include "postern.gatewaySettings" . | fromYaml).admin.address | splitList ":" | last -}}
 {{- end }}

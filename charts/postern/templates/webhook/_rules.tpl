@@ -1,6 +1,6 @@
-{{- /* What the webhooks have in common. */ -}}
+{{- /* The common parts of the webhooks. */ -}}
 
-{{- /* The members of every webhook but its name, path and rules: (dict "root" $ "path" "/…"). */ -}}
+{{- /* The fields of a webhook other than its name and rules: (dict "root" $ "path" "/…"). */ -}}
 {{- define "postern.webhook" -}}
 admissionReviewVersions: [v1]
 sideEffects: None
@@ -11,21 +11,21 @@ clientConfig:
   service: {name: postern-webhook, namespace: {{ .root.Release.Namespace }}, path: {{ .path }}, port: 443}
 {{- end }}
 
-{{- /* Namespaces whose pods are all injected. */ -}}
+{{- /* Selects the namespaces whose pods are all injected. */ -}}
 {{- define "postern.labelledNamespaces" -}}
 matchExpressions:
   - {key: postern.dev/injection, operator: In, values: [enabled]}
   - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ include "postern.excludedNamespaces" . }}}
 {{- end }}
 
-{{- /* All others, where a pod asks for itself. */ -}}
+{{- /* Selects all other namespaces, in which a single pod may ask to be injected. */ -}}
 {{- define "postern.otherNamespaces" -}}
 matchExpressions:
   - {key: postern.dev/injection, operator: NotIn, values: [enabled]}
   - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ include "postern.excludedNamespaces" . }}}
 {{- end }}
 
-{{- /* A label and an annotation alike: an objectSelector sees labels alone. */ -}}
+{{- /* Matches a label or an annotation of the pod: an objectSelector only sees labels. */ -}}
 {{- define "postern.asks" -}}
 object.metadata.?labels[?'postern.dev/inject'].orValue('') == 'true' || object.metadata.?annotations[?'postern.dev/inject'].orValue('') == 'true'
 {{- end }}

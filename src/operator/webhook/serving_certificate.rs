@@ -1,41 +1,38 @@
-//! Fetches the webhook's certificate, stores the next one, and publishes its CAs in the webhook configurations.
+//! Fetches the webhook's serving certificate, stores the next one, and publishes its CAs in the webhook configurations.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use json_patch::Patch as JsonPatch;
-use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ObjectMeta, Patch};
 use kube::{Api, Client};
 use tokio::sync::watch;
 
 use super::bundle;
-use super::certificate::{self, CAS, Change, Data};
+use super::certificate::{self, CAS, SecretChange};
 use crate::drain::Drain;
-use crate::operator::controller::metrics::Metrics;
+use crate::operator::controller::metrics::OperatorMetrics;
+use crate::operator::objects::{MANAGED_BY, MANAGER, SecretData, byte_strings, data, patching, writing};
 use crate::operator::settings::{CertificateSource, Settings};
 use crate::tls::serving::Presented;
 
-/// How often the Secret is looked at, and while there is no certificate yet.
+/// How often the Secret is read, and how often while there is no certificate yet.
 const PERIOD: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a look may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who writes what it writes.
-const FIELD_MANAGER: &str = "postern-operator";
-
-/// Keeps what the webhook presents the one of the Secret, on every replica, and the Secret good, on the leader.
+/// On every replica, keeps the webhook serving the Secret's certificate; on the leader, renews the Secret.
 pub struct Keeper {
     client: Client,
     settings: Arc<Settings>,
     presented: Arc<Presented>,
-    metrics: Arc<Metrics>,
-    /// Why the newest look failed.
+    metrics: Arc<OperatorMetrics>,
+    /// Why the last look failed.
     trouble: Mutex<Option<String>>,
 }
 
@@ -65,12 +62,12 @@ impl Keeper {
         client: Client,
         settings: Arc<Settings>,
         presented: Arc<Presented>,
-        metrics: Arc<Metrics>,
+        metrics: Arc<OperatorMetrics>,
     ) -> Self {
         Self { client, settings, presented, metrics, trouble: Mutex::default() }
     }
 
-    /// Looks, again and again, until the drain begins.
+    /// Looks at the Secret periodically until the drain begins.
     pub async fn run(self: Arc<Self>, mut leads: watch::Receiver<bool>, drain: Drain) {
         loop {
             let leading = *leads.borrow_and_update();
@@ -87,14 +84,14 @@ impl Keeper {
             self.remember(looked.err());
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                // The elector that went away tells of no change any more.
+                // The error is an elector that has ended: then there is no change to wait for.
                 Ok(()) = leads.changed() => {}
                 () = drain.stopping() => return,
             }
         }
     }
 
-    /// Why the webhook cannot be asked, if it cannot.
+    /// Why the webhook cannot be used, if so.
     pub fn unready(&self) -> Option<String> {
         let trouble = self.trouble().clone();
         match self.presented.newest() {
@@ -114,7 +111,7 @@ impl Keeper {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A trouble is said once, until it is another one.
+    /// Logs an error once, until it changes.
     fn remember(&self, error: Option<KeepingError>) {
         let now = error.map(|error| error.to_string());
         let mut before = self.trouble();
@@ -140,8 +137,8 @@ impl Keeper {
         }
     }
 
-    /// Serves what the Secret holds where that is another one. What cannot be served leaves the last good one.
-    fn present(&self, data: &Data) -> Result<(), KeepingError> {
+    /// Serves the Secret's certificate if it has changed. One that cannot be served leaves the last good one in use.
+    fn present(&self, data: &SecretData) -> Result<(), KeepingError> {
         let serving = match certificate::served(data) {
             Ok(serving) => serving,
             // The leader replaces it, and says why.
@@ -156,11 +153,11 @@ impl Keeper {
         Ok(())
     }
 
-    /// Publishes the CAs, and only then goes on with a renewal.
+    /// Publishes the CAs, and only then continues a renewal.
     async fn manage(
         &self,
         secret: Option<Secret>,
-        data: Option<Data>,
+        data: Option<SecretData>,
         leads: bool,
     ) -> Result<Looked, KeepingError> {
         if let Some(cas) = data.as_ref().and_then(|data| data.get(CAS)).filter(|cas| leads && !cas.is_empty())
@@ -176,18 +173,16 @@ impl Keeper {
         }
     }
 
-    /// Writes the Secret as long as nobody else has since it was read; what another has written is read next.
-    async fn store(&self, before: Option<Secret>, change: Change) -> Result<Looked, KeepingError> {
+    /// Writes the Secret. If somebody else has written it since it was read, the write fails and the Secret is read
+    /// again.
+    async fn store(&self, before: Option<Secret>, change: SecretChange) -> Result<Looked, KeepingError> {
         let (secrets, name) = (self.secrets(), &self.settings.webhook.certificate);
-        let bytes = change.data.into_iter().map(|(key, value)| (key, ByteString(value))).collect();
-        let parameters =
-            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let written = match before {
             Some(mut secret) => {
-                secret.data = Some(bytes);
-                secrets.replace(name, &parameters, &secret).await
+                secret.data = Some(byte_strings(change.data));
+                secrets.replace(name, &writing(), &secret).await
             }
-            None => secrets.create(&parameters, &self.new_secret(bytes)).await,
+            None => secrets.create(&writing(), &self.new_secret(change.data)).await,
         };
         match written {
             Ok(_) => {
@@ -199,9 +194,8 @@ impl Keeper {
         Ok(Looked::Changed)
     }
 
-    fn new_secret(&self, bytes: std::collections::BTreeMap<String, ByteString>) -> Secret {
-        let labels =
-            [("app.kubernetes.io/managed-by", FIELD_MANAGER), ("app.kubernetes.io/part-of", "postern")];
+    fn new_secret(&self, data: SecretData) -> Secret {
+        let labels = [(MANAGED_BY, MANAGER), ("app.kubernetes.io/part-of", "postern")];
         Secret {
             metadata: ObjectMeta {
                 name: Some(self.settings.webhook.certificate.clone()),
@@ -209,26 +203,26 @@ impl Keeper {
                 ..ObjectMeta::default()
             },
             type_: Some("kubernetes.io/tls".to_owned()),
-            data: Some(bytes),
+            data: Some(byte_strings(data)),
             ..Secret::default()
         }
     }
 
-    /// Makes both configurations trust these CAs. One that is not there asks nobody.
+    /// Makes both webhook configurations trust these CAs. Skips one that does not exist.
     async fn publish(&self, cas: &[u8]) -> Result<(), KeepingError> {
         let webhook = &self.settings.webhook;
         let unpublished = |error| KeepingError::Unpublished(webhook.mutating.clone(), error);
         let mutating: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
-        if let Some(found) = mutating.get_opt(&webhook.mutating).await.map_err(unpublished)? {
-            let webhooks = found.webhooks.iter().flatten();
-            let named = webhooks.map(|one| (one.name.as_str(), one.client_config.ca_bundle.as_ref()));
+        if let Some(current) = mutating.get_opt(&webhook.mutating).await.map_err(unpublished)? {
+            let webhooks = current.webhooks.iter().flatten();
+            let named = webhooks.map(|each| (each.name.as_str(), each.client_config.ca_bundle.as_ref()));
             apply(&mutating, &webhook.mutating, bundle::patch(named, cas)).await.map_err(unpublished)?;
         }
         let unpublished = |error| KeepingError::Unpublished(webhook.validating.clone(), error);
         let validating: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
-        if let Some(found) = validating.get_opt(&webhook.validating).await.map_err(unpublished)? {
-            let webhooks = found.webhooks.iter().flatten();
-            let named = webhooks.map(|one| (one.name.as_str(), one.client_config.ca_bundle.as_ref()));
+        if let Some(current) = validating.get_opt(&webhook.validating).await.map_err(unpublished)? {
+            let webhooks = current.webhooks.iter().flatten();
+            let named = webhooks.map(|each| (each.name.as_str(), each.client_config.ca_bundle.as_ref()));
             apply(&validating, &webhook.validating, bundle::patch(named, cas)).await.map_err(unpublished)?;
         }
         Ok(())
@@ -243,16 +237,12 @@ impl Keeper {
     }
 }
 
-/// What a look found.
+/// The result of a look.
 #[derive(Debug, PartialEq, Eq)]
 enum Looked {
     Good,
-    /// The Secret was written, by us or by somebody else: it is to be read again.
+    /// The Secret was written, by us or by somebody else, and must be read again.
     Changed,
-}
-
-fn data(secret: &Secret) -> Data {
-    secret.data.iter().flatten().map(|(key, value)| (key.clone(), value.0.clone())).collect()
 }
 
 async fn apply<K>(configurations: &Api<K>, name: &str, patch: Option<JsonPatch>) -> Result<(), kube::Error>
@@ -260,8 +250,7 @@ where
     K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
 {
     let Some(patch) = patch else { return Ok(()) };
-    let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    configurations.patch(name, &parameters, &Patch::<()>::Json(patch)).await?;
+    configurations.patch(name, &patching(), &Patch::<()>::Json(patch)).await?;
     tracing::info!(configuration = name, "the webhook configuration has new CAs");
     Ok(())
 }

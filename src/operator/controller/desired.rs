@@ -1,37 +1,39 @@
-//! What a namespace is to have, computed from what its policies ask for and from what it has. Pure, and long where much is asked.
+//! Computes what a namespace shall have, from its policies and its present ConfigMap. Pure, and slow where there are many.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::packing::{Packed, pack, pack_both, unpack, unpack_older};
+use super::candidate::is_cluster;
+use super::known_fields::KnownFields;
+use super::packing::{PackedDocuments, pack, pack_both, unpack, unpack_older};
 use super::policies::selects_namespace;
-use super::previous::{Known, Older, older};
-use super::publish::{Refusal, is_cluster, publish};
+use super::previous::{OlderForm, older};
+use super::publish::{PolicyRefusal, publish};
 use super::report::Trouble;
-use super::watch::Scene;
-use crate::operator::authority::Constraints;
+use super::watch::NamespaceInputs;
+use crate::operator::authority::CaConstraints;
 use crate::policy::compile::revision;
 use crate::policy::document::{Document, Selector};
 
-/// What a namespace is to have.
+/// What a namespace shall have.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct DesiredState {
     pub(super) documents: BTreeMap<String, Document>,
-    pub(super) refused: BTreeMap<String, Refusal>,
-    pub(super) packed: Packed,
+    pub(super) refused: BTreeMap<String, PolicyRefusal>,
+    pub(super) packed: PackedDocuments,
     pub(super) revision: String,
-    /// What its CA is to vouch for.
-    pub(super) constraints: Constraints,
-    /// Of the same documents as gateways of the last release can read them, where there are such.
+    /// The hosts that its CA shall vouch for.
+    pub(super) constraints: CaConstraints,
+    /// The revision of the form for gateways of the last release, if they cannot read the newest.
     pub(super) older_revision: Option<String>,
-    /// What those gateways do not know, by the keys of the policies.
+    /// The fields that those gateways do not know, by policy key.
     pub(super) beyond: BTreeMap<String, Vec<String>>,
     pub(super) trouble: Option<Trouble>,
 }
 
-impl Chosen {
+impl DesiredState {
     /// Which pods each document selects.
     pub(super) fn in_force(&self) -> BTreeMap<String, Option<Selector>> {
         self.documents
@@ -40,7 +42,7 @@ impl Chosen {
             .collect()
     }
 
-    /// What of each policy the CA has no room for.
+    /// The hosts of each policy that the CA has no room for.
     pub(super) fn left_out(&self) -> BTreeMap<String, Vec<String>> {
         let of_each = self.documents.iter();
         let of_each = of_each.map(|(key, document)| (key.clone(), self.constraints.left_out_of(document)));
@@ -48,22 +50,22 @@ impl Chosen {
     }
 }
 
-/// Chooses what a namespace gets that has `current`. `floors` are the last good versions of the cluster's policies: a
-/// namespace that came later never had them. `others` are the bytes of what else is in the ConfigMap; `known` is what
-/// gateways of the last release know.
+/// Computes what a namespace shall have whose ConfigMap is `current`. `floors` are the last good versions of the
+/// cluster's policies: a namespace that came later never had them. `others` counts the bytes of the other keys of the
+/// ConfigMap; `known` are the fields that gateways of the last release know.
 pub(super) fn choose(
-    scene: &Scene,
+    scene: &NamespaceInputs,
     current: Option<&ConfigMap>,
     floors: BTreeMap<String, Document>,
     others: usize,
-    known: &Known,
-) -> Chosen {
+    known: &KnownFields,
+) -> DesiredState {
     let last = LazyCell::new(|| current.map(unpack).unwrap_or_default());
     let with_floors = |had: BTreeMap<String, Document>| {
-        let mut all = floors;
-        all.extend(had);
-        all.retain(|_, document| selects_namespace(document, &scene.labels));
-        all
+        let mut last_good = floors;
+        last_good.extend(had);
+        last_good.retain(|_, document| selects_namespace(document, &scene.labels));
+        last_good
     };
     let last_good = || with_floors.clone()(last.clone());
     let published = publish(&scene.candidates, last_good, &scene.pods);
@@ -76,32 +78,32 @@ pub(super) fn choose(
         }
     };
     let given_last = || with_floors(current.map(unpack_older).unwrap_or_default());
-    let Older { documents: older, beyond } = older(known, &documents, given_last);
-    let mut all: Vec<Document> = documents.values().cloned().collect();
-    let newest_revision = revision(&all);
+    let OlderForm { documents: older, beyond } = older(known, &documents, given_last);
+    let mut vouched: Vec<Document> = documents.values().cloned().collect();
+    let newest_revision = revision(&vouched);
     let mut older_revision = None;
-    // Where both do not fit, older gateways have the newest alone, and say that they do not know it.
+    // If both forms do not fit, older gateways get only the newest, and report that they do not know it.
     if !beyond.is_empty()
         && let Ok(both) = pack_both(&documents, &older, others)
     {
         packed = both;
         let older: Vec<Document> = older.into_values().collect();
         older_revision = Some(revision(&older));
-        // What either form inspects is vouched for.
-        all.extend(older);
+        // The CA must vouch for the hosts that either form inspects.
+        vouched.extend(older);
     }
-    let (revision, constraints) = (newest_revision, Constraints::of(&all));
+    let (revision, constraints) = (newest_revision, CaConstraints::of(&vouched));
     let refused = published.refused;
-    Chosen { documents, refused, packed, revision, constraints, older_revision, beyond, trouble }
+    DesiredState { documents, refused, packed, revision, constraints, older_revision, beyond, trouble }
 }
 
-/// What is published where not everything fits, and that in words. A namespace's policies, as many as it may have, do not
-/// keep a change of the cluster's from being in force.
+/// What is published if not everything fits, and a sentence that says so. However many policies a namespace has, a
+/// change of the cluster's policies comes into force.
 fn fallen_back(
     wanted: &BTreeMap<String, Document>,
     last: BTreeMap<String, Document>,
     others: usize,
-) -> (BTreeMap<String, Document>, Packed, &'static str) {
+) -> (BTreeMap<String, Document>, PackedDocuments, &'static str) {
     let of_cluster = |documents: &BTreeMap<String, Document>| -> BTreeMap<String, Document> {
         documents.iter().filter(|(key, _)| is_cluster(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
@@ -158,8 +160,13 @@ mod tests {
         let broken = candidate(&cluster_policy("floor", &spec("Perhaps")));
         let chosen = |tier: &str| {
             let labels = labels(&[("tier", tier)]);
-            let scene = Scene { labels, leaving: false, candidates: vec![broken.clone()], pods: Vec::new() };
-            choose(&scene, None, floors.clone(), 0, Known::by_last_release()).documents.len()
+            let scene = NamespaceInputs {
+                labels,
+                leaving: false,
+                candidates: vec![broken.clone()],
+                pods: Vec::new(),
+            };
+            choose(&scene, None, floors.clone(), 0, KnownFields::by_last_release()).documents.len()
         };
         assert_eq!((chosen("a"), chosen("b")), (1, 0));
     }
@@ -168,13 +175,13 @@ mod tests {
     fn older_gateways_of_a_namespace_that_comes_later_have_the_cluster_s_floor() {
         let lines =
             include_str!("last-release.txt").lines().filter(|line| !line.starts_with("spec.toolDefault"));
-        let known = Known::of(&lines.collect::<Vec<_>>().join("\n"));
+        let known = KnownFields::of(&lines.collect::<Vec<_>>().join("\n"));
         let both =
             "[{name: d, hosts: [b.example], action: Deny}, {name: e, hosts: [a.example], action: Inspect}]";
         let newest = format!("destinations: {both}\n  toolDefault: Deny");
         let newest = candidate(&cluster_policy("floor", &newest));
         let chosen = |floors: &[String]| {
-            let scene = Scene {
+            let scene = NamespaceInputs {
                 labels: labels(&[]),
                 leaving: false,
                 candidates: vec![newest.clone()],

@@ -1,11 +1,11 @@
-//! The operator's objects in a namespace: how they are read, made and written.
+//! The operator's objects in a cluster: how they are read, made, written and deleted.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
@@ -17,21 +17,26 @@ use crate::pod;
 pub(super) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Its value, and the field manager.
 pub(super) const MANAGER: &str = "postern-operator";
+/// Seconds that kubelet lets a pod end by itself whose agent may be talking past a gateway.
+const GRACE: u32 = 1;
 
-/// What the API server did not do.
+/// The data of a Secret.
+pub(super) type SecretData = BTreeMap<String, Vec<u8>>;
+
+/// An operation that the API server did not carry out.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {what}: {}", said(.source))]
+#[error("cannot {operation}: {}", reason(.source))]
 pub(super) struct ObjectError {
-    what: String,
+    operation: String,
     source: kube::Error,
 }
 
-/// The objects of a namespace as they are now.
+/// The operator's objects of a namespace as they are now.
 #[derive(Debug, Default)]
 pub(super) struct Current {
     pub(super) policy: Option<ConfigMap>,
-    pub(super) ca: Option<BTreeMap<String, Vec<u8>>>,
-    pub(super) credentials: Option<BTreeMap<String, Vec<u8>>>,
+    pub(super) ca: Option<SecretData>,
+    pub(super) credentials: Option<SecretData>,
 }
 
 impl Current {
@@ -46,8 +51,8 @@ impl Current {
         let read = |name| move |error| failed("read", namespace, name, error);
         Ok(Self {
             policy: policy.map_err(read(pod::POLICY_CONFIG_MAP))?,
-            ca: ca.map_err(read(pod::CA_SECRET))?.map(bytes),
-            credentials: credentials.map_err(read(pod::CREDENTIALS_SECRET))?.map(bytes),
+            ca: ca.map_err(read(pod::CA_SECRET))?.as_ref().map(data),
+            credentials: credentials.map_err(read(pod::CREDENTIALS_SECRET))?.as_ref().map(data),
         })
     }
 }
@@ -64,19 +69,20 @@ pub(super) fn pod_reference(namespace: &str, name: &str, uid: &str) -> ObjectRef
     }
 }
 
-/// What a Secret holds.
-pub(super) fn bytes(secret: Secret) -> BTreeMap<String, Vec<u8>> {
-    secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect()
+/// The data of a Secret.
+pub(super) fn data(secret: &Secret) -> SecretData {
+    secret.data.iter().flatten().map(|(key, value)| (key.clone(), value.0.clone())).collect()
 }
 
-/// What a Secret is to hold.
-pub(super) fn secret_data(data: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, ByteString> {
-    data.iter().map(|(key, value)| (key.clone(), ByteString(value.clone()))).collect()
+/// Data as a Secret holds it.
+pub(super) fn byte_strings(data: SecretData) -> BTreeMap<String, ByteString> {
+    data.into_iter().map(|(key, value)| (key, ByteString(value))).collect()
 }
 
 /// A Secret of the operator's.
-pub(super) fn secret(namespace: &str, name: &str, data: &BTreeMap<String, Vec<u8>>) -> Secret {
-    Secret { metadata: metadata(namespace, name), data: Some(secret_data(data)), ..Secret::default() }
+pub(super) fn secret(namespace: &str, name: &str, data: &SecretData) -> Secret {
+    let data = Some(byte_strings(data.clone()));
+    Secret { metadata: metadata(namespace, name), data, ..Secret::default() }
 }
 
 /// Name, namespace and the label of the operator's objects.
@@ -89,7 +95,17 @@ pub(super) fn metadata(namespace: &str, name: &str) -> ObjectMeta {
     }
 }
 
-/// Writes an object whole by server-side apply: fields that others own are taken over, nobody else may write these.
+/// The parameters of a patch by the operator.
+pub(super) fn patching() -> PatchParams {
+    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+/// The parameters of a create or replace by the operator.
+pub(super) fn writing() -> PostParams {
+    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
+}
+
+/// Writes an object whole by server-side apply. `force` takes over fields that others own: nobody else may write them.
 pub(super) async fn apply<K>(client: &Client, object: &K) -> Result<(), ObjectError>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned,
@@ -97,12 +113,11 @@ where
 {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let api: Api<K> = Api::namespaced(client.clone(), &namespace);
-    let parameters = PatchParams::apply(MANAGER).force();
-    let applied = api.patch(&name, &parameters, &Patch::Apply(object)).await;
+    let applied = api.patch(&name, &patching().force(), &Patch::Apply(object)).await;
     applied.map(drop).map_err(|error| failed("write", &namespace, &name, error))
 }
 
-/// Deletes an object; one that is gone already is well.
+/// Deletes an object; one that is gone already is no error.
 pub(super) async fn delete<K>(client: &Client, namespace: &str, name: &str) -> Result<(), ObjectError>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
@@ -118,13 +133,39 @@ where
     }
 }
 
-/// What could not be done with an object.
+/// Deletes a pod whose agent may be talking past a gateway; returns whether it was still there. The UID keeps it from
+/// being another pod of the same name.
+pub(super) async fn delete_pod(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    uid: &str,
+) -> Result<bool, kube::Error> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let parameters = DeleteParams {
+        grace_period_seconds: Some(GRACE),
+        preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    match pods.delete(name, &parameters).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_replaced(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the object that a request was about is gone, or is another one by now.
+pub(super) fn is_replaced(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_not_found() || status.is_conflict())
+}
+
+/// The error of an operation on an object.
 pub(super) fn failed(verb: &str, namespace: &str, name: &str, source: kube::Error) -> ObjectError {
-    ObjectError { what: format!("{verb} {namespace}/{name}"), source }
+    ObjectError { operation: format!("{verb} {namespace}/{name}"), source }
 }
 
 /// An error of the API server in its own words, without the structure around them.
-pub(super) fn said(error: &kube::Error) -> String {
+pub(super) fn reason(error: &kube::Error) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the API server's own answers have better words")]
     match error {
         kube::Error::Api(status) if status.message.is_empty() => format!("HTTP {}", status.code),

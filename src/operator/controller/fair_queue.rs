@@ -1,10 +1,10 @@
-//! Whose turn it is where namespaces share a pace: one of each, beginning after whoever was served last. Pure.
+//! Shares a pace fairly between namespaces: one item of each in turn, beginning after the one that was served last. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Takes `most` of what waits in the namespaces, one of each in turn, so that one with much to do is as far as one with
-/// little. The turn begins with the namespace that follows `after`: rounds that end early do not always end before the
-/// same ones.
+/// Takes up to `most` of the waiting items, one of each namespace in turn, so that a namespace with many does not hold
+/// up one with few. Begins with the namespace that follows `after`, so that rounds that end early do not always leave
+/// out the same ones.
 pub(super) fn in_turn<T>(waiting: BTreeMap<String, Vec<T>>, after: &str, most: usize) -> Vec<T> {
     let passed = waiting.keys().filter(|namespace| namespace.as_str() <= after).count();
     let mut queues: VecDeque<_> = waiting.into_values().map(Vec::into_iter).collect();
@@ -13,8 +13,8 @@ pub(super) fn in_turn<T>(waiting: BTreeMap<String, Vec<T>>, after: &str, most: u
     while taken.len() < most
         && let Some(mut queue) = queues.pop_front()
     {
-        if let Some(one) = queue.next() {
-            taken.push(one);
+        if let Some(item) = queue.next() {
+            taken.push(item);
             queues.push_back(queue);
         }
     }
