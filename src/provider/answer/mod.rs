@@ -4,6 +4,7 @@
 //! undecided, asks the [`Gate`] about calls, and says what goes on. The same transcript reads streams and whole
 //! answers, so that both meet the same verdicts.
 
+mod blocks;
 mod call;
 mod command;
 mod decide;
@@ -30,6 +31,7 @@ mod unread;
 
 use std::sync::Arc;
 
+pub(in crate::provider) use blocks::{BlockDialect, BlockKind, BlockStart, Blocks, MessageCalls};
 pub use call::{Call, Fate, Form, Phase};
 pub use decide::ask;
 pub use gate::Gate;

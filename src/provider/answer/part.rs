@@ -24,6 +24,13 @@ impl Event<'_> {
     pub fn is_done(&self) -> bool {
         self.received.is_done()
     }
+
+    /// Its JSON with one value replaced, and every other byte as it came.
+    pub fn replacing(&self, value: Value<'_>, json: &str) -> String {
+        let (text, start) = (self.json.raw(), self.json.span().start);
+        let span = value.span();
+        [&text[..span.start - start], json, &text[span.end - start..]].concat()
+    }
 }
 
 /// One part as it was received. Cloning it copies no bytes.

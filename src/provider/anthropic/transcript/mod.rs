@@ -7,31 +7,26 @@
 
 mod block;
 mod message;
-mod open;
+mod prose;
 #[cfg(test)]
 mod recording_tests;
 #[cfg(test)]
 mod tests;
 mod usage;
 
-use std::collections::HashSet;
-
 use serde_json::json;
 
 use crate::digest::sha256_hex;
-use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript, member};
+use crate::provider::answer::{
+    BlockKind, BlockStart, Blocks, Broken, Event, Form, Gate, KeepAlive, Out, Part, Transcript, member,
+};
 use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
 
-use block::Block;
-use message::Calls;
-use open::{Open, Step};
+use block::{Block, Named};
+use prose::{Plain, TextBlock};
 use usage::Tokens;
 
-/// How many hosted calls of one answer may be replaced: their results are recognised by what is remembered of them.
-const MOST_REPLACED: usize = 4096;
-
 /// Reads one answer, streamed or whole.
-#[derive(Debug, Default)]
 pub(in crate::provider) struct Messages {
     stage: Stage,
     /// SHA-256 of the first event, as long as nothing has followed it.
@@ -40,18 +35,19 @@ pub(in crate::provider) struct Messages {
     skipped: bool,
     /// The number that the next block must have.
     next: u64,
-    /// How many blocks went without anything in their place: later ones have lower numbers by so many.
-    dropped: u64,
-    open: Option<Open>,
-    calls: Calls,
-    /// The hosted calls that were replaced, whose results go too.
-    replaced: HashSet<String>,
+    blocks: Blocks<TextBlock>,
     tokens: Tokens,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+impl Default for Messages {
+    fn default() -> Self {
+        let (blocks, tokens) = (Blocks::new(TextBlock), Tokens::default());
+        Self { stage: Stage::Before, start: None, skipped: false, next: 0, blocks, tokens }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    #[default]
     Before,
     Running,
     Ended,
@@ -84,7 +80,7 @@ impl Transcript for Messages {
                 Ok(())
             }
             "error" => {
-                self.give_up(gate);
+                self.blocks.abandon(gate);
                 self.stage = Stage::Ended;
                 out.pass(event);
                 Ok(())
@@ -93,10 +89,7 @@ impl Transcript for Messages {
                 Err(Broken::ambiguous("an event of an unknown type holds a tool call"))
             }
             _ => {
-                match &mut self.open {
-                    Some(open) => open.beside(Part::Received(event.received.clone()), out),
-                    None => out.pass(event),
-                }
+                self.blocks.beside(Part::Received(event.received.clone()), out);
                 Ok(())
             }
         }
@@ -105,13 +98,14 @@ impl Transcript for Messages {
     /// Pieces of text and of thinking change nothing here. Where blocks went, each is numbered anew.
     fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
         let of = |key: &str| event.json.get(key).ok().flatten();
-        let Some(open) = self.open.as_ref().filter(|_| self.dropped == 0) else { return Vec::new() };
+        let Some((_, BlockKind::Plain(plain))) = self.blocks.open() else { return Vec::new() };
         let is_piece = of("type").is_some_and(|kind| kind.says("content_block_delta"));
-        of("delta").filter(|_| is_piece).and_then(|delta| open.free(delta)).into_iter().collect()
+        let delta = of("delta").filter(|_| is_piece && !self.blocks.are_renumbered());
+        delta.and_then(|delta| prose::free(delta, *plain)).into_iter().collect()
     }
 
     fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
-        if self.give_up(gate) {
+        if self.blocks.abandon(gate) {
             return Err(Broken::ambiguous("the answer ended inside a tool call"));
         }
         Ok(())
@@ -137,7 +131,7 @@ impl Transcript for Messages {
     }
 
     fn is_in_call(&self) -> bool {
-        self.open.as_ref().is_some_and(Open::is_of_call)
+        self.blocks.is_in_call()
     }
 
     fn skipped(&mut self) {
@@ -148,7 +142,7 @@ impl Transcript for Messages {
     }
 
     fn held(&self) -> usize {
-        self.open.as_ref().map_or(0, Open::held)
+        self.blocks.held()
     }
 
     fn keep_alive(&self) -> KeepAlive {
@@ -181,8 +175,6 @@ impl Messages {
         self.describe(message, gate)?;
         let decided = message::decide(message, gate)?;
         self.next = decided.blocks as u64;
-        self.dropped = decided.dropped() as u64;
-        self.calls = decided.calls;
         if decided.denied.is_empty() {
             out.pass(event);
         } else {
@@ -191,13 +183,14 @@ impl Messages {
             })?;
             out.say(Some("message_start"), json);
         }
-        self.replaced = decided.replaced;
+        let removed = decided.removed() as u64;
+        self.blocks.follow(decided.calls, removed);
         Ok(())
     }
 
     fn block_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        if self.skipped && !self.is_in_call() {
-            self.open = None;
+        if self.skipped {
+            self.blocks.close_plain();
         }
         self.between_blocks("content_block_start")?;
         let index = index(event.json)?;
@@ -215,15 +208,27 @@ impl Messages {
         if let Block::Fallback { model: Some(model) } = &block {
             gate.facts.model = Some(model.clone());
         }
-        if matches!(&block, Block::Result { id } if self.replaced.contains(&**id)) {
-            self.dropped += 1;
-            self.open = Some(Open::swallowed(index));
-            return Ok(());
-        }
+        let start = match block {
+            Block::Call(call) => Self::call(&call, false, gate),
+            Block::Hosted(call) => Self::call(&call, true, gate),
+            Block::Result { id } if self.blocks.decided().is_replaced(&id) => BlockStart::Removed,
+            Block::Text => BlockStart::Plain(Plain::Text),
+            Block::Thinking => BlockStart::Plain(Plain::Thinking),
+            Block::Result { .. } | Block::Fallback { .. } | Block::Other => BlockStart::Plain(Plain::Other),
+        };
         let part = self.renumbered(event, "content_block_start")?;
-        let number = index - self.dropped;
-        self.open = Some(Open::start((index, number), &block, part, (gate, out)));
+        self.blocks.start(index, start, part, out);
         Ok(())
+    }
+
+    fn call(call: &Named<'_>, is_hosted: bool, gate: &mut Gate) -> BlockStart<Plain> {
+        let namespace = call.namespace.as_deref();
+        let begun = if is_hosted {
+            gate.begin_hosted(&call.id, &call.name, namespace, Form::Json)
+        } else {
+            gate.begin(&call.id, &call.name, namespace, Form::Json)
+        };
+        BlockStart::Call(begun, call.input.map(str::to_owned))
     }
 
     fn block_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
@@ -231,13 +236,14 @@ impl Messages {
         let delta = member::get(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
         let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
         block::distinct(delta)?;
-        if self.skipped && self.open.is_none() && index(event.json)? == self.next {
+        if self.skipped && self.blocks.open().is_none() && index(event.json)? == self.next {
             // Its beginning could not be read; it was none of a call.
-            self.open = Some(Open::unread(self.next, self.next - self.dropped));
+            self.blocks.start_unseen(self.next, Plain::Other);
             self.next += 1;
         }
-        let open = self.opened(event.json)?;
-        open.delta(delta, part, (gate, out))
+        let piece = prose::piece(delta, self.opened(event.json)?)?;
+        self.blocks.delta(&piece, part, gate, out);
+        Ok(())
     }
 
     fn block_stop(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
@@ -247,18 +253,7 @@ impl Messages {
         }
         self.opened(event.json)?;
         let part = self.renumbered(event, "content_block_stop")?;
-        let Some(open) = self.open.take() else { return Ok(()) };
-        match open.stop(part, (gate, out))? {
-            Step::NoCall => {}
-            Step::Call { denied } => self.calls.count(denied),
-            Step::Replaced { id } => {
-                if self.replaced.len() >= MOST_REPLACED {
-                    return Err(Broken::bound(format!("more than {MOST_REPLACED} hosted calls are denied")));
-                }
-                self.replaced.insert(id);
-            }
-        }
-        Ok(())
+        self.blocks.stop(part, gate, out)
     }
 
     fn message_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
@@ -270,15 +265,12 @@ impl Messages {
         }
         let delta = member::get(event.json, "delta")?;
         let reason = delta.map_or(Ok(None), |delta| member::get(delta, "stop_reason"))?;
-        if !self.calls.are_gone() || !reason.is_some_and(|reason| reason.says("tool_use")) {
-            out.pass(event);
-            return Ok(());
+        match reason.filter(|reason| reason.says("tool_use")) {
+            Some(reason) if self.blocks.decided().lost_client_calls() => {
+                out.say(Some("message_delta"), event.replacing(reason, r#""end_turn""#));
+            }
+            Some(_) | None => out.pass(event),
         }
-        let json = edited(event.json, |root, edits| {
-            let reason = root.at_path(&["delta", "stop_reason"])?;
-            reason.map_or(Ok(()), |reason| edits.replace(reason, r#""end_turn""#))
-        })?;
-        out.say(Some("message_delta"), json);
         Ok(())
     }
 
@@ -293,18 +285,16 @@ impl Messages {
         Ok(())
     }
 
-    /// The message goes to its end inside a block: the model was stopped there, by the number of its tokens for the most
-    /// part. A call that was held is not complete, and does not go on.
+    /// Closes the block in which the message ends, if there is one.
     fn leave_block(&mut self, gate: &mut Gate, out: &mut Out) {
-        let open = if self.stage == Stage::Running { self.open.take() } else { None };
-        if let Some(Step::Call { denied }) = open.map(|open| open.cut(gate, out)) {
-            self.calls.count(denied);
+        if self.stage == Stage::Running {
+            self.blocks.cut(gate, out);
         }
     }
 
     /// Refuses what may only come after the start, before the end, and while no block is open.
     fn between_blocks(&self, what: &str) -> Result<(), Broken> {
-        match (self.stage, &self.open) {
+        match (self.stage, self.blocks.open()) {
             (Stage::Running, None) => Ok(()),
             (Stage::Running, Some(_)) => Err(Broken::ambiguous(format!("{what} comes inside a block"))),
             (Stage::Before, _) => Err(Broken::ambiguous(format!("{what} comes before the answer starts"))),
@@ -313,27 +303,21 @@ impl Messages {
     }
 
     /// The open block, which the event must be of.
-    fn opened(&mut self, event: Value<'_>) -> Result<&mut Open, Broken> {
+    fn opened(&self, event: Value<'_>) -> Result<(u64, BlockKind<&Plain>), Broken> {
         let index = index(event)?;
-        let open = self.open.as_mut().filter(|open| open.index() == index);
+        let open = self.blocks.open().filter(|(open, _)| *open == index);
         open.ok_or_else(|| Broken::ambiguous(format!("block {index} is not open")))
     }
 
     /// The event with the number that its block has for the client.
     fn renumbered(&self, event: &Event<'_>, name: &'static str) -> Result<Part, Broken> {
-        if self.dropped == 0 {
+        if !self.blocks.are_renumbered() {
             return Ok(Part::Received(event.received.clone()));
         }
-        let number = index(event.json)?.saturating_sub(self.dropped);
-        let json = edited(event.json, |root, edits| {
-            root.get("index")?.map_or(Ok(()), |index| edits.replace(index, number.to_string()))
-        })?;
+        let number = self.blocks.number(index(event.json)?).to_string();
+        let value = member::get(event.json, "index")?;
+        let json = value.map_or_else(String::new, |value| event.replacing(value, &number));
         Ok(Part::New { name: Some(name.into()), json })
-    }
-
-    /// Gives up a call that is under way. Answers whether parts of it were held.
-    fn give_up(&mut self, gate: &mut Gate) -> bool {
-        self.open.take().is_some_and(|open| open.abandon(gate))
     }
 }
 
