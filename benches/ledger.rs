@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use postern::event::{Action, Decision, Destination, Event, Http, Kind, Verdict};
+use postern::decision::{Decision, RuleId, Verdict};
+use postern::event::{Action, Destination, Event, Http, Kind};
 use postern::ledger::stdout::JsonLines;
 use postern::ledger::{Ledger, Sink, fresh_id};
-use postern::policy::RuleId;
 use postern::telemetry::Metrics;
 
 /// Fewer than make the ledger press back.
@@ -44,7 +44,7 @@ impl Parts {
     fn event(&self) -> Event {
         let decision = Decision {
             rule: Some(self.rule.clone()),
-            enforcement: Some("Enforce"),
+            enforcement: Some(postern::decision::Enforcement::Enforce),
             ..Decision::of(Verdict::Allow)
         };
         let id = fresh_id();

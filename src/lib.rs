@@ -1,6 +1,6 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, [`call`], [`event`], [`policy`],
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, [`decision`], [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
@@ -14,6 +14,7 @@ pub mod version;
 
 pub mod call;
 mod clients;
+pub mod decision;
 mod digest;
 pub mod event;
 mod fold;

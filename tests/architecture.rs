@@ -25,6 +25,7 @@ const PURE: &[&str] = &[
     "clients",
     "fold",
     "name",
+    "decision",
     "digest",
     "terminal",
     "call",

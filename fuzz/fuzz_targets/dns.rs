@@ -7,16 +7,16 @@ use hickory_proto::op::{Message, MessageType};
 use libfuzzer_sys::fuzz_target;
 use postern::dns::answer::{MOST, Outcome, Source, answer};
 use postern::dns::table::Synthetic;
-use postern::policy::destination::Ruling;
+use postern::decision::Decision;
 use postern::name::host::DnsName;
 
 /// Answers names by their length and their last letter, so that each outcome is near.
 struct Letters;
 
 impl Source for Letters {
-    fn judge(&self, name: &DnsName) -> Result<(), Ruling> {
+    fn judge(&self, name: &DnsName) -> Result<(), Decision> {
         assert_eq!(DnsName::parse(name.as_str()).as_ref(), Ok(name), "policy is asked canonical names");
-        if name.as_str().ends_with('x') { Err(Ruling::builtin("default-deny", "")) } else { Ok(()) }
+        if name.as_str().ends_with('x') { Err(Decision::builtin("default-deny", "")) } else { Ok(()) }
     }
 
     fn addresses(&self, name: &DnsName) -> Option<Synthetic> {

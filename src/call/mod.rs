@@ -9,7 +9,7 @@ mod shape;
 mod terms;
 mod tool;
 
-pub use crate::event::Decision;
+pub use crate::decision::Decision;
 pub use blocked::{BlockedCall, BlockedCalls};
 pub use companion::{Companion, ProviderHosts};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};

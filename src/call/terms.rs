@@ -1,7 +1,8 @@
 //! What may stand in a request to a provider, and what is asked about it (plain data).
 
-use crate::event::{Decision, Verdict};
-use crate::policy::RuleId;
+use std::borrow::Cow;
+
+use crate::decision::Decision;
 
 /// Through which a dialect asks what a request may hold; policy implements it.
 pub trait Terms: Send + Sync {
@@ -79,14 +80,8 @@ pub enum Answer {
 
 impl Denial {
     /// A denial by something built in, `postern/builtin/RULE`.
-    pub fn builtin(rule: &str, reason: impl Into<String>) -> Self {
-        let decision = Decision {
-            verdict: Verdict::Deny,
-            rule: Some(RuleId::builtin(rule)),
-            reason: Some(reason.into().into()),
-            enforcement: Some("Enforce"),
-        };
-        Self { decision, answer: Answer::Forbidden }
+    pub fn builtin(rule: &str, reason: impl Into<Cow<'static, str>>) -> Self {
+        Decision::builtin(rule, reason).into()
     }
 
     /// A request that cannot be understood; `place` says where, `why` what is wrong with it.

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Denial;
-use crate::event::{self, Decision};
+use crate::decision::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -197,15 +196,15 @@ impl Verdict {
     /// A call that nothing speaks against, and no rule for.
     pub fn allowed() -> Self {
         Self {
-            decision: Decision::of(event::Verdict::Allow),
+            decision: Decision::of(decision::Verdict::Allow),
             advice: Advice::NotThisUse,
             audited: Vec::new(),
         }
     }
 
     /// A denial of one call by something built in, `postern/builtin/RULE`.
-    pub fn builtin(rule: &str, reason: impl Into<String>) -> Self {
-        Self { decision: Denial::builtin(rule, reason).decision, ..Self::allowed() }
+    pub fn builtin(rule: &str, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { decision: Decision::builtin(rule, reason), ..Self::allowed() }
     }
 }
 

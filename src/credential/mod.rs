@@ -24,8 +24,8 @@ use zeroize::Zeroizing;
 pub use access_key::{AccessKey, NoAccessKey};
 pub use secret::{GREATEST, LEAST, Secret, Unfit};
 
+use crate::decision::RuleId;
 use crate::filter::scrub::Needles;
-use crate::policy::RuleId;
 use crate::policy::credential::{Credential, Source};
 use crate::problem::{Problem, is_passing};
 use env::FromEnv;

@@ -12,9 +12,9 @@ use super::carrier::{self, Breadth, KEY_HEADERS, Parameter};
 use super::sighting::{self, Sightings};
 use super::sigv4::{self, Subject};
 use super::{AccessKey, Secret, minting};
+use crate::decision::Decision;
 use crate::name::host::DnsName;
 use crate::policy::credential::Credential;
-use crate::policy::destination::Ruling;
 use crate::wire::percent;
 
 /// Where a request goes.
@@ -39,7 +39,7 @@ pub enum Placement {
 /// A request that is refused for a key it carries or asks for.
 #[derive(Debug)]
 pub struct Denial {
-    pub ruling: Ruling,
+    pub decision: Decision,
     /// Whether it holds where only Audit policies select the pod too: a placeholder where it does not belong.
     pub floor: bool,
     /// What is attached where the denial is only recorded (Audit).
@@ -77,8 +77,8 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
     }
     let serving = serving(all, target);
     let seen = sighting::look(parts, all);
-    if let Some(ruling) = misplaced(&seen, &serving, target) {
-        return Placement::Deny(Denial { ruling, floor: true, plan: None });
+    if let Some(decision) = misplaced(&seen, &serving, target) {
+        return Placement::Deny(Denial { decision, floor: true, plan: None });
     }
     let placed: Vec<&Arc<Credential>> =
         serving.iter().copied().filter(|credential| seen.places(&credential.placeholder)).collect();
@@ -90,22 +90,22 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
         }
         _ => None,
     };
-    if let Some(ruling) = forbidden_endpoint(parts, &serving, target) {
-        return Placement::Deny(Denial { ruling, floor: false, plan });
+    if let Some(decision) = forbidden_endpoint(parts, &serving, target) {
+        return Placement::Deny(Denial { decision, floor: false, plan });
     }
     if placed.len() > 1 && plan.is_none() {
         let reason = "the request carries the placeholders of two different credentials".to_owned();
         return Placement::Deny(Denial {
-            ruling: Ruling::builtin("credential", reason),
+            decision: Decision::builtin("credential", reason),
             floor: false,
             plan: None,
         });
     }
-    if let Some(ruling) = plan.as_ref().and_then(|plan| unsignable(parts, plan.credential())) {
-        return Placement::Deny(Denial { ruling, floor: false, plan: None });
+    if let Some(decision) = plan.as_ref().and_then(|plan| unsignable(parts, plan.credential())) {
+        return Placement::Deny(Denial { decision, floor: false, plan: None });
     }
-    if let Some(ruling) = foreign_key(parts, &serving, plan.is_some()) {
-        return Placement::Deny(Denial { ruling, floor: false, plan: None });
+    if let Some(decision) = foreign_key(parts, &serving, plan.is_some()) {
+        return Placement::Deny(Denial { decision, floor: false, plan: None });
     }
     plan.map_or(Placement::Nothing, Placement::Attach)
 }
@@ -130,44 +130,44 @@ fn serving<'a>(all: &'a [Arc<Credential>], target: &Target<'_>) -> Vec<&'a Arc<C
 
 /// A placeholder in a place where none is replaced, on the way to a host that is not its credential's, or on a
 /// way that could be read.
-fn misplaced(seen: &Sightings<'_>, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Ruling> {
+fn misplaced(seen: &Sightings<'_>, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Decision> {
     if let Some((credential, place)) = &seen.stray {
         let id = &credential.id;
-        return Some(Ruling::builtin("placeholder", format!("the placeholder of {id} stands in {place}")));
+        return Some(Decision::builtin("placeholder", format!("the placeholder of {id} stands in {place}")));
     }
     for (credential, place) in &seen.placed {
         let id = &credential.id;
         if !serving.iter().any(|other| other.placeholder == credential.placeholder) {
             let reason =
                 format!("the placeholder of {id} ({place}) was sent to a host or port that is not its own");
-            return Some(Ruling::builtin("placeholder", reason));
+            return Some(Decision::builtin("placeholder", reason));
         }
         if !target.secure {
             let reason = format!("the placeholder of {id} ({place}) was sent without verified TLS");
-            return Some(Ruling::builtin("placeholder", reason));
+            return Some(Decision::builtin("placeholder", reason));
         }
     }
     None
 }
 
 /// What no request may ask of a host that holds a credential of ours.
-fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Ruling> {
+fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Decision> {
     let (host, credential) = (target.host?, serving.first()?);
     if parts.method == Method::TRACE || parts.method.as_str().eq_ignore_ascii_case("track") {
         let reason = format!("{} would send the key of {} back", parts.method, credential.id);
-        return Some(Ruling::builtin("credential", reason));
+        return Some(Decision::builtin("credential", reason));
     }
     let what = minting::mints(&parts.method, host, parts.uri.path())?;
     let reason =
         format!("this endpoint hands out further credentials ({what}) on a host of {}", credential.id);
-    Some(Ruling::builtin("minting", reason))
+    Some(Decision::builtin("minting", reason))
 }
 
 /// What the agent signed in another way than that in which it can be signed again.
-fn unsignable(parts: &Parts, credential: &Credential) -> Option<Ruling> {
+fn unsignable(parts: &Parts, credential: &Credential) -> Option<Decision> {
     let own = credential.signing.as_ref()?;
     let id = &credential.id;
-    let refuse = |reason: String| Some(Ruling::builtin("credential", reason));
+    let refuse = |reason: String| Some(Decision::builtin("credential", reason));
     let mut values = parts.headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return refuse(format!("{id} signs requests, and this one has no signature, or several"));
@@ -193,7 +193,7 @@ fn unsignable(parts: &Parts, credential: &Credential) -> Option<Ruling> {
 }
 
 /// A key of the agent's own where the policy requires the placeholder, or beside one that is replaced.
-fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> Option<Ruling> {
+fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> Option<Decision> {
     let accepted: Vec<&str> = serving.iter().map(|credential| credential.placeholder.as_str()).collect();
     if let Some(credential) = serving.iter().find(|credential| credential.require) {
         let carried = carrier::foreign_key(parts, &accepted, Breadth::All)
@@ -201,13 +201,13 @@ fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> 
             .or_else(|| carrier::key_shaped(parts, &accepted))?;
         let id = &credential.id;
         let reason = format!("only the placeholder of {id} is accepted here, and {carried}");
-        return Some(Ruling::builtin("credential", reason));
+        return Some(Decision::builtin("credential", reason));
     }
     if !attaching {
         return None;
     }
     let carrier = carrier::foreign_key(parts, &accepted, Breadth::Places)?;
-    Some(Ruling::builtin("credential", format!("beside the placeholder, another key stands in {carrier}")))
+    Some(Decision::builtin("credential", format!("beside the placeholder, another key stands in {carrier}")))
 }
 
 impl Plan {

@@ -5,8 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::Request;
 
 use super::*;
-use crate::event::Verdict;
-use crate::policy::RuleId;
+use crate::decision::{RuleId, Verdict};
 use crate::policy::credential::Source;
 
 fn name(text: &str) -> DnsName {
@@ -61,10 +60,12 @@ fn said(placement: Placement) -> String {
         Placement::Nothing => "pass".to_owned(),
         Placement::Attach(plan) => format!("attach {}", plan.credential().name),
         Placement::Deny(denial) => {
-            assert_eq!(denial.ruling.verdict, Verdict::Deny);
-            assert_eq!(denial.floor, denial.ruling.rule.as_str() == "postern/builtin/placeholder");
-            assert!(!denial.ruling.reason.contains("postern:") && !denial.ruling.reason.contains("own-key"));
-            denial.ruling.rule.as_str().replace("postern/builtin/", "deny ")
+            assert_eq!(denial.decision.verdict, Verdict::Deny);
+            assert_eq!(denial.floor, denial.decision.rule_id() == "postern/builtin/placeholder");
+            assert!(
+                !denial.decision.why().contains("postern:") && !denial.decision.why().contains("own-key")
+            );
+            denial.decision.rule_id().replace("postern/builtin/", "deny ")
         }
     }
 }

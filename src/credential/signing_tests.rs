@@ -4,7 +4,7 @@ use http::Request;
 use time::macros::datetime;
 
 use super::*;
-use crate::policy::RuleId;
+use crate::decision::RuleId;
 use crate::policy::credential::{SigV4, Source};
 
 const HOST: &str = "bedrock-runtime.us-east-1.amazonaws.com";
@@ -45,8 +45,8 @@ fn outcome(all: &[Arc<Credential>], uri: &str, headers: &[(&str, &str)]) -> Stri
         Placement::Nothing => "pass".to_owned(),
         Placement::Attach(plan) => if plan.signs() { "sign" } else { "put" }.to_owned(),
         Placement::Deny(denial) => {
-            let rule = denial.ruling.rule.as_str().replace("postern/builtin/", "deny ");
-            format!("{rule}: {}", denial.ruling.reason)
+            let rule = denial.decision.rule_id().replace("postern/builtin/", "deny ");
+            format!("{rule}: {}", denial.decision.why())
         }
     }
 }

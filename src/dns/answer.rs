@@ -7,8 +7,8 @@ use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 
 use super::table::Synthetic;
+use crate::decision::Decision;
 use crate::name::host::DnsName;
-use crate::policy::destination::Ruling;
 
 /// The most bytes that an answer can have: what every client takes over UDP (RFC 1035 section 4.2.1), so that none is
 /// ever cut short.
@@ -30,7 +30,7 @@ pub trait Source {
     ///
     /// # Errors
     /// The denial, where it does not.
-    fn judge(&self, name: &DnsName) -> Result<(), Ruling>;
+    fn judge(&self, name: &DnsName) -> Result<(), Decision>;
 
     /// The addresses that stand for a name; `None` where all are in use.
     fn addresses(&self, name: &DnsName) -> Option<Synthetic>;
@@ -53,7 +53,7 @@ pub enum Outcome {
     /// The name is answered, and has nothing of the type that was asked for.
     NoData,
     /// Policy denies the name.
-    Denied(DnsName, Ruling),
+    Denied(DnsName, Decision),
     /// The name is none that a rule could name.
     NoName,
     /// Every address is in use.
@@ -130,8 +130,8 @@ impl Draft {
         let Some(canonical) = canonical(&name).filter(|name| !is_unknown(name)) else {
             return self.without(ResponseCode::NXDomain, Outcome::NoName);
         };
-        if let Err(ruling) = source.judge(&canonical) {
-            return self.without(ResponseCode::NXDomain, Outcome::Denied(canonical, ruling));
+        if let Err(decision) = source.judge(&canonical) {
+            return self.without(ResponseCode::NXDomain, Outcome::Denied(canonical, decision));
         }
         let wanted = if source.is_ipv6_only() { RecordType::AAAA } else { RecordType::A };
         if kind != wanted {
@@ -202,10 +202,10 @@ mod tests {
     }
 
     impl Source for Example {
-        fn judge(&self, name: &DnsName) -> Result<(), Ruling> {
+        fn judge(&self, name: &DnsName) -> Result<(), Decision> {
             self.judged.borrow_mut().push(name.to_string());
             let answered = name.as_str().ends_with(".example");
-            if answered { Ok(()) } else { Err(Ruling::builtin("default-deny", "No rule names this host")) }
+            if answered { Ok(()) } else { Err(Decision::builtin("default-deny", "No rule names this host")) }
         }
 
         fn addresses(&self, _: &DnsName) -> Option<Synthetic> {
@@ -283,8 +283,8 @@ mod tests {
             let (message, outcome) = ask(&question("api.other.", kind), &Example::default());
             assert_eq!(message.response_code, Code::NXDomain);
             assert_eq!(message.authorities.len(), 1);
-            let Outcome::Denied(name, ruling) = outcome else { panic!("{outcome:?}") };
-            assert_eq!((name.as_str(), ruling.rule.as_str()), ("api.other", "postern/builtin/default-deny"));
+            let Outcome::Denied(name, decision) = outcome else { panic!("{outcome:?}") };
+            assert_eq!((name.as_str(), decision.rule_id()), ("api.other", "postern/builtin/default-deny"));
         }
     }
 

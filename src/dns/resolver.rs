@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use super::answer::{Outcome, Source, answer};
 use super::places::Places;
 use super::table::{Names, Synthetic};
+use crate::decision::Decision;
 use crate::event::{Action, Destination, Event, Kind};
 use crate::ledger::{Ledger, fresh_id};
 use crate::name::host::DnsName;
-use crate::policy::destination::Ruling;
 use crate::rate::Rate;
 use crate::route;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::DnsAnswer;
 
 /// Says whether policy lets a name be answered.
-pub type Judge = dyn Fn(&DnsName) -> Result<(), Ruling> + Send + Sync;
+pub type Judge = dyn Fn(&DnsName) -> Result<(), Decision> + Send + Sync;
 
 /// A name that is refused has one event in this time.
 const ONCE: Duration = Duration::from_secs(60);
@@ -76,8 +76,8 @@ impl Resolver {
             return None;
         };
         self.metrics.dns_question(label(&answer.outcome));
-        if let Outcome::Denied(name, ruling) = &answer.outcome {
-            self.report(name, ruling);
+        if let Outcome::Denied(name, decision) = &answer.outcome {
+            self.report(name, decision);
         }
         Some(answer.bytes)
     }
@@ -100,11 +100,11 @@ impl Resolver {
     }
 
     /// The event of a name that policy denies, once in a while.
-    fn report(&self, name: &DnsName, ruling: &Ruling) {
+    fn report(&self, name: &DnsName, decision: &Decision) {
         if is_expansion(name, &self.search) || !self.is_news(name) {
             return;
         }
-        let mut event = Event::new(fresh_id(), Kind::Connection, ruling.to_decision());
+        let mut event = Event::new(fresh_id(), Kind::Connection, decision.clone());
         event.destination = Some(Arc::new(Destination {
             host: name.to_string(),
             port: PORT,
@@ -122,7 +122,7 @@ impl Resolver {
 }
 
 impl Source for Resolver {
-    fn judge(&self, name: &DnsName) -> Result<(), Ruling> {
+    fn judge(&self, name: &DnsName) -> Result<(), Decision> {
         (self.judge)(name)
     }
 

@@ -11,9 +11,9 @@ mod trace;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::policy::RuleId;
+use crate::decision::{Decision, Verdict};
 
 pub use id::{Id, Timestamp};
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
@@ -258,71 +258,6 @@ pub struct Payload {
     pub body_retained: bool,
 }
 
-/// What was decided, by which rule and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub struct Decision {
-    pub verdict: Verdict,
-    /// `namespace/policy/rule`, a cluster policy's `-/policy/rule`, or `postern/builtin/rule`.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rule_id")]
-    #[cfg_attr(feature = "operator", schemars(with = "Option<String>"))]
-    pub rule: Option<RuleId>,
-    /// For people, and fit for the agent's eyes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Cow<'static, str>>,
-    /// `Enforce` or `Audit`: what the rule's policy says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub enforcement: Option<&'static str>,
-}
-
-impl Decision {
-    /// A decision that no rule made.
-    pub fn of(verdict: Verdict) -> Self {
-        Self { verdict, rule: None, reason: None, enforcement: None }
-    }
-
-    /// Whether it stops what it is about.
-    pub fn denies(&self) -> bool {
-        self.verdict == Verdict::Deny
-    }
-
-    /// Whether it would stop it, were policy enforced.
-    pub fn would_deny(&self) -> bool {
-        self.verdict == Verdict::WouldDeny
-    }
-}
-
-fn rule_id<S: Serializer>(rule: &Option<RuleId>, serializer: S) -> Result<S::Ok, S::Error> {
-    match rule {
-        Some(rule) => serializer.serialize_str(rule.as_str()),
-        None => serializer.serialize_none(),
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Verdict {
-    Allow,
-    /// It was stopped.
-    Deny,
-    /// It went on, and a rule or a policy in Audit records it.
-    Audit,
-    /// It went on, and an enforced policy would have stopped it.
-    WouldDeny,
-}
-
-impl Verdict {
-    /// The word used in events and as a metric label.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "Allow",
-            Self::Deny => "Deny",
-            Self::Audit => "Audit",
-            Self::WouldDeny => "WouldDeny",
-        }
-    }
-}
-
 /// A change that was made to what flowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
@@ -413,9 +348,9 @@ mod tests {
             payload: Some(Payload { bytes: 12, ..Payload::default() }),
             decision: Decision {
                 verdict: Verdict::Deny,
-                rule: Some(RuleId::new("agents/coding/anthropic")),
+                rule: Some(crate::decision::RuleId::new("agents/coding/anthropic")),
                 reason: Some("the endpoint is not listed".into()),
-                enforcement: Some("Enforce"),
+                enforcement: Some(crate::decision::Enforcement::Enforce),
             },
             connection: Some(id(2)),
             exchange: Some(id(3)),

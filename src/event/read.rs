@@ -71,7 +71,8 @@ impl Read {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Decision, Event, Id, Kind, Timestamp, Verdict};
+    use crate::decision::{Decision, Verdict};
+    use crate::event::{Event, Id, Kind, Timestamp};
 
     #[test]
     fn an_event_reads_back() {

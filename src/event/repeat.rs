@@ -1,7 +1,7 @@
 //! Repeats: which events may be counted together, and what is then said of all of them.
 
 use super::{Event, Kind, Verdict};
-use crate::policy::RuleId;
+use crate::decision::RuleId;
 
 /// What equal refusals have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -84,7 +84,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::event::{Action, Decision, Destination, Http, Id, Timestamp};
+    use crate::decision::Decision;
+    use crate::event::{Action, Destination, Http, Id, Timestamp};
 
     fn refused(at: u64, host: &str, path: &str) -> Event {
         let id = Id::new(Timestamp::from_unix_millis(at), [7; 10]);

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Decision, Event, Kind, Verdict, Workload};
-use crate::policy::RuleId;
+use crate::decision::{Decision, RuleId, Verdict};
+use crate::event::{Event, Kind, Workload};
 use crate::telemetry::Metrics;
 use crate::telemetry::label::{Denied, Dropped};
 
@@ -161,7 +161,8 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
-    use crate::event::{Decision, Kind, Verdict};
+    use crate::decision::{Decision, Verdict};
+    use crate::event::Kind;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -92,9 +92,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::event::{Action, Decision, Destination, Kind, Verdict};
+    use crate::decision::RuleId;
+    use crate::decision::{Decision, Verdict};
+    use crate::event::{Action, Destination, Kind};
     use crate::ledger::fresh_id;
-    use crate::policy::RuleId;
 
     fn refused(host: &str, rule: &str) -> Event {
         let mut event = Event::new(fresh_id(), Kind::Connection, Decision::of(Verdict::Deny));

@@ -79,7 +79,8 @@ impl<W: Write + Send> Sink for JsonLines<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Decision, Http, Kind, Verdict};
+    use crate::decision::{Decision, Verdict};
+    use crate::event::{Http, Kind};
     use crate::ledger::fresh_id;
 
     /// Takes so many bytes, then fails until it is mended.

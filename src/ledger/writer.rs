@@ -10,7 +10,8 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use super::repeats::Repeats;
 use super::{CAPACITY, HIGH_WATER, Shared, Sink, fresh_id};
-use crate::event::{Decision, Event, Kind, Verdict, Workload};
+use crate::decision::{Decision, Verdict};
+use crate::event::{Event, Kind, Workload};
 use crate::telemetry::label::Dropped;
 
 /// How many events are taken from the queue at once.

@@ -2,8 +2,9 @@
 
 use super::near::is_near;
 use super::quoted;
+use crate::decision::Enforcement;
 use crate::name::host::{DnsName, Host};
-use crate::policy::document::{Action, Destination, Document, Enforcement, Kind, Selector};
+use crate::policy::document::{Action, Destination, Document, Kind, Selector};
 use crate::policy::pattern::Pattern;
 use crate::problem::Problem;
 use crate::provider::surface;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::Policy;
-use super::ruling::Ruling;
+use crate::decision::Decision;
 use crate::redirect::plan::{CANARY_V4, CANARY_V6};
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
@@ -112,12 +112,12 @@ impl Reserved {
 
     /// Judges the address really dialled, at connect. IPv4 inside IPv6 (mapped, compatible, translated, NAT64,
     /// 6to4, Teredo) is judged as IPv4 too. The answer is a denial: `denied-address`, or a CIDR Deny rule's.
-    pub fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Ruling> {
+    pub fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
         forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port))
     }
 
-    fn judge_form(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Ruling> {
-        let denied = |reason: &str| Some(Ruling::builtin("denied-address", reason));
+    fn judge_form(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
+        let denied = |reason: &'static str| Some(Decision::builtin("denied-address", reason));
         if self.own.contains(&ip) {
             return denied("The name leads to the pod itself");
         }
@@ -130,8 +130,8 @@ impl Reserved {
         if ip == IpAddr::V4(CANARY_V4) || ip == IpAddr::V6(CANARY_V6) {
             return denied("The address is nowhere: with it the gateway proves its redirect");
         }
-        if let Some(ruling) = policy.denies_address(ip, port) {
-            return Some(ruling);
+        if let Some(decision) = policy.denies_address(ip, port) {
+            return Some(decision);
         }
         let is_lifted =
             |range: &IpNet| policy.lifts(range, ip, port) || self.allow.iter().any(|net| range.contains(net));

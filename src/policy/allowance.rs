@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::call::{Answer, Denial};
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Verdict};
 
 use super::compile::Policy;
+
 use super::destination::Sight;
 use super::limits::{Limit, PolicyLimits};
 use super::outcome::Outcome;
-use super::ruling::{ENFORCE, Ruling};
 
 /// How many seconds of requests count.
 const WINDOW: u64 = 60;
@@ -212,13 +212,8 @@ impl Recent {
 }
 
 impl Reached<'_> {
-    fn ruling(self) -> Ruling {
-        Ruling {
-            verdict: Verdict::Deny,
-            rule: self.limit.rule.clone(),
-            reason: self.reason,
-            enforcement: ENFORCE,
-        }
+    fn ruling(self) -> Decision {
+        Decision::by(self.limit.rule.clone(), Verdict::Deny, self.reason)
     }
 }
 

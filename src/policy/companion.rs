@@ -9,10 +9,11 @@ use crate::call::{Companion, Dialect, ProviderHosts};
 
 use super::compile::{Mode, Policy};
 use super::destination::Sight;
-use super::document::{Action, Destination, Document, Enforcement, Provider};
+use super::document::{Action, Destination, Document, Provider};
 use super::index::Cover;
 use super::pattern::Pattern;
 use super::rule::{Rule, Subject};
+use crate::decision::Enforcement;
 use crate::name::host::{DnsName, Host};
 
 impl Policy {

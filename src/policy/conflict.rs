@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::RuleId;
 use super::credential::Credential;
 use super::pattern::Pattern;
 use super::rule::{Rule, Subject, Tier};
+use crate::decision::RuleId;
 use crate::policy::document::Provider;
 
 /// What credentials have claimed so far.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::RuleId;
+use crate::decision::RuleId;
 use crate::name::host::DnsName;
 
 /// The port a credential serves where its rule names none.

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::event::Verdict;
+use crate::decision::{Enforcement, Verdict};
 
 use super::compile::{Mode, Policy};
+
 use super::document;
 use super::index::Cover;
 use super::inspection::Grant;
 use super::rule::{Rule, TIERS, Tier};
-use super::ruling::AUDIT;
 use crate::name::host::DnsName;
 
 pub use super::inspection::Inspection;
 pub use super::outlook::Outlook;
-pub use super::ruling::Ruling;
+pub use crate::decision::Decision;
 
 /// What the first bytes of a flow are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -54,9 +54,9 @@ pub struct Flow<'a> {
 #[derive(Debug, Clone)]
 pub struct Destination {
     pub action: Action,
-    pub decision: Ruling,
+    pub decision: Decision,
     /// What Audit policies beside enforced ones would have done, only where it differs.
-    pub audited: Vec<Ruling>,
+    pub audited: Vec<Decision>,
 }
 
 /// What is done with a flow.
@@ -93,14 +93,14 @@ pub(super) enum Withheld {
 }
 
 impl Withheld {
-    pub(super) fn ruling(self) -> Ruling {
+    pub(super) fn ruling(self) -> Decision {
         match self {
-            Self::Unclear => Ruling::builtin(
+            Self::Unclear => Decision::builtin(
                 "unparseable",
                 "The first bytes are neither TLS nor HTTP nor a protocol that is known, and a rule about names covers \
                  this port",
             ),
-            Self::Floor => Ruling::builtin(
+            Self::Floor => Decision::builtin(
                 "default-deny",
                 "A cluster policy inspects names on this port: what shows none needs a cluster rule with `cidrs` or \
                  `protocol: Opaque`",
@@ -212,10 +212,10 @@ impl Policy {
         if differs {
             let word = other.action.as_str();
             let reason = format!("With the Audit policies enforced, this rule would say {word}");
-            destination.audited.push(Ruling {
+            destination.audited.push(Decision {
                 verdict: Verdict::Audit,
-                reason,
-                enforcement: AUDIT,
+                reason: Some(reason.into()),
+                enforcement: Some(Enforcement::Audit),
                 ..other.decision
             });
         }
@@ -321,7 +321,7 @@ impl Policy {
     }
 
     /// The denial of what no rule allows, with what would help.
-    pub(super) fn refusal(&self, flow: &Flow<'_>) -> Ruling {
+    pub(super) fn refusal(&self, flow: &Flow<'_>) -> Decision {
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
             return self.unselected();
         }
@@ -339,23 +339,23 @@ impl Policy {
             (false, None, Some(_)) => "The connection names no host, and no rule names this address",
             (false, None, None) => "The connection names no host",
         };
-        Ruling::builtin("default-deny", reason)
+        Decision::builtin("default-deny", reason)
     }
 
     /// A CIDR (or IP literal) Deny rule about an address that was resolved or dialled.
-    pub fn denies_address(&self, ip: IpAddr, port: u16) -> Option<Ruling> {
+    pub fn denies_address(&self, ip: IpAddr, port: u16) -> Option<Decision> {
         if self.mode == Mode::AuditOnly { None } else { self.address_denial(ip, port, Sight::Enforced) }
     }
 
     /// What Audit policies say of an address that nothing enforced denies: recorded, never in the way.
-    pub fn audits_address(&self, ip: IpAddr, port: u16) -> Option<Ruling> {
+    pub fn audits_address(&self, ip: IpAddr, port: u16) -> Option<Decision> {
         if self.denies_address(ip, port).is_some() {
             return None;
         }
-        self.address_denial(ip, port, Sight::All).map(Ruling::into_would_deny)
+        self.address_denial(ip, port, Sight::All).map(Decision::into_would_deny)
     }
 
-    fn address_denial(&self, ip: IpAddr, port: u16, sight: Sight) -> Option<Ruling> {
+    fn address_denial(&self, ip: IpAddr, port: u16, sight: Sight) -> Option<Decision> {
         let flow = Flow { name: None, address: Some(ip.to_canonical()), port, protocol: Protocol::Opaque };
         self.meet(&flow, sight).deny.map(|(rule, _)| rule.ruling())
     }

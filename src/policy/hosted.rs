@@ -1,16 +1,15 @@
 //! What becomes of the tools that would run at the provider (design section 6.2), whoever knows which those are.
 
 use crate::call::{Hosted, HostedAction as Action, Judgement, Terms};
-use crate::event::Verdict;
+use crate::decision::{Decision, Verdict};
 
-use super::RuleId;
 use super::compile::{Mode, Policy};
+
 use super::destination::Sight;
 use super::document::tool::HostedAction;
 use super::lower::Lowered;
 use super::outcome::Outcome;
 use super::permission;
-use super::ruling::{ENFORCE, Ruling};
 use super::tool::Pattern;
 
 const SECTION: &str = "hostedTools";
@@ -31,8 +30,8 @@ pub(super) struct HostedTools(Vec<Part>);
 struct Part {
     section: Section,
     audit: bool,
-    allows: Ruling,
-    denies: Ruling,
+    allows: Decision,
+    denies: Decision,
 }
 
 impl HostedTools {
@@ -55,7 +54,8 @@ impl HostedTools {
 
     /// The strictest action with its rule, none where nobody writes one; and every policy's list of what stays.
     pub(super) fn written(&self, sight: Sight) -> (Option<(HostedAction, String)>, Vec<Vec<String>>) {
-        let strictest = self.strictest(sight).map(|part| (part.section.action, part.denies.rule.to_string()));
+        let strictest =
+            self.strictest(sight).map(|part| (part.section.action, part.denies.rule_id().to_owned()));
         let lists = self.visible(sight).filter(|part| part.section.action != HostedAction::Allow);
         let words = |part: &Part| part.section.allow.iter().map(ToString::to_string).collect();
         (strictest, lists.map(words).collect())
@@ -70,8 +70,7 @@ impl HostedTools {
     /// A type is allowed where every policy that does not allow them all lists it.
     fn outcome(&self, tool_type: &str, sight: Sight) -> Outcome {
         let Some(strictest) = self.strictest(sight) else {
-            let (rule, reason) = (RuleId::builtin("hosted-tools"), REASON.to_owned());
-            return Outcome::Denied(Ruling { verdict: Verdict::Deny, rule, reason, enforcement: ENFORCE });
+            return Outcome::Denied(Decision::builtin("hosted-tools", REASON));
         };
         let lists = |part: &Part| {
             part.section.action == HostedAction::Allow

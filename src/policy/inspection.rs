@@ -4,18 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::call::{Dialect, Service, Vendor};
-use crate::event::Verdict;
+use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 
-use super::RuleId;
 use super::document::Provider;
-use super::ruling::{AUDIT, Ruling};
 use crate::name::path::{NormalPath, PathPattern};
 
 /// What one Inspect rule grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) rule: RuleId,
-    pub(super) enforcement: &'static str,
+    pub(super) enforcement: Enforcement,
     /// None where the rule has no `endpoints`: everything, and at an LLM provider its inference endpoints.
     pub(super) endpoints: Option<Vec<Endpoint>>,
     /// What the rule says is spoken there.
@@ -64,12 +62,12 @@ impl Inspection {
         self
     }
 
-    /// The inspection of a destination that `ruling` allows without naming endpoints: a Tunnel rule on a
+    /// The inspection of a destination that `decision` allows without naming endpoints: a Tunnel rule on a
     /// reverse listener, or what goes through because only Audit policies select the pod.
-    pub fn without_endpoints(ruling: &Ruling, audit_only: bool) -> Self {
+    pub fn without_endpoints(decision: &Decision, audit_only: bool) -> Self {
         let grant = Grant {
-            rule: ruling.rule.clone(),
-            enforcement: ruling.enforcement,
+            rule: decision.rule.clone().unwrap_or_else(|| RuleId::builtin("default-deny")),
+            enforcement: decision.enforcement.unwrap_or(Enforcement::Enforce),
             endpoints: None,
             // Tunnel lets bytes pass that nobody reads.
             provider: Some(Provider::None),
@@ -98,7 +96,7 @@ impl Inspection {
 
     /// The verdict on an upgrade: Allow, Deny, or WouldDeny where only Audit policies select the pod. At an LLM
     /// provider no rule opens one: nobody would look into it. A WebSocket that is looked into is not asked about here.
-    pub fn upgrade(&self, at_provider: bool) -> Ruling {
+    pub fn upgrade(&self, at_provider: bool) -> Decision {
         if at_provider {
             let reason = "No WebSocket is opened to an LLM provider; ask over HTTP";
             return self.deny("upgrade", reason.to_owned());
@@ -110,7 +108,7 @@ impl Inspection {
     }
 
     /// The endpoint decision of one request: Allow, Deny, or WouldDeny where only Audit policies select the pod.
-    pub fn request(&self, asked: &Asked<'_>) -> Ruling {
+    pub fn request(&self, asked: &Asked<'_>) -> Decision {
         match judge(&self.tiers, asked) {
             Ok(grant) => self.allow(grant),
             Err(denying) => {
@@ -122,41 +120,34 @@ impl Inspection {
 
     /// The verdict on a request that no endpoint opens, for this reason: Deny, or WouldDeny where only Audit policies
     /// select the pod.
-    pub fn refused(&self, reason: &str) -> Ruling {
+    pub fn refused(&self, reason: &str) -> Decision {
         self.deny("endpoint", reason.to_owned())
     }
 
     /// What Audit policies beside the enforced ones would have said of a request, where that differs.
-    pub fn audited(&self, asked: &Asked<'_>) -> Option<Ruling> {
+    pub fn audited(&self, asked: &Asked<'_>) -> Option<Decision> {
         let audited = judge(self.audited.as_ref()?, asked);
         match (judge(&self.tiers, asked), audited) {
             (Ok(_), Err(denying)) => {
                 let (name, reason) = refusal(denying, asked);
-                Some(Ruling::builtin(name, reason).into_would_deny())
+                Some(Decision::builtin(name, reason).into_would_deny())
             }
-            (Err(_), Ok(Some(grant))) => Some(Ruling {
-                verdict: Verdict::Audit,
-                rule: grant.rule.clone(),
-                reason: "This rule would allow the request".to_owned(),
-                enforcement: AUDIT,
-            }),
+            (Err(_), Ok(Some(grant))) => {
+                let reason = "This rule would allow the request";
+                Some(Decision::by(grant.rule.clone(), Verdict::Audit, reason).under(Enforcement::Audit))
+            }
             (Ok(_), Ok(_)) | (Err(_), Err(_) | Ok(None)) => None,
         }
     }
 
-    fn allow(&self, grant: Option<&Arc<Grant>>) -> Ruling {
+    fn allow(&self, grant: Option<&Arc<Grant>>) -> Decision {
         let Some(grant) = grant else { return self.deny("default-deny", String::new()) };
-        Ruling {
-            verdict: Verdict::Allow,
-            rule: grant.rule.clone(),
-            reason: String::new(),
-            enforcement: grant.enforcement,
-        }
+        Decision::by(grant.rule.clone(), Verdict::Allow, "").under(grant.enforcement)
     }
 
-    fn deny(&self, name: &str, reason: String) -> Ruling {
-        let ruling = Ruling::builtin(name, reason);
-        if self.audit_only { ruling.into_would_deny() } else { ruling }
+    fn deny(&self, name: &str, reason: String) -> Decision {
+        let decision = Decision::builtin(name, reason);
+        if self.audit_only { decision.into_would_deny() } else { decision }
     }
 }
 
@@ -269,21 +260,21 @@ mod tests {
         });
         Arc::new(Grant {
             rule: RuleId::new(rule),
-            enforcement: "Enforce",
+            enforcement: Enforcement::Enforce,
             endpoints,
             provider: None,
             upgrade,
         })
     }
 
-    fn request(inspection: &Inspection, method: &Method, path: &str, service: Option<Service>) -> Ruling {
+    fn request(inspection: &Inspection, method: &Method, path: &str, service: Option<Service>) -> Decision {
         let path = NormalPath::parse(path);
         inspection.request(&Asked { method, path: &path, service, unknown_provider: false })
     }
 
     fn verdict(inspection: &Inspection, method: &Method, path: &str) -> (Verdict, String) {
-        let ruling = request(inspection, method, path, None);
-        (ruling.verdict, ruling.rule.to_string())
+        let decision = request(inspection, method, path, None);
+        (decision.verdict, decision.rule_id().to_owned())
     }
 
     #[test]
@@ -308,7 +299,7 @@ mod tests {
         assert_eq!(verdict(&inspection, &Method::GET, "/two/x").0, Verdict::Allow);
         assert_eq!(verdict(&inspection, &Method::POST, "/one/x").0, Verdict::Deny);
         let denied = request(&inspection, &Method::GET, "/three", None);
-        assert!(denied.reason.contains("one, two"), "{}", denied.reason);
+        assert!(denied.why().contains("one, two"), "{}", denied.why());
     }
 
     #[test]
@@ -334,12 +325,8 @@ mod tests {
         let chat = service(Api::ChatCompletions, Some(Dialect::OpenAIChat));
         assert_eq!(request(&inspection, &Method::POST, "/x", chat).verdict, Verdict::Allow);
         let denied = request(&inspection, &Method::POST, "/x", service(Api::Other, None));
-        assert_eq!(denied.rule.as_str(), "postern/builtin/endpoint");
-        assert!(
-            denied.reason.contains("openai") && denied.reason.contains("`endpoints`"),
-            "{}",
-            denied.reason
-        );
+        assert_eq!(denied.rule_id(), "postern/builtin/endpoint");
+        assert!(denied.why().contains("openai") && denied.why().contains("`endpoints`"), "{}", denied.why());
     }
 
     #[test]
@@ -370,8 +357,8 @@ mod tests {
             let tiers = tiers.iter().map(|tier| tier.iter().map(|grant| Arc::clone(grant)).collect());
             let path = NormalPath::parse("/v1/chat/completions");
             let asked = Asked { method: &Method::POST, path: &path, service: None, unknown_provider: true };
-            let ruling = Inspection::new(tiers.collect(), audit_only).request(&asked);
-            (ruling.verdict, ruling.rule.to_string())
+            let decision = Inspection::new(tiers.collect(), audit_only).request(&asked);
+            (decision.verdict, decision.rule_id().to_owned())
         };
         let unknown = || "postern/builtin/provider-unknown".to_owned();
         assert_eq!(verdict(&[&[&silent]], false), (Verdict::Deny, unknown()));
@@ -388,7 +375,7 @@ mod tests {
     fn no_rule_opens_a_websocket_to_a_provider() {
         let inspection = Inspection::new(vec![vec![speaking("a", None)]], false);
         assert_eq!(inspection.upgrade(false).verdict, Verdict::Allow);
-        assert_eq!(inspection.upgrade(true).rule.as_str(), "postern/builtin/upgrade");
+        assert_eq!(inspection.upgrade(true).rule_id(), "postern/builtin/upgrade");
     }
 
     #[test]
@@ -411,7 +398,7 @@ mod tests {
         };
         assert!(audited("/x").is_none());
         let told = audited("/y").unwrap();
-        assert_eq!((told.verdict, told.enforcement), (Verdict::WouldDeny, "Audit"));
+        assert_eq!((told.verdict, told.enforcement), (Verdict::WouldDeny, Some(Enforcement::Audit)));
         assert_eq!(verdict(&inspection, &Method::GET, "/y").0, Verdict::Allow);
     }
 }

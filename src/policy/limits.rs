@@ -1,9 +1,9 @@
 //! `limits` of the policies that select a pod: of each, the lowest that is written (design section 5.4).
 
-use super::RuleId;
 use super::compile::Policy;
 use super::destination::Sight;
 use super::lower::{Lowered, Scope};
+use crate::decision::RuleId;
 
 /// How much an agent may send and do; none where no policy writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::compile::{Mode, Policy};
 use super::credential::Credential;
+use crate::decision::{Decision, Enforcement};
+
 use super::destination::Sight;
 use super::document::Action;
 use super::document::tool::{Action as ToolAction, HostedAction};
@@ -11,7 +13,6 @@ use super::limits::{Limit, PolicyLimits};
 use super::outcome::Outcome;
 use super::permission::Switch;
 use super::rule::{Rule, Subject};
-use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
 use crate::call::{Inputs, Kind};
 use crate::fold::fold;
@@ -142,8 +143,8 @@ impl Policy {
             revision: self.revision().to_owned(),
             enforcement: match self.mode {
                 Mode::Missing | Mode::Unselected => "None",
-                Mode::AuditOnly => AUDIT,
-                Mode::Enforced { .. } => ENFORCE,
+                Mode::AuditOnly => Enforcement::Audit.as_str(),
+                Mode::Enforced { .. } => Enforcement::Enforce.as_str(),
             },
             policies: self
                 .selected()
@@ -180,18 +181,17 @@ impl Policy {
 }
 
 fn enforcement(audit: bool) -> &'static str {
-    if audit { AUDIT } else { ENFORCE }
+    Enforcement::of(audit).as_str()
 }
 
 fn setting(switch: &Switch, sight: Sight) -> Setting {
     // What is built in is nobody's.
-    let written =
-        |rule: &super::RuleId| Some(rule.to_string()).filter(|rule| !rule.starts_with("postern/builtin/"));
+    let written = |decision: &Decision| {
+        Some(decision.rule_id().to_owned()).filter(|rule| !rule.starts_with("postern/builtin/"))
+    };
     match switch.at(sight) {
-        Outcome::Denied(ruling) => Setting { action: "Deny", rule: written(&ruling.rule) },
-        Outcome::Allowed(ruling) => {
-            Setting { action: "Allow", rule: ruling.as_ref().and_then(|ruling| written(&ruling.rule)) }
-        }
+        Outcome::Denied(decision) => Setting { action: "Deny", rule: written(decision) },
+        Outcome::Allowed(decision) => Setting { action: "Allow", rule: decision.as_ref().and_then(written) },
     }
 }
 
@@ -208,7 +208,7 @@ fn destination(rule: &Rule) -> DestinationListed {
     ];
     DestinationListed {
         rule: rule.id.to_string(),
-        enforcement: rule.enforcement(),
+        enforcement: rule.enforcement().as_str(),
         action: match rule.action {
             Action::Inspect => "Inspect",
             Action::Tunnel => "Tunnel",

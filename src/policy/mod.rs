@@ -35,7 +35,6 @@ pub mod inspection;
 pub mod listing;
 mod naming;
 pub mod outlook;
-pub mod ruling;
 pub mod vouched;
 
 pub mod address;
@@ -44,34 +43,5 @@ pub mod credential;
 
 pub mod pattern;
 
-use std::fmt;
-use std::sync::Arc;
-
 pub use compile::{Labels, Policy, Selected};
 pub use mistake::is_quoted;
-
-/// A rule's stable id: `namespace/policy/rule`, `-/policy/rule` or `postern/builtin/NAME`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RuleId(Arc<str>);
-
-impl RuleId {
-    /// The id of a rule of a policy.
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
-    }
-
-    /// The id of something that is built in, `postern/builtin/NAME`.
-    pub fn builtin(name: &str) -> Self {
-        Self(format!("postern/builtin/{name}").into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for RuleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}

@@ -2,7 +2,7 @@
 
 use super::compile::{Mode, Policy};
 use super::destination::{Flow, Protocol};
-use super::ruling::Ruling;
+use crate::decision::Decision;
 use crate::name::host::DnsName;
 
 /// Where questions about names go. No rule's ports are compared with it: which port a name is wanted for is known
@@ -15,7 +15,7 @@ impl Policy {
     ///
     /// # Errors
     /// The denial, where nothing names it.
-    pub fn answers(&self, name: &DnsName) -> Result<(), Ruling> {
+    pub fn answers(&self, name: &DnsName) -> Result<(), Decision> {
         let answered = match self.mode {
             Mode::Missing | Mode::Unselected => false,
             Mode::AuditOnly => true,

@@ -1,30 +1,27 @@
 //! What Enforce and Audit policies make together of something that is allowed or denied (design section 5.5).
 
 use crate::call::Judgement;
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Enforcement, Verdict};
 
 use super::compile::{Mode, Policy};
 use super::destination::Sight;
-use super::ruling::{AUDIT, Ruling};
 
 /// Allowed or denied by some policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// By that rule, or because nothing denies it.
-    Allowed(Option<Ruling>),
-    Denied(Ruling),
+    Allowed(Option<Decision>),
+    Denied(Decision),
 }
 
 impl Policy {
     /// Weighs what the policies say that a sight shows.
     pub(super) fn weigh(&self, outcome: impl Fn(Sight) -> Outcome) -> Judgement {
         match self.mode {
-            Mode::Missing | Mode::Unselected => {
-                Judgement { decision: self.unselected().to_decision(), audited: None }
-            }
+            Mode::Missing | Mode::Unselected => Judgement { decision: self.unselected(), audited: None },
             Mode::AuditOnly => {
                 let decision = match outcome(Sight::All) {
-                    Outcome::Denied(ruling) => ruling.into_would_deny().to_decision(),
+                    Outcome::Denied(decision) => decision.into_would_deny(),
                     allowed @ Outcome::Allowed(_) => allowed.into_decision(),
                 };
                 Judgement { decision, audited: None }
@@ -38,13 +35,13 @@ impl Policy {
     }
 
     /// The denial where no policy speaks for the pod.
-    pub(super) fn unselected(&self) -> Ruling {
+    pub(super) fn unselected(&self) -> Decision {
         let why = if self.mode == Mode::Missing {
             "No policy has been loaded"
         } else {
             "No policy selects this pod"
         };
-        Ruling::builtin("no-policy", why)
+        Decision::builtin("no-policy", why)
     }
 }
 
@@ -52,22 +49,22 @@ impl Outcome {
     fn into_decision(self) -> Decision {
         match self {
             Self::Allowed(None) => Decision::of(Verdict::Allow),
-            Self::Allowed(Some(ruling)) | Self::Denied(ruling) => ruling.to_decision(),
+            Self::Allowed(Some(decision)) | Self::Denied(decision) => decision,
         }
     }
 
     /// What is recorded of what all policies together would have done.
     fn beside(&self, all: Self) -> Option<Decision> {
         match (self, all) {
-            (Self::Allowed(_), Self::Denied(ruling)) => Some(ruling.into_would_deny().to_decision()),
-            (Self::Denied(_), Self::Allowed(ruling)) => {
+            (Self::Allowed(_), Self::Denied(decision)) => Some(decision.into_would_deny()),
+            (Self::Denied(_), Self::Allowed(decision)) => {
                 let reason = "With the Audit policies enforced, this would be allowed".into();
-                let rule = ruling.map(|ruling| ruling.rule);
+                let rule = decision.and_then(|decision| decision.rule);
                 Some(Decision {
                     verdict: Verdict::Audit,
                     rule,
                     reason: Some(reason),
-                    enforcement: Some(AUDIT),
+                    enforcement: Some(Enforcement::Audit),
                 })
             }
             (Self::Allowed(_), Self::Allowed(_)) | (Self::Denied(_), Self::Denied(_)) => None,

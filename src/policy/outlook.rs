@@ -6,7 +6,7 @@ use super::compile::{Mode, Policy};
 use super::destination::{Flow, Protocol};
 use super::document::Action;
 use super::index::Cover;
-use super::ruling::Ruling;
+use crate::decision::Decision;
 use crate::name::host::{DnsName, Host};
 
 /// What is known from CONNECT's authority, a synthetic address or the dialled one alone.
@@ -15,7 +15,7 @@ pub struct Outlook {
     /// Whether the flow may go on to its first bytes: a rule could allow it, or the refusal is shown inside.
     pub named: bool,
     /// The refusal where `named` is false; else what the decision is so far.
-    pub ruling: Ruling,
+    pub decision: Decision,
     /// Whether the first bytes matter. Without, the flow is tunnelled at once (server-first protocols).
     pub sniff: bool,
     /// Whether a flow whose bytes stay undecided (silence, too many of them) must be refused: taken for opaque,
@@ -30,9 +30,9 @@ impl Policy {
     /// at the bytes. An address may still turn out to have a name, on a port that a host rule takes.
     pub fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
         let flow = |protocol| Flow { name, address, port, protocol };
-        let mut ruling = self.destination(&flow(Protocol::Tls)).decision;
+        let mut decision = self.destination(&flow(Protocol::Tls)).decision;
         if matches!(self.mode, Mode::Missing | Mode::Unselected) {
-            return Outlook { named: false, ruling, sniff: false, strict: true };
+            return Outlook { named: false, decision, sniff: false, strict: true };
         }
         let may_be_named = name.is_none() && self.ports.get(self.sight()).named.contains(&port);
         let (mut allowed, mut opaque, mut inspects) = (0, 0, false);
@@ -42,14 +42,14 @@ impl Policy {
             if let Some((rule, exact)) = met.deny.filter(|_| !self.audit_only()) {
                 return Outlook {
                     named: exact || may_be_named,
-                    ruling: rule.ruling(),
+                    decision: rule.ruling(),
                     sniff: true,
                     strict: true,
                 };
             }
             let Some(rule) = self.allowing(&met, &flow, self.sight()).next() else { continue };
-            if ruling.denies() {
-                ruling = rule.ruling();
+            if decision.denies() {
+                decision = rule.ruling();
             }
             allowed += 1;
             opaque += usize::from(self.allowing(&met, &flow, self.sight()).all(|rule| rule.opaque));
@@ -57,7 +57,7 @@ impl Policy {
         }
         let sniff = opaque < PROTOCOLS.len() || may_be_named;
         let named = allowed > 0 || may_be_named || self.audit_only();
-        Outlook { named, ruling, sniff, strict: (inspects || may_be_named) && !self.audit_only() }
+        Outlook { named, decision, sniff, strict: (inspects || may_be_named) && !self.audit_only() }
     }
 
     /// Whether a leaf may be minted for this host: a rule inspects it, or denies it by its exact name.

@@ -1,13 +1,11 @@
 //! A switch that several policies may set: the strictest that is written decides.
 
-use crate::event::Verdict;
+use crate::decision::{Decision, RuleId, Verdict};
 
-use super::RuleId;
 use super::destination::Sight;
 use super::document::tool::Permission;
 use super::lower::Scope;
 use super::outcome::Outcome;
-use super::ruling::Ruling;
 
 /// One switch: how the Enforce policies set it, and how all policies together do.
 #[derive(Debug, Clone)]
@@ -48,11 +46,7 @@ impl Switch {
 }
 
 /// What a section of a policy, being its own rule, says.
-pub(super) fn ruling(scope: &Scope, section: &str, verdict: Verdict, reason: &str) -> Ruling {
-    Ruling {
-        verdict,
-        rule: RuleId::new(format!("{}/{section}", scope.policy)),
-        reason: reason.to_owned(),
-        enforcement: scope.enforcement(),
-    }
+pub(super) fn ruling(scope: &Scope, section: &str, verdict: Verdict, reason: &str) -> Decision {
+    let rule = RuleId::new(format!("{}/{section}", scope.policy));
+    Decision::by(rule, verdict, reason.to_owned()).under(scope.enforcement())
 }

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::call::Dialect;
-use crate::event::Verdict;
+use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 
-use super::RuleId;
 use super::destination::Protocol;
 use super::document::Action;
 use super::inspection::{Grant, Inspection};
 use super::pattern::Pattern;
-use super::ruling::{AUDIT, ENFORCE, Ruling};
 
 /// Whose policies a rule belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,16 +99,16 @@ impl Rule {
         self.grant.as_deref().and_then(Grant::dialect)
     }
 
-    pub(super) fn enforcement(&self) -> &'static str {
-        if self.audit { AUDIT } else { ENFORCE }
+    pub(super) fn enforcement(&self) -> Enforcement {
+        Enforcement::of(self.audit)
     }
 
     /// The rule's own verdict.
-    pub(super) fn ruling(&self) -> Ruling {
+    pub(super) fn ruling(&self) -> Decision {
         let (verdict, reason) = match self.action {
-            Action::Deny => (Verdict::Deny, "A rule denies this destination".to_owned()),
-            Action::Inspect | Action::Tunnel => (Verdict::Allow, String::new()),
+            Action::Deny => (Verdict::Deny, "A rule denies this destination"),
+            Action::Inspect | Action::Tunnel => (Verdict::Allow, ""),
         };
-        Ruling { verdict, rule: self.id.clone(), reason, enforcement: self.enforcement() }
+        Decision::by(self.id.clone(), verdict, reason).under(self.enforcement())
     }
 }

@@ -9,7 +9,7 @@ use super::limits::Limits;
 use super::lower::{Lowered, Scope};
 use super::outcome::Outcome;
 use super::permission::Switch;
-use super::ruling::Ruling;
+use crate::decision::Decision;
 
 /// The settings of the policies that select a pod, united.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Settings {
             let written = policies.iter().filter_map(|policy| Some((&policy.scope, written(policy)?)));
             Switch::new(section, reason, &default, &written.collect::<Vec<_>>())
         };
-        let deny = |name, reason| Outcome::Denied(Ruling::builtin(name, reason));
+        let deny = |name, reason| Outcome::Denied(Decision::builtin(name, reason));
         let deciding = || policies.iter().filter(|policy| heeded(&policy.scope));
         let mut failure = deciding().filter_map(|policy| policy.written.failure).peekable();
         Self {

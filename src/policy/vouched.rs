@@ -1,7 +1,8 @@
 //! Which hosts gateways show a certificate of their own for: what policies inspect, or deny by exact name.
 
-use super::document::{Action, Destination, Document, Enforcement};
+use super::document::{Action, Destination, Document};
 use super::pattern::Pattern;
+use crate::decision::Enforcement;
 
 /// The patterns of all hosts that a gateway under some of these policies may end TLS for, whatever pods they select, in
 /// the order of the documents. A flow that a wildcard denies is reset without a certificate, and what is denied in an

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::config::limits::Limits;
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::proxy::window::Windows;
 use crate::telemetry::Metrics;
 
@@ -31,8 +31,8 @@ pub(crate) struct Exhausted;
 
 impl Exhausted {
     /// How it is said to an agent.
-    pub(crate) fn ruling() -> Ruling {
-        Ruling::builtin("bound", "too many bytes are held at this moment (limits.bufferedBytes)")
+    pub(crate) fn ruling() -> Decision {
+        Decision::builtin("bound", "too many bytes are held at this moment (limits.bufferedBytes)")
     }
 }
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 use rustls::{AlertDescription, CertificateError};
 
 use crate::call::{Answer, Denial};
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::telemetry::label::UpstreamError;
 
 /// What ends an exchange early.
@@ -22,7 +22,7 @@ pub(crate) enum Stop {
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    pub(crate) ruling: Ruling,
+    pub(crate) decision: Decision,
     /// Whether the agent's connection is of no use after it.
     pub(crate) close: bool,
     /// How an LLM provider's dialect says it.
@@ -169,10 +169,10 @@ impl From<Refusal> for Stop {
     }
 }
 
-impl From<Ruling> for Stop {
+impl From<Decision> for Stop {
     /// A denial that leaves the connection usable.
-    fn from(ruling: Ruling) -> Self {
-        Self::Denied(Refusal::new(StatusCode::FORBIDDEN, ruling))
+    fn from(decision: Decision) -> Self {
+        Self::Denied(Refusal::new(StatusCode::FORBIDDEN, decision))
     }
 }
 
@@ -188,18 +188,18 @@ impl From<Denial> for Stop {
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), false)
             }
         };
-        Self::Denied(Refusal { status, ruling: denial.decision.into(), close, answer: denial.answer })
+        Self::Denied(Refusal { status, decision: denial.decision, close, answer: denial.answer })
     }
 }
 
 impl Refusal {
     /// A denial that leaves the connection usable.
-    pub(crate) fn new(status: StatusCode, ruling: Ruling) -> Self {
-        Self { status, ruling, close: false, answer: Answer::Forbidden }
+    pub(crate) fn new(status: StatusCode, decision: Decision) -> Self {
+        Self { status, decision, close: false, answer: Answer::Forbidden }
     }
 
     /// A denial after which the connection is closed.
-    pub(crate) fn closing(status: StatusCode, ruling: Ruling) -> Self {
-        Self { close: true, ..Self::new(status, ruling) }
+    pub(crate) fn closing(status: StatusCode, decision: Decision) -> Self {
+        Self { close: true, ..Self::new(status, decision) }
     }
 }

@@ -10,12 +10,13 @@ use tokio::time::Instant;
 use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
 use crate::config::Settings;
 use crate::credential::Store;
+use crate::decision::Decision;
 use crate::drain::Drain;
 use crate::filter::scrub::Needles;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
-use crate::policy::destination::{Action, Destination, Flow, Ruling};
+use crate::policy::destination::{Action, Destination, Flow};
 use crate::policy::limits::Limit;
 use crate::policy::outlook::Outlook;
 use crate::provider::surface;
@@ -159,7 +160,7 @@ impl Snapshot {
         if self.is_expired() {
             return Destination {
                 action: Action::Deny { named: false },
-                decision: Ruling::builtin("expired", EXPIRED),
+                decision: Decision::builtin("expired", EXPIRED),
                 audited: Vec::new(),
             };
         }
@@ -175,7 +176,7 @@ impl Snapshot {
         if self.is_expired() {
             return Outlook {
                 named: false,
-                ruling: Ruling::builtin("expired", EXPIRED),
+                decision: Decision::builtin("expired", EXPIRED),
                 sniff: true,
                 strict: true,
             };
@@ -209,9 +210,9 @@ impl Snapshot {
     ///
     /// # Errors
     /// The denial, where it does not.
-    pub fn answers(&self, name: &DnsName) -> Result<(), Ruling> {
+    pub fn answers(&self, name: &DnsName) -> Result<(), Decision> {
         if self.is_expired() {
-            return Err(Ruling::builtin("expired", EXPIRED));
+            return Err(Decision::builtin("expired", EXPIRED));
         }
         match self.policy.answers(name) {
             Err(_) if self.policy.accompanies(name) && self.vouches(name) => Ok(()),
@@ -294,7 +295,7 @@ impl Judge for Snapshot {
 
 /// Every tool call is denied once the policy has expired.
 fn expired() -> Verdict {
-    let decision = Ruling::builtin("expired", EXPIRED).to_decision();
+    let decision = Decision::builtin("expired", EXPIRED);
     Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() }
 }
 

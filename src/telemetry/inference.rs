@@ -4,7 +4,7 @@ use prometheus::{Error, Registry};
 
 use super::family::Named;
 use crate::call::{Usage, Vendor};
-use crate::event::Verdict;
+use crate::decision::Verdict;
 
 /// The counters; each is there once it was needed.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! The words that metric labels may have: closed sets, so that no agent can make a time series.
 
 use crate::call::{Api, Vendor};
-use crate::event::{Action, Verdict};
+use crate::decision::Verdict;
+use crate::event::Action;
 
 /// A closed set of label values.
 pub trait Label: Copy + 'static {

@@ -15,7 +15,8 @@ use super::label::{
 };
 use super::requests::Requests;
 use crate::call::{Service, Usage, Vendor};
-use crate::event::{Action, Verdict};
+use crate::decision::Verdict;
+use crate::event::Action;
 
 /// Every metric of the process, in a registry of its own.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use prometheus::{Error, IntCounterVec, Registry};
 use super::family::{Counters, counters};
 use super::label::Label;
 use crate::call::{Api, Service, Vendor};
-use crate::event::Verdict;
+use crate::decision::Verdict;
 
 /// The counters; those of a provider's API are there once it was asked, so that a scrape is not mostly zeros.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ fn nets(texts: &[&str]) -> Vec<IpNet> {
 }
 
 fn judge(reserved: &Reserved, policy: &Policy, address: &str, port: u16) -> Option<String> {
-    reserved.judge(policy, address.parse().unwrap(), port).map(|ruling| {
-        assert!(ruling.denies());
-        ruling.rule.to_string()
+    reserved.judge(policy, address.parse().unwrap(), port).map(|decision| {
+        assert!(decision.denies());
+        decision.rule_id().to_owned()
     })
 }
 

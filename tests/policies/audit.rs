@@ -1,7 +1,8 @@
 //! Audit and Enforce (design section 5.5).
 
+use postern::decision::Decision;
 use postern::name::path::NormalPath;
-use postern::policy::destination::{Destination, Ruling};
+use postern::policy::destination::Destination;
 use postern::policy::inspection::Asked;
 
 use super::{audit, decide, expect, expect_requests, inspection, namespaced, policy, ruled};
@@ -11,7 +12,7 @@ fn audited(destination: &Destination) -> Vec<String> {
 }
 
 /// What is audited of a GET.
-fn told(destination: &Destination, path: &str) -> Option<Ruling> {
+fn told(destination: &Destination, path: &str) -> Option<Decision> {
     let path = NormalPath::parse(path);
     inspection(destination).audited(&Asked {
         method: &http::Method::GET,
@@ -49,7 +50,7 @@ fn what_only_audit_policies_deny_goes_through_and_is_told() {
         ",
     );
     let destination = decide(&policy, "tls look.example:443");
-    assert_eq!(destination.decision.enforcement, "Audit");
+    assert_eq!(destination.decision.enforcement.unwrap().as_str(), "Audit");
     expect_requests(
         inspection(&destination),
         "
@@ -96,7 +97,7 @@ fn an_audit_policy_loosens_nothing() {
     let destination = decide(&policy, "tls b.example:443");
     assert_eq!(super::said(&destination), "Deny Deny postern/builtin/default-deny");
     assert_eq!(audited(&destination), ["Audit agents/tried/b"]);
-    assert_eq!(destination.audited[0].enforcement, "Audit");
+    assert_eq!(destination.audited[0].enforcement.unwrap().as_str(), "Audit");
 }
 
 #[test]

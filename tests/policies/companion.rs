@@ -105,9 +105,9 @@ fn a_companion_is_denied_by_default_with_a_reason_of_its_own() {
     let policy = policy(&[models]).accompanied(TABLE);
     let destination = decide(&policy, "tls hello.example:443");
     assert_eq!(said(&destination), "Deny Deny postern/builtin/default-deny");
-    assert!(destination.decision.reason.contains("beside their provider"), "{destination:?}");
+    assert!(destination.decision.why().contains("beside their provider"), "{destination:?}");
     let other = decide(&policy, "tls other.example:443");
-    assert_eq!(other.decision.reason, "No rule names this host");
+    assert_eq!(other.decision.why(), "No rule names this host");
     assert!(policy.accompanies(&DnsName::parse("hello.example").unwrap()));
     assert!(!policy.mints(&postern::name::host::Host::parse("hello.example").unwrap()));
 }

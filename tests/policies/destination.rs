@@ -226,7 +226,7 @@ fn ech_passes_where_the_rule_says_so() {
 #[test]
 fn a_refusal_says_what_was_near() {
     let policy = policy(&[namespaced("p", "- {name: a, hosts: [api.example.com], action: Inspect}")]);
-    let reason = |flow: &str| decide(&policy, flow).decision.reason;
+    let reason = |flow: &str| decide(&policy, flow).decision.why().to_owned();
     assert_eq!(
         reason("tls api.example.com:8443"),
         "A rule names this destination, but not on this port with this protocol"

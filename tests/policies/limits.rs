@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use postern::call::{Answer, Denial};
-use postern::event::Decision;
+use postern::decision::Decision;
 use postern::policy::Policy;
 use postern::policy::allowance::Allowances;
 use postern::policy::limits::Limit;

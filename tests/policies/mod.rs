@@ -19,9 +19,10 @@ mod tools;
 
 use std::net::IpAddr;
 
+use postern::decision::Decision;
 use postern::name::host::{DnsName, Host};
 use postern::name::path::NormalPath;
-use postern::policy::destination::{Action, Destination, Flow, Inspection, Protocol, Ruling};
+use postern::policy::destination::{Action, Destination, Flow, Inspection, Protocol};
 use postern::policy::inspection::Asked;
 use postern::policy::{Labels, Policy, document};
 
@@ -96,8 +97,8 @@ fn said(destination: &Destination) -> String {
     format!("{action} {}", ruled(&destination.decision))
 }
 
-fn ruled(ruling: &Ruling) -> String {
-    format!("{} {}", ruling.verdict.as_str(), ruling.rule)
+fn ruled(decision: &Decision) -> String {
+    format!("{} {}", decision.verdict.as_str(), decision.rule_id())
 }
 
 /// Compares decisions with a table of `flow = decision` lines.

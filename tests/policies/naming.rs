@@ -9,7 +9,7 @@ use super::{audit, namespaced, policy, ruled};
 fn answers(policy: &Policy, name: &str) -> String {
     match policy.answers(&DnsName::parse(name).unwrap()) {
         Ok(()) => "yes".to_owned(),
-        Err(ruling) => ruled(&ruling),
+        Err(decision) => ruled(&decision),
     }
 }
 
@@ -36,8 +36,8 @@ fn a_name_is_answered_where_a_host_rule_names_it_on_any_port_to_any_end() {
     for name in ["one.example", "y.x.one.example", "bad.example", "example", "other.example", "xno.example"] {
         assert_eq!(answers(&policy, name), DEFAULT, "{name}");
     }
-    let ruling = policy.answers(&DnsName::parse("other.example").unwrap()).unwrap_err();
-    assert_eq!(ruling.reason, "No rule names this host");
+    let decision = policy.answers(&DnsName::parse("other.example").unwrap()).unwrap_err();
+    assert_eq!(decision.why(), "No rule names this host");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn outlook(policy: &Policy, authority: &str) -> String {
         (true, false) => "go unsniffed",
         (false, _) => "refuse",
     };
-    format!("{word} {}", ruled(&outlook.ruling))
+    format!("{word} {}", ruled(&outlook.decision))
 }
 
 #[track_caller]

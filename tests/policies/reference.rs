@@ -85,7 +85,7 @@ fn explained(
     prop_assert_eq!(explanation.decision.verdict, destination.decision.verdict.as_str());
     let decides = explanation.rules.iter().filter(|rule| rule.why.iter().any(|why| why == "it decides"));
     let decides: Vec<&str> = decides.map(|rule| rule.rule.as_str()).collect();
-    let rule = destination.decision.rule.as_str();
+    let rule = destination.decision.rule_id();
     prop_assert_eq!(
         decides,
         Some(rule).filter(|rule| !rule.starts_with("postern/")).into_iter().collect::<Vec<_>>()

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::event::{Decision, Event, Kind, Verdict};
+use crate::decision::{Decision, Verdict};
+use crate::event::{Event, Kind};
 use crate::ledger::fresh_id;
 use crate::proxy::Gateway;
 use crate::proxy::canary::Proof;

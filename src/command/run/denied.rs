@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::event::{Event, Kind, Verdict};
+use crate::decision::Verdict;
+use crate::event::{Event, Kind};
 use crate::terminal;
 
 /// How many rows are told apart: hosts and names of tools are others' choice.
@@ -144,9 +145,10 @@ mod tests {
 
     use super::*;
     use crate::call::{self, CallNote};
-    use crate::event::{Action, Decision, Destination};
+    use crate::decision::Decision;
+    use crate::decision::RuleId;
+    use crate::event::{Action, Destination};
     use crate::ledger::fresh_id;
-    use crate::policy::RuleId;
 
     fn denied(kind: Kind, verdict: Verdict, rule: &str) -> Event {
         let mut event = Event::new(fresh_id(), kind, Decision::of(verdict));

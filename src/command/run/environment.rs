@@ -71,7 +71,7 @@ fn placeholders<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::RuleId;
+    use crate::decision::RuleId;
 
     fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()

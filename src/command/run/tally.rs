@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Serialize, Serializer};
 
 use super::denied::Denied;
-use crate::event::{Action, Direction, Event, HOSTED_TOOL, Kind, Usage, Verdict};
+use crate::decision::Verdict;
+use crate::event::{Action, Direction, Event, HOSTED_TOOL, Kind, Usage};
 use crate::ledger::Sink;
 use crate::terminal;
 
@@ -267,7 +268,8 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Decision, Destination, Http, Payload, Transform};
+    use crate::decision::Decision;
+    use crate::event::{Destination, Http, Payload, Transform};
     use crate::ledger::fresh_id;
 
     fn event(kind: Kind, verdict: Verdict, host: &str, action: Action) -> Event {

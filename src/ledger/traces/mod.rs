@@ -22,7 +22,8 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExpor
 use tokio::runtime::Handle;
 
 use super::Sink;
-use crate::event::{Event, Id, Kind, Verdict, Workload};
+use crate::decision::Verdict;
+use crate::event::{Event, Id, Kind, Workload};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::Export;

@@ -11,7 +11,8 @@ use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::SdkTracer;
 
 use super::names;
-use crate::event::{Event, Kind, Provider, Timestamp, TraceParent, Verdict};
+use crate::decision::Verdict;
+use crate::event::{Event, Kind, Provider, Timestamp, TraceParent};
 
 /// The most events of one exchange that are kept for its span: the SDK's own bound.
 pub(super) const EVENTS: usize = 128;

@@ -8,8 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::publish::Candidate;
+use crate::decision::Enforcement;
 use crate::name::host::Host;
-use crate::policy::document::{Action, Destination, Document, Enforcement};
+use crate::policy::document::{Action, Destination, Document};
 use crate::policy::pattern::Pattern;
 
 /// How many pairs of a new name and an older rule are compared. A larger edit counts as stricter.

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::previous::Known;
+use crate::decision::Enforcement;
 use crate::policy::document::limits::Limits;
 use crate::policy::document::tool::{
     Action as ToolAction, Audit, HostedAction, HostedTools, Permission, Rule,
 };
-use crate::policy::document::{Action, Credential, Destination, Document, Enforcement, FailurePolicy, Spec};
+use crate::policy::document::{Action, Credential, Destination, Document, FailurePolicy, Spec};
 
 /// A policy without anything that it opens: its selectors, what it denies, its switches where they are set to the strict
 /// side, its limits and the credentials that it demands. A Deny rule that is not known whole denies more: without its

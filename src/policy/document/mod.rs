@@ -12,6 +12,7 @@ pub mod tool;
 
 pub use super::source::{Origin, parse};
 use crate::call::Dialect;
+pub use crate::decision::Enforcement;
 
 /// The group and version of every policy resource.
 pub const API_VERSION: &str = "postern.dev/v1alpha1";
@@ -173,15 +174,6 @@ pub enum Operator {
     Exists,
     /// It is missing.
     DoesNotExist,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
-pub enum Enforcement {
-    /// What no rule allows is denied.
-    Enforce,
-    /// Nothing is refused; events say what would have been.
-    Audit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

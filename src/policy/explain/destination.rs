@@ -3,14 +3,13 @@
 use std::ptr;
 
 use crate::call::Dialect;
-use crate::event::Decision;
+use crate::decision::Decision;
 use crate::name::host::Host;
 use crate::policy::compile::{Mode, Policy};
 use crate::policy::destination::{Action, Flow, Met, Protocol, Sight};
 use crate::policy::document;
 use crate::policy::inspection::Asked;
 use crate::policy::rule::{Rule, Subject};
-use crate::policy::ruling::Ruling;
 
 use super::{Applies, Explanation, RuleSaid, Said};
 
@@ -28,11 +27,11 @@ impl Policy {
     /// counts where the flow is inspected.
     pub fn explain_destination(&self, flow: &Flow<'_>, asked: Option<&Asked<'_>>) -> Explanation {
         let destination = self.destination(flow);
-        let mut recorded: Vec<Ruling> = destination.audited;
-        let (mut ruling, mut about) = (destination.decision, name(flow));
+        let mut recorded: Vec<Decision> = destination.audited;
+        let (mut decision, mut about) = (destination.decision, name(flow));
         match (&destination.action, asked) {
             (Action::Inspect(inspection), Some(asked)) => {
-                ruling = inspection.request(asked);
+                decision = inspection.request(asked);
                 recorded.extend(inspection.audited(asked));
                 about = format!("{} {} at {about}, inspected", asked.method, asked.path);
             }
@@ -44,13 +43,12 @@ impl Policy {
                 about = format!("{about}, {}", word(&destination.action));
             }
         }
-        let decision = ruling.to_decision();
         let met = [self.meet(flow, self.sight()), self.meet(flow, Sight::All)];
         let question = Question { flow, asked, met, decision };
         Explanation {
             about,
             decision: Said::from(&question.decision),
-            recorded: recorded.iter().map(|ruling| Said::from(&ruling.to_decision())).collect(),
+            recorded: recorded.iter().map(Said::from).collect(),
             rules: self.rules.iter().map(|rule| self.rule_said(rule, &question)).collect(),
             inside: Vec::new(),
         }
@@ -70,7 +68,7 @@ impl Policy {
         RuleSaid {
             rule: rule.id.to_string(),
             action: action(rule.action),
-            enforcement: rule.enforcement(),
+            enforcement: rule.enforcement().as_str(),
             applies: if applies { Applies::Yes } else { Applies::No },
             why,
             tests: Vec::new(),
@@ -96,7 +94,7 @@ impl Policy {
         };
         if rule.action != document::Action::Deny {
             if let Some(withheld) = met.withheld {
-                why.push(format!("but it does not serve this connection: {}", withheld.ruling().reason));
+                why.push(format!("but it does not serve this connection: {}", withheld.ruling().why()));
                 return false;
             }
             let specific: Vec<&Rule> = self.allowing(met, flow, sight).collect();

@@ -5,7 +5,7 @@ mod shown;
 
 use serde::Serialize;
 
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Verdict};
 
 use super::compile::{Mode, Policy};
 

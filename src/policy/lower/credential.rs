@@ -1,7 +1,7 @@
 //! Credential rules, judged and compiled.
 
+use crate::decision::RuleId;
 use crate::name::host::{DnsName, Host};
-use crate::policy::RuleId;
 use crate::policy::credential::{Credential, SigV4, Source};
 use crate::policy::document::{self, Document, Kind};
 use crate::policy::field;

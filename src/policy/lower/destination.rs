@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use crate::decision::RuleId;
 use crate::name::path::PathPattern;
-use crate::policy::RuleId;
 use crate::policy::document::{Action, Destination, Endpoint, Upgrade};
 use crate::policy::field;
 use crate::policy::inspection::{self, Grant};

@@ -15,14 +15,15 @@ use crate::problem::Problem;
 
 use super::conflict::{Claims, Spoken};
 use super::credential::Credential;
+
 use super::document::tool::Permission;
-use super::document::{API_VERSION, Document, Enforcement, FailurePolicy, Kind, Operator, Selector};
+use super::document::{API_VERSION, Document, FailurePolicy, Kind, Operator, Selector};
 use super::field;
 use super::hosted::Section;
 use super::limits::Written as Limits;
 use super::rule::{Rule, Tier};
-use super::ruling::{AUDIT, ENFORCE};
 use super::tool::Rule as ToolRule;
+use crate::decision::Enforcement;
 
 /// A document, compiled.
 pub(super) struct Lowered {
@@ -58,8 +59,8 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn enforcement(&self) -> &'static str {
-        if self.audit { AUDIT } else { ENFORCE }
+    pub(super) fn enforcement(&self) -> Enforcement {
+        Enforcement::of(self.audit)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rules about tool calls, judged and compiled.
 
+use crate::decision::RuleId;
 use crate::fold::fold;
-use crate::policy::RuleId;
 use crate::policy::condition::Room;
 use crate::policy::document::tool::{self as document, Action};
 use crate::policy::field;

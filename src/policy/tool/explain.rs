@@ -4,13 +4,13 @@ use std::ptr;
 use std::slice;
 
 use crate::call::{Judge, Kind, KindsBy, Start, Tool, ToolCall};
-use crate::event::{Decision, Verdict};
+use crate::decision::{Decision, Enforcement, Verdict};
 use crate::policy::compile::Policy;
+
 use crate::policy::destination::Sight;
 use crate::policy::document::tool::Action;
 use crate::policy::explain::{Applies, Explanation, RuleSaid, Said};
 use crate::policy::field;
-use crate::policy::ruling::{AUDIT, ENFORCE};
 
 use super::names::Name;
 use super::rule::{Met, Rule, visible};
@@ -75,7 +75,7 @@ impl Policy {
         let mut said = RuleSaid {
             rule: rule.id.to_string(),
             action: word(rule.action),
-            enforcement: if rule.audit { AUDIT } else { ENFORCE },
+            enforcement: Enforcement::of(rule.audit).as_str(),
             applies: Applies::No,
             why: Vec::new(),
             tests: Vec::new(),
@@ -118,8 +118,8 @@ impl Policy {
 
     /// The built-in rule, where the call writes one of its files.
     fn explain_built_in(&self, call: &ToolCall<'_>, decision: &Decision) -> Option<RuleSaid> {
-        let ruling = control_files::ruling(control_files::finding(call, |_| false)?);
-        let decides = decision.rule.as_ref() == Some(&ruling.rule);
+        let built_in = control_files::ruling(control_files::finding(call, |_| false)?);
+        let decides = decision.rule == built_in.rule;
         let part = if decides {
             "it decides".to_owned()
         } else if decision.denies() {
@@ -128,11 +128,11 @@ impl Policy {
             "an Allow rule names the file".to_owned()
         };
         Some(RuleSaid {
-            rule: ruling.rule.to_string(),
+            rule: built_in.rule_id().to_owned(),
             action: "Deny",
-            enforcement: ENFORCE,
+            enforcement: Enforcement::Enforce.as_str(),
             applies: if decides || decision.denies() { Applies::Yes } else { Applies::No },
-            why: vec![ruling.reason, part],
+            why: vec![built_in.why().to_owned(), part],
             tests: Vec::new(),
         })
     }

@@ -13,7 +13,6 @@ use std::slice;
 use crate::call::{
     Advice, Input, Inputs, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict,
 };
-use crate::event;
 
 use super::compile::{Mode, Policy};
 use super::condition::Subject;
@@ -21,7 +20,7 @@ use super::destination::Sight;
 use super::document::tool::Action;
 use super::outcome::Outcome;
 use super::rule::Tier;
-use super::ruling::Ruling;
+use crate::decision::{self, Decision};
 
 pub(super) use control_files::is_place;
 pub use names::covers;
@@ -114,16 +113,16 @@ impl Policy {
 
     /// The denial of any call, and of a name beyond the bound, whoever selects the pod.
     fn refused(&self, tool: &Tool<'_>) -> Option<Verdict> {
-        let ruling = match self.mode {
+        let decision = match self.mode {
             Mode::Missing | Mode::Unselected => self.unselected(),
             Mode::AuditOnly | Mode::Enforced { .. }
                 if tool.name.len() + tool.namespace.map_or(0, str::len) >= MOST_NAME =>
             {
-                Ruling::builtin("bound", "The tool's name is too long")
+                Decision::builtin("bound", "The tool's name is too long")
             }
             Mode::AuditOnly | Mode::Enforced { .. } => return None,
         };
-        Some(Verdict { decision: ruling.to_decision(), advice: Advice::NotAvailable, audited: Vec::new() })
+        Some(Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() })
     }
 
     /// What can be said without the input.
@@ -154,8 +153,8 @@ impl Policy {
         if let Prospect::Settled(outcome) = self.prospect(&Tool { kinds, ..call.tool }, met, sight) {
             return outcome;
         }
-        if let Some(ruling) = ambiguous(call, met, sight) {
-            return Outcome::Denied(ruling);
+        if let Some(decision) = ambiguous(call, met, sight) {
+            return Outcome::Denied(decision);
         }
         if let Some(met) = visible(met, sight, Action::Deny).find(|met| holds(met, call)) {
             return Outcome::Denied(met.rule.ruling());
@@ -200,13 +199,13 @@ impl Policy {
 }
 
 /// The denial of a call whose input a rule asks for, and nobody knows.
-fn unasked(met: &Met<'_>) -> Ruling {
-    let ruling = met.rule.ruling();
+fn unasked(met: &Met<'_>) -> Decision {
+    let decision = met.rule.ruling();
     let reason = format!(
         "Rule {} asks what the tool is called with, and only running the script would tell",
-        ruling.rule
+        decision.rule_id()
     );
-    Ruling { enforcement: ruling.enforcement, ..Ruling::builtin("unparseable", reason) }
+    Decision { enforcement: decision.enforcement, ..Decision::builtin("unparseable", reason) }
 }
 
 /// Whether the call may write files, so that the built-in rule is about it: every Allow rule that takes the tool out of
@@ -216,19 +215,19 @@ fn writes(tool: &Tool<'_>, met: &[Met<'_>], sight: Sight) -> bool {
     tool.kinds.contains(&Kind::Write) && !exempt
 }
 
-fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<event::Decision>) -> Verdict {
-    let mut audited: Vec<event::Decision> = judgement.audited.into_iter().collect();
-    if judgement.decision.verdict != event::Verdict::Deny {
+fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<Decision>) -> Verdict {
+    let mut audited: Vec<Decision> = judgement.audited.into_iter().collect();
+    if judgement.decision.verdict != decision::Verdict::Deny {
         audited.extend(audits());
     }
     Verdict { decision: judgement.decision, advice, audited }
 }
 
 /// What the Audit rules record of a call; without one, those that hold for every call.
-fn audits(met: &[Met<'_>], call: Option<&ToolCall<'_>>) -> Vec<event::Decision> {
+fn audits(met: &[Met<'_>], call: Option<&ToolCall<'_>>) -> Vec<Decision> {
     let recording = visible(met, Sight::All, Action::Audit);
     let holding = recording.filter(|met| call.map_or(met.is_unconditional(), |call| holds(met, call)));
-    holding.map(|met| met.rule.ruling().to_decision()).collect()
+    holding.map(|met| met.rule.ruling()).collect()
 }
 
 /// Whether a rule that is about the tool holds for this call.
@@ -246,14 +245,14 @@ fn holds(met: &Met<'_>, call: &ToolCall<'_>) -> bool {
 
 /// The denial of a call in which two keys fold to one parameter that a rule, or the catalogue, reads: which of them its
 /// client takes is not known. What Audit rules alone read is no reason.
-fn ambiguous(call: &ToolCall<'_>, met: &[Met<'_>], sight: Sight) -> Option<Ruling> {
+fn ambiguous(call: &ToolCall<'_>, met: &[Met<'_>], sight: Sight) -> Option<Decision> {
     let mut deciding = visible(met, sight, Action::Deny).chain(visible(met, sight, Action::Allow));
     let mut of_rule = || deciding.find_map(|met| met.rule.condition.as_ref()?.ambiguous(&subject(met, call)));
     let what = match call.facts {
         Some(facts) if facts.spelling == Spelling::Ambiguous => "what the call does".to_owned(),
         Some(_) | None => format!("the parameter {}", of_rule()?),
     };
-    Some(Ruling::builtin(
+    Some(Decision::builtin(
         "unparseable",
         format!("The tool's input has two readings: keys that differ in their case alone stand for {what}"),
     ))

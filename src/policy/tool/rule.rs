@@ -2,12 +2,11 @@
 
 use crate::call::name::Called;
 use crate::call::{Kind, KindsBy, Tool};
-use crate::event::Verdict;
-use crate::policy::RuleId;
+use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 use crate::policy::condition::Condition;
+
 use crate::policy::destination::Sight;
 use crate::policy::document::tool::Action;
-use crate::policy::ruling::{AUDIT, ENFORCE, Ruling};
 
 use super::names::{Name, Names, Pattern};
 use crate::policy::rule::Tier;
@@ -29,7 +28,7 @@ pub(in crate::policy) struct Rule {
 
 impl Rule {
     /// What the rule says where it holds.
-    pub(super) fn ruling(&self) -> Ruling {
+    pub(super) fn ruling(&self) -> Decision {
         let (verdict, default) = match self.action {
             Action::Deny => (Verdict::Deny, "A rule denies this tool call"),
             Action::Audit => (Verdict::Audit, "A rule records this tool call"),
@@ -37,8 +36,7 @@ impl Rule {
         };
         let own = self.action != Action::Allow && !self.reason.is_empty();
         let reason = if own { self.reason.as_str() } else { default };
-        let enforcement = if self.audit { AUDIT } else { ENFORCE };
-        Ruling { verdict, rule: self.id.clone(), reason: reason.to_owned(), enforcement }
+        Decision::by(self.id.clone(), verdict, reason.to_owned()).under(Enforcement::of(self.audit))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Decides about a call whose input is there: reads it, asks about each kind that it is, and about the calls in it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::nested::{self, Inner, Nested};
@@ -44,7 +46,7 @@ impl Ruling {
     }
 
     /// A call that is denied by something built in.
-    pub(super) fn builtin(rule: &str, reason: impl Into<String>) -> Self {
+    pub(super) fn builtin(rule: &str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { unread: true, ..Self::of(Verdict::builtin(rule, reason)) }
     }
 }

@@ -8,7 +8,6 @@ use crate::call::{
     Advice, Api, Decision, Denial, Dialect, Hosted, HostedAction, Judge, Judgement, Service, Start, Terms,
     Tool, ToolCall, Vendor, Verdict,
 };
-use crate::event;
 use crate::provider::adapter::{Adapter, Asked, Framing};
 use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
@@ -30,7 +29,7 @@ pub(super) const REFUSE: Rules = Rules { action: HostedAction::Refuse, allows: f
 pub(super) const KEEP: Rules = Rules { action: HostedAction::Keep, allows: true };
 
 fn decided(allows: bool) -> Decision {
-    Decision::of(if allows { event::Verdict::Allow } else { event::Verdict::Deny })
+    Decision::of(if allows { crate::decision::Verdict::Allow } else { crate::decision::Verdict::Deny })
 }
 
 impl Terms for Rules {

@@ -1,7 +1,7 @@
 //! What tests of requests share: a policy that says one thing of each kind, and a request read under it.
 
 use crate::call::{Decision, Denial, Hosted, HostedAction, Judgement, Terms};
-use crate::event::Verdict;
+use crate::decision::Verdict;
 use crate::provider::request::{Draft, Drafted};
 use crate::wire::json::{Document, Limits};
 

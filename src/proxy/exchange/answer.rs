@@ -11,7 +11,7 @@ use super::intake::{self, Unfit};
 use super::question::{Question, exhausted};
 use super::record::Record;
 use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
 use crate::provider::kind::Offered;
@@ -223,7 +223,7 @@ struct Framed {
 /// A whole answer that must not go on.
 fn refused(broken: &Broken) -> Stop {
     let reason = format!("the answer cannot go on: {}", broken.reason);
-    Refusal::new(http::StatusCode::FORBIDDEN, Ruling::builtin(broken.rule, reason)).into()
+    Refusal::new(http::StatusCode::FORBIDDEN, Decision::builtin(broken.rule, reason)).into()
 }
 
 fn forget(head: &mut HeaderMap) {

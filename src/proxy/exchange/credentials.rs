@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::record::Record;
 use crate::credential::placement::{self, Denial, Placement, Plan, Target};
 use crate::credential::sigv4::{self, Subject};
-use crate::policy::destination::Ruling;
+use crate::decision::Decision;
 use crate::proxy::Gateway;
 use crate::proxy::error::Stop;
 use crate::proxy::snapshot::Snapshot;
@@ -34,14 +34,14 @@ pub(crate) fn plan(
     snapshot: &Snapshot,
     parts: &Parts,
     origin: &Origin,
-) -> Result<(Option<Plan>, Option<Ruling>), Stop> {
+) -> Result<(Option<Plan>, Option<Decision>), Stop> {
     match placement::plan(parts, snapshot.policy().credentials(), &target(origin)) {
         Placement::Nothing => Ok((None, None)),
         Placement::Attach(plan) => Ok((Some(plan), None)),
-        Placement::Deny(Denial { floor: false, plan, ruling }) if snapshot.policy().audit_only() => {
-            Ok((plan, Some(ruling.into_would_deny())))
+        Placement::Deny(Denial { floor: false, plan, decision }) if snapshot.policy().audit_only() => {
+            Ok((plan, Some(decision.into_would_deny())))
         }
-        Placement::Deny(denial) => Err(denial.ruling.into()),
+        Placement::Deny(denial) => Err(denial.decision.into()),
     }
 }
 
@@ -86,13 +86,13 @@ pub(crate) fn attach(
     if leaving.is_edited && !plan.is_some_and(Plan::signs) && sigv4::is_signed_by_agent(parts) {
         let why = "the agent signed a request of which something had to be taken out, so that its signature is no \
                    longer true: let Postern sign (sigV4 in a credential), or use a Bedrock API key";
-        return Err(Ruling::builtin("credential", why).into());
+        return Err(Decision::builtin("credential", why).into());
     }
     let Some(plan) = plan else { return Ok(()) };
     let credential = plan.credential();
     let missing = |why: &str| {
         let name = &credential.name;
-        Ruling::builtin("credential", format!("the credential {name} cannot be attached: {why}"))
+        Decision::builtin("credential", format!("the credential {name} cannot be attached: {why}"))
     };
     let attached = if plan.signs() {
         let key = snapshot.credentials.access_key(credential).ok_or_else(|| missing("it has no value"))?;

@@ -21,10 +21,10 @@ use hyper::body::Incoming;
 
 use crate::call::{Api, Dialect, Service, Terms};
 use crate::credential::placement::Plan;
-use crate::event::Verdict;
+use crate::decision::{Decision, Verdict};
 use crate::filter::scrub::{self, Needles};
 use crate::name::path::NormalPath;
-use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::policy::destination::{Action, Flow, Protocol};
 use crate::policy::inspection::{Asked, Inspection};
 use crate::provider;
 use crate::provider::surface::looks_like_inference;
@@ -86,7 +86,7 @@ struct Exchange<'a> {
 /// What was decided of a request before anything of it leaves.
 struct Decided {
     origin: Origin,
-    ruling: Ruling,
+    decision: Decision,
     /// What the request is, where it goes to an LLM provider.
     service: Option<Service>,
     plan: Option<Plan>,
@@ -110,7 +110,7 @@ impl Exchange<'_> {
         let leaving =
             Leaving { origin: &decided.origin, body: body.as_ref().and_then(RequestBody::bytes), is_edited };
         credentials::attach(&self.snapshot, &mut parts, decided.plan.as_ref(), &leaving, record)?;
-        record.allowed(&decided.ruling);
+        record.allowed(&decided.decision);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let needles = self.snapshot.needles(&decided.origin);
         let request = self.outgoing(parts, body)?;
@@ -163,28 +163,28 @@ impl Exchange<'_> {
         self.bound(parts)?;
         let origin = names::target(self.session, parts)?;
         record.to(&origin);
-        let (ruling, inspection) = self.destination(&origin, record)?;
+        let (decision, inspection) = self.destination(&origin, record)?;
         let has_body = self.incoming.as_ref().is_some_and(|body| !body.is_end_stream());
         let (said, service) = endpoint((parts, has_body), &origin, &inspection, record)?;
-        let mut ruling = worst(ruling, said)?;
+        let mut decision = worst(decision, said)?;
         let (plan, said) = credentials::plan(&self.snapshot, parts, &origin)?;
         if let Some(said) = said {
-            ruling = worst(ruling, said)?;
+            decision = worst(decision, said)?;
         }
-        if ruling.reason.is_empty() {
-            ruling.reason = credentials::remark(&self.snapshot, parts, &origin).unwrap_or_default();
+        if decision.reason.is_none() {
+            decision.reason = credentials::remark(&self.snapshot, parts, &origin).map(Into::into);
         }
         let is_upgrade = upgrade::is_asked(parts)?;
         if is_upgrade {
             let said = match service {
                 Some(service) if service.dialect.is_some() => {
-                    self.snapshot.policy().provider_state().decision.into()
+                    self.snapshot.policy().provider_state().decision
                 }
                 Some(_) | None => inspection.upgrade(service.is_some()),
             };
-            ruling = worst(ruling, said).map_err(upgrade::not_served)?;
+            decision = worst(decision, said).map_err(upgrade::not_served)?;
         }
-        Ok(Decided { origin, ruling, service, plan, is_upgrade })
+        Ok(Decided { origin, decision, service, plan, is_upgrade })
     }
 
     /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.
@@ -192,8 +192,9 @@ impl Exchange<'_> {
         if parts.headers.len() <= self.snapshot.settings.limits.header_count {
             return Ok(());
         }
-        let ruling = Ruling::builtin("bound", "the request has more header fields than limits.headerCount");
-        Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, ruling).into())
+        let decision =
+            Decision::builtin("bound", "the request has more header fields than limits.headerCount");
+        Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, decision).into())
     }
 
     /// Reads a request to a model, and answers what it asks with the body that goes on. One that is to be signed is
@@ -247,12 +248,12 @@ impl Exchange<'_> {
     }
 
     /// What policy says of the destination now, which may differ from when the connection was made.
-    fn destination(&self, origin: &Origin, record: &mut Record) -> Result<(Ruling, Arc<Inspection>), Stop> {
+    fn destination(&self, origin: &Origin, record: &mut Record) -> Result<(Decision, Arc<Inspection>), Stop> {
         let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
         let (name, address) = (origin.host.name(), origin.host.ip());
         let decided = self.snapshot.destination(&Flow { name, address, port: origin.port, protocol });
         let was_reported = matches!(self.session.naming, Naming::Fixed(_));
-        decided.audited.iter().filter(|_| !was_reported).for_each(|ruling| record.audited(ruling));
+        decided.audited.iter().filter(|_| !was_reported).for_each(|decision| record.audited(decision));
         match decided.action {
             Action::Inspect(inspection) => Ok((decided.decision, inspection)),
             // The connection was made for what is denied now.
@@ -267,11 +268,11 @@ impl Exchange<'_> {
                 Ok((decided.decision, Arc::new(inspection)))
             }
             Action::Tunnel { .. } => {
-                let ruling = Ruling::builtin(
+                let decision = Decision::builtin(
                     "name-mismatch",
                     "policy has changed: this destination is no longer inspected",
                 );
-                Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, ruling).into())
+                Err(Refusal::closing(StatusCode::MISDIRECTED_REQUEST, decision).into())
             }
         }
     }
@@ -401,39 +402,39 @@ fn endpoint(
     origin: &Origin,
     inspection: &Inspection,
     record: &mut Record,
-) -> Result<(Ruling, Option<Service>), Stop> {
+) -> Result<(Decision, Option<Service>), Stop> {
     let (path, websocket) = (NormalPath::parse(parts.uri.path()), upgrade::is_websocket(parts));
     let service = service(parts, &path, origin, inspection.provider());
     record.asks(service);
     let unknown_provider = service.is_none() && looks_like_inference(&parts.method, &path);
     let asked = Asked { method: &parts.method, path: &path, service, unknown_provider };
-    let mut ruling = inspection.request(&asked);
+    let mut decision = inspection.request(&asked);
     let surface = provider::spoken_at(origin.host.name(), inspection.provider());
     if service.is_some_and(|service| service.dialect.is_none())
         && surface.is_some_and(|surface| surface.is_disguised(&parts.method, &path, has_body))
     {
         let reason = "This request is not plainly one for an inference endpoint, and could be taken for it";
-        ruling = inspection.refused(reason);
+        decision = inspection.refused(reason);
     }
     if let Some(name) = overrides::in_query(&parts.uri).filter(|_| inspection.is_narrowed(service.is_some()))
     {
         let reason =
             format!("The query parameter {name} can name another method or path than the one that is judged");
-        ruling = inspection.refused(&reason);
+        decision = inspection.refused(&reason);
     }
-    if ruling.denies() {
+    if decision.denies() {
         let is_responses = service.is_some_and(|service| service.api == Api::Responses);
         // Codex falls back to plain requests at a 426 alone; at anything else it tries again and again.
         return Err(if websocket && is_responses {
-            upgrade::not_served(ruling.into())
+            upgrade::not_served(decision.into())
         } else {
-            ruling.into()
+            decision.into()
         });
     }
     if let Some(audited) = inspection.audited(&asked) {
         record.audited(&audited);
     }
-    Ok((ruling, service))
+    Ok((decision, service))
 }
 
 /// What a request asks of an LLM provider; `said` is what a rule says is spoken there.
@@ -451,7 +452,7 @@ fn switches<B>(response: &Response<B>) -> bool {
 }
 
 /// The verdict that counts of two: a denial ends the exchange, and what Audit would deny is said rather than Allow.
-fn worst(first: Ruling, second: Ruling) -> Result<Ruling, Stop> {
+fn worst(first: Decision, second: Decision) -> Result<Decision, Stop> {
     match (first.verdict, second.verdict) {
         (_, Verdict::Deny) => Err(second.into()),
         (Verdict::Allow, Verdict::WouldDeny) => Ok(second),

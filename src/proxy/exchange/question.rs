@@ -12,7 +12,6 @@ use super::record::Record;
 use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
-use crate::policy::destination::Ruling;
 use crate::provider::adapter::{Adapter, Asked};
 use crate::provider::request::{Draft, Drafted};
 use crate::proxy::body::request::RequestBody;
@@ -74,7 +73,7 @@ impl Reader<'_> {
             Ok(drafted) => drafted,
             // What cannot be understood goes through where nothing is enforced.
             Err(denial) if self.snapshot.policy().audit_only() => {
-                record.audited(&Ruling::from(denial.decision).into_would_deny());
+                record.audited(&denial.decision.into_would_deny());
                 return Ok((question, RequestBody::whole(sent, Some(reserved))));
             }
             Err(denial) => return Err(denial.into()),
@@ -107,7 +106,7 @@ impl Reader<'_> {
         let drafted = match self.draft(asked, text) {
             Ok(drafted) => drafted,
             Err(denial) if self.snapshot.policy().audit_only() => {
-                record.audited(&Ruling::from(denial.decision).into_would_deny());
+                record.audited(&denial.decision.into_would_deny());
                 return Ok(text.clone());
             }
             Err(denial) => return Err(denial),

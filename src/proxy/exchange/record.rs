@@ -8,14 +8,12 @@ use http::request::Parts;
 use http::{HeaderMap, header};
 
 use super::reply;
-use crate::call::{
-    self, AnswerFacts, BlockedCall, CallNote, Decision, Denial, Normalization, RequestFacts, Service,
-};
-use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform, Verdict};
+use crate::call::{self, AnswerFacts, BlockedCall, CallNote, Denial, Normalization, RequestFacts, Service};
+use crate::decision::{Decision, Verdict};
+use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform};
 use crate::ledger::fresh_id;
 use crate::policy::Policy;
 use crate::policy::credential::Credential;
-use crate::policy::destination::Ruling;
 use crate::provider::answer::Broken;
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Failure, Refusal};
@@ -240,7 +238,7 @@ impl Record {
 
     /// What cannot be understood went on, since `failurePolicy: Open` says so: an event that warns of it.
     pub(crate) fn passed(&self, broken: &Broken) {
-        self.warned(&Ruling::builtin(broken.rule, broken.reason.clone()).to_decision());
+        self.warned(&Decision::builtin(broken.rule, broken.reason.clone()));
     }
 
     /// So many bytes of the answer said something and did not go on, since clients disagree about them.
@@ -262,7 +260,7 @@ impl Record {
 
     /// The answer goes no further: what came of it could not be understood, or was more than a bound allows.
     pub(crate) fn broke(&mut self, broken: &Broken) {
-        self.verdict = Ruling::builtin(broken.rule, broken.reason.clone()).to_decision();
+        self.verdict = Decision::builtin(broken.rule, broken.reason.clone());
         self.failure = Some(Cow::Borrowed("the answer was ended by policy"));
     }
 
@@ -272,16 +270,16 @@ impl Record {
     }
 
     /// The request goes on: its event.
-    pub(crate) fn allowed(&mut self, ruling: &Ruling) {
+    pub(crate) fn allowed(&mut self, decision: &Decision) {
         self.decided = true;
         self.asked = Some(Instant::now());
-        self.emit_decision(self.id, Kind::Request, ruling);
-        self.session.gateway.metrics.request(self.service, ruling.verdict);
+        self.emit_decision(self.id, Kind::Request, decision);
+        self.session.gateway.metrics.request(self.service, decision.verdict);
     }
 
     /// What an Audit policy beside the enforced ones would have said.
-    pub(crate) fn audited(&self, ruling: &Ruling) {
-        self.emit_decision(fresh_id(), Kind::Policy, ruling);
+    pub(crate) fn audited(&self, decision: &Decision) {
+        self.emit_decision(fresh_id(), Kind::Policy, decision);
     }
 
     /// The request carries a real key from here on.
@@ -293,18 +291,18 @@ impl Record {
 
     /// The request, or its answer, goes no further. Answers the id of the event that says so.
     pub(crate) fn denied(&mut self, refusal: &Refusal) -> Id {
-        let ruling = &refusal.ruling;
+        let decision = &refusal.decision;
         self.http.status = Some(reply::status(refusal, self.service).as_u16());
         if self.head.is_some() {
             // It is the answer that goes no further: nothing of it has gone on.
-            self.verdict = ruling.to_decision();
+            self.verdict = decision.clone();
             return self.end();
         }
         // What was allowed can still be denied where its address is known only at connect.
         let id = if self.decided { fresh_id() } else { self.id };
-        let mut ruling = ruling.clone();
-        ruling.verdict = Verdict::Deny;
-        self.emit_decision(id, Kind::Request, &ruling);
+        let mut decision = decision.clone();
+        decision.verdict = Verdict::Deny;
+        self.emit_decision(id, Kind::Request, &decision);
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
         self.decided = true;
         self.ended = true;
@@ -415,8 +413,8 @@ impl Record {
         }
     }
 
-    fn emit_decision(&self, id: Id, kind: Kind, ruling: &Ruling) {
-        let mut event = self.event(id, kind, ruling.to_decision());
+    fn emit_decision(&self, id: Id, kind: Kind, decision: &Decision) {
+        let mut event = self.event(id, kind, decision.clone());
         event.payload = self.announced.map(|bytes| Payload { bytes, ..Payload::default() });
         self.session.gateway.ledger.emit(event);
     }

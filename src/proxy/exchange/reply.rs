@@ -3,8 +3,8 @@
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use crate::call::{Answer, Service};
+use crate::decision::Decision;
 use crate::event::Id;
-use crate::policy::destination::Ruling;
 use crate::provider;
 use crate::provider::adapter::{self, ErrorAnswer};
 use crate::proxy::body::Body;
@@ -18,14 +18,14 @@ pub(crate) fn denied(
     service: Option<Service>,
     event: Id,
 ) -> Response<Body> {
-    let text = denial_text(&refusal.ruling, destination);
+    let text = denial_text(&refusal.decision, destination);
     let mut response = match voiced(refusal, text.trim_end(), service) {
         Some(said) => shaped(said, refusal.close),
         None => plain(refusal.status, text, refusal.close),
     };
     let head = response.headers_mut();
     head.insert("x-postern-decision", HeaderValue::from_static("deny"));
-    if let Ok(rule) = HeaderValue::from_str(refusal.ruling.rule.as_str()) {
+    if let Ok(rule) = HeaderValue::from_str(refusal.decision.rule_id()) {
         head.insert("x-postern-rule", rule);
     }
     if refusal.status == StatusCode::UPGRADE_REQUIRED {
@@ -82,13 +82,13 @@ pub(crate) fn failed(failure: &Failure, destination: &str, event: Id, close: boo
 
 /// The same denial as bytes, for a connection that no HTTP server serves; it is closed after them. The reason phrase says
 /// it too: of a refused CONNECT most clients show nothing else.
-pub(crate) fn denied_raw(status: StatusCode, ruling: &Ruling, destination: &str, event: Id) -> Vec<u8> {
+pub(crate) fn denied_raw(status: StatusCode, decision: &Decision, destination: &str, event: Id) -> Vec<u8> {
     let more = format!(
         "x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {event}\r\n",
-        ruling.rule
+        decision.rule_id()
     );
-    let phrase = phrase(&format!("Blocked by policy: {} ({})", ruling.rule, ruling.reason));
-    framed((status.as_u16(), &phrase), &denial_text(ruling, destination), &more)
+    let phrase = phrase(&format!("Blocked by policy: {} ({})", decision.rule_id(), decision.why()));
+    framed((status.as_u16(), &phrase), &denial_text(decision, destination), &more)
 }
 
 /// The longest reason phrase that is sent, in bytes: some clients take a status line of 256.
@@ -119,10 +119,11 @@ fn framed((code, reason): (u16, &str), text: &str, more: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn denial_text(ruling: &Ruling, destination: &str) -> String {
+fn denial_text(decision: &Decision, destination: &str) -> String {
     format!(
         "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
-        ruling.rule, ruling.reason
+        decision.rule_id(),
+        decision.why()
     )
 }
 
@@ -152,8 +153,8 @@ mod tests {
     #[test]
     fn a_refusal_in_bytes_names_rule_and_reason_in_its_status_line_and_nothing_that_breaks_it() {
         let first = |reason: &str| {
-            let ruling = Ruling::builtin("default-deny", reason);
-            let bytes = denied_raw(StatusCode::FORBIDDEN, &ruling, "a.example:443", fresh_id());
+            let decision = Decision::builtin("default-deny", reason.to_owned());
+            let bytes = denied_raw(StatusCode::FORBIDDEN, &decision, "a.example:443", fresh_id());
             String::from_utf8(bytes).unwrap().lines().next().unwrap().to_owned()
         };
         let rule = "HTTP/1.1 403 Blocked by policy: postern/builtin/default-deny";

@@ -17,9 +17,10 @@ use super::conversation::Conversation;
 use super::head;
 use super::record::Record;
 use crate::call::Terms;
+use crate::decision::Decision;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Needles, Scrubber};
-use crate::policy::destination::{Action, Flow, Protocol, Ruling};
+use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
 use crate::proxy::budget::Reserved;
@@ -61,8 +62,8 @@ pub(crate) fn is_websocket(parts: &Parts) -> bool {
     matches!(is_asked(parts), Ok(true))
 }
 
-fn refused(why: &str) -> Stop {
-    Ruling::builtin("upgrade", why).into()
+fn refused(why: &'static str) -> Stop {
+    Decision::builtin("upgrade", why).into()
 }
 
 /// A WebSocket that no rule allows: 426, at which clients fall back to plain requests at once (design 6.5).

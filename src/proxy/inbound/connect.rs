@@ -16,10 +16,10 @@ use super::listener::Password;
 use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
+use crate::decision::Decision;
 use crate::event::{self, Destination, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::{Authority, Host};
-use crate::policy::destination::Ruling;
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::exchange::reply;
@@ -74,7 +74,7 @@ pub(crate) async fn serve_explicit(
             Closed::Limit
         }
         Err(Nothing::Violation(violation)) => {
-            refuse(&gateway, violation.status(), &framing(violation.reason()).ruling, None, &mut stream)
+            refuse(&gateway, violation.status(), &framing(violation.reason()).decision, None, &mut stream)
                 .await;
             gateway.violated(&violation)
         }
@@ -130,19 +130,19 @@ async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: T
     let authority =
         Authority::parse(target).ok().and_then(|authority| Some((authority.host, authority.port?)));
     let Some((host, port)) = authority else {
-        let ruling = framing("CONNECT takes a host name or an address, and a port").ruling;
-        refuse(&gateway, StatusCode::BAD_REQUEST, &ruling, None, &mut stream).await;
+        let decision = framing("CONNECT takes a host name or an address, and a port").decision;
+        refuse(&gateway, StatusCode::BAD_REQUEST, &decision, None, &mut stream).await;
         return Closed::Framing;
     };
     let mut flow = Flow::new(&gateway, Mode::Explicit, &host, port);
     let outlook = flow.outlook();
     if !outlook.named {
         let host = flow.host().unwrap_or(host);
-        refuse(&gateway, StatusCode::FORBIDDEN, &outlook.ruling, Some((&host, port)), &mut stream).await;
+        refuse(&gateway, StatusCode::FORBIDDEN, &outlook.decision, Some((&host, port)), &mut stream).await;
         return Closed::Denied;
     }
-    if let Some(ruling) = flow.lacks_ca().await {
-        refuse(&gateway, StatusCode::FORBIDDEN, &ruling, Some((&host, port)), &mut stream).await;
+    if let Some(decision) = flow.lacks_ca().await {
+        refuse(&gateway, StatusCode::FORBIDDEN, &decision, Some((&host, port)), &mut stream).await;
         return Closed::Denied;
     }
     if stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_err() {
@@ -170,12 +170,12 @@ async fn absolute(gateway: Arc<Gateway>, stream: Rewind<TcpStream>) -> Closed {
 async fn refuse(
     gateway: &Gateway,
     status: StatusCode,
-    ruling: &Ruling,
+    decision: &Decision,
     target: Option<(&Host, u16)>,
     stream: &mut TcpStream,
 ) {
     let id = fresh_id();
-    let mut event = Event::new(id, Kind::Connection, ruling.to_decision());
+    let mut event = Event::new(id, Kind::Connection, decision.clone());
     event.connection = Some(id);
     event.destination = target.map(|(host, port)| {
         Arc::new(Destination {
@@ -189,7 +189,7 @@ async fn refuse(
     gateway.ledger.emit(event);
     gateway.metrics.connection(Mode::Explicit, event::Action::Deny);
     let shown = target.map_or_else(|| "-".to_owned(), |(host, port)| format!("{host}:{port}"));
-    say(stream, &reply::denied_raw(status, ruling, &shown, id)).await;
+    say(stream, &reply::denied_raw(status, decision, &shown, id)).await;
 }
 
 /// The last words on a connection; the agent may be gone already.

@@ -16,10 +16,11 @@ use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
 use super::sniff::{Bounds, HostField, SniffError, Sniffed, sniff};
 use super::tunnel;
+use crate::decision::Decision;
 use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::{DnsName, Host};
-use crate::policy::destination::{self, Action, Destination, Protocol, Ruling};
+use crate::policy::destination::{self, Action, Destination, Protocol};
 use crate::policy::outlook::Outlook;
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
@@ -133,8 +134,8 @@ impl Flow {
     }
 
     async fn tls(mut self, hello: ClientHello, stream: Rewind<TcpStream>) -> Closed {
-        if let Err(ruling) = self.named_by(hello.server_name.as_deref()) {
-            return self.reset(&ruling, stream.into_parts().1);
+        if let Err(decision) = self.named_by(hello.server_name.as_deref()) {
+            return self.reset(&decision, stream.into_parts().1);
         }
         self.go_by_alias();
         let mut decided = self.decide(&self.snapshot, Protocol::Tls);
@@ -145,14 +146,14 @@ impl Flow {
         match &decided.action {
             Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
             Action::Tunnel { allow_ech: false } if hello.ech => {
-                let ruling = Ruling::builtin(
+                let decision = Decision::builtin(
                     "ech",
                     "the name is hidden by Encrypted Client Hello, and the rule does not allow that",
                 );
                 if self.snapshot.policy().audit_only() {
-                    return self.tunnel(&ruling.into_would_deny(), Protocol::Tls, stream, None).await;
+                    return self.tunnel(&decision.into_would_deny(), Protocol::Tls, stream, None).await;
                 }
-                self.reset(&ruling, stream.into_parts().1)
+                self.reset(&decision, stream.into_parts().1)
             }
             Action::Tunnel { .. } => self.tunnel(&decided.decision, Protocol::Tls, stream, None).await,
             Action::Deny { named: true } if self.snapshot.interception.can_mint() => {
@@ -164,7 +165,7 @@ impl Flow {
 
     /// Why CONNECT is refused where TLS would be ended: the CA does not vouch for the host. It is said here, where there
     /// are words for it; on port 80 the agent may speak plain HTTP, which needs no CA.
-    pub(crate) async fn lacks_ca(&mut self) -> Option<Ruling> {
+    pub(crate) async fn lacks_ca(&mut self) -> Option<Decision> {
         let host = self.name.clone().filter(|_| self.port != 80).map(Host::Name)?;
         if !self.needs_ca(&self.decide(&self.snapshot, Protocol::Tls).action) {
             return None;
@@ -201,7 +202,7 @@ impl Flow {
     }
 
     /// Takes the name that the ClientHello gives, if it agrees with what is known.
-    fn named_by(&mut self, server_name: Option<&str>) -> Result<(), Ruling> {
+    fn named_by(&mut self, server_name: Option<&str>) -> Result<(), Decision> {
         let Some(text) = server_name else { return Ok(()) };
         match (Host::parse(text), &self.name) {
             (Ok(Host::Name(sni)), None) => {
@@ -209,11 +210,11 @@ impl Flow {
                 Ok(())
             }
             (Ok(Host::Name(sni)), Some(name)) if sni == *name => Ok(()),
-            (Ok(Host::Name(sni)), Some(name)) => Err(Ruling::builtin(
+            (Ok(Host::Name(sni)), Some(name)) => Err(Decision::builtin(
                 "name-mismatch",
                 format!("the TLS handshake is for {sni} and the connection for {name}"),
             )),
-            (Ok(Host::Ip(_)) | Err(_), _) => Err(Ruling::builtin(
+            (Ok(Host::Ip(_)) | Err(_), _) => Err(Decision::builtin(
                 "name-mismatch",
                 "the TLS handshake names something that is no host name",
             )),
@@ -274,7 +275,7 @@ impl Flow {
 
     async fn failed(mut self, error: SniffError, is_silent: bool, mut stream: TcpStream) -> Closed {
         self.go_by_alias();
-        let (ruling, closed) = match error {
+        let (decision, closed) = match error {
             SniffError::Timeout if is_silent => {
                 let decided = self.decide(&self.snapshot, Protocol::Opaque);
                 if !matches!(decided.action, Action::Tunnel { .. }) {
@@ -282,19 +283,19 @@ impl Flow {
                 }
                 let reason = "nothing came in time, and a rule about names covers this port: where the server speaks \
                               first, use another port";
-                (Ruling::builtin("unparseable", reason), Closed::SniffTimeout)
+                (Decision::builtin("unparseable", reason), Closed::SniffTimeout)
             }
             SniffError::Timeout => {
                 let decided = self.decide(&self.snapshot, Protocol::Unclear).decision;
                 let reason = "the first bytes did not say in time what the connection is";
-                let late = || Ruling::builtin("unparseable", reason);
-                (Some(decided).filter(Ruling::denies).unwrap_or_else(late), Closed::SniffTimeout)
+                let late = || Decision::builtin("unparseable", reason);
+                (Some(decided).filter(Decision::denies).unwrap_or_else(late), Closed::SniffTimeout)
             }
             SniffError::Closed => return Closed::Silent,
-            SniffError::Garbage(why) => (Ruling::builtin("unparseable", why), Closed::Garbage),
+            SniffError::Garbage(why) => (Decision::builtin("unparseable", why), Closed::Garbage),
             SniffError::TooLong => {
                 self.gateway.metrics.limit_reached(Limit::ClientHelloBytes);
-                (Ruling::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
+                (Decision::builtin("bound", "the ClientHello is over its bound"), Closed::Limit)
             }
             SniffError::Exhausted { is_http } => {
                 self.gateway.metrics.limit_reached(Limit::BufferedBytes);
@@ -308,23 +309,23 @@ impl Flow {
                 (Exhausted::ruling(), Closed::Limit)
             }
             SniffError::Http(violation) => {
-                let ruling = framing(violation.reason()).ruling;
-                let text = reply::denied_raw(violation.status(), &ruling, "-", self.id);
+                let decision = framing(violation.reason()).decision;
+                let text = reply::denied_raw(violation.status(), &decision, "-", self.id);
                 // The agent may be gone already; the event says what matters.
                 let _ = stream.write_all(&text).await;
                 let _ = stream.shutdown().await;
-                self.report(&ruling, event::Action::Deny, false, None);
+                self.report(&decision, event::Action::Deny, false, None);
                 return self.gateway.violated(&violation);
             }
         };
-        self.reset(&ruling, stream);
+        self.reset(&decision, stream);
         closed
     }
 
     /// Lets the bytes through unseen, both ways, until either side ends or policy changes its mind.
     pub(crate) async fn tunnel(
         self,
-        ruling: &Ruling,
+        decision: &Decision,
         protocol: Protocol,
         stream: Rewind<TcpStream>,
         reason: Option<String>,
@@ -332,23 +333,23 @@ impl Flow {
         let Some(host) = self.host() else { return Closed::Internal };
         let upstream = match self.snapshot.upstreams.tunnel(self.snapshot.policy(), &host, self.port).await {
             Ok(upstream) => upstream,
-            Err(Stop::Denied(refusal)) => return self.reset(&refusal.ruling, stream.into_parts().1),
+            Err(Stop::Denied(refusal)) => return self.reset(&refusal.decision, stream.into_parts().1),
             Err(Stop::Failed(failure)) => {
                 if let (_, Some(label)) = failure.class.shows() {
                     self.gateway.metrics.upstream_failed(label);
                 }
-                self.report(ruling, event::Action::Tunnel, false, Some(failure.message));
+                self.report(decision, event::Action::Tunnel, false, Some(failure.message));
                 listener::reset(stream.into_parts().1);
                 return Closed::Upstream;
             }
         };
-        let destination = self.report(ruling, event::Action::Tunnel, false, reason);
+        let destination = self.report(decision, event::Action::Tunnel, false, reason);
         tunnel::run(&self, protocol, &destination, stream, upstream).await
     }
 
     /// The event, then a reset.
-    pub(crate) fn reset(&self, ruling: &Ruling, stream: TcpStream) -> Closed {
-        self.report(ruling, event::Action::Deny, false, None);
+    pub(crate) fn reset(&self, decision: &Decision, stream: TcpStream) -> Closed {
+        self.report(decision, event::Action::Deny, false, None);
         listener::reset(stream);
         Closed::Denied
     }
@@ -366,7 +367,7 @@ impl Flow {
     /// Says what became of the connection. Answers the destination as events show it.
     pub(crate) fn report(
         &self,
-        ruling: &Ruling,
+        decision: &Decision,
         action: event::Action,
         intercepted: bool,
         reason: Option<String>,
@@ -378,7 +379,7 @@ impl Flow {
             intercepted,
             reason: reason.map(Into::into),
         });
-        let mut event = Event::new(self.id, Kind::Connection, ruling.to_decision());
+        let mut event = Event::new(self.id, Kind::Connection, decision.clone());
         event.destination = Some(Arc::clone(&destination));
         event.connection = Some(self.id);
         self.gateway.ledger.emit(event);
@@ -388,8 +389,8 @@ impl Flow {
 
     /// Says what Audit policies would have done, where that differs from what is done.
     fn report_audited(&self, decided: &Destination) {
-        for ruling in &decided.audited {
-            let mut event = Event::new(fresh_id(), Kind::Policy, ruling.to_decision());
+        for decision in &decided.audited {
+            let mut event = Event::new(fresh_id(), Kind::Policy, decision.clone());
             event.connection = Some(self.id);
             event.destination = Some(Arc::new(event::Destination {
                 host: self.host().map_or_else(|| "-".to_owned(), |host| host.to_string()),

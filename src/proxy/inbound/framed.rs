@@ -140,8 +140,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
                 // In the middle of an exchange hyper sees a broken body, and the exchange answers: once is enough.
                 let is_first = self.found.set(End::Violation(violation, id));
                 if is_first && !is_body && !self.activity.is_busy() {
-                    let ruling = framing(violation.reason()).ruling;
-                    self.farewell = reply::denied_raw(violation.status(), &ruling, "-", id);
+                    let decision = framing(violation.reason()).decision;
+                    self.farewell = reply::denied_raw(violation.status(), &decision, "-", id);
                 }
                 false
             }

@@ -16,11 +16,11 @@ use super::flow::Flow;
 use super::listener;
 use super::rewind::Rewind;
 use super::session::{Naming, serve};
-use crate::event::{self, Event, Kind, Verdict};
+use crate::decision::{Decision, RuleId, Verdict};
+use crate::event::{self, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::Host;
-use crate::policy::RuleId;
-use crate::policy::destination::{Protocol, Ruling};
+use crate::policy::destination::Protocol;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::readahead::ReadAhead;
 use crate::proxy::snapshot::{Interception, Snapshot};
@@ -34,24 +34,24 @@ use crate::wire::client_hello::ClientHello;
 pub(crate) async fn inspect(
     flow: Flow,
     hello: &ClientHello,
-    ruling: &Ruling,
+    decision: &Decision,
     stream: Rewind<TcpStream>,
 ) -> Closed {
     let Some(host) = flow.host() else { return Closed::Internal };
     let leaves = match &flow.snapshot.interception {
         Interception::On(leaves) => Arc::clone(leaves),
         Interception::Off => {
-            let ruling =
-                Ruling::builtin("interception-off", "a rule says Inspect, and interception.mode is Off");
-            return flow.reset(&ruling, stream.into_parts().1);
+            let decision =
+                Decision::builtin("interception-off", "a rule says Inspect, and interception.mode is Off");
+            return flow.reset(&decision, stream.into_parts().1);
         }
         Interception::Passthrough(why) => {
             let reason = format!("not intercepted: {why}");
-            return flow.tunnel(ruling, Protocol::Tls, stream, Some(reason)).await;
+            return flow.tunnel(decision, Protocol::Tls, stream, Some(reason)).await;
         }
     };
-    if let Some(ruling) = lacks_ca(&flow.snapshot, &host) {
-        return turn_away(&flow, &ruling, stream).await;
+    if let Some(decision) = lacks_ca(&flow.snapshot, &host) {
+        return turn_away(&flow, &decision, stream).await;
     }
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
@@ -61,11 +61,11 @@ pub(crate) async fn inspect(
         Err(stop) => (false, Some(stop)),
     };
     let destination = match &doomed {
-        Some(Stop::Denied(refusal)) => flow.report(&refusal.ruling, event::Action::Deny, true, None),
+        Some(Stop::Denied(refusal)) => flow.report(&refusal.decision, event::Action::Deny, true, None),
         Some(Stop::Failed(failure)) => {
-            flow.report(ruling, event::Action::Inspect, true, Some(failure.message.clone()))
+            flow.report(decision, event::Action::Inspect, true, Some(failure.message.clone()))
         }
-        None => flow.report(ruling, event::Action::Inspect, true, None),
+        None => flow.report(decision, event::Action::Inspect, true, None),
     };
     let unserved = doomed.is_some().then_some(Unserved::Failed);
     let ending = Ending { flow, origin, leaves, h2, destination, doomed, unserved };
@@ -74,13 +74,13 @@ pub(crate) async fn inspect(
 
 /// The denial of a host that rules inspect, where the CA that would vouch for it is not in place: a new one is mounted
 /// soon, and taken over without a restart.
-pub(in crate::proxy) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Ruling> {
+pub(in crate::proxy) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Decision> {
     let Interception::On(leaves) = &snapshot.interception else { return None };
     let error = leaves.authority().vouches(host, SystemTime::now()).err()?;
     let reason = format!(
         "{error}; in a cluster the operator reissues it, and until that is mounted here this host is denied"
     );
-    Some(Ruling::builtin("ca-missing", reason))
+    Some(Decision::builtin("ca-missing", reason))
 }
 
 /// A fatal `access_denied` (RFC 8446, section 6.2), as one record.
@@ -88,8 +88,8 @@ const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
 /// Refuses a handshake without a certificate to refuse it under. The alert is all that can be said without one; a client
 /// that gets it says that access is denied, where of a reset it would say that the network failed.
-async fn turn_away(flow: &Flow, ruling: &Ruling, stream: Rewind<TcpStream>) -> Closed {
-    flow.report(ruling, event::Action::Deny, false, None);
+async fn turn_away(flow: &Flow, decision: &Decision, stream: Rewind<TcpStream>) -> Closed {
+    flow.report(decision, event::Action::Deny, false, None);
     let mut stream = stream.into_parts().1;
     // The agent may be gone already; the event says what matters.
     let _ = stream.write_all(&ACCESS_DENIED).await;
@@ -98,17 +98,17 @@ async fn turn_away(flow: &Flow, ruling: &Ruling, stream: Rewind<TcpStream>) -> C
 }
 
 /// Shows the refusal inside TLS, where a client can read it. Nothing is resolved or dialled.
-pub(crate) async fn refuse(flow: Flow, ruling: &Ruling, stream: Rewind<TcpStream>) -> Closed {
+pub(crate) async fn refuse(flow: Flow, decision: &Decision, stream: Rewind<TcpStream>) -> Closed {
     let (Some(host), Interception::On(leaves)) = (flow.host(), &flow.snapshot.interception) else {
-        return flow.reset(ruling, stream.into_parts().1);
+        return flow.reset(decision, stream.into_parts().1);
     };
     let leaves = Arc::clone(leaves);
     if leaves.authority().vouches(&host, SystemTime::now()).is_err() {
-        return turn_away(&flow, ruling, stream).await;
+        return turn_away(&flow, decision, stream).await;
     }
-    let destination = flow.report(ruling, event::Action::Deny, true, None);
+    let destination = flow.report(decision, event::Action::Deny, true, None);
     let origin = Origin { tls: true, host, port: flow.port };
-    let doomed = Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, ruling.clone())));
+    let doomed = Some(Stop::Denied(Refusal::closing(StatusCode::FORBIDDEN, decision.clone())));
     let unserved = Some(Unserved::Denied);
     let ending = Ending { flow, origin, leaves, h2: false, destination, doomed, unserved };
     ending.run(stream).await;
@@ -173,7 +173,7 @@ impl Ending {
         let mut event = Event::new(
             fresh_id(),
             Kind::Connection,
-            event::Decision {
+            Decision {
                 verdict: Verdict::Deny,
                 rule: Some(RuleId::builtin("default-deny")),
                 reason: Some("the agent rejected our certificate".into()),

@@ -1,11 +1,13 @@
 //! Who a request is for: every name it carries must agree with the one its connection began with.
 
+use std::borrow::Cow;
+
 use http::request::Parts;
 use http::{StatusCode, header};
 
 use super::session::{Naming, Session};
+use crate::decision::Decision;
 use crate::name::host::{Authority, Host};
-use crate::policy::destination::Ruling;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::upstream::Origin;
 
@@ -54,7 +56,7 @@ fn claims(parts: &Parts) -> Result<Vec<Authority>, Stop> {
 }
 
 fn parse(text: &str) -> Result<Authority, Stop> {
-    Authority::parse(text).map_err(|why| framing(&format!("the request's host is not one: {why}")).into())
+    Authority::parse(text).map_err(|why| framing(format!("the request's host is not one: {why}")).into())
 }
 
 fn agree(origin: &Origin, claim: &Authority) -> Result<(), Stop> {
@@ -63,8 +65,8 @@ fn agree(origin: &Origin, claim: &Authority) -> Result<(), Stop> {
         return Ok(());
     }
     let reason = format!("the request is for {} and its connection for {}", Shown(claim), origin.authority());
-    let ruling = Ruling::builtin("name-mismatch", reason);
-    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, ruling).into())
+    let decision = Decision::builtin("name-mismatch", reason);
+    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, decision).into())
 }
 
 struct Shown<'a>(&'a Authority);
@@ -80,6 +82,6 @@ impl std::fmt::Display for Shown<'_> {
 }
 
 /// A request that two parsers could read differently: refused, and its connection closed.
-pub(crate) fn framing(reason: &str) -> Refusal {
-    Refusal::closing(StatusCode::BAD_REQUEST, Ruling::builtin("framing", reason))
+pub(crate) fn framing(reason: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::closing(StatusCode::BAD_REQUEST, Decision::builtin("framing", reason))
 }

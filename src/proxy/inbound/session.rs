@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use super::framed::{End, Framed};
 use super::pace::Pace;
 use crate::config::Settings;
-use crate::event::{self, Event, Id, Kind, Verdict};
-use crate::policy::destination::Ruling;
+use crate::decision::{Decision, Verdict};
+use crate::event::{self, Event, Id, Kind};
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::error::Stop;
@@ -231,7 +231,7 @@ impl Session {
 
     /// A connection that the framer ended: its event.
     fn violated(&self, violation: &Violation, event: Id) -> Closed {
-        self.refused(&super::names::framing(violation.reason()).ruling, event);
+        self.refused(&super::names::framing(violation.reason()).decision, event);
         self.gateway.violated(violation)
     }
 
@@ -242,8 +242,8 @@ impl Session {
         Closed::Limit
     }
 
-    fn refused(&self, ruling: &Ruling, event: Id) {
-        let mut event = Event::new(event, Kind::Request, ruling.to_decision());
+    fn refused(&self, decision: &Decision, event: Id) {
+        let mut event = Event::new(event, Kind::Request, decision.clone());
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);

@@ -9,8 +9,8 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 
 use super::flow::Flow;
+use crate::decision::Decision;
 use crate::name::host::Host;
-use crate::policy::destination::Ruling;
 use crate::proxy::Gateway;
 use crate::telemetry::label::{Closed, Mode};
 
@@ -47,9 +47,9 @@ fn original_destination(stream: &TcpStream) -> io::Result<SocketAddr> {
 fn to_the_listener_itself(gateway: &Arc<Gateway>, stream: TcpStream) -> Closed {
     let Ok(here) = stream.local_addr() else { return Closed::AgentGone };
     let flow = Flow::new(gateway, Mode::Transparent, &Host::Ip(here.ip()), here.port());
-    let ruling = Ruling::builtin(
+    let decision = Decision::builtin(
         "denied-address",
         "the connection was made to the gateway's own port, which stands for no destination",
     );
-    flow.reset(&ruling, stream)
+    flow.reset(&decision, stream)
 }

@@ -14,10 +14,10 @@ use tokio_rustls::client::TlsStream;
 use super::places::{Place, Places};
 use super::socket::Socket;
 use super::{CorporateProxy, Origin};
+use crate::decision::Decision;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
-use crate::policy::destination::Ruling;
 use crate::problem::is_passing;
 use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::readahead::ReadAhead;
@@ -127,22 +127,22 @@ impl Dialer {
         self.proxy.as_ref().filter(|proxy| self.fixed(host).is_none() && proxy.serves(host))
     }
 
-    fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Result<(), Ruling> {
+    fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Result<(), Decision> {
         self.reserved.judge(policy, ip, port).map_or(Ok(()), Err)
     }
 
-    /// The addresses that may be dialled; if none may, the ruling on the first.
+    /// The addresses that may be dialled; if none may, the decision on the first.
     fn allowed(&self, policy: &Policy, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Stop> {
         let mut refused = None;
         let mut allowed = Vec::with_capacity(addresses.len());
         for address in addresses {
             match self.judge(policy, address.ip(), address.port()) {
                 Ok(()) => allowed.push(*address),
-                Err(ruling) => refused = refused.or(Some(ruling)),
+                Err(decision) => refused = refused.or(Some(decision)),
             }
         }
         match refused {
-            Some(ruling) if allowed.is_empty() => Err(Stop::from(ruling)),
+            Some(decision) if allowed.is_empty() => Err(Stop::from(decision)),
             Some(_) | None => Ok(allowed),
         }
     }

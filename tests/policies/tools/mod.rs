@@ -8,7 +8,7 @@ mod problems;
 mod reference;
 
 use postern::call::{Advice, Facts, Input, Judge, Kind, Start, Tool, ToolCall, Verdict};
-use postern::event::Decision;
+use postern::decision::Decision;
 use postern::policy::{Labels, Policy, document};
 use serde_json::Value;
 

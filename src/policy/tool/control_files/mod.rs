@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::call::{Input, Kind, ToolCall};
+use crate::decision::Decision;
 use crate::fold::fold;
-use crate::policy::ruling::Ruling;
 
 use super::names::Pattern;
 use list::{CONTROL_FILES, ORDINARY};
@@ -153,14 +153,14 @@ pub(in crate::policy) fn is_place(directory: &str) -> bool {
 }
 
 /// The denial, which names the entry rather than what the model wrote.
-pub(super) fn ruling(finding: Finding) -> Ruling {
+pub(super) fn ruling(finding: Finding) -> Decision {
     let reason = match finding {
         Finding::Writes(entry) => format!(
             "{entry} is run by agents, shells or tools by themselves, and no rule that names it allows it"
         ),
         Finding::Unreadable => "Which files this call writes cannot be read from its input".to_owned(),
     };
-    Ruling::builtin("agent-control-files", reason)
+    Decision::builtin("agent-control-files", reason)
 }
 
 /// Whether a call without facts could be one that writes files. What a shell writes is not read from its input anyway.

@@ -4,8 +4,7 @@ use http::HeaderMap;
 
 use super::{Door, messages_request};
 use crate::call::{Change, Decision, Denial, Hosted, HostedAction, Judgement, Terms};
-use crate::event::Verdict;
-use crate::policy::RuleId;
+use crate::decision::{RuleId, Verdict};
 use crate::provider::request::{Draft, Drafted};
 use crate::wire::json::{Document, Limits};
 

@@ -23,7 +23,7 @@ struct Says {
 
 fn decision(allowed: bool) -> Decision {
     if allowed {
-        Decision { verdict: crate::event::Verdict::Allow, rule: None, reason: None, enforcement: None }
+        Decision { verdict: crate::decision::Verdict::Allow, rule: None, reason: None, enforcement: None }
     } else {
         Denial::builtin("hosted-tools", "not allowed here").decision
     }
