@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::{Broken, Call, Fate, Gate, Out, Part, Phase};
+use super::{AnswerPart, Broken, CallOutcome, Gate, Out, PendingCall, Phase};
 use crate::wire::json::{Document, Limits};
 
 /// How many hosted calls of one message may be replaced: their results are recognised by the ids that are kept.
@@ -22,7 +22,7 @@ pub(in crate::provider) trait BlockDialect {
     fn replace(&self, number: u64, text: &str, out: &mut Out);
 
     /// Ends the block of that text. `received` is the end of the call's block; none where the message ended inside it.
-    fn end_replaced(&self, number: u64, received: Option<Part>, out: &mut Out);
+    fn end_replaced(&self, number: u64, received: Option<AnswerPart>, out: &mut Out);
 }
 
 /// The blocks of one streamed message, of which at most one is open.
@@ -48,7 +48,7 @@ pub(in crate::provider) struct MessageCalls {
 pub(in crate::provider) enum BlockStart<P> {
     Plain(P),
     /// A call, with the input that stands in the start.
-    Call(Call, Option<String>),
+    Call(PendingCall, Option<String>),
     /// The result of a hosted call that was replaced.
     Removed,
 }
@@ -69,13 +69,13 @@ struct OpenBlock<P> {
 
 enum Content<P> {
     Plain(P),
-    Call(Box<PendingCall>),
+    Call(Box<CallBlock>),
     Removed,
 }
 
 /// A call whose input comes.
-struct PendingCall {
-    call: Call,
+struct CallBlock {
+    call: PendingCall,
     /// The input that stood in the start of the block.
     seed: Option<String>,
     /// What waits for the verdict, in order.
@@ -84,7 +84,7 @@ struct PendingCall {
 }
 
 struct KeptPart {
-    part: Part,
+    part: AnswerPart,
     /// Whether it is of the call, and not only among its parts.
     of_call: bool,
 }
@@ -173,7 +173,7 @@ impl<D: BlockDialect> Blocks<D> {
         &mut self,
         index: u64,
         start: BlockStart<D::Plain>,
-        part: Part,
+        part: AnswerPart,
         out: &mut Out,
     ) {
         let content = match start {
@@ -186,7 +186,7 @@ impl<D: BlockDialect> Blocks<D> {
                 Content::Removed
             }
             BlockStart::Call(call, seed) => {
-                let mut pending = PendingCall { call, seed, kept: Vec::new(), kept_bytes: 0 };
+                let mut pending = CallBlock { call, seed, kept: Vec::new(), kept_bytes: 0 };
                 match pending.call.phase() {
                     Phase::Denied(text) => self.dialect.replace(self.number(index), text, out),
                     Phase::Flows | Phase::Held => pending.forward(part, out),
@@ -208,7 +208,13 @@ impl<D: BlockDialect> Blocks<D> {
     }
 
     /// Takes the next part of the open block; `piece` is what it adds to the input of a call.
-    pub(in crate::provider) fn delta(&mut self, piece: &str, part: Part, gate: &mut Gate, out: &mut Out) {
+    pub(in crate::provider) fn delta(
+        &mut self,
+        piece: &str,
+        part: AnswerPart,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) {
         match self.open.as_mut().map(|open| &mut open.content) {
             Some(Content::Call(pending)) => {
                 pending.push(piece, gate);
@@ -220,7 +226,7 @@ impl<D: BlockDialect> Blocks<D> {
     }
 
     /// Takes a part that is of no block: it keeps its place among those of the open one.
-    pub(in crate::provider) fn beside(&mut self, part: Part, out: &mut Out) {
+    pub(in crate::provider) fn beside(&mut self, part: AnswerPart, out: &mut Out) {
         match self.open.as_mut().map(|open| &mut open.content) {
             Some(Content::Call(pending)) if pending.call.is_held() => pending.keep(part, false),
             Some(_) | None => out.release([part]),
@@ -233,7 +239,7 @@ impl<D: BlockDialect> Blocks<D> {
     /// If the call's input came twice and differs, if the call is denied after it went on, or if too many are denied.
     pub(in crate::provider) fn stop(
         &mut self,
-        part: Part,
+        part: AnswerPart,
         gate: &mut Gate,
         out: &mut Out,
     ) -> Result<(), Broken> {
@@ -256,22 +262,22 @@ impl<D: BlockDialect> Blocks<D> {
         let is_replaced = matches!(call.phase(), Phase::Denied(_));
         match gate.finish(call) {
             // Its parts were dropped.
-            Fate::Passes if is_held && is_over => {
+            CallOutcome::Passes if is_held && is_over => {
                 return Err(Broken::bound("a tool's input is longer than may be held"));
             }
-            Fate::Passes => {
+            CallOutcome::Passes => {
                 self.decided.count(is_hosted, false);
                 out.release(pending.kept.into_iter().map(|kept| kept.part));
                 out.release([part]);
                 return Ok(());
             }
-            Fate::Denied(text) if is_held => {
+            CallOutcome::Denied(text) if is_held => {
                 self.dialect.replace(number, &text, out);
                 out.release(beside_call(pending.kept));
             }
-            Fate::Denied(_) if is_replaced => {}
+            CallOutcome::Denied(_) if is_replaced => {}
             // Its beginning went on already. Clients execute a call only once it is complete.
-            Fate::Denied(text) => return Err(Broken::ambiguous(text.trim_end())),
+            CallOutcome::Denied(text) => return Err(Broken::ambiguous(text.trim_end())),
         }
         self.decided.count(is_hosted, true);
         self.dialect.end_replaced(number, Some(part), out);
@@ -288,11 +294,11 @@ impl<D: BlockDialect> Blocks<D> {
     /// call that was held is not complete, and is replaced.
     pub(in crate::provider) fn cut(&mut self, gate: &mut Gate, out: &mut Out) {
         let Some(OpenBlock { index, content: Content::Call(pending) }) = self.open.take() else { return };
-        let PendingCall { call, kept, .. } = *pending;
+        let CallBlock { call, kept, .. } = *pending;
         let (is_held, is_hosted) = (call.is_held(), call.hosted);
         let fate = gate.cut(call);
-        self.decided.count(is_hosted, fate != Fate::Passes);
-        let Fate::Denied(text) = fate else { return };
+        self.decided.count(is_hosted, fate != CallOutcome::Passes);
+        let CallOutcome::Denied(text) = fate else { return };
         let number = self.number(index);
         if is_held {
             // Nothing follows, and the APIs take no last message of the model that ends in white space.
@@ -311,7 +317,7 @@ impl<D: BlockDialect> Blocks<D> {
     }
 }
 
-impl PendingCall {
+impl CallBlock {
     fn push(&mut self, piece: &str, gate: &mut Gate) {
         // The input of a call that is denied already is compared with its seed and serves nothing else.
         if self.seed.is_some() || !matches!(self.call.phase(), Phase::Denied(_)) {
@@ -320,7 +326,7 @@ impl PendingCall {
     }
 
     /// Lets a part of the call go on, keeps it, or drops it.
-    fn forward(&mut self, part: Part, out: &mut Out) {
+    fn forward(&mut self, part: AnswerPart, out: &mut Out) {
         match self.call.phase() {
             Phase::Flows => out.release([part]),
             Phase::Denied(_) => {}
@@ -333,7 +339,7 @@ impl PendingCall {
         }
     }
 
-    fn keep(&mut self, part: Part, of_call: bool) {
+    fn keep(&mut self, part: AnswerPart, of_call: bool) {
         self.kept_bytes += part.kept_bytes();
         self.kept.push(KeptPart { part, of_call });
     }
@@ -355,7 +361,7 @@ impl PendingCall {
 }
 
 /// The parts that stood among those of a call and are not of it.
-fn beside_call(kept: Vec<KeptPart>) -> impl Iterator<Item = Part> {
+fn beside_call(kept: Vec<KeptPart>) -> impl Iterator<Item = AnswerPart> {
     kept.into_iter().filter(|kept| !kept.of_call).map(|kept| kept.part)
 }
 
@@ -363,4 +369,27 @@ fn beside_call(kept: Vec<KeptPart>) -> impl Iterator<Item = Part> {
 fn read_once(text: &str) -> Option<serde_json::Value> {
     let document = Document::parse(text.as_bytes(), Limits::default()).ok()?;
     document.first_duplicate().is_none().then(|| serde_json::from_str(text).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the reason to stop is corrected: for the client's calls alone, and with hosted ones.
+    fn lost(calls: &[(bool, bool)]) -> (bool, bool) {
+        let mut decided = MessageCalls::default();
+        calls.iter().for_each(|(is_hosted, is_denied)| decided.count(*is_hosted, *is_denied));
+        (decided.lost_client_calls(), decided.lost_calls())
+    }
+
+    #[test]
+    fn calls_are_lost_if_some_were_denied_and_the_client_has_none_left() {
+        let (client, hosted) = (false, true);
+        assert_eq!(lost(&[]), (false, false));
+        assert_eq!(lost(&[(client, true)]), (true, true));
+        assert_eq!(lost(&[(client, true), (client, false)]), (false, false));
+        assert_eq!(lost(&[(hosted, true)]), (false, true));
+        assert_eq!(lost(&[(hosted, true), (client, false)]), (false, false));
+        assert_eq!(lost(&[(hosted, false), (client, true)]), (true, true));
+    }
 }

@@ -13,7 +13,7 @@ use super::record::Record;
 use crate::call::{Denial, Judge, Normalization, RequestFacts, Start, Tool, ToolCall, Verdict};
 use crate::decision::Decision;
 use crate::provider::adapter::Framing;
-use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
+use crate::provider::answer::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
 use crate::proxy::body::rewriting::Guarding;
@@ -105,10 +105,10 @@ impl Hearing<'_> {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
         let offered = if judge.denies(writes) { Offered::new(&facts.tools) } else { Offered::default() };
-        let settings = Settings {
+        let settings = GuardSettings {
             judge,
             failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
-            limits: Limits {
+            limits: GuardLimits {
                 event_bytes: limits.sse_event_bytes,
                 tool_input_bytes: self.snapshot.tool_input_bytes(),
                 body_bytes: limits.decoded_body_bytes,

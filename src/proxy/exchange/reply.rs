@@ -45,7 +45,7 @@ pub(crate) fn status(refusal: &Refusal, service: Option<Service>) -> StatusCode 
 fn voiced(refusal: &Refusal, message: &str, service: Option<Service>) -> Option<ErrorAnswer> {
     let service = service.filter(|_| is_about_content(refusal))?;
     let said = adapter::Refusal { service, message, answer: refusal.answer };
-    Some(provider::voice(service)?.refusal(&said))
+    Some(provider::error_format(service)?.refusal(&said))
 }
 
 fn status_of(said: &ErrorAnswer) -> StatusCode {

@@ -1,15 +1,15 @@
 //! Messages whose content is complete: whole answers, and those that stand in the first event of a stream.
 
-use super::block::{self, Block, Named};
-use crate::provider::answer::{Broken, Fate, Form, Gate, MessageCalls, member};
+use super::block::{self, ContentBlock, NamedCall};
+use crate::provider::answer::{Broken, CallOutcome, Gate, MessageCalls, member};
 use crate::wire::json::{EditError, Edits, Value};
 
-/// What is decided about the content of a message.
+/// The decisions about the content of a message.
 #[derive(Debug, Default)]
-pub(super) struct Decided {
+pub(super) struct DecidedMessage {
     /// How many blocks there are.
     pub blocks: usize,
-    /// The blocks that go, and the text in their place; none for a result, which goes with its call.
+    /// The blocks that are replaced, each with its text; without a text the block is removed: the result of such a call.
     pub denied: Vec<(usize, Option<String>)>,
     pub calls: MessageCalls,
 }
@@ -17,9 +17,9 @@ pub(super) struct Decided {
 /// Reads a message's content and asks about its calls.
 ///
 /// # Errors
-/// Where it cannot be understood, or can in two ways.
-pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<Decided, Broken> {
-    let mut decided = Decided::default();
+/// If it cannot be understood, or can in two ways.
+pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<DecidedMessage, Broken> {
+    let mut decided = DecidedMessage::default();
     let Some(content) = member::present(message, "content")? else {
         return Ok(decided);
     };
@@ -27,34 +27,39 @@ pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<Decided, Bro
     for (index, item) in content.enumerate() {
         decided.blocks += 1;
         match block::read(item)? {
-            Block::Call(call) => {
-                let input = (Form::Json, call.input.unwrap_or("{}"));
-                let fate = gate.whole(&call.id, &call.name, call.namespace.as_deref(), input);
-                decided.calls.count(false, matches!(fate, Fate::Denied(_)));
+            ContentBlock::Call(call) => {
+                let fate = gate.whole(&call.head(false), call.input.unwrap_or("{}"));
+                decided.calls.count(false, matches!(fate, CallOutcome::Denied(_)));
                 decided.settle(index, fate);
             }
-            Block::Hosted(call) => decided.hosted(index, &call, gate),
-            Block::Result { id } if decided.calls.is_replaced(&id) => decided.denied.push((index, None)),
-            Block::Fallback { model } => gate.facts.model = model.or_else(|| gate.facts.model.take()),
-            Block::Result { .. } | Block::Text | Block::Thinking | Block::Other => {}
+            ContentBlock::Hosted(call) => decided.hosted(index, &call, gate),
+            ContentBlock::Result { id } if decided.calls.is_replaced(&id) => {
+                decided.denied.push((index, None))
+            }
+            ContentBlock::Fallback { model } => gate.facts.model = model.or_else(|| gate.facts.model.take()),
+            ContentBlock::Result { .. }
+            | ContentBlock::Text
+            | ContentBlock::Thinking
+            | ContentBlock::Other => {}
         }
     }
     Ok(decided)
 }
 
-impl Decided {
-    fn hosted(&mut self, index: usize, call: &Named<'_>, gate: &mut Gate) {
-        let mut begun = gate.begin_hosted(&call.id, &call.name, call.namespace.as_deref(), Form::Json);
+impl DecidedMessage {
+    fn hosted(&mut self, index: usize, call: &NamedCall<'_>, gate: &mut Gate) {
+        // Begun, not whole: a call that is denied by its name is noted without its input, as in a stream.
+        let mut begun = gate.begin(&call.head(true));
         begun.push(call.input.unwrap_or("{}"), gate);
         let fate = gate.finish(begun);
-        if matches!(fate, Fate::Denied(_)) {
+        if matches!(fate, CallOutcome::Denied(_)) {
             self.calls.remove_result_of(&*call.id);
         }
         self.settle(index, fate);
     }
 
-    fn settle(&mut self, index: usize, fate: Fate) {
-        if let Fate::Denied(text) = fate {
+    fn settle(&mut self, index: usize, fate: CallOutcome) {
+        if let CallOutcome::Denied(text) = fate {
             self.denied.push((index, Some(text)));
         }
     }

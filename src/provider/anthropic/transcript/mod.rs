@@ -18,17 +18,17 @@ use serde_json::json;
 
 use crate::digest::sha256_hex;
 use crate::provider::answer::{
-    BlockKind, BlockStart, Blocks, Broken, Event, Form, Gate, KeepAlive, Out, Part, Transcript, member,
+    AnswerPart, BlockKind, BlockStart, Blocks, Broken, Gate, KeepAlive, Out, StreamEvent, Transcript, member,
 };
 use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
 
-use block::{Block, Named};
-use prose::{Plain, TextBlock};
+use block::{ContentBlock, NamedCall};
+use prose::{PlainBlock, TextBlock};
 use usage::Tokens;
 
 /// Reads one answer, streamed or whole.
-pub(in crate::provider) struct Messages {
-    stage: Stage,
+pub(in crate::provider) struct MessagesTranscript {
+    stage: MessageStage,
     /// SHA-256 of the first event, as long as nothing has followed it.
     start: Option<String>,
     /// Whether a part went on that could not be read: a block may have begun or ended in it.
@@ -39,22 +39,22 @@ pub(in crate::provider) struct Messages {
     tokens: Tokens,
 }
 
-impl Default for Messages {
+impl Default for MessagesTranscript {
     fn default() -> Self {
         let (blocks, tokens) = (Blocks::new(TextBlock), Tokens::default());
-        Self { stage: Stage::Before, start: None, skipped: false, next: 0, blocks, tokens }
+        Self { stage: MessageStage::Before, start: None, skipped: false, next: 0, blocks, tokens }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum MessageStage {
     Before,
     Running,
     Ended,
 }
 
-impl Transcript for Messages {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl Transcript for MessagesTranscript {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let json = event.json;
         if json.kind() != Kind::Object {
             return Err(Broken::malformed("an event of the answer is no JSON object"));
@@ -65,6 +65,7 @@ impl Transcript for Messages {
             // There are clients that take the name for the type.
             return Err(Broken::ambiguous("an event does not say its type in its JSON"));
         }
+        // Outside of an event clients read nothing but errors, whatever the type is.
         let kind = if event.received.is_bare() { "error" } else { &*kind };
         match kind {
             "message_start" => self.message_start(event, gate, out),
@@ -75,13 +76,13 @@ impl Transcript for Messages {
             "message_stop" => {
                 self.leave_block(gate, out);
                 self.between_blocks("message_stop")?;
-                self.stage = Stage::Ended;
+                self.stage = MessageStage::Ended;
                 out.pass(event);
                 Ok(())
             }
             "error" => {
                 self.blocks.abandon(gate);
-                self.stage = Stage::Ended;
+                self.stage = MessageStage::Ended;
                 out.pass(event);
                 Ok(())
             }
@@ -89,14 +90,14 @@ impl Transcript for Messages {
                 Err(Broken::ambiguous("an event of an unknown type holds a tool call"))
             }
             _ => {
-                self.blocks.beside(Part::Received(event.received.clone()), out);
+                self.blocks.beside(AnswerPart::Received(event.received.clone()), out);
                 Ok(())
             }
         }
     }
 
-    /// Pieces of text and of thinking change nothing here. Where blocks went, each is numbered anew.
-    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+    /// Pieces of text and thinking change no state. After a removed block each has another number, and must be edited.
+    fn free<'d>(&mut self, event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         let of = |key: &str| event.json.get(key).ok().flatten();
         let Some((_, BlockKind::Plain(plain))) = self.blocks.open() else { return Vec::new() };
         let is_piece = of("type").is_some_and(|kind| kind.says("content_block_delta"));
@@ -136,8 +137,8 @@ impl Transcript for Messages {
 
     fn skipped(&mut self) {
         self.skipped = true;
-        if self.stage == Stage::Before {
-            self.stage = Stage::Running;
+        if self.stage == MessageStage::Before {
+            self.stage = MessageStage::Running;
         }
     }
 
@@ -155,22 +156,28 @@ impl Transcript for Messages {
     }
 }
 
-impl Messages {
-    fn message_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl MessagesTranscript {
+    fn message_start(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), Broken> {
         let digest = sha256_hex(event.json.raw().as_bytes());
         if self.start.as_ref() == Some(&digest) && self.next == 0 {
             // There are proxies that send it twice; it says nothing new.
             out.pass(event);
             return Ok(());
         }
-        let is_first = self.stage == Stage::Before || self.skipped && self.start.is_none() && self.next == 0;
+        let is_first =
+            self.stage == MessageStage::Before || self.skipped && self.start.is_none() && self.next == 0;
         if !is_first {
             return Err(Broken::ambiguous("the answer starts twice"));
         }
         let message = member::get(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
         let message = message.ok_or_else(|| Broken::malformed("message_start has no message"))?;
         block::distinct(message)?;
-        self.stage = Stage::Running;
+        self.stage = MessageStage::Running;
         self.start = Some(digest);
         self.describe(message, gate)?;
         let decided = message::decide(message, gate)?;
@@ -188,12 +195,13 @@ impl Messages {
         Ok(())
     }
 
-    fn block_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn block_start(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         if self.skipped {
             self.blocks.close_plain();
         }
         self.between_blocks("content_block_start")?;
         let index = index(event.json)?;
+        // The part that could not be read may have been whole blocks of text.
         if self.skipped && index > self.next {
             self.next = index;
         }
@@ -205,49 +213,42 @@ impl Messages {
         let block = block::read(started)?;
         self.next += 1;
         self.skipped = false;
-        if let Block::Fallback { model: Some(model) } = &block {
+        if let ContentBlock::Fallback { model: Some(model) } = &block {
             gate.facts.model = Some(model.clone());
         }
         let start = match block {
-            Block::Call(call) => Self::call(&call, false, gate),
-            Block::Hosted(call) => Self::call(&call, true, gate),
-            Block::Result { id } if self.blocks.decided().is_replaced(&id) => BlockStart::Removed,
-            Block::Text => BlockStart::Plain(Plain::Text),
-            Block::Thinking => BlockStart::Plain(Plain::Thinking),
-            Block::Result { .. } | Block::Fallback { .. } | Block::Other => BlockStart::Plain(Plain::Other),
+            ContentBlock::Call(call) => call_start(&call, false, gate),
+            ContentBlock::Hosted(call) => call_start(&call, true, gate),
+            ContentBlock::Result { id } if self.blocks.decided().is_replaced(&id) => BlockStart::Removed,
+            ContentBlock::Text => BlockStart::Plain(PlainBlock::Text),
+            ContentBlock::Thinking => BlockStart::Plain(PlainBlock::Thinking),
+            ContentBlock::Result { .. } | ContentBlock::Fallback { .. } | ContentBlock::Other => {
+                BlockStart::Plain(PlainBlock::Other)
+            }
         };
         let part = self.renumbered(event, "content_block_start")?;
         self.blocks.start(index, start, part, out);
         Ok(())
     }
 
-    fn call(call: &Named<'_>, is_hosted: bool, gate: &mut Gate) -> BlockStart<Plain> {
-        let namespace = call.namespace.as_deref();
-        let begun = if is_hosted {
-            gate.begin_hosted(&call.id, &call.name, namespace, Form::Json)
-        } else {
-            gate.begin(&call.id, &call.name, namespace, Form::Json)
-        };
-        BlockStart::Call(begun, call.input.map(str::to_owned))
-    }
-
-    fn block_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn block_delta(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let part = self.renumbered(event, "content_block_delta")?;
         let delta = member::get(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
         let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
         block::distinct(delta)?;
         if self.skipped && self.blocks.open().is_none() && index(event.json)? == self.next {
             // Its beginning could not be read; it was none of a call.
-            self.blocks.start_unseen(self.next, Plain::Other);
+            self.blocks.start_unseen(self.next, PlainBlock::Other);
             self.next += 1;
         }
-        let piece = prose::piece(delta, self.opened(event.json)?)?;
+        let (index, block) = self.opened(event.json)?;
+        let piece = prose::piece(delta, index, block)?;
         self.blocks.delta(&piece, part, gate, out);
         Ok(())
     }
 
-    fn block_stop(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        if self.stage == Stage::Before {
+    fn block_stop(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if self.stage == MessageStage::Before {
             // Of a block of no message: clients pass over it, and nothing is lost without it.
             return Ok(());
         }
@@ -256,7 +257,12 @@ impl Messages {
         self.blocks.stop(part, gate, out)
     }
 
-    fn message_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn message_delta(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), Broken> {
         self.leave_block(gate, out);
         self.between_blocks("message_delta")?;
         if let Some(usage) = member::get(event.json, "usage")? {
@@ -265,6 +271,7 @@ impl Messages {
         }
         let delta = member::get(event.json, "delta")?;
         let reason = delta.map_or(Ok(None), |delta| member::get(delta, "stop_reason"))?;
+        // With `tool_use` the client would answer with results of calls, and it has none.
         match reason.filter(|reason| reason.says("tool_use")) {
             Some(reason) if self.blocks.decided().lost_client_calls() => {
                 out.say(Some("message_delta"), event.replacing(reason, r#""end_turn""#));
@@ -287,7 +294,7 @@ impl Messages {
 
     /// Closes the block in which the message ends, if there is one.
     fn leave_block(&mut self, gate: &mut Gate, out: &mut Out) {
-        if self.stage == Stage::Running {
+        if self.stage == MessageStage::Running {
             self.blocks.cut(gate, out);
         }
     }
@@ -295,30 +302,41 @@ impl Messages {
     /// Refuses what may only come after the start, before the end, and while no block is open.
     fn between_blocks(&self, what: &str) -> Result<(), Broken> {
         match (self.stage, self.blocks.open()) {
-            (Stage::Running, None) => Ok(()),
-            (Stage::Running, Some(_)) => Err(Broken::ambiguous(format!("{what} comes inside a block"))),
-            (Stage::Before, _) => Err(Broken::ambiguous(format!("{what} comes before the answer starts"))),
-            (Stage::Ended, _) => Err(Broken::ambiguous(format!("{what} comes after the answer's end"))),
+            (MessageStage::Running, None) => Ok(()),
+            (MessageStage::Running, Some(_)) => {
+                Err(Broken::ambiguous(format!("{what} comes inside a block")))
+            }
+            (MessageStage::Before, _) => {
+                Err(Broken::ambiguous(format!("{what} comes before the answer starts")))
+            }
+            (MessageStage::Ended, _) => {
+                Err(Broken::ambiguous(format!("{what} comes after the answer's end")))
+            }
         }
     }
 
     /// The open block, which the event must be of.
-    fn opened(&self, event: Value<'_>) -> Result<(u64, BlockKind<&Plain>), Broken> {
+    fn opened(&self, event: Value<'_>) -> Result<(u64, BlockKind<&PlainBlock>), Broken> {
         let index = index(event)?;
         let open = self.blocks.open().filter(|(open, _)| *open == index);
         open.ok_or_else(|| Broken::ambiguous(format!("block {index} is not open")))
     }
 
     /// The event with the number that its block has for the client.
-    fn renumbered(&self, event: &Event<'_>, name: &'static str) -> Result<Part, Broken> {
+    fn renumbered(&self, event: &StreamEvent<'_>, name: &'static str) -> Result<AnswerPart, Broken> {
         if !self.blocks.are_renumbered() {
-            return Ok(Part::Received(event.received.clone()));
+            return Ok(AnswerPart::Received(event.received.clone()));
         }
         let number = self.blocks.number(index(event.json)?).to_string();
         let value = member::get(event.json, "index")?;
         let json = value.map_or_else(String::new, |value| event.replacing(value, &number));
-        Ok(Part::New { name: Some(name.into()), json })
+        Ok(AnswerPart::New { name: Some(name.into()), json })
     }
+}
+
+fn call_start(call: &NamedCall<'_>, is_hosted: bool, gate: &mut Gate) -> BlockStart<PlainBlock> {
+    let begun = gate.begin(&call.head(is_hosted));
+    BlockStart::Call(begun, call.input.map(str::to_owned))
 }
 
 /// The number of a block. Whole numbers have one spelling.

@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 
 use super::message::text_json;
-use crate::provider::answer::{BlockDialect, BlockKind, Broken, Out, Part, member};
+use crate::provider::answer::{AnswerPart, BlockDialect, BlockKind, Broken, Out, member};
 use crate::wire::json::Value;
 
 /// A block that is no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plain {
+pub(super) enum PlainBlock {
     Text,
     Thinking,
     Other,
 }
 
-/// How Messages says a denied call: a block of text of its own, so that nothing of the call's block goes on.
+/// Replaces a denied call by a whole block of text, so that nothing of the call's block goes on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TextBlock;
 
 impl BlockDialect for TextBlock {
-    type Plain = Plain;
+    type Plain = PlainBlock;
 
     fn replace(&self, number: u64, text: &str, out: &mut Out) {
         let delta = format!(r#"{{"type":"text_delta","text":{}}}"#, serde_json::Value::from(text));
@@ -32,7 +32,7 @@ impl BlockDialect for TextBlock {
         }
     }
 
-    fn end_replaced(&self, _: u64, _: Option<Part>, _: &mut Out) {}
+    fn end_replaced(&self, _: u64, _: Option<AnswerPart>, _: &mut Out) {}
 }
 
 /// Reads what a delta adds to the input of a call; the empty string for every other block.
@@ -41,19 +41,20 @@ impl BlockDialect for TextBlock {
 /// If the delta is of another kind than the block: clients differ in what they make of that.
 pub(super) fn piece<'d>(
     delta: Value<'d>,
-    (index, block): (u64, BlockKind<&Plain>),
+    index: u64,
+    block: BlockKind<&PlainBlock>,
 ) -> Result<Cow<'d, str>, Broken> {
     let kind = member::text(delta, "type")?.unwrap_or_default();
     let fits = match block {
         BlockKind::Removed => true,
         BlockKind::Call => kind == "input_json_delta",
-        BlockKind::Plain(Plain::Text) => {
+        BlockKind::Plain(PlainBlock::Text) => {
             !matches!(&*kind, "input_json_delta" | "thinking_delta" | "signature_delta")
         }
-        BlockKind::Plain(Plain::Thinking) => {
+        BlockKind::Plain(PlainBlock::Thinking) => {
             !matches!(&*kind, "input_json_delta" | "text_delta" | "citations_delta")
         }
-        BlockKind::Plain(Plain::Other) => kind != "input_json_delta",
+        BlockKind::Plain(PlainBlock::Other) => kind != "input_json_delta",
     };
     if !fits {
         return Err(Broken::ambiguous(format!("block {index} takes no piece of this type")));
@@ -66,11 +67,11 @@ pub(super) fn piece<'d>(
 }
 
 /// The text of a delta of text or thinking, on which nothing here depends.
-pub(super) fn free<'d>(delta: Value<'d>, block: Plain) -> Option<Value<'d>> {
+pub(super) fn free<'d>(delta: Value<'d>, block: PlainBlock) -> Option<Value<'d>> {
     let (kind, key) = match block {
-        Plain::Text => ("text_delta", "text"),
-        Plain::Thinking => ("thinking_delta", "thinking"),
-        Plain::Other => return None,
+        PlainBlock::Text => ("text_delta", "text"),
+        PlainBlock::Thinking => ("thinking_delta", "thinking"),
+        PlainBlock::Other => return None,
     };
     let member = |key: &str| delta.get(key).ok().flatten();
     member(key).filter(|_| member("type").is_some_and(|name| name.says(kind)))

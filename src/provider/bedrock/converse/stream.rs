@@ -3,23 +3,24 @@
 //! Clients differ in how they put blocks together: some by their number, some by what came last. So a block that
 //! begins before the one before it has ended, or whose number does not grow, has more than one reading.
 
-use super::transcript::Shape;
+use super::transcript::EventShape;
 use crate::provider::answer::member::{count, present, text};
 use crate::provider::answer::{
-    BlockDialect, BlockKind, BlockStart, Blocks, Broken, Call, Event, Form, Gate, Out, Part,
+    AnswerPart, BlockDialect, BlockKind, BlockStart, Blocks, Broken, CallHead, Gate, Out, PendingCall,
+    StreamEvent,
 };
 use crate::wire::json::Value;
 
 /// One stream.
-pub(super) struct Stream {
-    shape: Shape,
-    blocks: Blocks<Shape>,
+pub(super) struct ConverseStream {
+    shape: EventShape,
+    blocks: Blocks<EventShape>,
     /// The greatest number of a block so far.
     last: Option<u64>,
 }
 
 /// A block of text needs no start, so that a denied call becomes one delta, and the end of the call its end.
-impl BlockDialect for Shape {
+impl BlockDialect for EventShape {
     type Plain = ();
 
     fn replace(&self, number: u64, text: &str, out: &mut Out) {
@@ -28,7 +29,7 @@ impl BlockDialect for Shape {
         self.say("contentBlockDelta", &json, out);
     }
 
-    fn end_replaced(&self, number: u64, received: Option<Part>, out: &mut Out) {
+    fn end_replaced(&self, number: u64, received: Option<AnswerPart>, out: &mut Out) {
         match received {
             Some(part) => out.release([part]),
             None => self.say("contentBlockStop", &format!(r#"{{"contentBlockIndex":{number}}}"#), out),
@@ -36,7 +37,7 @@ impl BlockDialect for Shape {
     }
 }
 
-impl Shape {
+impl EventShape {
     fn say(self, name: &'static str, json: &str, out: &mut Out) {
         match self {
             Self::Named => out.say(Some(name), json),
@@ -45,8 +46,8 @@ impl Shape {
     }
 }
 
-impl Stream {
-    pub(super) fn new(shape: Shape) -> Self {
+impl ConverseStream {
+    pub(super) fn new(shape: EventShape) -> Self {
         Self { shape, blocks: Blocks::new(shape), last: None }
     }
 
@@ -59,7 +60,7 @@ impl Stream {
         self.blocks.is_in_call()
     }
 
-    /// A part could not be read, in which a block that is no call may have ended.
+    /// Closes a block of text: the part that could not be read may have been its end.
     pub(super) fn skipped(&mut self) {
         if self.blocks.close_plain() {
             // Its number may come once more.
@@ -69,7 +70,7 @@ impl Stream {
 
     pub(super) fn start(
         &mut self,
-        event: &Event<'_>,
+        event: &StreamEvent<'_>,
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
@@ -92,7 +93,7 @@ impl Stream {
 
     pub(super) fn delta(
         &mut self,
-        event: &Event<'_>,
+        event: &StreamEvent<'_>,
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
@@ -115,6 +116,7 @@ impl Stream {
             }
             Some((_, kind)) => {
                 let (is_call, members) = (kind == BlockKind::Call, members(delta));
+                // An empty delta fits every block. A delta that is a call and something else has two readings.
                 if call.is_some() != is_call && members > 0 || members > 1 && call.is_some() {
                     return Err(Broken::ambiguous("a part of a call stands where none can be"));
                 }
@@ -127,7 +129,7 @@ impl Stream {
 
     pub(super) fn stop(
         &mut self,
-        event: &Event<'_>,
+        event: &StreamEvent<'_>,
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
@@ -149,7 +151,7 @@ impl Stream {
     /// Reads the end of the message, which says why the model stopped.
     pub(super) fn message_stop(
         &mut self,
-        event: &Event<'_>,
+        event: &StreamEvent<'_>,
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
@@ -184,35 +186,31 @@ impl Stream {
     }
 
     /// An event of a block, with the number that the block has for the client.
-    fn part(&self, event: &Event<'_>, body: Value<'_>) -> Result<Part, Broken> {
+    fn part(&self, event: &StreamEvent<'_>, body: Value<'_>) -> Result<AnswerPart, Broken> {
         let number = number(body)?;
         match present(body, "contentBlockIndex")? {
             Some(value) if self.blocks.are_renumbered() => {
                 Ok(self.edited(event, value, &self.blocks.number(number).to_string()))
             }
-            Some(_) | None => Ok(Part::Received(event.received.clone())),
+            Some(_) | None => Ok(AnswerPart::Received(event.received.clone())),
         }
     }
 
-    fn edited(&self, event: &Event<'_>, value: Value<'_>, json: &str) -> Part {
-        let name = event.name.filter(|_| self.shape == Shape::Named);
-        Part::New { name: name.map(|name| name.to_owned().into()), json: event.replacing(value, json) }
+    fn edited(&self, event: &StreamEvent<'_>, value: Value<'_>, json: &str) -> AnswerPart {
+        let name = event.name.filter(|_| self.shape == EventShape::Named);
+        AnswerPart::New { name: name.map(|name| name.to_owned().into()), json: event.replacing(value, json) }
     }
 }
 
 /// Reads the start of a call, and asks about it.
-fn begin_call(call: Value<'_>, gate: &mut Gate) -> Result<Call, Broken> {
+fn begin_call(call: Value<'_>, gate: &mut Gate) -> Result<PendingCall, Broken> {
     let name = text(call, "name")?.ok_or_else(|| Broken::ambiguous("a call of a tool has no name"))?;
     let id = text(call, "toolUseId")?.unwrap_or_default();
     if present(call, "input")?.is_some_and(|input| !is_empty(input)) {
         return Err(Broken::ambiguous("a call of a tool has its input twice"));
     }
     let is_hosted = text(call, "type")?.is_some_and(|kind| kind == "server_tool_use");
-    Ok(if is_hosted {
-        gate.begin_hosted(&id, &name, None, Form::Json)
-    } else {
-        gate.begin(&id, &name, None, Form::Json)
-    })
+    Ok(gate.begin(&CallHead { is_hosted, ..CallHead::new(&id, &name) }))
 }
 
 /// How many members of an object are not null.

@@ -1,10 +1,10 @@
 //! Reads an answer of Converse that came whole.
 
 use crate::provider::answer::member::{present, text};
-use crate::provider::answer::{Broken, Fate, Form, Gate, MessageCalls};
+use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, MessageCalls};
 use crate::wire::json::{Document, EditError, Edits, Value};
 
-/// Asks about every call, and answers the edited body; none where nothing is denied.
+/// Asks about every call. Returns the edited body; none if nothing is denied.
 pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
     let root = body.root();
     let Some(output) = present(root, "output")? else { return Ok(None) };
@@ -42,11 +42,11 @@ fn decide<'d>(
     }
     let name = text(call, "name")?.ok_or_else(|| Broken::ambiguous("a call of a tool has no name"))?;
     let id = text(call, "toolUseId")?.unwrap_or_default();
-    let input = (Form::Json, present(call, "input")?.map_or("{}", Value::raw));
+    let input = present(call, "input")?.map_or("{}", Value::raw);
     let is_hosted = text(call, "type")?.is_some_and(|kind| kind == "server_tool_use");
-    let fate = if is_hosted { gate.hosted(&id, &name, input) } else { gate.whole(&id, &name, None, input) };
-    calls.count(is_hosted, fate != Fate::Passes);
-    let Fate::Denied(text) = fate else { return Ok(()) };
+    let fate = gate.whole(&CallHead { is_hosted, ..CallHead::new(&id, &name) }, input);
+    calls.count(is_hosted, fate != CallOutcome::Passes);
+    let CallOutcome::Denied(text) = fate else { return Ok(()) };
     if is_hosted {
         calls.remove_result_of(id);
     }
@@ -54,7 +54,7 @@ fn decide<'d>(
     edits.replace(block, format!(r#"{{"text":{text}}}"#)).map_err(unedited)
 }
 
-/// An edit of our own that is not taken: the answer is not what it was read as.
+/// An edit failed: the answer is not what it was read as.
 fn unedited(error: EditError) -> Broken {
     Broken::ambiguous(error.to_string())
 }
