@@ -12,8 +12,8 @@ use http::HeaderMap;
 use postern::call::{Api, Dialect, Inputs, RequestFacts, Service, Vendor};
 use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
-use postern::provider::adapter::{Adapter, Asked, Framing};
-use postern::provider::answer::{FailurePolicy, Guard, Limits, Settings, Transcript};
+use postern::provider::adapter::{Adapter, Framing, ModelRequestHead};
+use postern::provider::answer::{FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
 use postern::provider::kind::Offered;
 use postern::wire::json;
 use postern::wire::sse::{Decoder, End, Form, LineEnd, NameLine, encode};
@@ -106,7 +106,7 @@ fn dialect() -> (Box<dyn Transcript>, Framing) {
     let adapter: &dyn Adapter = adapter(dialect);
     let headers = HeaderMap::new();
     let service = Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(dialect) };
-    let asked = Asked { service, path: "/v1/messages", query: None, headers: &headers };
+    let asked = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
     let facts = RequestFacts { stream: true, ..RequestFacts::default() };
     let transcript = adapter.transcript(&asked, &facts).expect("an endpoint with answers");
     (transcript, adapter.framing(&asked, &facts, "text/event-stream"))
@@ -115,14 +115,14 @@ fn dialect() -> (Box<dyn Transcript>, Framing) {
 #[divan::bench(args = RULES)]
 fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
     let chunks = answer();
-    let limits = Limits {
+    let limits = GuardLimits {
         event_bytes: 4 << 20,
         tool_input_bytes: 1 << 20,
         body_bytes: 32 << 20,
         json: json::Limits::default(),
     };
     let judge = Arc::new(rules.policy());
-    let settings = Settings {
+    let settings = GuardSettings {
         judge,
         failure: FailurePolicy::Closed,
         limits,

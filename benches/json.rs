@@ -10,8 +10,8 @@ use http::HeaderMap;
 use postern::call::{Api, Dialect, Service, Vendor};
 use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
-use postern::provider::adapter::Asked;
-use postern::provider::request::Draft;
+use postern::provider::adapter::ModelRequestHead;
+use postern::provider::request::RequestEditor;
 use postern::wire::json::{Document, Edits, Limits, Value};
 use serde_json::json;
 
@@ -127,11 +127,11 @@ fn request(bencher: Bencher<'_, '_>, body: Body) {
     let headers = HeaderMap::new();
     let service =
         Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    let asked = Asked { service, path: "/v1/messages", query: None, headers: &headers };
+    let asked = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
     let body = body.bytes();
     bencher.counter(BytesCount::new(body.len())).bench_local(|| {
         let document = Document::parse(black_box(&body), Limits::default()).expect("a body");
-        let mut draft = Draft::new(&document, &policy);
+        let mut draft = RequestEditor::new(&document, &policy);
         adapter(Dialect::Anthropic).request(&asked, &mut draft).expect("a request that goes on");
         draft.finish().body.map(|edited| edited.len())
     });

@@ -11,8 +11,8 @@ use postern::call::{
     Api, CallNote, Dialect, Inputs, Judge, RequestFacts, Service, Start, Tool, ToolCall, Vendor, Verdict,
 };
 use postern::provider::adapter;
-use postern::provider::adapter::Asked;
-use postern::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings};
+use postern::provider::adapter::ModelRequestHead;
+use postern::provider::answer::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings};
 use postern::provider::kind::Offered;
 use postern::wire::event_stream::{self, Header};
 use postern::wire::json;
@@ -124,18 +124,29 @@ fn guarded(
     let (vendor, api, dialect, path, content_type) = ENDPOINTS[endpoint];
     let headers = HeaderMap::new();
     let service = Service { vendor, api, dialect: Some(dialect) };
-    let asked = Asked { service, path, query: None, headers: &headers };
+    let asked = ModelRequestHead { service, path, query: None, headers: &headers };
     let facts = RequestFacts { stream: true, ..RequestFacts::default() };
     let adapter = adapter(dialect);
     let framing = adapter.framing(&asked, &facts, content_type);
     let transcript = adapter.transcript(&asked, &facts).expect("an endpoint with answers");
-    let limits =
-        Limits { event_bytes: 4096, tool_input_bytes: 64, body_bytes: 16_384, json: json::Limits::default() };
+    let limits = GuardLimits {
+        event_bytes: 4096,
+        tool_input_bytes: 64,
+        body_bytes: 16_384,
+        json: json::Limits::default(),
+    };
     let judge = Arc::new(Names { denies });
     let mut guard = Guard::new(
         transcript,
         framing,
-        Settings { judge, failure, limits, inputs: Inputs::Full, writes: false, offered: Offered::default() },
+        GuardSettings {
+            judge,
+            failure,
+            limits,
+            inputs: Inputs::Full,
+            writes: false,
+            offered: Offered::default(),
+        },
     );
     let mut out = Vec::new();
     let mut start = 0;

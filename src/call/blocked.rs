@@ -1,82 +1,63 @@
 //! Remembers which calls were blocked in conversations that a provider keeps (plain data): the provider waits for
 //! their outputs, and refuses to go on without them.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use quick_cache::sync::{Cache, EntryAction, EntryResult};
 
 /// A call that was blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedCall {
-    /// By which its output is known.
+    /// The id by which its output refers to it.
     pub id: String,
     /// What the dialect calls its kind of call.
     pub kind: String,
 }
 
-/// The calls that were blocked of late, by the id of the answer or the conversation that holds them; shared by all
-/// exchanges.
+/// The calls that were blocked lately, by the id of the answer or the conversation that holds them; shared by all
+/// exchanges. Both the ids and what is kept of each are bounded.
 #[derive(Debug)]
 pub struct BlockedCalls {
-    most: usize,
-    remembered: Mutex<Remembered>,
-}
-
-#[derive(Debug, Default)]
-struct Remembered {
-    calls: HashMap<String, Vec<BlockedCall>>,
-    /// The ids, those first that were remembered first.
-    order: VecDeque<String>,
+    calls: Cache<String, Vec<BlockedCall>>,
 }
 
 /// The most calls of one id that are remembered.
 const MOST_CALLS: usize = 256;
 
-/// The longest id, in bytes.
+/// The longest id or kind, in bytes.
 const LONGEST: usize = 256;
 
 impl BlockedCalls {
-    /// Remembers calls under at most so many ids; the oldest are forgotten first.
+    /// Remembers calls under about so many ids, and forgets first those that nobody asks for.
     pub fn new(most: usize) -> Self {
-        Self { most, remembered: Mutex::default() }
+        Self { calls: Cache::new(most) }
     }
 
-    /// Remembers a call. One that is remembered already, and one with an id that no provider makes, changes nothing.
+    /// Remembers a call. Skips calls that are remembered already, and those with an id that no provider makes.
     pub fn remember(&self, scope: &str, call: BlockedCall) {
-        if scope.is_empty() || scope.len() > LONGEST || call.id.len() > LONGEST || self.most == 0 {
+        if scope.is_empty() || [scope, &call.id, &call.kind].iter().any(|text| text.len() > LONGEST) {
             return;
         }
-        let Remembered { calls, order } = &mut *self.lock();
-        if !calls.contains_key(scope) {
-            if order.len() >= self.most
-                && let Some(oldest) = order.pop_front()
-            {
-                calls.remove(&oldest);
+        // Two exchanges may belong to one conversation, so that a call is added under the lock of its entry.
+        let entry = self.calls.entry(scope, None, |_, calls| {
+            if calls.len() < MOST_CALLS && !calls.contains(&call) {
+                calls.push(call.clone());
             }
-            order.push_back(scope.to_owned());
-        }
-        let calls = calls.entry(scope.to_owned()).or_default();
-        if calls.len() < MOST_CALLS && !calls.contains(&call) {
-            calls.push(call);
+            EntryAction::Retain(())
+        });
+        if let EntryResult::Vacant(vacant) = entry {
+            // It fails only where the entry was removed meanwhile, which is to forget it.
+            let _ = vacant.insert(vec![call]);
         }
     }
 
-    /// What was blocked there.
+    /// Returns the calls that were blocked there.
     pub fn of(&self, scope: &str) -> Vec<BlockedCall> {
-        self.lock().calls.get(scope).cloned().unwrap_or_default()
+        self.calls.get(scope).unwrap_or_default()
     }
 
-    /// Forgets what was blocked there: the provider has the outputs now. A response can be gone on from again, so
-    /// that this is for conversations alone.
+    /// Forgets the calls that were blocked there: the provider has the outputs now. Only for conversations, because
+    /// another request may go on from the same response.
     pub fn forget(&self, scope: &str) {
-        let mut remembered = self.lock();
-        if remembered.calls.remove(scope).is_some() {
-            remembered.order.retain(|other| other != scope);
-        }
-    }
-
-    /// What is remembered is whole after every step, so that a lock whose holder failed is as good as another.
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.remove(scope);
     }
 }
 
@@ -101,12 +82,12 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten_first() {
+    fn no_more_ids_are_remembered_than_there_is_room_for() {
         let calls = BlockedCalls::new(2);
-        for scope in ["a", "b", "c"] {
-            calls.remember(scope, call("1"));
-        }
-        assert_eq!((calls.of("a").len(), calls.of("b").len(), calls.of("c").len()), (0, 1, 1));
+        let scopes: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        scopes.iter().for_each(|scope| calls.remember(scope, call("1")));
+        let remembered = scopes.iter().filter(|scope| !calls.of(scope).is_empty()).count();
+        assert!((1..=2).contains(&remembered), "{remembered}");
     }
 
     #[test]
@@ -115,7 +96,9 @@ mod tests {
         for number in 0..1000 {
             calls.remember("a", call(&number.to_string()));
         }
-        calls.remember(&"b".repeat(1000), call("1"));
-        assert_eq!(calls.of("a").len(), MOST_CALLS);
+        let long = "b".repeat(LONGEST + 1);
+        calls.remember(&long, call("1"));
+        calls.remember("b", BlockedCall { kind: long.clone(), ..call("1") });
+        assert_eq!((calls.of("a").len(), calls.of("b").len(), calls.of(&long).len()), (MOST_CALLS, 0, 0));
     }
 }

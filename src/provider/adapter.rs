@@ -1,10 +1,10 @@
-//! What each dialect knows of its requests, answers and refusals; one implementation per folder.
+//! The trait of a dialect: its requests, answers and refusals; one implementation per folder.
 
 use http::HeaderMap;
 
 use super::answer::Transcript;
 use super::endpoint::Mount;
-use super::request::Draft;
+use super::request::RequestEditor;
 use crate::call::{Denial, RequestFacts, Service};
 use crate::wire::json::Document;
 use crate::wire::sse;
@@ -15,24 +15,24 @@ pub trait Adapter: Sync {
     /// base where a vendor has them.
     fn mounts(&self) -> &'static [Mount];
 
-    /// Reads a request's body: says what it is ([`Draft::facts`]), asks policy about all that would act at the
+    /// Reads a request's body: says what it is ([`RequestEditor::facts`]), asks policy about all that would act at the
     /// provider, and takes out or corrects what may not go on.
     ///
     /// # Errors
-    /// Where the request must not go on, or cannot be understood.
-    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial>;
+    /// If the request must not go on, or cannot be understood.
+    fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial>;
 
     /// How an answer with this content type is framed. `content_type` is in lower case, without parameters; empty
     /// where the answer has none.
-    fn framing(&self, asked: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing;
+    fn framing(&self, head: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing;
 
     /// A reader of one answer; none where no answer of this endpoint holds what a model wrote (counts of tokens).
-    fn transcript(&self, asked: &Asked<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>>;
+    fn transcript(&self, head: &ModelRequestHead<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>>;
 
     /// A refusal in the shape of the dialect's own errors, with the status that its clients show once.
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer;
 
-    /// The same as a message of a WebSocket, in answer to `document`; none where the dialect has no WebSocket.
+    /// Returns the refusal as a message of a WebSocket, in answer to `document`; none if the dialect has no WebSocket.
     fn refused_message(&self, _refusal: &Refusal<'_>, _document: &Document<'_>) -> Option<String> {
         None
     }
@@ -40,7 +40,7 @@ pub trait Adapter: Sync {
 
 /// A request, but for its body.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ModelRequestHead<'a> {
     pub service: Service,
     /// As it was sent, without the query.
     pub path: &'a str,
@@ -62,7 +62,7 @@ pub enum Framing {
     Array,
 }
 
-/// What a refusal says.
+/// A refusal, before a dialect formats it.
 #[derive(Debug, Clone, Copy)]
 pub struct Refusal<'a> {
     pub service: Service,
@@ -71,7 +71,7 @@ pub struct Refusal<'a> {
     pub answer: crate::call::Answer,
 }
 
-/// A refusal as a dialect says it.
+/// A refusal in a dialect's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorAnswer {
     pub status: u16,

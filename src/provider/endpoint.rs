@@ -4,7 +4,7 @@ use crate::call::{Api, Dialect};
 
 /// How an endpoint is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub enum EndpointMethod {
     /// GET, and HEAD with it.
     Get,
     Post,
@@ -17,7 +17,7 @@ pub enum Call {
 #[derive(Debug)]
 pub struct Endpoints {
     pub dialect: Option<Dialect>,
-    pub rows: &'static [(Call, &'static str, Api)],
+    pub rows: &'static [(EndpointMethod, &'static str, Api)],
 }
 
 /// An API, and the bases (beginnings of paths) at which a vendor has it.
@@ -30,5 +30,5 @@ pub struct Mount {
 /// The list of models, which vendors spell alike.
 pub(super) const MODELS: Endpoints = Endpoints {
     dialect: None,
-    rows: &[(Call::Get, "/models", Api::Models), (Call::Get, "/models/*", Api::Models)],
+    rows: &[(EndpointMethod::Get, "/models", Api::Models), (EndpointMethod::Get, "/models/*", Api::Models)],
 };

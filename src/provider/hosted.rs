@@ -58,7 +58,7 @@ const TYPES: &[&[&str]] = &[
         "mcpServers",
     ],
     // Bedrock's Converse: the names of system tools
-    // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SystemTool.html), and its other doors.
+    // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SystemTool.html) and other parameters.
     &["nova_grounding", "nova_code_interpreter", "systemTool", "toolAddition", "skills", "plugins"],
     // OpenRouter (https://openrouter.ai/docs/guides/features/server-tools).
     &[

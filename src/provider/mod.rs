@@ -1,7 +1,7 @@
 //! Knows the APIs of LLM providers: which of them is spoken where, and which endpoints only infer. Pure.
 //!
 //! [`surface`] says what is spoken at which host; one folder per dialect says what that dialect's endpoints are.
-//! Policy is told of a request by [`crate::call::Service`] and knows nothing of this.
+//! Policy sees a request's [`crate::call::Service`] and nothing of this.
 
 pub mod adapter;
 pub mod answer;
@@ -24,12 +24,12 @@ use crate::name::host::DnsName;
 use adapter::Adapter;
 use surface::Surface;
 
-/// What is spoken at a host: what is known of it, else what a rule's `provider` says. None: no LLM provider's API.
+/// Returns the APIs at a host: those of a known host, else those of the dialect that a rule's `provider` names.
 pub fn spoken_at(host: Option<&DnsName>, said: Option<Dialect>) -> Option<&'static Surface> {
     host.and_then(surface::surface).or_else(|| said.and_then(surface::of_dialect))
 }
 
-/// What reads requests and answers of a dialect.
+/// Returns the implementation of a dialect.
 pub fn adapter(dialect: Dialect) -> &'static dyn Adapter {
     match dialect {
         Dialect::Anthropic => &anthropic::Anthropic,
@@ -40,9 +40,9 @@ pub fn adapter(dialect: Dialect) -> &'static dyn Adapter {
     }
 }
 
-/// In whose words a refusal is said at a provider's host, also where an endpoint belongs to no dialect. None where
-/// the host speaks nothing that is known.
-pub fn voice(service: Service) -> Option<&'static dyn Adapter> {
+/// Returns the dialect in whose format errors are written at a provider's host, even if the endpoint belongs to no
+/// dialect. None if the host's format is unknown.
+pub fn error_format(service: Service) -> Option<&'static dyn Adapter> {
     let spoken = match service.vendor {
         Vendor::Anthropic => Some(Dialect::Anthropic),
         Vendor::Gemini | Vendor::VertexAi => Some(Dialect::Gemini),

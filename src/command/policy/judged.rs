@@ -9,26 +9,30 @@ use crate::call::{CallNote, Facts, Input, Inputs, Judge, Start, ToolCall, Verdic
 use crate::config::limits;
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
-use crate::provider::answer::{FailurePolicy, Form, Gate, Limits, Settings};
-use crate::provider::kind::{self, Offered, Seen};
+use crate::provider::answer::{CallHead, FailurePolicy, Gate, GuardLimits, GuardSettings, InputForm};
+use crate::provider::kind::{self, Offered, ReadCall};
 use crate::wire::json;
 
 /// What is known of a call.
 pub(super) enum KnownInput<'a> {
     /// Its whole input.
-    Whole(Form, Cow<'a, str>),
+    Whole(InputForm, Cow<'a, str>),
     /// Its start alone.
-    Start(Form),
+    Start(InputForm),
     /// The same, of an event that does not keep the input.
-    Withheld(Form),
+    Withheld(InputForm),
     /// The answer ended before the call did.
-    Incomplete(Form),
+    Incomplete(InputForm),
     /// A script would compute the input.
     Computed,
 }
 
 /// A tool by its name and its namespace.
 type Named<'a> = (&'a str, Option<&'a str>);
+
+fn head<'a>((name, namespace): Named<'a>, form: InputForm) -> CallHead<'a> {
+    CallHead { namespace, form, ..CallHead::new("", name) }
+}
 
 /// Explains a call by what the gateway would decide about it.
 pub(super) fn explain(
@@ -40,10 +44,10 @@ pub(super) fn explain(
     let mut gate = gate(policy, offered);
     match asking {
         KnownInput::Whole(form, input) => {
-            gate.whole("", tool.0, tool.1, (*form, input));
+            gate.whole(&head(tool, *form), input);
         }
         KnownInput::Incomplete(form) => {
-            let call = gate.begin("", tool.0, tool.1, *form);
+            let call = gate.begin(&head(tool, *form));
             gate.abandon(call);
         }
         KnownInput::Start(form) => return start(policy, offered, tool, (*form, WITHOUT_INPUT)),
@@ -55,7 +59,7 @@ pub(super) fn explain(
     }
     let mut explained = gate.take_notes().into_iter().map(|note| of_note(policy, offered, &note));
     let Some(outer) = explained.next() else {
-        return start(policy, offered, tool, (Form::Json, WITHOUT_INPUT));
+        return start(policy, offered, tool, (InputForm::Json, WITHOUT_INPUT));
     };
     Explanation { inside: explained.collect(), ..outer }
 }
@@ -67,10 +71,10 @@ const WITHHELD: &str = "The event does not have the input, which decides (audit.
 fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
     let own = limits::Limits::default();
     let lower = policy.limits().tool_input_bytes.as_ref().and_then(|limit| usize::try_from(limit.most).ok());
-    Gate::new(Settings {
+    Gate::new(GuardSettings {
         judge: Arc::clone(policy) as Arc<dyn Judge>,
         failure: FailurePolicy::Closed,
-        limits: Limits {
+        limits: GuardLimits {
             event_bytes: own.sse_event_bytes,
             tool_input_bytes: lower.map_or(own.tool_input_bytes, |lower| lower.min(own.tool_input_bytes)),
             body_bytes: own.decoded_body_bytes,
@@ -83,8 +87,13 @@ fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
 }
 
 /// What the start of a call decides. Of a call with others inside it, that is no more than a denial.
-fn start(policy: &Policy, offered: &Offered, tool: Named<'_>, (form, unknown): (Form, &str)) -> Explanation {
-    let known = kind::tool(tool.0, tool.1, form == Form::Text, offered);
+fn start(
+    policy: &Policy,
+    offered: &Offered,
+    tool: Named<'_>,
+    (form, unknown): (InputForm, &str),
+) -> Explanation {
+    let known = kind::tool(tool.0, tool.1, form == InputForm::Text, offered);
     let explanation = policy.explain_start(&known);
     let is_open = match policy.start(&known) {
         Start::NeedsInput => true,
@@ -120,7 +129,7 @@ fn of_input<'a>(
     (input, note): (Input<'a>, &CallNote),
 ) -> Explanation {
     let decided = ShownDecision::from(&note.verdict.decision);
-    let Seen { tool, facts } = kind::read(name, namespace, input, offered);
+    let ReadCall { tool, facts } = kind::read(name, namespace, input, offered);
     let explain = |facts: Option<&Facts<'_>>| policy.explain_call(&ToolCall { tool, input, facts });
     let mut explained: Vec<Explanation> = facts.iter().flatten().map(|facts| explain(Some(facts))).collect();
     let decides = explained.iter().position(|explanation| explanation.decision == decided);

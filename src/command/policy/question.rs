@@ -19,7 +19,7 @@ use crate::name::path::NormalPath;
 use crate::policy::Policy;
 use crate::policy::destination::{EndpointQuery, Flow, Protocol};
 use crate::policy::explain::Explanation;
-use crate::provider::answer::Form;
+use crate::provider::answer::InputForm;
 use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
 use crate::provider::{self, kind};
@@ -208,19 +208,19 @@ impl AskedCall {
     }
 
     /// The input as the model wrote it, where it is known.
-    fn input(&self, is_event: bool) -> (Form, Option<Cow<'_, str>>) {
+    fn input(&self, is_event: bool) -> (InputForm, Option<Cow<'_, str>>) {
         match &self.input {
-            None if self.custom => (Form::Text, None),
-            None => (Form::Json, None),
+            None if self.custom => (InputForm::Text, None),
+            None => (InputForm::Json, None),
             Some(Value::String(text)) if is_event => {
-                let form = if self.custom { Form::Text } else { Form::Json };
+                let form = if self.custom { InputForm::Text } else { InputForm::Json };
                 (form, Some(Cow::Borrowed(text.as_str())).filter(|text| self.is_whole(text)))
             }
             Some(Value::String(text)) => {
                 let is_object = serde_json::from_str::<Value>(text).is_ok_and(|json| json.is_object());
-                (if is_object { Form::Json } else { Form::Text }, Some(Cow::Borrowed(text)))
+                (if is_object { InputForm::Json } else { InputForm::Text }, Some(Cow::Borrowed(text)))
             }
-            Some(json) => (Form::Json, Some(Cow::Owned(json.to_string()))),
+            Some(json) => (InputForm::Json, Some(Cow::Owned(json.to_string()))),
         }
     }
 
@@ -234,14 +234,14 @@ impl AskedCall {
     /// A call whose kind is said.
     fn as_said(&self, policy: &Policy, offered: &Offered) -> Explanation {
         let (form, input) = self.input(false);
-        let known = kind::tool(&self.name, self.namespace.as_deref(), form == Form::Text, offered);
+        let known = kind::tool(&self.name, self.namespace.as_deref(), form == InputForm::Text, offered);
         let tool = Tool { kinds: self.kind.as_slice(), by: KindsBy::Catalogue, ..known };
         let facts = self.facts();
         // What is written of the call beside an input says what it does without one.
         let Some(text) = input.or_else(|| facts.as_ref().map(|_| Cow::Borrowed("{}"))) else {
             return policy.explain_start(&tool);
         };
-        let json = serde_json::from_str::<Value>(&text).ok().filter(|_| form == Form::Json);
+        let json = serde_json::from_str::<Value>(&text).ok().filter(|_| form == InputForm::Json);
         let input = json.as_ref().map_or(Input::Text(&text), Input::Json);
         policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() })
     }

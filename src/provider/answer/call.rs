@@ -3,32 +3,56 @@
 use super::Gate;
 use crate::call::{KindsBy, Verdict};
 
-/// What a call's input is.
+/// The form of a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum InputForm {
     /// A JSON object.
     Json,
-    /// That of a custom tool.
+    /// The text of a custom tool.
     Text,
 }
 
-/// A call that has begun. Its input is kept, within the bound, until it is complete.
+/// A call as an answer names it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallHead<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    /// The namespace, the toolset or the MCP server.
+    pub namespace: Option<&'a str>,
+    pub form: InputForm,
+    /// Whether the provider runs it.
+    pub is_hosted: bool,
+}
+
+impl<'a> CallHead<'a> {
+    /// A call that the client runs, with a JSON object as input.
+    pub fn new(id: &'a str, name: &'a str) -> Self {
+        Self { id, name, namespace: None, form: InputForm::Json, is_hosted: false }
+    }
+
+    /// A call that the provider runs, with a JSON object as input.
+    pub fn hosted(id: &'a str, name: &'a str) -> Self {
+        Self { is_hosted: true, ..Self::new(id, name) }
+    }
+}
+
+/// A call that has begun. Its input is kept up to the bound until it is complete.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct PendingCall {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) namespace: Option<String>,
-    pub(super) form: Form,
-    /// How its kinds are known, as far as that is known yet.
+    pub(super) form: InputForm,
+    /// How its kinds are known, if they are yet.
     pub(super) kinds_by: Option<KindsBy>,
     pub(super) phase: Phase,
-    /// What was decided when it started, where that is final.
+    /// The verdict at its start, if that is final.
     pub(super) settled: Option<Box<Verdict>>,
     /// Whether it is noted already.
     pub(super) noted: bool,
     /// Whether the provider runs it.
     pub(super) hosted: bool,
-    /// What came of the input, up to `limits.toolInputBytes`.
+    /// The input so far, up to `limits.toolInputBytes`.
     pub(super) input: String,
     pub(super) bytes: usize,
 }
@@ -40,19 +64,19 @@ pub enum Phase {
     Flows,
     /// Its parts are kept until it is complete.
     Held,
-    /// It does not go on, whatever its input is; this text stands in its place.
+    /// It is denied, whatever its input is, and replaced by this text.
     Denied(String),
 }
 
-/// What becomes of a call that is complete.
+/// The decision about a complete call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum CallOutcome {
     Passes,
-    /// This text stands in its place.
+    /// It is replaced by this text.
     Denied(String),
 }
 
-impl Call {
+impl PendingCall {
     pub fn phase(&self) -> &Phase {
         &self.phase
     }
@@ -69,12 +93,12 @@ impl Call {
         &self.id
     }
 
-    /// What has come of its input, up to the bound.
+    /// The input so far, up to the bound.
     pub fn input(&self) -> &str {
         &self.input
     }
 
-    /// The client runs it, although it began as a call that the provider runs.
+    /// Marks it as run by the client, although it began as a call that the provider runs.
     pub fn is_of_client(&mut self) {
         self.hosted = false;
     }
@@ -88,7 +112,7 @@ impl Call {
         gate.keep(cut);
     }
 
-    /// Whether more came than the bound lets be kept.
+    /// Whether the input is longer than the bound.
     pub(super) fn is_over(&self) -> bool {
         self.bytes > self.input.len()
     }

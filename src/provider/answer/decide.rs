@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::nested::{self, Inner, Nested};
+use super::nested::{self, InnerCall, Nested};
 use super::script::ScriptCall;
-use super::{Form, Settings};
+use super::{GuardSettings, InputForm};
 use crate::call::{Facts, Input, Judge, KindsBy, ToolCall, Verdict};
-use crate::provider::kind::{self, Offered, Seen};
+use crate::provider::kind::{self, Offered, ReadCall};
 use crate::wire::json::{Document, Limits};
 
 /// The most calls inside a call.
@@ -17,14 +17,14 @@ const MOST_INNER: usize = 64;
 /// How many calls may stand in one another.
 const MOST_DEPTH: usize = 3;
 
-/// What was decided about a call.
+/// The decision about a call, with the calls inside it.
 pub(super) struct Ruling {
     pub(super) verdict: Verdict,
     /// The call inside it that is denied, where it is not the call itself.
     pub(super) blamed: Option<String>,
     /// The calls inside it.
     pub(super) inner: Vec<Ruled>,
-    /// Policy was not asked: the input has no reading, or is too large.
+    /// Policy was not asked because the input cannot be read, or is too large.
     pub(super) unread: bool,
     /// How the call's kinds are known.
     pub(super) kinds_by: Option<KindsBy>,
@@ -35,7 +35,7 @@ pub(super) struct Ruled {
     pub(super) name: String,
     /// None where only running the script would tell it.
     pub(super) input: Option<String>,
-    pub(super) form: Form,
+    pub(super) form: InputForm,
     pub(super) kinds_by: Option<KindsBy>,
     pub(super) verdict: Verdict,
 }
@@ -51,26 +51,37 @@ impl Ruling {
     }
 }
 
-/// Decides by the whole input.
-pub(super) fn complete(settings: &Settings, tool: (&str, Option<&str>), form: Form, input: &str) -> Ruling {
+/// Decides about a call by its whole input.
+pub(super) fn complete(
+    settings: &GuardSettings,
+    tool: (&str, Option<&str>),
+    form: InputForm,
+    input: &str,
+) -> Ruling {
     match form {
-        Form::Text => judge(settings, tool, Input::Text(input), 0),
-        Form::Json => match parse(input, settings.limits.json) {
+        InputForm::Text => judge(settings, tool, Input::Text(input), 0),
+        InputForm::Json => match parse(input, settings.limits.json) {
             Ok(json) => judge(settings, tool, Input::Json(&json), 0),
             Err(reason) => Ruling::builtin("unparseable", reason),
         },
     }
 }
 
-/// What policy says of a call that goes on although its input has no reading: every kind of the tool counts.
-pub(super) fn unread(settings: &Settings, tool: (&str, Option<&str>), form: Form, input: &str) -> Verdict {
-    let tool = kind::tool(tool.0, tool.1, form == Form::Text, &settings.offered);
+/// Returns the verdict on a call that went on although its input cannot be read: every kind of the tool counts.
+pub(super) fn unread(
+    settings: &GuardSettings,
+    tool: (&str, Option<&str>),
+    form: InputForm,
+    input: &str,
+) -> Verdict {
+    let tool = kind::tool(tool.0, tool.1, form == InputForm::Text, &settings.offered);
     settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
 }
 
-fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, depth: usize) -> Ruling {
-    let (own, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
-    let denies = |writes| !own.decision.denies() && settings.judge.denies(writes);
+fn judge(settings: &GuardSettings, tool: (&str, Option<&str>), input: Input<'_>, depth: usize) -> Ruling {
+    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
+    // An unread input changes nothing if the wrapper is denied anyway, or if no call inside it could be.
+    let denies = |writes| !verdict.decision.denies() && settings.judge.denies(writes);
     match nested::calls(tool.0, input) {
         // What is called may write.
         Nested::Unknown(reason) if denies(true) => Ruling::builtin("unparseable", reason),
@@ -78,17 +89,17 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
         Nested::Unread(why) if denies(true) => {
             Ruling::builtin("unparseable", format!("The script cannot be read: {why}"))
         }
-        Nested::None | Nested::Unknown(_) | Nested::Unread(_) => Ruling { kinds_by, ..Ruling::of(own) },
+        Nested::None | Nested::Unknown(_) | Nested::Unread(_) => Ruling { kinds_by, ..Ruling::of(verdict) },
         Nested::Calls(calls) => {
-            let calls = calls.into_iter().map(|Inner { name, input }| ScriptCall {
+            let calls = calls.into_iter().map(|InnerCall { name, input }| ScriptCall {
                 name,
                 input: Some(input),
                 keys: None,
             });
-            inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, calls.collect(), depth)
+            inside(settings, Ruling { kinds_by, ..Ruling::of(verdict) }, calls.collect(), depth)
         }
         Nested::Script(script) => {
-            let ruling = inside(settings, Ruling { kinds_by, ..Ruling::of(own) }, script.calls, depth);
+            let ruling = inside(settings, Ruling { kinds_by, ..Ruling::of(verdict) }, script.calls, depth);
             match script.reaches {
                 Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
                     Ruling::builtin("unparseable", format!("The script could call any tool: {why}"))
@@ -100,7 +111,7 @@ fn judge(settings: &Settings, tool: (&str, Option<&str>), input: Input<'_>, dept
 }
 
 /// Decides about the calls inside a call; one denial is enough.
-fn inside(settings: &Settings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth: usize) -> Ruling {
+fn inside(settings: &GuardSettings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth: usize) -> Ruling {
     if calls.len() > MOST_INNER || depth == MOST_DEPTH {
         return Ruling::builtin(
             "bound",
@@ -110,7 +121,7 @@ fn inside(settings: &Settings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth
         );
     }
     for ScriptCall { name, input, keys } in calls {
-        let one = match &input {
+        let inner = match &input {
             Some(Value::String(text)) => judge(settings, (&name, None), Input::Text(text), depth + 1),
             Some(json) => judge(settings, (&name, None), Input::Json(json), depth + 1),
             None => {
@@ -119,17 +130,18 @@ fn inside(settings: &Settings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth
                 Ruling { kinds_by, ..Ruling::of(settings.judge.unknown(&tool)) }
             }
         };
-        if one.verdict.decision.denies() && !ruling.verdict.decision.denies() {
-            ruling.verdict = one.verdict.clone();
-            ruling.blamed = one.blamed.or_else(|| Some(name.clone()));
+        // The first denial names the call in the refusal; the notes have every one.
+        if inner.verdict.decision.denies() && !ruling.verdict.decision.denies() {
+            ruling.verdict = inner.verdict.clone();
+            ruling.blamed = inner.blamed.or_else(|| Some(name.clone()));
         }
         let (form, input) = match input {
-            Some(Value::String(text)) => (Form::Text, Some(text)),
-            Some(json) => (Form::Json, Some(json.to_string())),
-            None => (Form::Json, None),
+            Some(Value::String(text)) => (InputForm::Text, Some(text)),
+            Some(json) => (InputForm::Json, Some(json.to_string())),
+            None => (InputForm::Json, None),
         };
-        ruling.inner.push(Ruled { name, input, form, kinds_by: one.kinds_by, verdict: one.verdict });
-        ruling.inner.extend(one.inner);
+        ruling.inner.push(Ruled { name, input, form, kinds_by: inner.kinds_by, verdict: inner.verdict });
+        ruling.inner.extend(inner.inner);
         if ruling.inner.len() > MOST_INNER {
             return Ruling::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));
         }
@@ -137,7 +149,7 @@ fn inside(settings: &Settings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth
     ruling
 }
 
-/// Asks about every kind that a call is; one denial is enough. Calls inside it are others. Answers how its kinds are
+/// Asks about every kind that a call is; one denial is enough. Calls inside it are others. Returns how its kinds are
 /// known, too, where it has any.
 pub fn ask<'a>(
     judge: &dyn Judge,
@@ -145,14 +157,14 @@ pub fn ask<'a>(
     (name, namespace): (&'a str, Option<&'a str>),
     input: Input<'a>,
 ) -> (Verdict, Option<KindsBy>) {
-    let Seen { tool, facts } = kind::read(name, namespace, input, offered);
+    let ReadCall { tool, facts } = kind::read(name, namespace, input, offered);
     let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
     let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
     let verdict = facts.iter().flatten().map(|facts| about(Some(facts))).reduce(together);
     (verdict.unwrap_or_else(|| about(None)), kinds_by)
 }
 
-/// The stricter of two verdicts on one call, with what either has to say beside.
+/// Returns the stricter of two verdicts on one call, with the audits of both.
 fn together(one: Verdict, other: Verdict) -> Verdict {
     let rank = |verdict: &Verdict| (verdict.decision.denies(), verdict.decision.would_deny());
     let (mut stricter, weaker) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
@@ -164,7 +176,7 @@ fn together(one: Verdict, other: Verdict) -> Verdict {
     stricter
 }
 
-/// The object that an input is; none at all is an empty one.
+/// Parses the object that an input is; an empty input is an empty object.
 fn parse(input: &str, limits: Limits) -> Result<Value, String> {
     let text = if input.trim().is_empty() { "{}" } else { input };
     let document = Document::parse(text.as_bytes(), limits)

@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Broken, Part, Received};
+use super::{AnswerPart, Broken, Received};
 use crate::provider::adapter::Framing;
 use crate::wire::event_stream::{self, Header};
 use crate::wire::sse::{self, LineEnd, NameLine};
 
-/// Gathers what goes on for one chunk. What stands side by side in the chunk goes on as one slice of it.
-pub(super) struct Sink<'a> {
+/// Gathers the output for one chunk. Neighbouring bytes of the chunk go on as one slice of it, without a copy.
+pub(super) struct PartSink<'a> {
     chunk: Bytes,
     run: Range<usize>,
     out: &'a mut Vec<Bytes>,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> PartSink<'a> {
     /// `chunk` is what is being read; other bytes go on as well, but one by one.
     pub(super) fn new(chunk: Bytes, out: &'a mut Vec<Bytes>) -> Self {
         Self { chunk, run: 0..0, out }
@@ -24,6 +24,7 @@ impl<'a> Sink<'a> {
 
     /// Lets bytes go on that were received.
     pub(super) fn received(&mut self, bytes: &Bytes) {
+        // Slices of the chunk are recognised by their address, so that neighbours are joined without a copy.
         let start = bytes.as_ptr().addr().wrapping_sub(self.chunk.as_ptr().addr());
         let end = start.checked_add(bytes.len()).filter(|end| *end <= self.chunk.len());
         match end {
@@ -66,32 +67,41 @@ impl Encoder {
     /// Lets a part go on.
     ///
     /// # Errors
-    /// Where it cannot be framed.
-    pub(super) fn part(&mut self, part: &Part, line_end: LineEnd, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// If it cannot be framed.
+    pub(super) fn part(
+        &mut self,
+        part: &AnswerPart,
+        line_end: LineEnd,
+        sink: &mut PartSink<'_>,
+    ) -> Result<(), Broken> {
         match (part, self.framing) {
-            (Part::Received(received), Framing::Array) => self.element(received, sink),
-            (Part::Received(received), _) if received.canonical => sink.received(&received.raw),
-            (Part::Received(received), Framing::Events(form)) => {
+            (AnswerPart::Received(received), Framing::Array) => self.element(received, sink),
+            (AnswerPart::Received(received), _) if received.canonical => sink.received(&received.raw),
+            (AnswerPart::Received(received), Framing::Events(form)) => {
                 let data = std::str::from_utf8(received.data())
                     .map_err(|_| Broken::malformed("an event is not UTF-8"))?;
                 sink.own(event(form.name, received.name(), data, line_end));
             }
-            (Part::Received(received), Framing::EventStream | Framing::Whole) => sink.received(&received.raw),
-            (Part::New { name, json }, Framing::Events(form)) => {
+            (AnswerPart::Received(received), Framing::EventStream | Framing::Whole) => {
+                sink.received(&received.raw)
+            }
+            (AnswerPart::New { name, json }, Framing::Events(form)) => {
                 sink.own(event(form.name, name.as_deref(), json, line_end));
             }
-            (Part::New { name, json }, Framing::EventStream) => sink.own(frame(name.as_deref(), json)?),
-            (Part::New { json, .. }, Framing::Array) => {
+            (AnswerPart::New { name, json }, Framing::EventStream) => sink.own(frame(name.as_deref(), json)?),
+            (AnswerPart::New { json, .. }, Framing::Array) => {
                 self.separator(sink);
                 sink.own(Bytes::copy_from_slice(json.as_bytes()));
             }
-            (Part::New { json, .. }, Framing::Whole) => sink.own(Bytes::copy_from_slice(json.as_bytes())),
+            (AnswerPart::New { json, .. }, Framing::Whole) => {
+                sink.own(Bytes::copy_from_slice(json.as_bytes()))
+            }
         }
         Ok(())
     }
 
     /// Ends the stream; `tail` is what ended it as it was received.
-    pub(super) fn end(&mut self, tail: &[Bytes], sink: &mut Sink<'_>) {
+    pub(super) fn end(&mut self, tail: &[Bytes], sink: &mut PartSink<'_>) {
         if self.framing != Framing::Array {
             return;
         }
@@ -112,7 +122,8 @@ impl Encoder {
         self.begun = true;
     }
 
-    fn element(&mut self, received: &Received, sink: &mut Sink<'_>) {
+    fn element(&mut self, received: &Received, sink: &mut PartSink<'_>) {
+        // An element that was removed took its comma with it: the bytes before this one may not fit any more.
         let needed: &[u8] = if self.begun { b"," } else { b"[" };
         if received.before.trim_ascii_start().starts_with(needed) {
             sink.received(&received.before);
@@ -123,7 +134,7 @@ impl Encoder {
         sink.received(&received.raw);
     }
 
-    fn separator(&mut self, sink: &mut Sink<'_>) {
+    fn separator(&mut self, sink: &mut PartSink<'_>) {
         sink.own(Bytes::from_static(if self.begun { b"," } else { b"[" }));
         self.begun = true;
     }
@@ -138,6 +149,7 @@ pub(super) fn event(line: NameLine, name: Option<&str>, data: &str, line_end: Li
 
 /// A frame of an AWS event stream: an exception where it is called one.
 fn frame(name: Option<&str>, json: &str) -> Result<Bytes, Broken> {
+    // SDKs raise an exception frame, and read an event frame as a part of the answer.
     let name = name.unwrap_or("chunk");
     let (kind, message) =
         if name.ends_with("Exception") { (":exception-type", "exception") } else { (":event-type", "event") };

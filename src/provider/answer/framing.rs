@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Broken, Limits, Received};
+use super::{Broken, GuardLimits, Received};
 use crate::provider::adapter::Framing;
 use crate::wire::event_stream::{self, EventStreamError, Frame};
 use crate::wire::excerpt::Excerpt;
@@ -13,15 +13,15 @@ use crate::wire::json_array::{self, JsonArrayError};
 use crate::wire::sse::{self, Departure, End, Form, LineEnd, NameLine};
 
 /// Reads one body.
-pub(super) enum Reader {
+pub(super) enum PartReader {
     Events {
         decoder: sse::Decoder,
         form: Form,
-        /// An event said that it is the last.
+        /// Whether the last event came.
         over: bool,
-        /// What stood in an event's lines beside its fields.
+        /// A line of the last event that is no field, to be read after it.
         beside: Option<Received>,
-        /// How many bytes were left out that said something.
+        /// How many bytes were left out, but for empty events.
         left_out: usize,
     },
     Frames {
@@ -36,21 +36,21 @@ pub(super) enum Reader {
     Messages,
 }
 
-/// What a body is cut into.
+/// One piece of a body.
 pub(super) enum Unit {
     Part(Received),
-    /// Lines without a field: JSON, if anything.
+    /// Lines without a field, which some vendors use for errors.
     Bare(Received),
     /// It cannot be read, and it is known where it ends.
     Broken(Received, Broken),
     /// It says nothing, and may go on.
     Filler(Bytes),
-    /// The end of an array, or white space behind it: it goes on behind everything else.
+    /// The end of an array, or white space behind it: it goes on last.
     Tail(Bytes),
 }
 
-impl Reader {
-    pub(super) fn new(framing: Framing, limits: &Limits) -> Self {
+impl PartReader {
+    pub(super) fn new(framing: Framing, limits: &GuardLimits) -> Self {
         let event_bytes = limits.event_bytes;
         match framing {
             Framing::Events(form) => {
@@ -90,10 +90,11 @@ impl Reader {
         }
     }
 
-    /// The next part that is complete; `None` needs more bytes, or there are no more.
+    /// Returns the next complete unit; none if it needs more bytes, or there are no more.
     pub(super) fn next_unit(&mut self) -> Result<Option<Unit>, Broken> {
         match self {
             Self::Events { decoder, over, beside, left_out, .. } => {
+                // An event with lines beside its fields is two units: the event first, then the lines.
                 if let Some(bare) = beside.take() {
                     if !*over {
                         return Ok(Some(Unit::Bare(bare)));
@@ -108,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// The bytes with which the next part begins, where parts are events and none of it was looked at yet.
+    /// Returns the bytes of the next events, if nothing of them was read yet; none in other framings.
     pub(super) fn untouched(&self) -> &[u8] {
         match self {
             Self::Events { decoder, over: false, beside: None, .. } => decoder.untouched(),
@@ -116,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// Takes out as many bytes of those, which are whole events.
+    /// Takes so many of these bytes, which are whole events.
     pub(super) fn skip(&mut self, bytes: usize) -> Bytes {
         match self {
             Self::Events { decoder, .. } => decoder.skip(bytes),
@@ -124,19 +125,19 @@ impl Reader {
         }
     }
 
-    /// Whether an event said that it is the last.
+    /// Whether the last event came.
     pub(super) fn is_over(&self) -> bool {
         matches!(self, Self::Events { over: true, .. })
     }
 
-    /// Leaves out bytes that say something.
+    /// Counts bytes that are left out.
     pub(super) fn leave_out(&mut self, bytes: usize) {
         if let Self::Events { left_out, .. } = self {
             *left_out += bytes;
         }
     }
 
-    /// How many bytes that say something were left out: those behind the end, and lines that no client reads.
+    /// How many bytes were left out: those behind the end, and lines that no client reads.
     pub(super) fn left_out(&self) -> usize {
         match self {
             Self::Events { left_out, .. } => *left_out,
@@ -144,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// What was pushed and has not come out. Nothing more is read.
+    /// Takes the bytes that were not read yet. Nothing more is read.
     pub(super) fn take_rest(&mut self) -> Bytes {
         match std::mem::replace(self, Self::Messages) {
             Self::Events { decoder, .. } => decoder.into_rest(),
@@ -162,10 +163,10 @@ impl Reader {
         }
     }
 
-    /// Gives an event the name that its JSON says, where events have names: there are clients that go by the one, and
-    /// clients that go by the other. Notes the end of the stream.
+    /// Gives an event the name that is its JSON's `type`, in framings whose events have names, because some clients go by
+    /// the name and others by the type. Notes the end of the stream.
     ///
-    /// Answers that name, where the event has none or another.
+    /// Returns that name if the event has none or another.
     pub(super) fn rename(&mut self, received: &Received, json: Value<'_>) -> Result<Option<Bytes>, Broken> {
         let Self::Events { form, over, .. } = self else { return Ok(None) };
         if received.bare {
@@ -173,12 +174,12 @@ impl Reader {
         }
         let mut renamed = None;
         if form.name == NameLine::Required && json.kind() == Kind::Object {
-            let said = json
+            let kind = json
                 .get("type")
                 .map_err(|error| Broken::ambiguous(format!("`type` of an event: {error}")))?;
             let name = received.name();
-            if let Some(said) = said.filter(|said| name.is_none_or(|name| !said.says(name))) {
-                renamed = Some(word(said)?);
+            if let Some(kind) = kind.filter(|kind| name.is_none_or(|name| !kind.says(name))) {
+                renamed = Some(word(kind)?);
             }
         }
         *over |= match form.end {
@@ -274,7 +275,7 @@ fn received(frame: Frame, name: Option<Excerpt>) -> Received {
     Received { name, data, before: Bytes::new(), raw, canonical: true, bare: false }
 }
 
-/// What a frame is. There are clients that take every frame for an event which does not say that it is an error.
+/// Returns the name of a frame. A frame without a known type is refused, because some clients take it for an event.
 fn frame_name(frame: &Frame) -> Result<Option<&str>, Broken> {
     match frame.string(":message-type") {
         Some("event") => Ok(frame.string(":event-type")),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::testing::settings;
-use super::{Call, Fate, Form, Gate, Phase, Settings};
+use super::{CallHead, CallOutcome, Gate, GuardSettings, InputForm, PendingCall, Phase};
 use crate::call::{
     Advice, Inputs, Judge, Kind, KindsBy, Shape, Start, Tool, ToolCall, ToolDefinition, Verdict,
 };
@@ -54,29 +54,29 @@ fn gate(rules: Rules) -> Gate {
     let tool = |name: &str, shape| ToolDefinition { name: name.to_owned(), sha256: String::new(), shape };
     let harmless = Some(Arc::new(Shape::default()));
     let offered = Offered::new(&["Anything", "Recorded"].map(|name| tool(name, harmless.clone())));
-    Gate::new(Settings { offered, ..settings(rules) })
+    Gate::new(GuardSettings { offered, ..settings(rules) })
 }
 
-fn whole(rules: Rules, name: &str, input: &str) -> (Fate, Vec<(String, bool)>) {
-    let form = if name == "exec" { Form::Text } else { Form::Json };
+fn whole(rules: Rules, name: &str, input: &str) -> (CallOutcome, Vec<(String, bool)>) {
+    let form = if name == "exec" { InputForm::Text } else { InputForm::Json };
     let mut gate = gate(rules);
-    let fate = gate.whole("1", name, None, (form, input));
+    let fate = gate.whole(&CallHead { form, ..CallHead::new("1", name) }, input);
     (fate, gate.take_notes().into_iter().map(|note| (note.name, note.verdict.decision.denies())).collect())
 }
 
 fn is_denied(rules: Rules, name: &str, input: &str) -> bool {
-    matches!(whole(rules, name, input).0, Fate::Denied(_))
+    matches!(whole(rules, name, input).0, CallOutcome::Denied(_))
 }
 
 fn refused(rules: Rules, name: &str, input: &str) -> String {
     match whole(rules, name, input).0 {
-        Fate::Passes => "passes".to_owned(),
-        Fate::Denied(text) => text,
+        CallOutcome::Passes => "passes".to_owned(),
+        CallOutcome::Denied(text) => text,
     }
 }
 
-fn streamed(gate: &mut Gate, name: &str, pieces: &[&str]) -> (Call, Phase) {
-    let mut call = gate.begin("1", name, None, Form::Json);
+fn streamed(gate: &mut Gate, name: &str, pieces: &[&str]) -> (PendingCall, Phase) {
+    let mut call = gate.begin(&CallHead::new("1", name));
     let phase = call.phase().clone();
     pieces.iter().for_each(|piece| call.push(piece, gate));
     (call, phase)
@@ -115,13 +115,19 @@ fn input_without_one_reading_is_denied_where_it_decides() {
     for input in ["{", "[]", "1", r#"{"command": "ls", "command": "rm"}"#, r#"{"command": "ls"} x"#, &deep] {
         let text = refused(OWN, "Bash", input);
         assert!(text.contains("Rule: postern/builtin/unparseable"), "{input}: {text}");
-        assert_eq!(whole(OWN, "Anything", input), (Fate::Passes, vec![("Anything".to_owned(), false)]));
-        assert_eq!(whole(OWN, "Recorded", input), (Fate::Passes, vec![("Recorded".to_owned(), false)]));
+        assert_eq!(
+            whole(OWN, "Anything", input),
+            (CallOutcome::Passes, vec![("Anything".to_owned(), false)])
+        );
+        assert_eq!(
+            whole(OWN, "Recorded", input),
+            (CallOutcome::Passes, vec![("Recorded".to_owned(), false)])
+        );
     }
     let long = format!(r#"{{"command": "{}"}}"#, "x".repeat(1 << 16));
     assert!(refused(OWN, "Bash", &long).contains("Rule: postern/builtin/bound"));
     assert!(!is_denied(OWN, "Anything", &long));
-    assert_eq!(whole(OWN, "Anything", "").0, Fate::Passes);
+    assert_eq!(whole(OWN, "Anything", "").0, CallOutcome::Passes);
 }
 
 #[test]
@@ -133,10 +139,10 @@ fn a_call_in_a_list_of_calls_is_judged_as_any_other() {
         )
     };
     let noted = |denied| ["parallel", "Read", "Bash"].map(str::to_owned).into_iter().zip(denied).collect();
-    assert_eq!(whole(OWN, "parallel", &uses("ls")), (Fate::Passes, noted([false; 3])));
+    assert_eq!(whole(OWN, "parallel", &uses("ls")), (CallOutcome::Passes, noted([false; 3])));
     let (fate, notes) = whole(OWN, "parallel", &uses("rm"));
     assert_eq!(notes, noted([true, false, true]));
-    assert!(matches!(fate, Fate::Denied(text) if text.contains("Tool: Bash\n")));
+    assert!(matches!(fate, CallOutcome::Denied(text) if text.contains("Tool: Bash\n")));
     assert!(is_denied(
         OWN,
         "batch",
@@ -178,7 +184,8 @@ fn a_script_is_its_calls_or_denied_where_a_rule_could_matter() {
     let patch = "await tools.apply_patch(`*** Begin Patch\n*** Add File: .git/hooks/a\n+x\n*** End Patch`)";
     assert!(is_denied(built_in, "exec", patch));
     let mut gate = gate(OWN);
-    assert!(gate.begin("1", "exec", Some("functions"), Form::Text).is_held());
+    let exec = CallHead { namespace: Some("functions"), form: InputForm::Text, ..CallHead::new("1", "exec") };
+    assert!(gate.begin(&exec).is_held());
 }
 
 #[test]
@@ -191,7 +198,7 @@ fn phases_are_those_of_the_start() {
     let Phase::Denied(text) = phase else { panic!("{phase:?}") };
     let noted = gate.take_notes();
     assert!(noted.len() == 1 && noted[0].input_sha256.is_none() && noted[0].verdict.decision.denies());
-    assert_eq!(gate.finish(call), Fate::Denied(text));
+    assert_eq!(gate.finish(call), CallOutcome::Denied(text));
     assert_eq!(gate.take_notes(), [], "one note a call");
 }
 
@@ -211,9 +218,9 @@ fn a_call_whose_end_never_came_is_noted_as_such() {
 #[test]
 fn what_ran_already_is_judged_and_noted_as_hosted() {
     let mut gate = gate(OWN);
-    let fate = gate.hosted("1", "bash_code_execution", (Form::Json, r#"{"command": "rm"}"#));
-    assert!(matches!(fate, Fate::Denied(_)));
-    assert_eq!(gate.hosted("2", "web_search", (Form::Json, r#"{"query": "x"}"#)), Fate::Passes);
+    let fate = gate.whole(&CallHead::hosted("1", "bash_code_execution"), r#"{"command": "rm"}"#);
+    assert!(matches!(fate, CallOutcome::Denied(_)));
+    assert_eq!(gate.whole(&CallHead::hosted("2", "web_search"), r#"{"query": "x"}"#), CallOutcome::Passes);
     assert!(gate.take_notes().iter().all(|note| note.hosted));
 }
 
@@ -226,15 +233,15 @@ fn what_is_told_of_inputs_is_what_policy_says() {
         (Inputs::Redacted, Some(r#"{"command":"ls -l …","deep":["","[1 bytes]"],"n":1}"#)),
         (Inputs::Full, Some(input)),
     ] {
-        let mut gate = Gate::new(Settings { inputs, ..settings(OWN) });
-        gate.whole("1", "Bash", None, (Form::Json, input));
+        let mut gate = Gate::new(GuardSettings { inputs, ..settings(OWN) });
+        gate.whole(&CallHead::new("1", "Bash"), input);
         let note = gate.take_notes().remove(0);
         assert_eq!(note.input_bytes, input.len() as u64);
         assert_eq!(note.input.as_deref(), told);
         assert_eq!(note.input_sha256.is_some(), inputs != Inputs::None);
     }
-    let mut gate = Gate::new(Settings { inputs: Inputs::Redacted, ..settings(OWN) });
-    gate.whole("1", "exec", None, (Form::Text, "text(1)"));
+    let mut gate = Gate::new(GuardSettings { inputs: Inputs::Redacted, ..settings(OWN) });
+    gate.whole(&CallHead { form: InputForm::Text, ..CallHead::new("1", "exec") }, "text(1)");
     assert_eq!(gate.take_notes()[0].input.as_deref(), Some("[7 bytes]"));
     for (name, input, told) in [
         ("shell", r#"{"command":["bash","-lc","rm -rf x"]}"#, r#"{"command":["bash","-lc","'rm -rf …'"]}"#),
@@ -253,22 +260,25 @@ fn what_is_told_of_inputs_is_what_policy_says() {
         ("Write", r#"{"file_path":"rm -rf x"}"#, r#"{"file_path":"[8 bytes]"}"#),
         ("Bash", r#"{"command":"rm $(x)"}"#, r#"{"command":"…"}"#),
     ] {
-        gate.whole("2", name, None, (Form::Json, input));
+        gate.whole(&CallHead::new("2", name), input);
         assert_eq!(gate.take_notes()[0].input.as_deref(), Some(told), "{input}");
     }
 }
 
 #[test]
 fn where_nothing_can_be_denied_calls_are_noted_and_pass() {
-    let settings = Settings { writes: false, ..settings(Rules { own: false }) };
+    let settings = GuardSettings { writes: false, ..settings(Rules { own: false }) };
     let mut gate = Gate::new(settings);
     assert!(gate.observes());
     let (call, phase) = streamed(&mut gate, "Write", &[r#"{"file_path": ".git/config"}"#]);
     assert_eq!(phase, Phase::Flows);
-    assert_eq!(gate.finish(call), Fate::Passes);
-    assert_eq!(gate.begin("2", "Denied", None, Form::Json).phase(), &Phase::Flows);
+    assert_eq!(gate.finish(call), CallOutcome::Passes);
+    assert_eq!(gate.begin(&CallHead::new("2", "Denied")).phase(), &Phase::Flows);
     let script = "await tools.apply_patch('x'); await tools.exec_command({cmd: 'ls'})";
-    assert_eq!(gate.whole("3", "exec", None, (Form::Text, script)), Fate::Passes);
+    assert_eq!(
+        gate.whole(&CallHead { form: InputForm::Text, ..CallHead::new("3", "exec") }, script),
+        CallOutcome::Passes
+    );
     let notes: Vec<String> = gate.take_notes().into_iter().map(|note| note.name).collect();
     assert_eq!(notes, ["Write", "exec", "apply_patch", "exec_command"]);
 }
@@ -283,10 +293,10 @@ fn a_tool_that_nobody_knows_is_held_and_judged_by_its_input() {
     ] {
         let (call, phase) = streamed(&mut gate, "Unheard", &[input]);
         assert_eq!(phase, Phase::Held);
-        assert_eq!(matches!(gate.finish(call), Fate::Denied(_)), denied, "{input}");
+        assert_eq!(matches!(gate.finish(call), CallOutcome::Denied(_)), denied, "{input}");
         assert_eq!(gate.take_notes().pop().unwrap().kinds_by, by, "{input}");
     }
     let (call, phase) = streamed(&mut gate, "Bash", &[r#"{"command": "ls"}"#]);
-    assert_eq!((phase, gate.finish(call)), (Phase::Held, Fate::Passes));
+    assert_eq!((phase, gate.finish(call)), (Phase::Held, CallOutcome::Passes));
     assert_eq!(gate.take_notes().pop().unwrap().kinds_by, Some(KindsBy::Catalogue));
 }

@@ -1,16 +1,16 @@
-//! Runs a transcript over the parts of an answer, and frames what goes on.
+//! Runs a transcript over the parts of an answer, and frames the parts that go on.
 
 use bytes::{Bytes, BytesMut};
 
-use super::encode::{self, Encoder, Sink};
-use super::framing::{Reader, Unit};
-use super::stencil::Stencil;
+use super::delta_template::DeltaTemplate;
+use super::encode::{self, Encoder, PartSink};
+use super::framing::{PartReader, Unit};
 use super::unread;
-use super::{Broken, Event, FailurePolicy, Gate, KeepAlive, Out, Received, Settings, Transcript};
+use super::{Broken, FailurePolicy, Gate, GuardSettings, KeepAlive, Out, Received, StreamEvent, Transcript};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
 use crate::wire::excerpt::Excerpt;
-use crate::wire::json::{Document, JsonError, Reason, Scratch};
+use crate::wire::json::{Document, Scratch};
 use crate::wire::sse;
 
 /// Guards one answer. Chunking never matters: any split of the same bytes gives the same output.
@@ -19,29 +19,29 @@ pub struct Guard {
     gate: Gate,
     out: Out,
     framing: Framing,
-    reader: Reader,
+    reader: PartReader,
     encoder: Encoder,
-    /// What ended an array: it goes on behind all that the transcript has to say at the end.
+    /// The end of an array: it goes on behind the last parts of the transcript.
     tail: Vec<Bytes>,
-    /// An answer that comes whole, until it can be read at its end. Where nothing could be denied it goes on meanwhile.
+    /// An answer that comes whole, until it is read at its end. If nothing can be denied, it goes on meanwhile.
     gathered: BytesMut,
-    state: State,
+    state: GuardState,
     normalization: Normalization,
     warning: Option<Broken>,
-    /// Whether anything of a body was looked at that is to be an array.
+    /// Whether the first byte of a body that should be an array was seen.
     begun: bool,
-    /// The form of the last part, where parts may come that differ in their text alone.
-    stencil: Stencil,
-    /// What the JSON of parts is read in.
+    /// The last part without its text: parts that differ from it in their text alone are not parsed.
+    template: DeltaTemplate,
+    /// Memory that is used again for the JSON of each part.
     scratch: Scratch,
     /// How often the client's watchdog was fed since an event went on.
     fed: u32,
 }
 
-/// After so many feedings without an event, one every 15 seconds, the next is an event where the dialect has one.
+/// After so many keep-alives (one every 15 seconds) without an event, the next is an event if the dialect has one.
 const EVENT_EVERY: u32 = 4;
 
-enum State {
+enum GuardState {
     Reading,
     /// Nothing is read any more, and everything goes on.
     Passing,
@@ -50,9 +50,9 @@ enum State {
 }
 
 impl Guard {
-    pub fn new(transcript: Box<dyn Transcript>, framing: Framing, settings: Settings) -> Self {
+    pub fn new(transcript: Box<dyn Transcript>, framing: Framing, settings: GuardSettings) -> Self {
         Self {
-            reader: Reader::new(framing, &settings.limits),
+            reader: PartReader::new(framing, &settings.limits),
             transcript,
             gate: Gate::new(settings),
             out: Out::default(),
@@ -60,11 +60,11 @@ impl Guard {
             encoder: Encoder::new(framing),
             tail: Vec::new(),
             gathered: BytesMut::new(),
-            state: State::Reading,
+            state: GuardState::Reading,
             normalization: Normalization::NotNormalized,
             warning: None,
             begun: false,
-            stencil: Stencil::default(),
+            template: DeltaTemplate::default(),
             scratch: Scratch::default(),
             fed: 0,
         }
@@ -73,7 +73,7 @@ impl Guard {
     /// Takes the next chunk of a stream and appends to `out` what may go on now.
     ///
     /// # Errors
-    /// Where the answer must not go on. What the client is told of it is in `out`: the last bytes that it reads.
+    /// If the answer must not go on. `out` then ends with the error for the client: the last bytes that it reads.
     pub fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Broken> {
         if !self.is_reading(&chunk, out)? {
             return Ok(());
@@ -85,7 +85,7 @@ impl Guard {
         if self.framing == Framing::Whole {
             return self.gather(&chunk, out);
         }
-        let mut sink = Sink::new(chunk.clone(), out);
+        let mut sink = PartSink::new(chunk.clone(), out);
         self.reader.push(chunk);
         let result = self.read(&mut sink);
         sink.flush();
@@ -100,11 +100,11 @@ impl Guard {
         if !self.is_reading(&Bytes::new(), out)? {
             return Ok(());
         }
-        let mut sink = Sink::new(Bytes::new(), out);
+        let mut sink = PartSink::new(Bytes::new(), out);
         if self.framing == Framing::Whole {
             let body = std::mem::take(&mut self.gathered).freeze();
             let read = self.whole(body);
-            self.state = State::Ended(None);
+            self.state = GuardState::Ended(None);
             return match read {
                 // It has gone on already.
                 Ok(_) | Err(_) if self.observes() => Ok(()),
@@ -117,7 +117,7 @@ impl Guard {
         }
         self.reader.end();
         self.read(&mut sink)?;
-        if !matches!(self.state, State::Reading) {
+        if !matches!(self.state, GuardState::Reading) {
             return Ok(());
         }
         if let Err(broken) = self.transcript.end(&mut self.gate, &mut self.out) {
@@ -125,38 +125,38 @@ impl Guard {
         }
         self.emit(&mut sink)?;
         self.close(&mut sink);
-        self.state = State::Ended(None);
+        self.state = GuardState::Ended(None);
         Ok(())
     }
 
-    /// The upstream broke off: calls that were under way are given up. The client is told where one of them was held
-    /// back; else its answer ends as the upstream's did, and it tries again where it does so by itself.
+    /// Gives up pending calls: the upstream broke off. The client gets an error if one of them was held; else its
+    /// answer ends as the upstream's did, and the client may try again by itself.
     pub fn broken_off(&mut self, out: &mut Vec<Bytes>) {
-        if !matches!(self.state, State::Reading) {
+        if !matches!(self.state, GuardState::Reading) {
             return;
         }
         self.normalization = Normalization::Failed;
-        self.state = State::Ended(None);
+        self.state = GuardState::Ended(None);
         if self.transcript.held() > 0 {
-            self.stop("The provider's answer broke off.", &mut Sink::new(Bytes::new(), out));
+            self.stop("The provider's answer broke off.", &mut PartSink::new(Bytes::new(), out));
         } else {
             self.give_up();
         }
     }
 
-    /// There is no room for what is held: the answer ends here.
+    /// Ends the answer: there is no memory for what is held.
     ///
     /// # Errors
     /// As for [`Self::write`].
     pub fn exhausted(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
         let broken = Broken::bound("too many bytes are held at this moment (limits.bufferedBytes)");
-        self.fail(broken, &mut Sink::new(Bytes::new(), out))
+        self.fail(broken, &mut PartSink::new(Bytes::new(), out))
     }
 
-    /// Reads an answer that came whole, and answers what goes on.
+    /// Reads an answer that came whole, and returns the body that goes on.
     ///
     /// # Errors
-    /// Where it must not go on. Nothing of it is to be sent.
+    /// If the answer must not go on: nothing of it is to be sent.
     pub fn whole(&mut self, body: Bytes) -> Result<Bytes, Broken> {
         let most = self.gate.settings().limits.body_bytes;
         if body.len() > most {
@@ -182,9 +182,9 @@ impl Guard {
         }
     }
 
-    /// Reads the body of an answer that is no success, and answers what goes on: an error as it came, and what a client
-    /// may take for an answer as it may have it. There are clients that look at no status. `events` is how the dialect's
-    /// streams of events are framed.
+    /// Reads the body of an answer that is no success, and returns the body that goes on. An error goes on as it came.
+    /// A body that a client may take for an answer is guarded, because some clients ignore the status. `events` is how
+    /// the dialect's streams of events are framed.
     ///
     /// # Errors
     /// As for [`Self::whole`].
@@ -192,7 +192,7 @@ impl Guard {
         let Some(framing) = unread::framing_of_failure(&body, self.framing, events) else { return Ok(body) };
         if framing == Framing::Whole {
             let read = self.whole(body.clone());
-            // What is no answer needs no reading.
+            // A body in which nothing can be a call may go on unread.
             return read.or_else(|broken| {
                 let is_harmless = broken.forgivable && !self.transcript.suspects(&body);
                 if is_harmless { Ok(body) } else { Err(broken) }
@@ -201,7 +201,7 @@ impl Guard {
         self.stream(body, framing)
     }
 
-    /// Reads a stream that came whole, and answers what goes on.
+    /// Reads a stream that came whole, and returns the body that goes on.
     ///
     /// # Errors
     /// As for [`Self::whole`].
@@ -225,12 +225,13 @@ impl Guard {
             return Ok(());
         }
         let most = self.gate.settings().limits.event_bytes;
-        let mut sink = Sink::new(Bytes::new(), out);
+        let mut sink = PartSink::new(Bytes::new(), out);
         if message.len() > most {
             let reason = format!("a message is longer than {most} bytes (limits.sseEventBytes)");
             return self.fail(Broken::bound(reason), &mut sink);
         }
-        let run = self.stencil.run(&message, most);
+        // A message is one part: it matches as a whole or not at all.
+        let run = self.template.run(&message, most);
         if run.parts == 1 && run.bytes == message.len() {
             self.pass(&message, &mut sink);
             return Ok(());
@@ -240,11 +241,11 @@ impl Guard {
         self.part(received, &mut sink)
     }
 
-    /// What feeds the client's watchdog; none where nothing is held, or the dialect has no such thing. Asked for when
-    /// nothing went on for 15 seconds.
+    /// Returns the keep-alive for a client that received nothing for 15 seconds; none if nothing is held or the dialect
+    /// has none.
     pub fn keep_alive(&mut self) -> Option<Bytes> {
         let Framing::Events(form) = self.framing else { return None };
-        if self.observes() || self.held() == 0 || !matches!(self.state, State::Reading) {
+        if self.observes() || self.held() == 0 || !matches!(self.state, GuardState::Reading) {
             return None;
         }
         let line_end = self.reader.line_end();
@@ -269,8 +270,7 @@ impl Guard {
         self.transcript.held() + self.gathered.len()
     }
 
-    /// How many bytes are kept: what is held, and inputs of calls that have gone on and are judged or noted once they
-    /// are complete.
+    /// How many bytes are kept: what is held, and the inputs of calls that go on and are judged once they are complete.
     pub fn kept_bytes(&self) -> usize {
         let gathered = if self.observes() { 0 } else { self.gathered.len() };
         self.transcript.held() + self.gate.kept_bytes() + gathered
@@ -281,18 +281,18 @@ impl Guard {
         self.gate.observes()
     }
 
-    /// What has been decided since this was asked last.
+    /// Takes the calls that were decided since the last time.
     pub fn take_notes(&mut self) -> Vec<CallNote> {
         self.gate.take_notes()
     }
 
-    /// The calls that were denied since this was asked last, each with the id of the answer or conversation that the
-    /// provider may keep: what is asked there next needs an output of theirs.
+    /// Takes the calls that were denied since the last time, each with the id of the answer or conversation that the
+    /// provider may keep: the next request there needs an output for them.
     pub fn take_blocked(&mut self) -> Vec<(String, BlockedCall)> {
         self.gate.take_blocked()
     }
 
-    /// What the answer says of itself, so far.
+    /// What the answer says of itself so far: its model, its id, its usage.
     pub fn facts(&self) -> &AnswerFacts {
         &self.gate.facts
     }
@@ -308,20 +308,19 @@ impl Guard {
         self.warning.as_ref()
     }
 
-    /// How many bytes of a stream were left out that said something, but to no client: behind its end, or in no form
-    /// that its clients read.
+    /// How many bytes of a stream were left out because no client reads them: behind its end, or in another form.
     pub fn left_out(&self) -> usize {
         if self.observes() { 0 } else { self.reader.left_out() }
     }
 
-    /// Cuts the body in another way than was said.
+    /// Reads the body in another framing than its head says.
     fn reframe(&mut self, framing: Framing) {
         self.framing = framing;
-        self.reader = Reader::new(framing, &self.gate.settings().limits);
+        self.reader = PartReader::new(framing, &self.gate.settings().limits);
         self.encoder = Encoder::new(framing);
     }
 
-    /// Whether a body that is to be an array begins as something else: an error, for the most part.
+    /// Whether a body that should be an array begins as something else: mostly an error.
     fn is_no_array(&mut self, chunk: &[u8]) -> bool {
         if self.framing != Framing::Array || self.begun {
             return false;
@@ -331,7 +330,7 @@ impl Guard {
         first.is_some_and(|first| *first != b'[')
     }
 
-    /// Keeps a piece of an answer that comes whole. Where it goes on meanwhile, one that is too large is not read.
+    /// Keeps a piece of an answer that comes whole. If it goes on meanwhile, an answer that is too large is not read.
     fn gather(&mut self, chunk: &[u8], out: &mut Vec<Bytes>) -> Result<(), Broken> {
         self.gathered.extend_from_slice(chunk);
         let limits = &self.gate.settings().limits;
@@ -342,36 +341,36 @@ impl Guard {
         self.gathered = BytesMut::new();
         if !self.observes() {
             let reason = format!("the answer is longer than {most} bytes (limits.decodedBodyBytes)");
-            return self.fail(Broken::bound(reason), &mut Sink::new(Bytes::new(), out));
+            return self.fail(Broken::bound(reason), &mut PartSink::new(Bytes::new(), out));
         }
         self.normalization = Normalization::TooLarge;
-        self.state = State::Passing;
+        self.state = GuardState::Passing;
         Ok(())
     }
 
-    /// Whether bytes are still to be read; where all of them go on, they do so here.
+    /// Whether bytes are still to be read. If all of them go on unread, they do so here.
     fn is_reading(&self, bytes: &Bytes, out: &mut Vec<Bytes>) -> Result<bool, Broken> {
         if self.observes() && !bytes.is_empty() {
             out.push(bytes.clone());
         }
         match &self.state {
-            State::Reading => Ok(true),
-            State::Passing => {
+            GuardState::Reading => Ok(true),
+            GuardState::Passing => {
                 if !self.observes() && !bytes.is_empty() {
                     out.push(bytes.clone());
                 }
                 Ok(false)
             }
-            State::Ended(None) => Ok(false),
-            State::Ended(Some(broken)) => Err(broken.clone()),
+            GuardState::Ended(None) => Ok(false),
+            GuardState::Ended(Some(broken)) => Err(broken.clone()),
         }
     }
 
     /// Reads all parts that are complete.
-    fn read(&mut self, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    fn read(&mut self, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         let most = self.gate.settings().limits.event_bytes;
         loop {
-            let run = self.stencil.run(self.reader.untouched(), most);
+            let run = self.template.run(self.reader.untouched(), most);
             if run.parts > 0 {
                 let raw = self.reader.skip(run.bytes);
                 self.pass(&raw, sink);
@@ -389,8 +388,8 @@ impl Guard {
         }
     }
 
-    /// The framing is broken. Where nothing can follow, what is left is the part that cannot be read.
-    fn fail_at(&mut self, broken: Broken, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// The framing is broken. If nothing can follow, the remaining bytes are one part that cannot be read.
+    fn fail_at(&mut self, broken: Broken, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         if !self.reader.has_ended() || self.observes() {
             return self.fail(broken, sink);
         }
@@ -405,28 +404,33 @@ impl Guard {
         sink.flush();
         self.normalization = Normalization::Failed;
         self.warning.get_or_insert(broken);
-        self.state = State::Ended(None);
+        self.state = GuardState::Ended(None);
         Ok(())
     }
 
-    /// Lets parts go on that lie under the stencil.
-    fn pass(&mut self, raw: &Bytes, sink: &mut Sink<'_>) {
-        self.transcript.again(self.stencil.numbers(), &mut self.gate);
+    /// Lets parts go on that match the template.
+    fn pass(&mut self, raw: &Bytes, sink: &mut PartSink<'_>) {
+        self.transcript.again(self.template.numbers(), &mut self.gate);
         if !self.observes() {
             sink.received(raw);
         }
     }
 
-    /// Reads one part, and lets go on what may.
-    fn part(&mut self, mut received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// Reads one part, and lets it go on if it may.
+    fn part(&mut self, mut received: Received, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         match self.take(&mut received) {
             Ok(()) => self.emit(sink),
             Err(broken) => self.unreadable(broken, received, sink),
         }
     }
 
-    /// A part cannot be read: it is let go on, or the answer ends.
-    fn unreadable(&mut self, broken: Broken, received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// Lets a part go on that cannot be read, or ends the answer.
+    fn unreadable(
+        &mut self,
+        broken: Broken,
+        received: Received,
+        sink: &mut PartSink<'_>,
+    ) -> Result<(), Broken> {
         if self.skips(&broken, &received) {
             self.skip(broken, received, sink)
         } else {
@@ -436,7 +440,7 @@ impl Guard {
 
     /// Reads lines without a field. An error that comes so goes on as it came: some clients read it. Google's take
     /// anything else for a chunk of the answer; all others pass over it.
-    fn bare(&mut self, mut received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    fn bare(&mut self, mut received: Received, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         let are_chunks = matches!(self.framing, Framing::Events(form) if !form.comments);
         let document = Document::parse(received.data(), self.gate.settings().limits.json);
         let is_error = document.is_ok_and(|document| unread::is_error(document.root(), are_chunks));
@@ -454,7 +458,7 @@ impl Guard {
         if self.observes() {
             return broken.forgivable;
         }
-        // Of a frame, what is not its data is no text.
+        // The headers of a frame are binary: only its data can be searched for the words of a call.
         let is_framed = self.framing == Framing::EventStream;
         self.forgives(broken, received.data())
             && (is_framed || !self.transcript.suspects(&received.raw))
@@ -463,7 +467,7 @@ impl Guard {
     }
 
     /// Lets a part go on that cannot be read.
-    fn skip(&mut self, broken: Broken, received: Received, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    fn skip(&mut self, broken: Broken, received: Received, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         self.out.drain();
         self.transcript.skipped();
         self.normalization = Normalization::Failed;
@@ -471,25 +475,26 @@ impl Guard {
             return Ok(());
         }
         self.warning.get_or_insert(broken);
-        let part = super::Part::Received(Received { canonical: true, ..received });
+        let part = super::AnswerPart::Received(Received { canonical: true, ..received });
         self.encoder.part(&part, self.reader.line_end(), sink)
     }
 
     /// Gives one part to the transcript.
     fn take(&mut self, received: &mut Received) -> Result<(), Broken> {
-        self.stencil.forget();
+        self.template.forget();
         let data = received.data.of(&received.raw);
         let json = if data.is_empty() || received.is_done() { b"null" } else { data };
         let document = Document::parse_with(json, self.gate.settings().limits.json, &mut self.scratch)
-            .map_err(|error| unread("an event", error))?;
+            .map_err(|error| unread::json_error("an event", error))?;
         if let Some(name) = self.reader.rename(received, document.root())? {
             received.name = Some(Excerpt::Own(name));
             received.canonical = false;
         }
-        let event = Event { name: received.name(), json: document.root(), received };
+        let event = StreamEvent { name: received.name(), json: document.root(), received };
         self.transcript.event(&event, &mut self.gate, &mut self.out)?;
+        // Parts that were edited, joined or held must be read in full the next time as well.
         if let Some(data) = received.data_in_raw().filter(|_| self.may_come_again(received)) {
-            self.stencil.cut(&received.raw, data, self.transcript.free(&event));
+            self.template.cut(&received.raw, data, self.transcript.free(&event));
         }
         document.give_back(&mut self.scratch);
         if self.normalization == Normalization::NotNormalized {
@@ -504,7 +509,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether a part went on, alone and as it came, and more may follow it.
+    /// Whether the part went on alone and as it came, so that more like it may follow.
     fn may_come_again(&self, received: &Received) -> bool {
         let is_cut_from_stream = matches!(self.framing, Framing::Events(_) | Framing::Whole);
         is_cut_from_stream && !self.reader.is_over() && self.out.is_only(received)
@@ -512,12 +517,12 @@ impl Guard {
 
     fn read_whole(&mut self, body: &Bytes) -> Result<Option<Vec<u8>>, Broken> {
         let document = Document::parse(body, self.gate.settings().limits.json)
-            .map_err(|error| unread("the answer", error))?;
+            .map_err(|error| unread::json_error("the answer", error))?;
         self.transcript.whole(&document, &mut self.gate)
     }
 
-    /// Frames what the transcript lets go on.
-    fn emit(&mut self, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// Frames the parts that the transcript lets go on.
+    fn emit(&mut self, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         let line_end = self.reader.line_end();
         let observes = self.gate.observes();
         for part in self.out.drain() {
@@ -535,22 +540,22 @@ impl Guard {
         is_open && broken.forgivable && !self.transcript.suspects(unread)
     }
 
-    /// The answer cannot be read on. Where nothing could be denied it has gone on already.
-    fn fail(&mut self, broken: Broken, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    /// Ends the answer, which cannot be read further. If nothing can be denied, it went on already.
+    fn fail(&mut self, broken: Broken, sink: &mut PartSink<'_>) -> Result<(), Broken> {
         self.normalization = Normalization::Failed;
         if self.observes() {
             self.out.drain();
-            self.state = State::Passing;
+            self.state = GuardState::Passing;
             return Ok(());
         }
         let reason = broken.reason.trim_end();
         self.stop(&format!("[postern] Answer stopped: {reason} (postern/builtin/{})", broken.rule), sink);
-        self.state = State::Ended(Some(broken.clone()));
+        self.state = GuardState::Ended(Some(broken.clone()));
         Err(broken)
     }
 
-    /// Gives up what is under way, and tells the client.
-    fn stop(&mut self, message: &str, sink: &mut Sink<'_>) {
+    /// Gives up pending calls, and tells the client.
+    fn stop(&mut self, message: &str, sink: &mut PartSink<'_>) {
         self.give_up();
         if self.observes() {
             return;
@@ -563,36 +568,15 @@ impl Guard {
 
     fn give_up(&mut self) {
         self.gate.give_up();
-        // What it fails at, or would say of an end, is of no more interest.
+        // The answer has failed already: neither an error nor parts of an end matter.
         let _ = self.transcript.end(&mut self.gate, &mut self.out);
         self.out.drain();
     }
 
-    fn close(&mut self, sink: &mut Sink<'_>) {
+    fn close(&mut self, sink: &mut PartSink<'_>) {
         if !self.observes() {
             self.encoder.end(&self.tail, sink);
         }
         sink.flush();
-    }
-}
-
-/// Why JSON cannot be read: beyond a bound, or malformed.
-fn unread(what: &str, error: JsonError) -> Broken {
-    let reason = format!("{what} is not JSON that can be read: {error}");
-    match error.reason {
-        Reason::TooLong | Reason::TooMany | Reason::TooDeep => Broken::bound(reason),
-        Reason::NotUtf8
-        | Reason::ByteOrderMark
-        | Reason::End
-        | Reason::Value
-        | Reason::Number
-        | Reason::Key
-        | Reason::Colon
-        | Reason::Item
-        | Reason::Entry
-        | Reason::Trailing
-        | Reason::Control
-        | Reason::Escape
-        | Reason::Surrogate => Broken::malformed(reason),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads members of an answer's JSON; what stands twice has two readings.
+//! Reads members of an answer's JSON, and refuses keys of which clients may read another value.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use crate::wire::json::Value;
 /// The member of an object.
 ///
 /// # Errors
-/// Where the key stands twice, or in another case: the client may take the other value.
+/// If the key stands twice, or in another case: the client may take the other value.
 pub(in crate::provider) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
     match find(object, key) {
-        Ok(found) if object.duplicate().is_none() => Ok(found),
+        Ok(value) if object.duplicate().is_none() => Ok(value),
         Ok(_) => object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}"))),
         Err(respelled) => Err(Broken::ambiguous(format!("{key}: {respelled}"))),
     }
@@ -26,24 +26,24 @@ pub(in crate::provider) struct Respelled;
 /// The member of an object in which no key stands twice.
 ///
 /// # Errors
-/// Where the object has the key in another case, beside it or alone.
+/// If the object has the key in another case, beside it or alone.
 pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
     let mut entries = object.entries().into_iter().flatten();
     if object.has_plain_keys() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Ok(entries.find(|entry| entry.key.says(key)).map(|entry| entry.value));
     }
-    let mut found = None;
+    let mut value = None;
     for entry in entries {
         if entry.key.says(key) {
-            found = found.or(Some(entry.value));
+            value = value.or(Some(entry.value));
         } else if entry.key.text().is_some_and(|text| is_other_case(&text, key)) {
             return Err(Respelled);
         }
     }
-    Ok(found)
+    Ok(value)
 }
 
-/// The same; a null counts as absent.
+/// The member of an object; null counts as absent.
 ///
 /// # Errors
 /// As for [`get`].
@@ -54,7 +54,7 @@ pub(in crate::provider) fn present<'d>(object: Value<'d>, key: &str) -> Result<O
 /// The text of a member; none where it is absent.
 ///
 /// # Errors
-/// Where the key stands twice, or its value is no string.
+/// If the key stands twice, or its value is no string.
 pub(in crate::provider) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
     let Some(value) = present(object, key)? else { return Ok(None) };
     value.text().map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no string")))
@@ -63,7 +63,7 @@ pub(in crate::provider) fn text<'d>(object: Value<'d>, key: &str) -> Result<Opti
 /// The number of a member, without a sign or a fraction; none where it is absent or another number.
 ///
 /// # Errors
-/// Where the key stands twice.
+/// If the key stands twice.
 pub(in crate::provider) fn count(object: Value<'_>, key: &str) -> Result<Option<u64>, Broken> {
     Ok(present(object, key)?.and_then(Value::number_text).and_then(|number| number.parse().ok()))
 }

@@ -1,12 +1,16 @@
-//! Guards answers: reads what a model says in its dialect, asks about every tool call, and takes out what is denied.
+//! Guards answers: reads them in their dialect, asks about every tool call, and replaces calls that are denied.
 //!
-//! [`Guard`] frames a body and hands each part of it, parsed, to a dialect's [`Transcript`]; that keeps what is
-//! undecided, asks the [`Gate`] about calls, and says what goes on. The same transcript reads streams and whole
-//! answers, so that both meet the same verdicts.
+//! [`Guard`] cuts a body into parts and gives each, parsed, to the dialect's [`Transcript`], which holds undecided
+//! parts, asks the [`Gate`] about calls, and puts the parts that go on into [`Out`]. The same transcript reads streams
+//! and whole answers, so that both get the same verdicts.
 
+mod blocks;
 mod call;
 mod command;
 mod decide;
+mod delta_template;
+#[cfg(test)]
+mod delta_template_tests;
 mod encode;
 mod framing;
 mod gate;
@@ -19,9 +23,6 @@ mod note;
 mod part;
 mod refusal;
 mod script;
-mod stencil;
-#[cfg(test)]
-mod stencil_tests;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
@@ -30,11 +31,12 @@ mod unread;
 
 use std::sync::Arc;
 
-pub use call::{Call, Fate, Form, Phase};
+pub(in crate::provider) use blocks::{BlockDialect, BlockKind, BlockStart, Blocks, MessageCalls};
+pub use call::{CallHead, CallOutcome, InputForm, PendingCall, Phase};
 pub use decide::ask;
 pub use gate::Gate;
 pub use guard::Guard;
-pub use part::{Event, Out, Part, Received};
+pub use part::{AnswerPart, Out, Received, StreamEvent};
 pub(in crate::provider) use unread::may_hold_call;
 
 use crate::call::{Inputs, Judge};
@@ -43,38 +45,38 @@ use crate::wire::json::{self, Document, Value};
 
 /// Reads one answer in one dialect.
 pub trait Transcript: Send {
-    /// Takes the next part of a stream. It may be kept until a call is decided; what goes on is put into `out`.
+    /// Takes the next part of a stream. Parts that go on are put into `out`; others are held until a call is decided.
     ///
     /// # Errors
-    /// Where the stream cannot be understood, or must not go on.
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
+    /// If the stream cannot be understood, or must not go on.
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
 
-    /// The values of the part that was taken last, each of which could have been any other string, or whole number,
-    /// without more coming of that part than that it goes on. None where it came to anything else, and where a second
-    /// part like it would.
+    /// Returns the values of the last part on which nothing depends: with any other string, or whole number, in their
+    /// places the part would go on just so and change no state. None if the part, or a second one like it, has any
+    /// other effect.
     ///
-    /// Parts that are the same but for such values are not read any more: [`Self::again`] tells of them.
-    fn free<'d>(&mut self, _event: &Event<'d>) -> Vec<Value<'d>> {
+    /// Parts that differ in these values alone are not parsed: [`Self::again`] reports them.
+    fn free<'d>(&mut self, _event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         Vec::new()
     }
 
-    /// Parts went on that are the same as the last but for the values that [`Self::free`] named. `numbers` are those of
-    /// the last of them, in the order of the document.
+    /// Takes note of parts that went on unparsed: they differ from the last in the values of [`Self::free`] alone.
+    /// `numbers` are the numbers among these values in the last such part, in the order of the document.
     fn again(&mut self, _numbers: &[u64], _gate: &mut Gate) {}
 
-    /// The stream has ended: what is still undecided is decided, or given up.
+    /// Decides or gives up pending calls: the stream has ended.
     ///
     /// # Errors
-    /// Where it ended in a way in which it must not go on.
+    /// If the answer is not complete without what was held.
     fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
 
-    /// Reads an answer that came whole. Answers the edited body; none where the original goes on.
+    /// Reads an answer that came whole. Returns the edited body; none if the original goes on.
     ///
     /// # Errors
-    /// Where it cannot be understood, or must not go on.
+    /// If it cannot be understood, or must not go on.
     fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken>;
 
-    /// Whether a call is under way, held or not, so that the next part may be of it.
+    /// Whether a call is pending, held or not, so that the next part may belong to it.
     fn is_in_call(&self) -> bool;
 
     /// Whether a part that cannot be read may hold a call.
@@ -82,30 +84,31 @@ pub trait Transcript: Send {
         may_hold_call(unread)
     }
 
-    /// A part went on that could not be read. It may have been the beginning or the end of something that is no call.
+    /// Takes note that a part went on which could not be read: the start or the end of something that is no call.
     fn skipped(&mut self) {}
 
-    /// How many bytes are kept.
+    /// How many bytes are held.
     fn held(&self) -> usize;
 
-    /// What feeds a client's watchdog while something is kept, where the dialect has such a thing.
+    /// Returns what the client receives while parts are held, so that it does not give up.
     fn keep_alive(&self) -> KeepAlive;
 
-    /// What the client is told where the stream cannot go on: the last parts that it reads. `message` is for people.
+    /// Writes the dialect's error for a stream that cannot go on, the last parts that the client reads. `message` is for
+    /// people.
     fn broken(&mut self, message: &str, out: &mut Out);
 }
 
-/// What may be said while something is kept.
+/// What a client may receive while parts are held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepAlive {
-    /// Its clients lose events over anything that is no event.
+    /// Nothing: the dialect's clients lose events over anything that is no event.
     Nothing,
     /// A comment between two events (or a ping frame, of a WebSocket).
     Comment,
     /// An event of this name with this JSON.
     Event(&'static str, &'static str),
-    /// A comment, and each minute this event instead: some clients give up after minutes without an event, and do not
-    /// count comments.
+    /// A comment, and each minute this event instead: some clients give up after minutes without an event, and ignore
+    /// comments.
     CommentOrEvent(&'static str, String),
 }
 
@@ -113,11 +116,11 @@ pub enum KeepAlive {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Broken {
-    /// Of what is built in: `unparseable`, `bound`.
+    /// The built-in rule: `unparseable`, `bound`.
     pub rule: &'static str,
-    /// Fit for the agent's eyes.
+    /// Text that the agent may read.
     pub reason: String,
-    /// Whether `failurePolicy: Open` lets the part of which this is said pass as it came (design section 6.6).
+    /// Whether `failurePolicy: Open` lets the part pass as it came (design section 6.6).
     pub forgivable: bool,
 }
 
@@ -127,7 +130,7 @@ impl Broken {
         Self { rule: "unparseable", reason: reason.into(), forgivable: true }
     }
 
-    /// A call that has more than one reading: parts that contradict each other, keys that stand twice.
+    /// A call that has more than one reading: parts that contradict each other, duplicate keys.
     pub fn ambiguous(reason: impl Into<String>) -> Self {
         Self { rule: "unparseable", reason: reason.into(), forgivable: false }
     }
@@ -138,30 +141,30 @@ impl Broken {
     }
 }
 
-/// What a guard is given.
+/// What a guard needs to know of the request and the policy.
 #[derive(Clone)]
-pub struct Settings {
+pub struct GuardSettings {
     pub judge: Arc<dyn Judge>,
     pub failure: FailurePolicy,
-    pub limits: Limits,
-    /// What is noted of the inputs of calls.
+    pub limits: GuardLimits,
+    /// How much of the inputs of calls is noted.
     pub inputs: Inputs,
     /// Whether the request offers a tool of kind Write.
     pub writes: bool,
-    /// What the request says of tools that the catalogue does not know.
+    /// The definitions in the request of tools that the catalogue does not know.
     pub offered: Offered,
 }
 
-/// What becomes of an answer that cannot be understood.
+/// Whether an answer that cannot be understood is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
     Closed,
     Open,
 }
 
-/// What one answer may cost.
+/// The bounds of one answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct GuardLimits {
     /// One part of a stream, in bytes.
     pub event_bytes: usize,
     /// The input of one tool call.

@@ -7,11 +7,11 @@ use crate::call::Input;
 use crate::fold::{self, Member};
 use crate::provider::kind::{Calling, SOURCE, Wrapper, wrapper};
 
-/// What a call has in it.
+/// The calls inside a call.
 pub(super) enum Nested {
     /// It is no wrapper.
     None,
-    Calls(Vec<Inner>),
+    Calls(Vec<InnerCall>),
     /// It is a script.
     Script(Script),
     /// It calls tools, and nobody can say which.
@@ -21,7 +21,7 @@ pub(super) enum Nested {
 }
 
 /// A call inside another.
-pub(super) struct Inner {
+pub(super) struct InnerCall {
     pub(super) name: String,
     /// A string is the input of a custom tool.
     pub(super) input: Value,
@@ -51,7 +51,7 @@ fn scripted(text: &str) -> Nested {
 }
 
 /// The call that another tool makes. A server's tool has the name that most agents have for it.
-fn called(json: &Value, calling: &Calling) -> Option<Inner> {
+fn called(json: &Value, calling: &Calling) -> Option<InnerCall> {
     let text = |key| exact(json, key)?.and_then(Value::as_str);
     let tool = text(calling.tool)?;
     let name = match calling.server {
@@ -64,7 +64,7 @@ fn called(json: &Value, calling: &Calling) -> Option<Inner> {
         Some(Value::String(text)) => object(text)?,
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
     };
-    Some(Inner { name, input })
+    Some(InnerCall { name, input })
 }
 
 /// The object that a text is: agents that write their calls as text have inputs so.
@@ -89,7 +89,7 @@ fn wrapped(json: &Value) -> Nested {
     calls.map_or(Nested::Unknown("The list of calls cannot be understood"), Nested::Calls)
 }
 
-/// What an object has under a key; none where a key is there that some agents take for it.
+/// The value of a key; none if another key is there that some agents take for it.
 fn exact<'a>(json: &'a Value, key: &str) -> Option<Option<&'a Value>> {
     let Some(object) = json.as_object() else { return Some(None) };
     match fold::member(object, key) {
@@ -99,7 +99,7 @@ fn exact<'a>(json: &'a Value, key: &str) -> Option<Option<&'a Value>> {
     }
 }
 
-fn inner(one: &Value) -> Option<Inner> {
+fn inner(one: &Value) -> Option<InnerCall> {
     let name = match (exact(one, "recipient_name")?, exact(one, "tool")?) {
         (Some(name), None) | (None, Some(name)) => name.as_str()?,
         (None, None) | (Some(_), Some(_)) => return None,
@@ -111,5 +111,5 @@ fn inner(one: &Value) -> Option<Inner> {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
     };
-    Some(Inner { name, input })
+    Some(InnerCall { name, input })
 }

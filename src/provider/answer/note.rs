@@ -1,13 +1,13 @@
-//! Writes down what an event may tell of a call.
+//! Makes the note of a call that events are built from.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::call::{Call, Form};
+use super::call::{InputForm, PendingCall};
 use super::decide::Ruled;
-use super::{Settings, command};
+use super::{GuardSettings, command};
 use crate::call::{CallNote, Input, Inputs, Kind, Verdict};
 use crate::digest::sha256_hex;
 use crate::provider::kind;
@@ -21,7 +21,7 @@ pub(super) struct How {
 }
 
 /// The note of a call.
-pub(super) fn note(call: Call, verdict: Verdict, how: How, settings: &Settings) -> CallNote {
+pub(super) fn note(call: PendingCall, verdict: Verdict, how: How, settings: &GuardSettings) -> CallNote {
     let (input_sha256, input) = if how.has_input && !call.is_over() {
         told(&call.input, (&call.name, call.namespace.as_deref()), call.form, settings)
     } else {
@@ -31,7 +31,7 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, settings: &Settings) 
         id: call.id,
         name: call.name,
         namespace: call.namespace,
-        custom: call.form == Form::Text,
+        custom: call.form == InputForm::Text,
         kinds_by: call.kinds_by,
         input_bytes: call.bytes as u64,
         input_sha256,
@@ -45,7 +45,7 @@ pub(super) fn note(call: Call, verdict: Verdict, how: How, settings: &Settings) 
 }
 
 /// The note of a call inside another.
-pub(super) fn inner(call: &Call, ruled: Ruled, how: How, settings: &Settings) -> CallNote {
+pub(super) fn inner(call: &PendingCall, ruled: Ruled, how: How, settings: &GuardSettings) -> CallNote {
     let (input_sha256, input) = match &ruled.input {
         Some(input) => told(input, (&ruled.name, None), ruled.form, settings),
         None => (None, None),
@@ -54,7 +54,7 @@ pub(super) fn inner(call: &Call, ruled: Ruled, how: How, settings: &Settings) ->
         id: call.id.clone(),
         name: ruled.name,
         namespace: None,
-        custom: ruled.form == Form::Text,
+        custom: ruled.form == InputForm::Text,
         kinds_by: ruled.kinds_by,
         input_bytes: ruled.input.as_ref().map_or(0, |input| input.len() as u64),
         input_sha256,
@@ -67,12 +67,12 @@ pub(super) fn inner(call: &Call, ruled: Ruled, how: How, settings: &Settings) ->
     }
 }
 
-/// SHA-256 in hex and text of an input, as far as they may be told.
+/// Returns the SHA-256 in hex and the text of an input, as far as policy lets events have them.
 fn told(
     input: &str,
     tool: (&str, Option<&str>),
-    form: Form,
-    settings: &Settings,
+    form: InputForm,
+    settings: &GuardSettings,
 ) -> (Option<String>, Option<String>) {
     let sha256 = || sha256_hex(input.as_bytes());
     match settings.inputs {
@@ -84,17 +84,17 @@ fn told(
 }
 
 /// The JSON without what its strings say, but for the programs and options of commands; of anything else, how long it is.
-fn redacted(input: &str, tool: (&str, Option<&str>), form: Form, settings: &Settings) -> String {
+fn redacted(input: &str, tool: (&str, Option<&str>), form: InputForm, settings: &GuardSettings) -> String {
     if input.is_empty() {
         return String::new();
     }
     match (form, serde_json::from_str::<Value>(input)) {
-        (Form::Json, Ok(mut json)) => {
+        (InputForm::Json, Ok(mut json)) => {
             let commands = Commands::of(tool, &json, settings);
             redact(&mut json, "", &commands);
             json.to_string()
         }
-        (Form::Json | Form::Text, _) => length(input),
+        (InputForm::Json | InputForm::Text, _) => length(input),
     }
 }
 
@@ -113,7 +113,7 @@ struct Commands {
 
 impl Commands {
     /// Those that a call runs, by what is known of its tool.
-    fn of(tool: (&str, Option<&str>), input: &Value, settings: &Settings) -> Self {
+    fn of(tool: (&str, Option<&str>), input: &Value, settings: &GuardSettings) -> Self {
         let mut commands = Self::default();
         if !kind::is_shell(tool.0, tool.1) {
             return commands;

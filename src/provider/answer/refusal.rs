@@ -1,11 +1,11 @@
-//! What the agent reads in the place of a tool call that it may not have (design section 6.5).
+//! The text that replaces a denied tool call (design section 6.5).
 
 use crate::call::Verdict;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 128;
 
-/// The text in the place of a call. It is a paragraph of its own: clients join what follows to it.
+/// Returns the text that replaces a call. It ends a paragraph, because clients join the next text to it.
 pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &Verdict) -> String {
     let decision = &verdict.decision;
     let rule = decision.rule.as_ref().map_or("postern/builtin/default-deny", |rule| rule.as_str());
@@ -17,8 +17,8 @@ pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &Verdict) -> St
     )
 }
 
-/// A name that a model chose. Only one that could not pass for anything else stands without quotes; in quotes there
-/// is no control character, no quote and no direction mark.
+/// Returns a name that a model chose, fit to be shown: a plain name as it is, any other in quotes and without control
+/// characters, quotes and direction marks, so that it cannot pass for other lines of the text.
 pub(crate) fn shown(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
     if !name.is_empty() && name.chars().count() <= SHOWN && name.chars().all(is_plain) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use super::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
+use super::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
 use crate::call::{Advice, Input, Inputs, Judge, Start, Tool, ToolCall, Verdict};
 use crate::provider::adapter::Framing;
 use crate::provider::kind::Offered;
@@ -105,14 +105,14 @@ fn below(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Settings with this judge.
-pub fn settings(judge: impl Judge + 'static) -> Settings {
-    let limits = Limits {
+pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
+    let limits = GuardLimits {
         event_bytes: 1 << 20,
         tool_input_bytes: 1 << 16,
         body_bytes: 1 << 22,
         json: json::Limits::default(),
     };
-    Settings {
+    GuardSettings {
         judge: Arc::new(judge),
         failure: FailurePolicy::Closed,
         limits,

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::testing::{Names, fed, settings};
 use super::{
-    Broken, Call, Event, FailurePolicy, Fate, Form, Gate, Guard, KeepAlive, Out, Part, Settings, Transcript,
+    AnswerPart, Broken, CallHead, CallOutcome, FailurePolicy, Gate, Guard, GuardSettings, KeepAlive, Out,
+    PendingCall, StreamEvent, Transcript,
 };
 use crate::call::Normalization;
 use crate::provider::adapter::Framing;
@@ -21,33 +22,33 @@ const BARE: Framing =
 /// One call at a time; a denied one becomes one `text`.
 #[derive(Default)]
 struct Small {
-    call: Option<Call>,
-    kept: Vec<Part>,
+    call: Option<PendingCall>,
+    kept: Vec<AnswerPart>,
 }
 
 impl Transcript for Small {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let text = |key: &str| -> Result<String, Broken> {
             let value = event.json.get(key).map_err(|error| Broken::ambiguous(error.to_string()))?;
             Ok::<_, Broken>(value.and_then(|value| value.text()).unwrap_or_default().into_owned())
         };
         match (text("type")?.as_str(), self.call.take()) {
             ("call", None) => {
-                let call = gate.begin("1", &text("name")?, None, Form::Json);
-                self.kept.push(Part::Received(event.received.clone()));
+                let call = gate.begin(&CallHead::new("1", &text("name")?));
+                self.kept.push(AnswerPart::Received(event.received.clone()));
                 self.call = Some(call);
             }
             ("input", Some(mut call)) => {
                 call.push(&text("piece")?, gate);
-                self.kept.push(Part::Received(event.received.clone()));
+                self.kept.push(AnswerPart::Received(event.received.clone()));
                 self.call = Some(call);
             }
             ("stop", Some(call)) => match gate.finish(call) {
-                Fate::Passes => {
+                CallOutcome::Passes => {
                     out.release(self.kept.drain(..));
                     out.pass(event);
                 }
-                Fate::Denied(text) => {
+                CallOutcome::Denied(text) => {
                     self.kept.clear();
                     out.say(Some("text"), serde_json::json!({"type": "text", "text": text}).to_string());
                 }
@@ -70,9 +71,9 @@ impl Transcript for Small {
     fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
         let name = body.root().get("name").map_err(|error| Broken::ambiguous(error.to_string()))?;
         let name = name.and_then(|name| name.text()).unwrap_or_default().into_owned();
-        Ok(match gate.whole("1", &name, None, (Form::Json, "{}")) {
-            Fate::Passes => None,
-            Fate::Denied(_) => Some(b"{}".to_vec()),
+        Ok(match gate.whole(&CallHead::new("1", &name), "{}") {
+            CallOutcome::Passes => None,
+            CallOutcome::Denied(_) => Some(b"{}".to_vec()),
         })
     }
 
@@ -81,7 +82,7 @@ impl Transcript for Small {
     }
 
     fn held(&self) -> usize {
-        self.kept.iter().map(Part::kept_bytes).sum()
+        self.kept.iter().map(AnswerPart::kept_bytes).sum()
     }
 
     fn keep_alive(&self) -> KeepAlive {
@@ -98,7 +99,7 @@ fn guard(framing: Framing) -> Guard {
 }
 
 fn open(framing: Framing) -> Guard {
-    let settings = Settings { failure: FailurePolicy::Open, ..settings(Names::default()) };
+    let settings = GuardSettings { failure: FailurePolicy::Open, ..settings(Names::default()) };
     Guard::new(Box::new(Small::default()), framing, settings)
 }
 

@@ -1,7 +1,8 @@
-//! What is known of bytes that cannot be read: whether a tool call may be in them, and what the body of a failure is.
+//! Judges bytes that cannot be read: whether a tool call may be in them, and how the body of a failure is framed.
 
+use super::Broken;
 use crate::provider::adapter::Framing;
-use crate::wire::json::{Kind, Value};
+use crate::wire::json::{JsonError, Kind, Reason, Value};
 
 /// Words of tool calls in the JSON of every dialect, in lower case.
 const OF_CALLS: [&[u8]; 8] = [
@@ -37,6 +38,7 @@ const BESIDE_ERROR: [&str; 12] = [
 /// Whether bytes that are no JSON may hold a tool call that a more lenient reader finds. Text of two or four bytes a
 /// character may hold anything.
 pub(in crate::provider) fn may_hold_call(bytes: &[u8]) -> bool {
+    // UTF-16 and UTF-32, which some JSON parsers detect by themselves.
     if bytes.contains(&0) {
         return true;
     }
@@ -76,6 +78,7 @@ pub(super) fn is_error(json: Value<'_>, alone: bool) -> bool {
 /// How the body of an answer is framed that is no success; none where it holds nothing that a client could take for an
 /// answer. It is not always what its content type says: proxies answer with pages of their own.
 pub(super) fn framing_of_failure(body: &[u8], said: Framing, events: Framing) -> Option<Framing> {
+    // A lenient client skips a byte order mark and looks at the first character, so this does the same.
     let text = MARKS.iter().find_map(|mark| body.strip_prefix(*mark)).unwrap_or(body);
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0);
     match first? {
@@ -98,6 +101,27 @@ fn has_event(text: &[u8]) -> bool {
         let field = line.trim_ascii_start().get(..5);
         field.is_some_and(|field| field.eq_ignore_ascii_case(b"data:"))
     })
+}
+
+/// Returns why JSON cannot be read: beyond a bound, or malformed.
+pub(super) fn json_error(what: &str, error: JsonError) -> Broken {
+    let reason = format!("{what} is not JSON that can be read: {error}");
+    match error.reason {
+        Reason::TooLong | Reason::TooMany | Reason::TooDeep => Broken::bound(reason),
+        Reason::NotUtf8
+        | Reason::ByteOrderMark
+        | Reason::End
+        | Reason::Value
+        | Reason::Number
+        | Reason::Key
+        | Reason::Colon
+        | Reason::Item
+        | Reason::Entry
+        | Reason::Trailing
+        | Reason::Control
+        | Reason::Escape
+        | Reason::Surrogate => Broken::malformed(reason),
+    }
 }
 
 #[cfg(test)]

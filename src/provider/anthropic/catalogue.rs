@@ -18,10 +18,10 @@ const CLIENT: [&str; 13] = [
     "browser_toolset_20260801",
 ];
 
-/// What connects to MCP servers, declared in `tools[]` or by `mcp_servers` alone.
+/// The tool that connects to MCP servers, declared in `tools[]` or by `mcp_servers` alone.
 pub(super) const MCP_TOOLSET: &str = "mcp_toolset";
 
-/// What `container` and `container_upload` are asked for by, where the request has no code execution of its own.
+/// The type by which policy is asked about `container` and `container_upload` in a request without code execution.
 pub(super) const CONTAINER: &str = "container";
 
 pub(super) const CODE_EXECUTION: &str = "code_execution";
@@ -34,7 +34,7 @@ pub(super) fn is_client(tool_type: &str) -> bool {
     CLIENT.contains(&tool_type)
 }
 
-/// What calls of a toolset have as their `toolset_name`; none for what is no toolset of the client.
+/// The `toolset_name` in calls of a toolset; none if it is no toolset of the client.
 pub(super) fn toolset(tool_type: &str) -> Option<&'static str> {
     match tool_type {
         "computer_toolset_20260801" => Some("computer"),

@@ -1,6 +1,6 @@
 //! Anthropic Messages: <https://platform.claude.com/docs/en/api/messages>
 //!
-//! `request` closes the doors to what the provider would execute, `transcript` reads answers, `catalogue` knows which
+//! `request` removes what the provider would execute, `transcript` reads answers, `catalogue` knows which
 //! tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
 
 mod catalogue;
@@ -8,15 +8,15 @@ mod refusal;
 mod request;
 mod transcript;
 
-pub(super) use request::{Door, messages_request};
-pub(super) use transcript::Messages;
+pub(super) use request::{MessagesVariant, messages_request};
+pub(super) use transcript::MessagesTranscript;
 
-use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
 use super::answer::Transcript;
 use super::compatible;
-use super::endpoint::Call::Post;
+use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
-use super::request::Draft;
+use super::request::RequestEditor;
 use crate::call::{Api, Denial, Dialect, RequestFacts, Vendor};
 use crate::wire::sse;
 
@@ -25,7 +25,7 @@ pub(super) const MESSAGES: Endpoints = Endpoints {
     rows: &[(Post, "/messages", Api::Messages), (Post, "/messages/count_tokens", Api::CountTokens)],
 };
 
-/// The same in Google's spelling, where the model is in the path; tokens are counted by the model `count-tokens`.
+/// The endpoints at Google, where the model is in the path; tokens are counted by the model `count-tokens`.
 pub(super) const RAW_PREDICT: Endpoints = Endpoints {
     dialect: Some(Dialect::Anthropic),
     rows: &[
@@ -57,18 +57,18 @@ impl Adapter for Anthropic {
         MOUNTS
     }
 
-    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
-        let (body, vendor) = (draft.root(), asked.service.vendor);
+    fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
+        let (body, vendor) = (editor.root(), head.service.vendor);
         // Others that speak Messages have in it what they add to their own APIs.
         let is_anthropics = vendor == Vendor::Anthropic;
         if !is_anthropics {
-            compatible::close_doors(draft, vendor)?;
+            compatible::close_extensions(editor, vendor)?;
         }
-        messages_request(draft, body, &Door::of(asked))?;
-        if is_anthropics { Ok(()) } else { compatible::models(draft, vendor) }
+        messages_request(editor, body, &MessagesVariant::of(head))?;
+        if is_anthropics { Ok(()) } else { compatible::models(editor, vendor) }
     }
 
-    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+    fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(EVENTS),
             other if facts.stream && !other.ends_with("json") => Framing::Events(EVENTS),
@@ -76,8 +76,9 @@ impl Adapter for Anthropic {
         }
     }
 
-    fn transcript(&self, asked: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        (asked.service.api == Api::Messages).then(|| Box::new(Messages::default()) as Box<dyn Transcript>)
+    fn transcript(&self, head: &ModelRequestHead<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        (head.service.api == Api::Messages)
+            .then(|| Box::new(MessagesTranscript::default()) as Box<dyn Transcript>)
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {

@@ -2,7 +2,7 @@
 
 use crate::name::path::NormalPath;
 
-/// What a model's ARN may name. A prompt is not among them: it is stored at the provider and brings tools with it.
+/// The resources that a model's ARN may name. A prompt is none: it is stored at the provider and brings its own tools.
 const MODELS: [&str; 8] = [
     "foundation-model",
     "inference-profile",

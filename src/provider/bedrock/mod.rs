@@ -22,15 +22,15 @@ mod tests;
 
 pub(super) use arn::without_arn;
 
-use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
 use super::answer::Transcript;
-use super::endpoint::Call::{Get, Post};
+use super::endpoint::EndpointMethod::{Get, Post};
 use super::endpoint::{Endpoints, Mount};
 use super::openai_chat::OpenAiChat;
-use super::request::Draft;
+use super::request::RequestEditor;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::wire::json::Kind;
-use operation::{Operation, Target};
+use operation::{RuntimeOperation, RuntimeTarget};
 
 pub(super) const RUNTIME: Endpoints = Endpoints {
     dialect: Some(Dialect::Bedrock),
@@ -43,7 +43,7 @@ pub(super) const RUNTIME: Endpoints = Endpoints {
     ],
 };
 
-/// What there is to invoke, from the control plane; Claude Code reads it when it starts.
+/// The lists of models, from the control plane; Claude Code reads them when it starts.
 pub(super) const CATALOGUE: Endpoints = Endpoints {
     dialect: None,
     rows: &[
@@ -65,22 +65,22 @@ impl Adapter for Bedrock {
         MOUNTS
     }
 
-    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
-        let target = Target::of(asked);
-        let body = draft.root();
+    fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
+        let target = RuntimeTarget::of(head);
+        let body = editor.root();
         if body.kind() != Kind::Object {
             return Err(Denial::unparseable("the body", "it is no JSON object"));
         }
         if target.is_prompt() {
-            draft.keeps_state("a stored prompt")?;
-            draft.excuse();
+            editor.keeps_state("a stored prompt")?;
+            editor.excuse();
         }
         match target.operation {
-            Operation::Converse => converse::read(draft, body, &target)?,
-            Operation::Invoke => invoke::read(draft, asked, &target)?,
-            Operation::CountTokens => count_tokens::read(draft, asked, &target)?,
+            RuntimeOperation::Converse => converse::read(editor, body, &target)?,
+            RuntimeOperation::Invoke => invoke::read(editor, head, &target)?,
+            RuntimeOperation::CountTokens => count_tokens::read(editor, head, &target)?,
         }
-        let facts = &mut draft.facts;
+        let facts = &mut editor.facts;
         facts.writes |= target.is_prompt();
         facts.stream = target.stream;
         facts.models.retain(|model| *model != target.model);
@@ -89,7 +89,7 @@ impl Adapter for Bedrock {
         Ok(())
     }
 
-    fn framing(&self, _: &Asked<'_>, _: &RequestFacts, content_type: &str) -> Framing {
+    fn framing(&self, _: &ModelRequestHead<'_>, _: &RequestFacts, content_type: &str) -> Framing {
         // An error comes whole, where a stream was asked for too.
         if content_type == "application/vnd.amazon.eventstream" {
             Framing::EventStream
@@ -98,17 +98,18 @@ impl Adapter for Bedrock {
         }
     }
 
-    fn transcript(&self, asked: &Asked<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        let target = Target::of(asked);
+    fn transcript(&self, head: &ModelRequestHead<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        let target = RuntimeTarget::of(head);
         match target.operation {
-            Operation::Converse => {
-                Some(Box::new(converse::Transcript::new(converse::Shape::Named, Some(target.model))))
+            RuntimeOperation::Converse => Some(Box::new(converse::ConverseTranscript::new(
+                converse::EventShape::Named,
+                Some(target.model),
+            ))),
+            RuntimeOperation::Invoke => {
+                let chat = OpenAiChat.transcript(head, facts);
+                Some(Box::new(invoke::InvokeTranscript::new(target.model, chat)))
             }
-            Operation::Invoke => {
-                let chat = OpenAiChat.transcript(asked, facts);
-                Some(Box::new(invoke::Chunks::new(target.model, chat)))
-            }
-            Operation::CountTokens => None,
+            RuntimeOperation::CountTokens => None,
         }
     }
 

@@ -1,38 +1,38 @@
-//! What a request's path asks of Bedrock's runtime: which operation, and of which model.
+//! Reads the path of a request to Bedrock's runtime: the operation and the model.
 
 use crate::call::Api;
-use crate::provider::adapter::Asked;
+use crate::provider::adapter::ModelRequestHead;
 use crate::wire::percent;
 
 /// An operation of the runtime that reads what an agent says to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum RuntimeOperation {
     Converse,
     Invoke,
     CountTokens,
 }
 
-/// What the path says.
+/// The operation and the model in a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct RuntimeTarget {
     /// The name of a model or inference profile, or an ARN, as AWS reads it.
     pub(super) model: String,
-    pub(super) operation: Operation,
+    pub(super) operation: RuntimeOperation,
     pub(super) stream: bool,
 }
 
-impl Target {
+impl RuntimeTarget {
     /// Reads `/model/{modelId}/{operation}`; the model is one label, whatever is escaped in it.
-    pub(super) fn of(asked: &Asked<'_>) -> Self {
-        let rest = asked.path.strip_prefix("/model/").unwrap_or(asked.path);
+    pub(super) fn of(head: &ModelRequestHead<'_>) -> Self {
+        let rest = head.path.strip_prefix("/model/").unwrap_or(head.path);
         let (label, name) = rest.rsplit_once('/').unwrap_or((rest, ""));
         let decoded = |text: &str| String::from_utf8_lossy(&percent::decode(text.as_bytes())).into_owned();
-        let operation = if asked.service.api == Api::Converse {
-            Operation::Converse
-        } else if asked.service.api == Api::CountTokens {
-            Operation::CountTokens
+        let operation = if head.service.api == Api::Converse {
+            RuntimeOperation::Converse
+        } else if head.service.api == Api::CountTokens {
+            RuntimeOperation::CountTokens
         } else {
-            Operation::Invoke
+            RuntimeOperation::Invoke
         };
         Self { model: decoded(label), operation, stream: decoded(name).ends_with("-stream") }
     }

@@ -7,7 +7,7 @@ use crate::wire::json::Value;
 /// Looks through a part of an answer, or all of it.
 ///
 /// # Errors
-/// Where it may hold a call of a tool, in a form that nobody here can judge.
+/// If it may hold a call of a tool in an unknown form.
 pub(super) fn check(value: Value<'_>) -> Result<(), Broken> {
     let mut rest = vec![value];
     while let Some(value) = rest.pop() {

@@ -8,11 +8,11 @@ use crate::call::{
     Advice, Api, Decision, Denial, Dialect, Hosted, HostedAction, Judge, Judgement, Service, Start, Terms,
     Tool, ToolCall, Vendor, Verdict,
 };
-use crate::provider::adapter::{Adapter, Asked, Framing};
+use crate::provider::adapter::{Adapter, Framing, ModelRequestHead};
 use crate::provider::answer::testing::{fed, settings};
 use crate::provider::answer::{Broken, Guard};
 use crate::provider::bedrock::Bedrock;
-use crate::provider::request::{Draft, Drafted};
+use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::event_stream::{self, Decoder, Header};
 use crate::wire::json::{Document, Limits};
 
@@ -52,7 +52,7 @@ impl Terms for Rules {
 }
 
 /// Asks with this path, `MODEL/OPERATION`.
-pub(super) fn with_asked<T>(path: &str, ask: impl FnOnce(&Asked<'_>) -> T) -> T {
+pub(super) fn with_asked<T>(path: &str, ask: impl FnOnce(&ModelRequestHead<'_>) -> T) -> T {
     let api = if path.contains("/converse") {
         Api::Converse
     } else if path.ends_with("/count-tokens") {
@@ -62,22 +62,22 @@ pub(super) fn with_asked<T>(path: &str, ask: impl FnOnce(&Asked<'_>) -> T) -> T 
     };
     let service = Service { vendor: Vendor::Bedrock, api, dialect: Some(Dialect::Bedrock) };
     let path = format!("/model/{path}");
-    ask(&Asked { service, path: &path, query: None, headers: &HeaderMap::new() })
+    ask(&ModelRequestHead { service, path: &path, query: None, headers: &HeaderMap::new() })
 }
 
 /// What a request comes to.
-pub(super) fn drafted(path: &str, body: &str, rules: Rules) -> Result<Drafted, Denial> {
+pub(super) fn drafted(path: &str, body: &str, rules: Rules) -> Result<EditedRequest, Denial> {
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    let mut draft = Draft::new(&document, &rules);
-    with_asked(path, |asked| Bedrock.request(asked, &mut draft))?;
-    Ok(draft.finish())
+    let mut editor = RequestEditor::new(&document, &rules);
+    with_asked(path, |head| Bedrock.request(head, &mut editor))?;
+    Ok(editor.finish())
 }
 
 /// The same in words: the edited body, `same`, or the built-in rule that denies it (`policy` where a rule of its own).
 pub(super) fn outcome(path: &str, body: &str, rules: Rules) -> String {
     match drafted(path, body, rules) {
-        Ok(Drafted { body: None, .. }) => "same".to_owned(),
-        Ok(Drafted { body: Some(body), .. }) => String::from_utf8(body).unwrap(),
+        Ok(EditedRequest { body: None, .. }) => "same".to_owned(),
+        Ok(EditedRequest { body: Some(body), .. }) => String::from_utf8(body).unwrap(),
         Err(denial) => {
             denial.decision.rule.map_or_else(|| "policy".to_owned(), |rule| rule.as_str().to_owned())
         }
@@ -127,7 +127,7 @@ fn denied(advice: Advice) -> Verdict {
 pub(super) fn guard(path: &str, judge: impl Judge + 'static) -> Guard {
     let facts = crate::call::RequestFacts::default();
     let framing = if path.ends_with("-stream") { Framing::EventStream } else { Framing::Whole };
-    let transcript = with_asked(path, |asked| Bedrock.transcript(asked, &facts)).unwrap();
+    let transcript = with_asked(path, |head| Bedrock.transcript(head, &facts)).unwrap();
     Guard::new(transcript, framing, settings(judge))
 }
 

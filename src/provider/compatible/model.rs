@@ -1,8 +1,10 @@
 //! The models that a request could use: which search by themselves, and which name more than a model.
 
-use super::doors::{At, PLUGIN_SUFFIXES, SEARCH_DISABLED, SEARCH_MODEL, SEARCH_MODELS, WEB_PLUGIN};
+use super::extensions::{
+    PLUGIN_SUFFIXES, SEARCH_DISABLED, SEARCH_MODEL, SEARCH_MODELS, VendorScope, WEB_PLUGIN,
+};
 use crate::call::{Denial, Vendor};
-use crate::provider::request::Draft;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
 /// How many models one request may name.
@@ -12,65 +14,65 @@ pub(super) const MOST: usize = 256;
 /// path). Asks about models that search and about presets, and takes off endings that stand for a plugin.
 ///
 /// # Errors
-/// Where policy does not allow one of the models, or a name cannot be understood.
-pub(in crate::provider) fn models(draft: &mut Draft<'_>, vendor: Vendor) -> Result<(), Denial> {
-    let root = draft.root();
-    let one = draft.get(root, "model")?.filter(|value| !value.is_null());
-    let several = draft.get(root, "models")?.filter(|value| !value.is_null());
+/// If policy does not allow one of the models, or a name cannot be understood.
+pub(in crate::provider) fn models(editor: &mut RequestEditor<'_>, vendor: Vendor) -> Result<(), Denial> {
+    let root = editor.root();
+    let model = editor.get(root, "model")?.filter(|value| !value.is_null());
+    let several = editor.get(root, "models")?.filter(|value| !value.is_null());
     let several = match several {
         None => Vec::new(),
         Some(list) => {
             list.items().ok_or_else(|| Denial::unparseable("models", "it is not a list"))?.collect()
         }
     };
-    for value in one.into_iter().chain(several) {
-        if draft.facts.models.len() >= MOST {
+    for value in model.into_iter().chain(several) {
+        if editor.facts.models.len() >= MOST {
             return Err(Denial::builtin("bound", format!("the request names more than {MOST} models")));
         }
-        read(draft, vendor, value)?;
+        read(editor, vendor, value)?;
     }
-    draft.facts.model = draft.facts.models.first().cloned();
+    editor.facts.model = editor.facts.models.first().cloned();
     Ok(())
 }
 
-fn read<'d>(draft: &mut Draft<'d>, vendor: Vendor, value: Value<'d>) -> Result<(), Denial> {
+fn read<'d>(editor: &mut RequestEditor<'d>, vendor: Vendor, value: Value<'d>) -> Result<(), Denial> {
     let name = value.text().ok_or_else(|| Denial::unparseable("model", "it is not a string"))?;
     if has_preset(vendor, &name) {
-        draft.refuses("preset")?;
+        editor.refuses("preset")?;
     }
-    if searches(draft, vendor, &name)? {
-        draft.refuses(SEARCH_MODEL)?;
+    if searches(editor, vendor, &name)? {
+        editor.refuses(SEARCH_MODEL)?;
     }
     let mut asked = name.to_string();
     if let Some(plain) = without_plugin(vendor, &name)
-        && draft.strips(WEB_PLUGIN)?
+        && editor.strips(WEB_PLUGIN)?
     {
-        draft.replace(value, serde_json::Value::from(plain.as_str()).to_string())?;
+        editor.replace(value, serde_json::Value::from(plain.as_str()).to_string())?;
         asked = plain;
     }
-    if !draft.facts.models.contains(&asked) {
-        draft.facts.models.push(asked);
+    if !editor.facts.models.contains(&asked) {
+        editor.facts.models.push(asked);
     }
     Ok(())
 }
 
 /// `@preset/slug`, alone or after a model: configuration that is kept at the provider.
 fn has_preset(vendor: Vendor, name: &str) -> bool {
-    At::Only(&[Vendor::OpenRouter]).covers(vendor) && name.to_ascii_lowercase().contains("@preset/")
+    VendorScope::Only(&[Vendor::OpenRouter]).covers(vendor) && name.to_ascii_lowercase().contains("@preset/")
 }
 
-fn searches(draft: &Draft<'_>, vendor: Vendor, name: &str) -> Result<bool, Denial> {
+fn searches(editor: &RequestEditor<'_>, vendor: Vendor, name: &str) -> Result<bool, Denial> {
     let name = name.to_ascii_lowercase();
     let base = name.split(':').next().unwrap_or(&name);
     let short = base.rsplit('/').next().unwrap_or(base);
     let mut of_vendor = SEARCH_MODELS.iter().filter(|(_, at)| at.covers(vendor));
-    let found = of_vendor.any(|(pattern, _)| fits(pattern, base) || fits(pattern, short));
+    let is_search = of_vendor.any(|(pattern, _)| fits(pattern, base) || fits(pattern, short));
     let (key, at) = &SEARCH_DISABLED;
     // Of a host that nobody knows it is not known that the parameter does anything.
-    if !found || vendor == Vendor::Custom || !at.covers(vendor) {
-        return Ok(found);
+    if !is_search || vendor == Vendor::Custom || !at.covers(vendor) {
+        return Ok(is_search);
     }
-    let disabled = draft.get(draft.root(), key)?.and_then(Value::as_bool);
+    let disabled = editor.get(editor.root(), key)?.and_then(Value::as_bool);
     Ok(disabled != Some(true))
 }
 

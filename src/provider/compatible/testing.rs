@@ -2,7 +2,7 @@
 
 use crate::call::{Decision, Denial, Hosted, HostedAction, Judgement, Terms};
 use crate::decision::Verdict;
-use crate::provider::request::{Draft, Drafted};
+use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::json::{Document, Limits};
 
 /// What is done about hosted tools but for those that are allowed, about state and about URLs.
@@ -53,16 +53,16 @@ impl Terms for Policy {
 pub(in crate::provider) fn drafted(
     body: &str,
     policy: &Policy,
-    read: impl FnOnce(&mut Draft<'_>) -> Result<(), Denial>,
-) -> Result<Drafted, Denial> {
+    read: impl FnOnce(&mut RequestEditor<'_>) -> Result<(), Denial>,
+) -> Result<EditedRequest, Denial> {
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    let mut draft = Draft::new(&document, policy);
-    read(&mut draft)?;
-    Ok(draft.finish())
+    let mut editor = RequestEditor::new(&document, policy);
+    read(&mut editor)?;
+    Ok(editor.finish())
 }
 
 /// The body that goes on, or `!` and the reason why none does.
-pub(in crate::provider) fn outcome(body: &str, drafted: Result<Drafted, Denial>) -> String {
+pub(in crate::provider) fn outcome(body: &str, drafted: Result<EditedRequest, Denial>) -> String {
     match drafted {
         Ok(drafted) => drafted.body.map_or_else(|| body.to_owned(), |body| String::from_utf8(body).unwrap()),
         Err(denial) => format!("!{}", denial.decision.reason.unwrap_or_default()),

@@ -3,12 +3,12 @@
 use super::testing::{Policy, STRICT, drafted, outcome};
 use super::*;
 use crate::call::{Api, Dialect, HostedAction, Service};
-use crate::provider::adapter::Asked;
+use crate::provider::adapter::ModelRequestHead;
 
 fn read(vendor: Vendor, body: &str, policy: &Policy) -> String {
-    let read = drafted(body, policy, |draft| {
-        close_doors(draft, vendor)?;
-        models(draft, vendor)
+    let read = drafted(body, policy, |editor| {
+        close_extensions(editor, vendor)?;
+        models(editor, vendor)
     });
     outcome(body, read)
 }
@@ -172,12 +172,14 @@ fn configuration_that_is_kept_at_the_provider_is_refused() {
 
 #[test]
 fn a_host_of_which_nothing_is_known_has_every_door() {
-    for door in DOORS {
-        let body = format!(r#"{{"model":"m","{}":[{{"id":"x"}}]}}"#, door.key);
-        let expected = match door.closed {
-            Closed::Removed | Closed::RemovedBeside(..) | Closed::Items(_) => r#"{"model":"m"}"#.to_owned(),
-            Closed::Refused => format!("!{}", door.key),
-            Closed::State => format!("!state ({})", door.key),
+    for extension in EXTENSIONS {
+        let body = format!(r#"{{"model":"m","{}":[{{"id":"x"}}]}}"#, extension.key);
+        let expected = match extension.closed {
+            WhenDenied::Removed | WhenDenied::RemovedBeside(..) | WhenDenied::Items(_) => {
+                r#"{"model":"m"}"#.to_owned()
+            }
+            WhenDenied::Refused => format!("!{}", extension.key),
+            WhenDenied::State => format!("!state ({})", extension.key),
         };
         assert_eq!(read(Vendor::Custom, &body, &STRICT), expected);
     }
@@ -202,7 +204,7 @@ fn keys_that_servers_read_differently_are_refused() {
 #[test]
 fn every_model_that_could_answer_is_said() {
     let body = r#"{"model":"a","models":["b:online","a","c"]}"#;
-    let read = drafted(body, &STRICT, |draft| models(draft, Vendor::OpenRouter)).unwrap();
+    let read = drafted(body, &STRICT, |editor| models(editor, Vendor::OpenRouter)).unwrap();
     assert_eq!(read.facts.model.as_deref(), Some("a"));
     assert_eq!(read.facts.models, ["a", "b", "c"]);
 }
@@ -210,9 +212,9 @@ fn every_model_that_could_answer_is_said() {
 #[test]
 fn rows_of_the_tables_are_in_lower_case_and_each_stands_once() {
     let mut seen = std::collections::BTreeSet::new();
-    for door in DOORS {
-        assert_eq!(door.key, door.key.to_ascii_lowercase());
-        assert!(seen.insert(door.key), "{}", door.key);
+    for extension in EXTENSIONS {
+        assert_eq!(extension.key, extension.key.to_ascii_lowercase());
+        assert!(seen.insert(extension.key), "{}", extension.key);
     }
 }
 
@@ -221,9 +223,9 @@ fn the_doors_of_a_vendor_are_closed_in_the_messages_that_it_takes_too() {
     let read = |vendor: Vendor, body: &str| {
         let service = Service { vendor, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
         let headers = http::HeaderMap::new();
-        let asked = Asked { service, path: "/api/v1/messages", query: None, headers: &headers };
-        let read = drafted(body, &STRICT, |draft| {
-            crate::provider::adapter(Dialect::Anthropic).request(&asked, draft)
+        let head = ModelRequestHead { service, path: "/api/v1/messages", query: None, headers: &headers };
+        let read = drafted(body, &STRICT, |editor| {
+            crate::provider::adapter(Dialect::Anthropic).request(&head, editor)
         });
         outcome(body, read)
     };

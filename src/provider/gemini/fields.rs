@@ -13,11 +13,11 @@ use crate::wire::json::{Duplicate, Value};
 
 /// The fields of one message, in their order, those that are null left out.
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'d>(Vec<Field<'d>>);
+pub(super) struct MessageFields<'d>(Vec<MessageField<'d>>);
 
 /// A field that is set.
 #[derive(Debug, Clone)]
-pub(super) struct Field<'d> {
+pub(super) struct MessageField<'d> {
     /// In camelCase, however it is spelled.
     pub(super) name: Cow<'d, str>,
     pub(super) value: Value<'d>,
@@ -25,7 +25,7 @@ pub(super) struct Field<'d> {
 
 /// Why a value has not one reading as a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unclear {
+pub(super) enum FieldError {
     #[error("an object is expected here")]
     NoObject,
     #[error(transparent)]
@@ -66,44 +66,44 @@ const READ: &[&str] = &[
     "willContinue",
 ];
 
-impl Unclear {
-    /// The refusal of a request in which this stands at `place`.
+impl FieldError {
+    /// Returns the refusal of a request with this error at `place`.
     pub(super) fn denial(self, place: &str) -> Denial {
         Denial::unparseable(place, self)
     }
 
-    /// Why an answer in which this stands does not go on.
+    /// Returns the error for an answer.
     pub(super) fn broken(self) -> Broken {
         Broken::ambiguous(format!("the answer cannot be understood: {self}"))
     }
 }
 
-impl<'d> Fields<'d> {
+impl<'d> MessageFields<'d> {
     /// Reads a message.
     ///
     /// # Errors
     /// For what is no object, and where a field stands twice, in one spelling or in both, or one that is read here in
     /// another case.
-    pub(super) fn read(value: Value<'d>) -> Result<Self, Unclear> {
-        let entries = value.entries().ok_or(Unclear::NoObject)?;
+    pub(super) fn read(value: Value<'d>) -> Result<Self, FieldError> {
+        let entries = value.entries().ok_or(FieldError::NoObject)?;
         if let Some(duplicate) = value.duplicate() {
             return Err(duplicate.into());
         }
-        let all =
-            entries.filter_map(|entry| Some(Field { name: camel(entry.key.text()?), value: entry.value }));
-        let all: Vec<Field<'d>> = all.collect();
-        let other = |field: &Field<'d>| READ.iter().find(|name| is_other_case(&field.name, name));
-        if let Some(name) = all.iter().find_map(other) {
-            return Err(Unclear::OtherCase(name));
+        let fields = entries
+            .filter_map(|entry| Some(MessageField { name: camel(entry.key.text()?), value: entry.value }));
+        let fields: Vec<MessageField<'d>> = fields.collect();
+        let other = |field: &MessageField<'d>| READ.iter().find(|name| is_other_case(&field.name, name));
+        if let Some(name) = fields.iter().find_map(other) {
+            return Err(FieldError::OtherCase(name));
         }
         // Without a name that was spelled anew, no two can have become alike.
-        if all.iter().any(|field| matches!(field.name, Cow::Owned(_))) {
-            let mut seen = HashSet::with_capacity(all.len());
-            if !all.iter().all(|field| seen.insert(field.name.as_ref())) {
-                return Err(Unclear::BothSpellings);
+        if fields.iter().any(|field| matches!(field.name, Cow::Owned(_))) {
+            let mut seen = HashSet::with_capacity(fields.len());
+            if !fields.iter().all(|field| seen.insert(field.name.as_ref())) {
+                return Err(FieldError::BothSpellings);
             }
         }
-        Ok(Self(all.into_iter().filter(|field| !field.value.is_null()).collect()))
+        Ok(Self(fields.into_iter().filter(|field| !field.value.is_null()).collect()))
     }
 
     /// The value of a field by its name in camelCase; none where it is absent or null.
@@ -111,11 +111,11 @@ impl<'d> Fields<'d> {
         self.iter().find(|field| field.name == name).map(|field| field.value)
     }
 
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Field<'d>> {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, MessageField<'d>> {
         self.0.iter()
     }
 
-    /// What a field says that is a string, and not the empty one, which is the same as none.
+    /// The string in a field; none if it is empty, because the API reads an empty string as absent.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'d, str>> {
         self.at(name).and_then(Value::text).filter(|text| !text.is_empty())
     }
@@ -135,13 +135,13 @@ pub(super) fn is_on(value: Value<'_>) -> bool {
     }
 }
 
-/// The values of a repeated field: those of an array, else the one that stands in its place.
+/// The values of a repeated field: the items of an array, else the single value.
 pub(super) fn repeated<'d>(value: Value<'d>) -> impl Iterator<Item = Value<'d>> {
     let single = value.items().is_none().then_some(value);
     value.items().into_iter().flatten().chain(single)
 }
 
-/// A name in camelCase: an underscore goes, and what follows it becomes upper case.
+/// Returns a name in camelCase: the letter after an underscore becomes upper case.
 pub(super) fn camel(name: Cow<'_, str>) -> Cow<'_, str> {
     if !name.contains('_') {
         return name;
@@ -165,9 +165,9 @@ mod tests {
     use super::*;
     use crate::wire::json::{Document, Limits};
 
-    fn read(json: &str) -> Result<Vec<String>, Unclear> {
+    fn read(json: &str) -> Result<Vec<String>, FieldError> {
         let document = Document::parse(json.as_bytes(), Limits::default()).unwrap();
-        let fields = Fields::read(document.root())?;
+        let fields = MessageFields::read(document.root())?;
         Ok(fields.iter().map(|field| format!("{}={}", field.name, field.value.raw())).collect())
     }
 
@@ -179,12 +179,15 @@ mod tests {
 
     #[test]
     fn a_field_that_stands_twice_in_any_spelling_has_no_reading() {
-        assert_eq!(read(r#"{"toolConfig":1,"tool_config":null}"#), Err(Unclear::BothSpellings));
-        assert_eq!(read(r#"{"tool_config":1,"tool__config":2}"#), Err(Unclear::BothSpellings));
-        assert!(matches!(read(r#"{"tools":1,"t\u006fols":2}"#), Err(Unclear::Duplicate(_))));
-        assert_eq!(read("[]"), Err(Unclear::NoObject));
-        assert_eq!(read(r#"{"functionCall":1,"FunctionCall":2}"#), Err(Unclear::OtherCase("functionCall")));
-        assert_eq!(read(r#"{"TOOL_S":[]}"#), Err(Unclear::OtherCase("tools")));
+        assert_eq!(read(r#"{"toolConfig":1,"tool_config":null}"#), Err(FieldError::BothSpellings));
+        assert_eq!(read(r#"{"tool_config":1,"tool__config":2}"#), Err(FieldError::BothSpellings));
+        assert!(matches!(read(r#"{"tools":1,"t\u006fols":2}"#), Err(FieldError::Duplicate(_))));
+        assert_eq!(read("[]"), Err(FieldError::NoObject));
+        assert_eq!(
+            read(r#"{"functionCall":1,"FunctionCall":2}"#),
+            Err(FieldError::OtherCase("functionCall"))
+        );
+        assert_eq!(read(r#"{"TOOL_S":[]}"#), Err(FieldError::OtherCase("tools")));
     }
 
     #[test]

@@ -6,14 +6,14 @@ mod refusal;
 mod request;
 mod target;
 
-use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
 use super::answer::Transcript;
-use super::endpoint::Call::Post;
+use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
-use super::request::Draft;
+use super::request::RequestEditor;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::wire::sse;
-use answer::Answer;
+use answer::GeminiTranscript;
 
 pub(super) const GENERATE_CONTENT: Endpoints = Endpoints {
     dialect: Some(Dialect::Gemini),
@@ -86,14 +86,14 @@ impl Adapter for Gemini {
         MOUNTS
     }
 
-    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
-        request::read(asked, draft)
+    fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
+        request::read(head, editor)
     }
 
     /// `alt=sse` is one of several spellings, and custom hosts need not heed it: what the answer says of itself
     /// decides. Google's clients read lines of a stream of events that are none of its grammar as JSON; in canonical
     /// form there are no such lines.
-    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+    fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(EVENTS),
             _ if facts.stream => Framing::Array,
@@ -101,8 +101,9 @@ impl Adapter for Gemini {
         }
     }
 
-    fn transcript(&self, asked: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        (asked.service.api != Api::CountTokens).then(|| Box::new(Answer::default()) as Box<dyn Transcript>)
+    fn transcript(&self, head: &ModelRequestHead<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        (head.service.api != Api::CountTokens)
+            .then(|| Box::new(GeminiTranscript::default()) as Box<dyn Transcript>)
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
@@ -123,9 +124,9 @@ mod tests {
     #[test]
     fn what_an_answer_says_of_itself_decides_how_it_is_cut() {
         let headers = HeaderMap::new();
-        let asked = |api: Api| {
+        let head = |api: Api| {
             let service = Service { vendor: Vendor::Gemini, api, dialect: Some(Dialect::Gemini) };
-            Asked { service, path: "/v1/models/g:generateContent", query: None, headers: &headers }
+            ModelRequestHead { service, path: "/v1/models/g:generateContent", query: None, headers: &headers }
         };
         let table = [
             (true, "text/event-stream", Framing::Events(EVENTS)),
@@ -137,10 +138,10 @@ mod tests {
         ];
         for (stream, content_type, framing) in table {
             let facts = RequestFacts { stream, ..RequestFacts::default() };
-            assert_eq!(Gemini.framing(&asked(Api::GenerateContent), &facts, content_type), framing);
+            assert_eq!(Gemini.framing(&head(Api::GenerateContent), &facts, content_type), framing);
         }
         let facts = RequestFacts::default();
-        assert!(Gemini.transcript(&asked(Api::GenerateContent), &facts).is_some());
-        assert!(Gemini.transcript(&asked(Api::CountTokens), &facts).is_none());
+        assert!(Gemini.transcript(&head(Api::GenerateContent), &facts).is_some());
+        assert!(Gemini.transcript(&head(Api::CountTokens), &facts).is_none());
     }
 }

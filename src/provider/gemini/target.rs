@@ -1,11 +1,11 @@
-//! What path and query of a request ask for: which model, whether as a stream, in which wrapping.
+//! Reads path and query of a request: the model, whether it streams, and how bodies are wrapped.
 
 use crate::call::Denial;
 use crate::name::path::NormalPath;
 
-/// What a path asks for.
+/// The model, the method and the wrapping in a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct GeminiTarget {
     /// The model, or `tunedModels/ID` or `endpoints/ID`; none where the body names it.
     pub(super) model: Option<String>,
     pub(super) streams: bool,
@@ -13,7 +13,7 @@ pub(super) struct Target {
     pub(super) wraps: bool,
 }
 
-impl Target {
+impl GeminiTarget {
     pub(super) fn of(path: &str) -> Self {
         let path = NormalPath::parse(path);
         let mut segments = path.as_str().trim_end_matches('/').rsplit('/');
@@ -33,7 +33,7 @@ impl Target {
 /// call in it could not be seen.
 ///
 /// # Errors
-/// Where the query asks for such a format.
+/// If the query asks for such a format.
 pub(super) fn check_format(query: Option<&str>) -> Result<(), Denial> {
     for pair in query.unwrap_or_default().split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -78,11 +78,11 @@ mod tests {
             ("/v1/projects/p/locations/l/endpoints/42:generateContent", Some("endpoints/42"), false),
         ];
         for (path, model, streams) in table {
-            let expected = Target { model: model.map(str::to_owned), streams, wraps: false };
-            assert_eq!(Target::of(path), expected, "{path}");
+            let expected = GeminiTarget { model: model.map(str::to_owned), streams, wraps: false };
+            assert_eq!(GeminiTarget::of(path), expected, "{path}");
         }
-        let code_assist = Target { model: None, streams: true, wraps: true };
-        assert_eq!(Target::of("/v1internal:streamGenerateContent"), code_assist);
+        let code_assist = GeminiTarget { model: None, streams: true, wraps: true };
+        assert_eq!(GeminiTarget::of("/v1internal:streamGenerateContent"), code_assist);
     }
 
     #[test]

@@ -2,19 +2,19 @@
 
 use crate::call::Kind::{self, Fetch, Read, Shell, Write};
 
-/// Tools of one make.
+/// Tools with one kind of input.
 #[derive(Debug)]
-pub(super) struct Entry {
-    /// Folded; no name stands twice.
+pub(super) struct CatalogueEntry {
+    /// Folded; every name occurs once.
     pub(super) names: &'static [&'static str],
     pub(super) kinds: &'static [Kind],
-    pub(super) takes: Takes,
+    pub(super) takes: InputLayout,
 }
 
 /// Where an input says what the call does. A parameter is a dotted path; `*` is every element of an array. Of several
 /// parameters all that are there count.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Takes {
+pub(super) enum InputLayout {
     /// Nothing that a condition has a word for.
     Nothing,
     /// Commands: each string is one, and so is an array of strings, its arguments.
@@ -43,7 +43,7 @@ pub(super) enum Takes {
     Editor,
 }
 
-impl Takes {
+impl InputLayout {
     /// The parameters that are looked at.
     pub(super) fn keys(self) -> impl Iterator<Item = &'static str> {
         let (keys, others): (&[_], &[_]) = match self {
@@ -200,9 +200,9 @@ pub(super) const KINDLESS: &[&str] = &[
 const TYPED: &[&str] = &["input", "data", "text", "command", "chars"];
 
 /// What is known.
-pub(super) const CATALOGUE: &[Entry] = &[
+pub(super) const CATALOGUE: &[CatalogueEntry] = &[
     // Claude Code, opencode, Anthropic's own tool, OpenHands, Kiro, Amp, MCP servers of shells.
-    Entry {
+    CatalogueEntry {
         names: &[
             "bash",
             "bash_code_execution",
@@ -234,10 +234,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "python",
         ],
         kinds: &[Shell],
-        takes: Takes::Command(COMMAND),
+        takes: InputLayout::Command(COMMAND),
     },
     // What belongs to a command that runs already.
-    Entry {
+    CatalogueEntry {
         names: &[
             "bashoutput",
             "killbash",
@@ -247,15 +247,15 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "kill-process",
         ],
         kinds: &[Shell],
-        takes: Takes::Nothing,
+        takes: InputLayout::Nothing,
     },
-    Entry {
+    CatalogueEntry {
         names: &["write_stdin", "send_command_input", "write-process", "send_to_terminal"],
         kinds: &[Shell],
-        takes: Takes::CommandIfAny(&["chars", "input", "Input", "input_text", "command"]),
+        takes: InputLayout::CommandIfAny(&["chars", "input", "Input", "input_text", "command"]),
     },
     // Tools that run what they are given under other words.
-    Entry {
+    CatalogueEntry {
         names: &[
             // deepagents 0.7.32 (`{command}`); Factory's Droid has `Execute`. OpenClaw's `exec {command}` is not here: in
             // Codex and Qwen Code `exec` is a script of calls, so that its parameters have to say which it is.
@@ -281,9 +281,9 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "run_notebook_cell",
         ],
         kinds: &[Shell],
-        takes: Takes::Command(OTHER_COMMAND),
+        takes: InputLayout::Command(OTHER_COMMAND),
     },
-    Entry {
+    CatalogueEntry {
         names: &[
             // Claude Code 2.1.197 (`Monitor {command, ws}`) and Qwen Code 0.24.4 (`monitor {command}`).
             "monitor",
@@ -296,9 +296,9 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "process",
         ],
         kinds: &[Shell],
-        takes: Takes::CommandIfAny(TYPED),
+        takes: InputLayout::CommandIfAny(TYPED),
     },
-    Entry {
+    CatalogueEntry {
         names: &[
             // Copilot 1.0.102.
             "read_bash",
@@ -319,10 +319,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "job_kill",
         ],
         kinds: &[Shell],
-        takes: Takes::Nothing,
+        takes: InputLayout::Nothing,
     },
     // Codex, and what OpenAI has defined.
-    Entry {
+    CatalogueEntry {
         names: &[
             "shell",
             "shell_command",
@@ -334,15 +334,15 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "container.exec",
         ],
         kinds: &[Shell, Write],
-        takes: Takes::CommandOrPatch(CODEX),
+        takes: InputLayout::CommandOrPatch(CODEX),
     },
-    Entry {
+    CatalogueEntry {
         names: &["apply_patch", "applypatch", "apply_patch_call", "patch"],
         kinds: &[Write],
-        takes: Takes::Patch(&["input", "patch", "patchText", "patch_text", "diff"]),
+        takes: InputLayout::Patch(&["input", "patch", "patchText", "patch_text", "diff"]),
     },
     // Readers of files.
-    Entry {
+    CatalogueEntry {
         names: &[
             "read",
             "read_file",
@@ -366,10 +366,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "read_lints",
         ],
         kinds: &[Read],
-        takes: Takes::Paths(FILE),
+        takes: InputLayout::Paths(FILE),
     },
     // Searches in files.
-    Entry {
+    CatalogueEntry {
         names: &[
             "glob",
             "grep",
@@ -389,10 +389,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "directory_tree",
         ],
         kinds: &[Read],
-        takes: Takes::Search(DIRECTORY),
+        takes: InputLayout::Search(DIRECTORY),
     },
     // Writers of files.
-    Entry {
+    CatalogueEntry {
         names: &[
             "write",
             "write_file",
@@ -444,18 +444,18 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "edit_block",
         ],
         kinds: &[Write],
-        takes: Takes::Paths(FILE),
+        takes: InputLayout::Paths(FILE),
     },
     // Zed: `move_path` and `copy_path {source_path, destination_path}`.
-    Entry {
+    CatalogueEntry {
         names: &["move_file", "rename_file", "copy_file", "move_path", "copy_path"],
         kinds: &[Write],
-        takes: Takes::Moves(FROM_TO),
+        takes: InputLayout::Moves(FROM_TO),
     },
     // Crush: `download {url, file_path, timeout}`.
-    Entry { names: &["download"], kinds: &[Fetch, Write], takes: Takes::Download(URL, FILE) },
+    CatalogueEntry { names: &["download"], kinds: &[Fetch, Write], takes: InputLayout::Download(URL, FILE) },
     // Editors of many commands.
-    Entry {
+    CatalogueEntry {
         names: &[
             "str_replace_editor",
             "str-replace-editor",
@@ -467,10 +467,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "memory",
         ],
         kinds: &[Read, Write],
-        takes: Takes::Editor,
+        takes: InputLayout::Editor,
     },
     // What asks the network.
-    Entry {
+    CatalogueEntry {
         names: &[
             "webfetch",
             "web-fetch",
@@ -491,11 +491,11 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "url_context",
         ],
         kinds: &[Fetch],
-        takes: Takes::Urls(URL),
+        takes: InputLayout::Urls(URL),
     },
     // Browsers and readers of pages: Playwright's server 0.0.83 (`browser_navigate`), Chrome DevTools' 1.11.0, Firecrawl's
     // 3.22.2, Tavily's 0.2.22, Exa's 3.4.1, Cline 3.0.65 (`fetch_web_content {requests: [{url}]}`).
-    Entry {
+    CatalogueEntry {
         names: &[
             "navigate_page",
             "new_page",
@@ -512,10 +512,10 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "fetch_web_content",
         ],
         kinds: &[Fetch],
-        takes: Takes::UrlsIfAny(&["url", "urls", "urls.*", "requests.*.url"]),
+        takes: InputLayout::UrlsIfAny(&["url", "urls", "urls.*", "requests.*.url"]),
     },
-    Entry { names: &["web_fetch"], kinds: &[Fetch], takes: Takes::UrlsInText(URL, "prompt") },
-    Entry {
+    CatalogueEntry { names: &["web_fetch"], kinds: &[Fetch], takes: InputLayout::UrlsInText(URL, "prompt") },
+    CatalogueEntry {
         names: &[
             "websearch",
             "web-search",
@@ -530,6 +530,6 @@ pub(super) const CATALOGUE: &[Entry] = &[
             "browser_action",
         ],
         kinds: &[Fetch],
-        takes: Takes::UrlsIfAny(&["url", "urls.*", "action.url"]),
+        takes: InputLayout::UrlsIfAny(&["url", "urls.*", "action.url"]),
     },
 ];

@@ -197,13 +197,13 @@ const BEHIND: &[&str] = &[
 const MOST_PLACES: usize = 64;
 
 /// A parameter, as definitions and inputs have it.
-pub(super) struct Parameter {
+pub(super) struct ToolParam {
     /// In the form in which parameters are compared.
     pub(super) key: String,
     /// Whether its name says that it names a file of this machine.
     pub(super) of_files: bool,
     pub(super) place: Vec<String>,
-    pub(super) takes: Takes,
+    pub(super) takes: ParamType,
     /// What stands beside it says that its files are elsewhere.
     pub(super) remote: bool,
     /// Whether every call has it.
@@ -212,7 +212,7 @@ pub(super) struct Parameter {
 
 /// What stands at a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Takes {
+pub(super) enum ParamType {
     /// A number, a switch, or one of a list of words.
     Nothing,
     /// An object, or several.
@@ -233,14 +233,14 @@ pub(super) fn of_definition(name: &str, definition: json::Value<'_>) -> Shape {
 /// What an input says of a tool that has no definition in the request.
 pub(super) fn of_input(name: &str, input: &Value) -> Shape {
     let mut parameters = Vec::new();
-    walk(input, &[], (false, 0), &mut parameters);
+    walk(input, &[], false, 0, &mut parameters);
     shape(name, &parameters, false)
 }
 
 /// What an input says below the places of which a definition says nothing.
 pub(super) fn of_input_below(name: &str, places: &[Place], input: &Value) -> Shape {
     let mut parameters = Vec::new();
-    walk(input, &[], (false, 0), &mut parameters);
+    walk(input, &[], false, 0, &mut parameters);
     let is_below = |place: &Place| {
         places.iter().any(|open| place.len() > open.len() && place.starts_with(open.as_slice()))
     };
@@ -251,30 +251,30 @@ pub(super) fn of_input_below(name: &str, places: &[Place], input: &Value) -> Sha
 /// How deep parameters may stand in others.
 pub(super) const MOST_DEPTH: usize = 2;
 
-fn walk(value: &Value, place: &[String], (remote, depth): (bool, usize), parameters: &mut Vec<Parameter>) {
+fn walk(value: &Value, place: &[String], remote: bool, depth: usize, parameters: &mut Vec<ToolParam>) {
     let Value::Object(entries) = value else { return };
     let keyed: Vec<(String, bool, &Value)> =
         entries.iter().map(|(key, value)| (form(key), is_of_files(key), value)).collect();
-    let remote =
-        remote || keyed.iter().any(|(key, _, value)| is_remote(key, false) && takes(value) == Takes::Text);
+    let remote = remote
+        || keyed.iter().any(|(key, _, value)| is_remote(key, false) && takes(value) == ParamType::Text);
     for (key, of_files, value) in keyed {
         let place = [place, std::slice::from_ref(&key)].concat();
         if depth < MOST_DEPTH {
-            walk(value, &place, (remote, depth + 1), parameters);
+            walk(value, &place, remote, depth + 1, parameters);
             let inside = [place.as_slice(), &["*".to_owned()]].concat();
             let elements = value.as_array().into_iter().flatten();
-            elements.for_each(|element| walk(element, &inside, (remote, depth + 1), parameters));
+            elements.for_each(|element| walk(element, &inside, remote, depth + 1, parameters));
         }
-        parameters.push(Parameter { takes: takes(value), key, of_files, place, remote, required: true });
+        parameters.push(ToolParam { takes: takes(value), key, of_files, place, remote, required: true });
     }
 }
 
-fn takes(value: &Value) -> Takes {
+fn takes(value: &Value) -> ParamType {
     match value {
-        Value::String(_) => Takes::Text,
-        Value::Array(all) => all.iter().map(takes).max().unwrap_or(Takes::Nothing),
-        Value::Object(_) => Takes::Structure,
-        Value::Null | Value::Bool(_) | Value::Number(_) => Takes::Nothing,
+        Value::String(_) => ParamType::Text,
+        Value::Array(all) => all.iter().map(takes).max().unwrap_or(ParamType::Nothing),
+        Value::Object(_) => ParamType::Structure,
+        Value::Null | Value::Bool(_) | Value::Number(_) => ParamType::Nothing,
     }
 }
 
@@ -320,7 +320,7 @@ fn plainly(key: &str) -> impl Iterator<Item = char> {
 
 /// `defined`: the parameters are those of a definition. There `owner` and its like say of every path that it is elsewhere
 /// unless its value is one of this machine; in a call, which a model writes, of bare ones alone.
-fn shape(name: &str, parameters: &[Parameter], defined: bool) -> Shape {
+fn shape(name: &str, parameters: &[ToolParam], defined: bool) -> Shape {
     let verbs = words(name);
     let does = |all: &[&str]| verbs.iter().any(|word| is_verb(word, all));
     let last = plain(name.rsplit("__").next().unwrap_or(name));
@@ -329,17 +329,17 @@ fn shape(name: &str, parameters: &[Parameter], defined: bool) -> Shape {
     let saves = SAVING.contains(&last.as_str());
     let mut shape = Shape { writes: saves || does(WRITING), moves, ..Shape::default() };
     let is_file =
-        |parameter: &Parameter| PATHS.contains(&parameter.key.as_str()) && parameter.takes == Takes::Text;
+        |parameter: &ToolParam| PATHS.contains(&parameter.key.as_str()) && parameter.takes == ParamType::Text;
     let moves_files = moves && parameters.iter().any(is_file);
-    for Parameter { key, of_files, place, takes, remote, required } in parameters {
+    for ToolParam { key, of_files, place, takes, remote, required } in parameters {
         let key = key.as_str();
-        if *takes == Takes::Anything {
+        if *takes == ParamType::Anything {
             add(&mut shape.open, place);
             continue;
         }
-        shape.writes |= CONTENT.contains(&key) && *takes != Takes::Nothing;
+        shape.writes |= CONTENT.contains(&key) && *takes != ParamType::Nothing;
         shape.names_files |= !remote && *of_files;
-        if *takes != Takes::Text {
+        if *takes != ParamType::Text {
             continue;
         }
         let is_moved = MOVED.contains(&key);

@@ -34,22 +34,22 @@ use crate::call::name::{NO_NAMESPACE, cut, plain};
 use crate::call::{Facts, Input, Kind, KindsBy, Shape, Spelling, Tool};
 use crate::fold::fold;
 use crate::wire::json;
-use catalogue::{CATALOGUE, Entry, GENERIC, KINDLESS, Takes};
+use catalogue::{CATALOGUE, CatalogueEntry, GENERIC, InputLayout, KINDLESS};
 pub use offered::Offered;
-use spelling::Spelled;
+use spelling::SpelledInput;
 pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
 
 /// The longest name that is looked up, in bytes. Policy denies what is longer.
 const MOST_NAME: usize = 1024;
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Entry>> = LazyLock::new(|| {
-    let named = |entry: &'static Entry| entry.names.iter().map(move |name| (*name, entry));
+static BY_NAME: LazyLock<HashMap<&'static str, &'static CatalogueEntry>> = LazyLock::new(|| {
+    let named = |entry: &'static CatalogueEntry| entry.names.iter().map(move |name| (*name, entry));
     CATALOGUE.iter().flat_map(named).collect()
 });
 
 /// The names of several words in the spelling of [`plain`], by which the ending of a name is known.
-static BY_ENDING: LazyLock<HashMap<String, &'static Entry>> = LazyLock::new(|| {
-    let named = |entry: &'static Entry| entry.names.iter().map(move |name| (plain(name), entry));
+static BY_ENDING: LazyLock<HashMap<String, &'static CatalogueEntry>> = LazyLock::new(|| {
+    let named = |entry: &'static CatalogueEntry| entry.names.iter().map(move |name| (plain(name), entry));
     CATALOGUE
         .iter()
         .flat_map(named)
@@ -58,7 +58,7 @@ static BY_ENDING: LazyLock<HashMap<String, &'static Entry>> = LazyLock::new(|| {
 });
 
 /// A call, with what is known of it.
-pub struct Seen<'a> {
+pub struct ReadCall<'a> {
     pub tool: Tool<'a>,
     /// What it does, once for each kind that it is; none where the input is not what the catalogue says such a tool takes,
     /// and where the tool has no kind.
@@ -69,9 +69,9 @@ pub struct Seen<'a> {
 pub fn tool<'a>(name: &'a str, namespace: Option<&'a str>, is_text: bool, offered: &Offered) -> Tool<'a> {
     let unknown = Tool { namespace, ..Tool::named(name) };
     let shape = match known(name, namespace, is_text, offered) {
-        Known::Is(entry, by) => return Tool { kinds: entry.kinds, by, ..unknown },
-        Known::Looks(shape) => shape,
-        Known::Nothing => return unknown,
+        KnownTool::Is(entry, by) => return Tool { kinds: entry.kinds, by, ..unknown },
+        KnownTool::Looks(shape) => shape,
+        KnownTool::Nothing => return unknown,
     };
     let (kinds, certain) = infer::kinds(&shape);
     Tool { kinds, by: if certain { KindsBy::Inferred } else { KindsBy::Possible }, ..unknown }
@@ -82,8 +82,8 @@ pub fn tool<'a>(name: &'a str, namespace: Option<&'a str>, is_text: bool, offere
 pub fn outlined<'a>(name: &'a str, keys: Option<&Value>, offered: &Offered) -> Tool<'a> {
     let unsaid = || tool(name, None, false, offered);
     let shape = match known(name, None, false, offered) {
-        Known::Looks(shape) if shape.is_open => shape,
-        Known::Is(_, _) | Known::Looks(_) | Known::Nothing => return unsaid(),
+        KnownTool::Looks(shape) if shape.is_open => shape,
+        KnownTool::Is(_, _) | KnownTool::Looks(_) | KnownTool::Nothing => return unsaid(),
     };
     let kinds = match keys {
         Some(keys) => infer::kinds(&infer::of_input(name, keys).or(&closed(shape))).0,
@@ -93,14 +93,19 @@ pub fn outlined<'a>(name: &'a str, keys: Option<&Value>, offered: &Offered) -> T
     Tool { kinds, by: KindsBy::Possible, ..Tool::named(name) }
 }
 
-/// What a call of a tool does.
-pub fn read<'a>(name: &'a str, namespace: Option<&'a str>, input: Input<'a>, offered: &Offered) -> Seen<'a> {
+/// Reads what a call of a tool does.
+pub fn read<'a>(
+    name: &'a str,
+    namespace: Option<&'a str>,
+    input: Input<'a>,
+    offered: &Offered,
+) -> ReadCall<'a> {
     let unknown = Tool { namespace, ..Tool::named(name) };
     match (known(name, namespace, matches!(input, Input::Text(_)), offered), input) {
-        (Known::Is(entry, by), _) => {
-            Seen { tool: Tool { kinds: entry.kinds, by, ..unknown }, facts: read_known(entry, input) }
+        (KnownTool::Is(entry, by), _) => {
+            ReadCall { tool: Tool { kinds: entry.kinds, by, ..unknown }, facts: read_known(entry, input) }
         }
-        (Known::Looks(shape), Input::Json(json)) => {
+        (KnownTool::Looks(shape), Input::Json(json)) => {
             let shape = match (shape.is_open, shape.open.is_empty()) {
                 (true, _) => infer::of_input(name, json).or(&closed(shape)),
                 (false, false) => infer::of_input_below(name, &shape.open, json).or(&shape),
@@ -109,23 +114,23 @@ pub fn read<'a>(name: &'a str, namespace: Option<&'a str>, input: Input<'a>, off
             let facts = infer::read(&shape, json);
             let kinds = infer::kinds_of(&facts);
             let facts = Some(facts).filter(|facts| !facts.is_empty());
-            Seen { tool: Tool { kinds, by: KindsBy::Inferred, ..unknown }, facts }
+            ReadCall { tool: Tool { kinds, by: KindsBy::Inferred, ..unknown }, facts }
         }
-        (Known::Looks(_) | Known::Nothing, _) => Seen { tool: unknown, facts: None },
+        (KnownTool::Looks(_) | KnownTool::Nothing, _) => ReadCall { tool: unknown, facts: None },
     }
 }
 
 /// What a call of a tool does that the catalogue knows, however the input spells its parameters.
-fn read_known<'a>(entry: &Entry, input: Input<'a>) -> Option<Vec<Facts<'a>>> {
+fn read_known<'a>(entry: &CatalogueEntry, input: Input<'a>) -> Option<Vec<Facts<'a>>> {
     let Input::Json(json) = input else { return reading::read(entry.takes, entry.kinds, input) };
     match spelling::of(json, entry.takes) {
-        Spelled::Exact => reading::read(entry.takes, entry.kinds, input),
-        Spelled::Anew(json) => {
+        SpelledInput::Exact => reading::read(entry.takes, entry.kinds, input),
+        SpelledInput::Anew(json) => {
             let all = reading::read(entry.takes, entry.kinds, Input::Json(&json))?;
             let respelled = |facts: Facts<'_>| Facts { spelling: Spelling::Respelled, ..facts.into_owned() };
             Some(all.into_iter().map(respelled).collect())
         }
-        Spelled::Ambiguous => {
+        SpelledInput::Ambiguous => {
             let unclear = |kind: &Kind| Facts { spelling: Spelling::Ambiguous, ..Facts::new(*kind) };
             Some(entry.kinds.iter().map(unclear).collect())
         }
@@ -140,33 +145,33 @@ pub fn shape(name: &str, definition: json::Value<'_>) -> Option<Arc<Shape>> {
     }
 }
 
-/// What is known of a tool.
-enum Known {
-    Is(&'static Entry, KindsBy),
+/// How a tool is known.
+enum KnownTool {
+    Is(&'static CatalogueEntry, KindsBy),
     /// The catalogue does not have it.
     Looks(Shape),
     /// Its input is a text, which has no parameters.
     Nothing,
 }
 
-fn known(name: &str, namespace: Option<&str>, is_text: bool, offered: &Offered) -> Known {
+fn known(name: &str, namespace: Option<&str>, is_text: bool, offered: &Offered) -> KnownTool {
     let found = find(name, namespace);
     if let Some((entry, by)) = found
         && (by == KindsBy::Catalogue || !is_elsewhere(entry, name, namespace, offered))
     {
-        return Known::Is(entry, by);
+        return KnownTool::Is(entry, by);
     }
     // The calls inside a wrapper are judged by themselves.
     let wraps = matches!(wrapper(name), Some(Wrapper::List | Wrapper::One(_)));
     if is_text || wraps {
-        return Known::Nothing;
+        return KnownTool::Nothing;
     }
-    Known::Looks(offered.find(name, namespace).map_or_else(Shape::open, Cow::into_owned))
+    KnownTool::Looks(offered.find(name, namespace).map_or_else(Shape::open, Cow::into_owned))
 }
 
 /// Whether a tool that is known by the ending of its name works on no file of this machine, as its definition says: a
 /// server's `create_file` may belong to a remote repository.
-fn is_elsewhere(entry: &Entry, name: &str, namespace: Option<&str>, offered: &Offered) -> bool {
+fn is_elsewhere(entry: &CatalogueEntry, name: &str, namespace: Option<&str>, offered: &Offered) -> bool {
     let of_files = entry.kinds.iter().all(|kind| matches!(kind, Kind::Read | Kind::Write));
     of_files && offered.find(name, namespace).is_some_and(|shape| !shape.is_open && !shape.names_files)
 }
@@ -179,7 +184,7 @@ fn closed(shape: Shape) -> Shape {
 /// and not what is typed into a program that runs.
 pub fn is_shell(name: &str, namespace: Option<&str>) -> bool {
     let is_typed =
-        find(name, namespace).is_some_and(|(entry, _)| matches!(entry.takes, Takes::CommandIfAny(_)));
+        find(name, namespace).is_some_and(|(entry, _)| matches!(entry.takes, InputLayout::CommandIfAny(_)));
     !is_typed && !fold(name).contains("powershell")
 }
 
@@ -195,17 +200,17 @@ pub fn count(kind: Kind) -> usize {
     CATALOGUE.iter().filter(|entry| entry.kinds.contains(&kind)).map(|entry| entry.names.len()).sum()
 }
 
-fn find(name: &str, namespace: Option<&str>) -> Option<(&'static Entry, KindsBy)> {
+fn find(name: &str, namespace: Option<&str>) -> Option<(&'static CatalogueEntry, KindsBy)> {
     if name.len() > MOST_NAME {
         return None;
     }
     let folded = fold(name);
-    let own = namespace.is_none_or(|namespace| namespace == NO_NAMESPACE);
-    if let Some(entry) = BY_NAME.get(folded.as_str()).filter(|_| own) {
+    let is_own = namespace.is_none_or(|namespace| namespace == NO_NAMESPACE);
+    if let Some(entry) = BY_NAME.get(folded.as_str()).filter(|_| is_own) {
         return Some((entry, KindsBy::Catalogue));
     }
     let bare = cut(&folded);
-    let whole = BY_NAME.get(bare).filter(|_| own || !GENERIC.contains(&bare));
+    let whole = BY_NAME.get(bare).filter(|_| is_own || !GENERIC.contains(&bare));
     let last =
         || bare.rsplit("__").next().filter(|last| !GENERIC.contains(last)).and_then(|last| BY_NAME.get(last));
     let entry = whole.or_else(last).copied().or_else(|| ending(&plain(bare)))?;
@@ -214,7 +219,7 @@ fn find(name: &str, namespace: Option<&str>) -> Option<(&'static Entry, KindsBy)
 
 /// The entry of the longest ending that is a name of several words: agents spell `mcp__server__read_file` as
 /// `server_read_file`, too.
-fn ending(plain: &str) -> Option<&'static Entry> {
+fn ending(plain: &str) -> Option<&'static CatalogueEntry> {
     let starts = std::iter::once(0).chain(plain.match_indices('_').map(|(at, _)| at + 1));
     starts.filter_map(|at| BY_ENDING.get(plain.get(at..)?)).next().copied()
 }

@@ -7,13 +7,13 @@ use crate::call::name::spellings;
 use crate::call::{Shape, ToolDefinition};
 use crate::fold::fold;
 
-/// What the definitions of a request say of tools.
+/// The tools that a request defines.
 #[derive(Debug, Clone, Default)]
-pub struct Offered(Arc<Tools>);
+pub struct Offered(Arc<OfferedDefinitions>);
 
 /// Tools by name; their names are only spelled out once a call asks: most answers call nothing.
 #[derive(Debug, Default)]
-struct Tools {
+struct OfferedDefinitions {
     shapes: Vec<(String, Arc<Shape>)>,
     spellings: OnceLock<Vec<String>>,
 }
@@ -23,12 +23,12 @@ impl Offered {
     pub fn new(tools: &[ToolDefinition]) -> Self {
         let shaped =
             tools.iter().filter_map(|tool| Some((tool.name.clone(), Arc::clone(tool.shape.as_ref()?))));
-        Self(Arc::new(Tools { shapes: shaped.collect(), spellings: OnceLock::new() }))
+        Self(Arc::new(OfferedDefinitions { shapes: shaped.collect(), spellings: OnceLock::new() }))
     }
 
     /// What is said of the tool that a call names; of several definitions, all that they say.
     pub(super) fn find(&self, name: &str, namespace: Option<&str>) -> Option<Cow<'_, Shape>> {
-        let Tools { shapes, spellings } = &*self.0;
+        let OfferedDefinitions { shapes, spellings } = &*self.0;
         if shapes.is_empty() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::unified;
 
-/// What a patch begins with.
+/// The first line of a patch.
 const BEGIN: &str = "*** Begin Patch";
 
 /// The lines that name a file.

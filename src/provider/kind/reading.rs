@@ -4,21 +4,21 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::catalogue::{DIRECTORIES, Takes};
+use super::catalogue::{DIRECTORIES, InputLayout};
 use super::{glob, patch, shell};
 use crate::call::{Facts, Input, Kind};
 
 /// What a call does, once for each kind that it is; none where the input is not what the tool takes. `kinds` are
 /// those of the tool.
-pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option<Vec<Facts<'a>>> {
+pub(super) fn read<'a>(takes: InputLayout, kinds: &[Kind], input: Input<'a>) -> Option<Vec<Facts<'a>>> {
     let json = match input {
         Input::Json(json) => json,
         Input::Text(text) => return read_text(takes, kinds, text),
     };
     let facts = Facts::new(*kinds.first()?);
     let fact = match takes {
-        Takes::Nothing => facts,
-        Takes::Command(keys) | Takes::CommandOrPatch(keys) => {
+        InputLayout::Nothing => facts,
+        InputLayout::Command(keys) | InputLayout::CommandOrPatch(keys) => {
             let restarts = json.get("restart") == Some(&Value::Bool(true));
             let found = commands(json, keys)?;
             if found.is_empty() && !restarts {
@@ -26,60 +26,66 @@ pub(super) fn read<'a>(takes: Takes, kinds: &[Kind], input: Input<'a>) -> Option
             }
             return Some(run(takes, facts, found, json));
         }
-        Takes::CommandIfAny(keys) => Facts { commands: commands(json, keys)?, ..facts },
-        Takes::Paths(keys) => {
+        InputLayout::CommandIfAny(keys) => Facts { commands: commands(json, keys)?, ..facts },
+        InputLayout::Paths(keys) => {
             let paths = located(json, texts(json, keys)?)?;
             let paths = if facts.kind == Kind::Read { glob::expanded(paths)? } else { paths };
             Facts { paths: some(paths)?, ..facts }
         }
-        Takes::Moves(keys) => {
+        InputLayout::Moves(keys) => {
             let paths = located(json, texts(json, keys)?)?;
             if paths.len() < 2 {
                 return None;
             }
             Facts { paths, moves: true, ..facts }
         }
-        Takes::Download(urls, paths) => {
+        InputLayout::Download(urls, paths) => {
             let saved = some(located(json, texts(json, paths)?)?)?;
             let fetching = Facts { urls: some(texts(json, urls)?)?, ..Facts::new(Kind::Fetch) };
             return Some(vec![fetching, Facts { paths: saved, ..Facts::new(Kind::Write) }]);
         }
-        Takes::Search(keys) => Facts { paths: searched(json, keys)?, ..facts },
-        Takes::Urls(keys) => Facts { urls: some(texts(json, keys)?)?, ..facts },
-        Takes::UrlsIfAny(keys) => Facts { urls: texts(json, keys)?, ..facts },
-        Takes::UrlsInText(keys, text) => {
+        InputLayout::Search(keys) => Facts { paths: searched(json, keys)?, ..facts },
+        InputLayout::Urls(keys) => Facts { urls: some(texts(json, keys)?)?, ..facts },
+        InputLayout::UrlsIfAny(keys) => Facts { urls: texts(json, keys)?, ..facts },
+        InputLayout::UrlsInText(keys, text) => {
             let mut urls = texts(json, keys)?;
             urls.extend(json.get(text).and_then(Value::as_str).into_iter().flat_map(urls_in));
             Facts { urls: some(urls)?, ..facts }
         }
-        Takes::Patch(keys) => return patch_of(json, keys),
-        Takes::Editor => edited(json)?,
+        InputLayout::Patch(keys) => return patch_of(json, keys),
+        InputLayout::Editor => edited(json)?,
     };
     Some(vec![fact])
 }
 
 /// What the text of a custom tool does: it is the one command, or the one patch.
-fn read_text<'a>(takes: Takes, kinds: &[Kind], text: &'a str) -> Option<Vec<Facts<'a>>> {
+fn read_text<'a>(takes: InputLayout, kinds: &[Kind], text: &'a str) -> Option<Vec<Facts<'a>>> {
     match takes {
-        Takes::Patch(_) => patched(text, None),
-        Takes::Command(_) | Takes::CommandIfAny(_) | Takes::CommandOrPatch(_) => {
+        InputLayout::Patch(_) => patched(text, None),
+        InputLayout::Command(_) | InputLayout::CommandIfAny(_) | InputLayout::CommandOrPatch(_) => {
             Some(run(takes, Facts::new(*kinds.first()?), vec![Cow::Borrowed(text)], &Value::Null))
         }
-        Takes::Nothing
-        | Takes::Paths(_)
-        | Takes::Moves(_)
-        | Takes::Download(_, _)
-        | Takes::Search(_)
-        | Takes::Urls(_)
-        | Takes::UrlsIfAny(_)
-        | Takes::UrlsInText(_, _)
-        | Takes::Editor => None,
+        InputLayout::Nothing
+        | InputLayout::Paths(_)
+        | InputLayout::Moves(_)
+        | InputLayout::Download(_, _)
+        | InputLayout::Search(_)
+        | InputLayout::Urls(_)
+        | InputLayout::UrlsIfAny(_)
+        | InputLayout::UrlsInText(_, _)
+        | InputLayout::Editor => None,
     }
 }
 
-/// What commands do: they run, and a patch in one writes.
-fn run<'a>(takes: Takes, facts: Facts<'a>, commands: Vec<Cow<'a, str>>, json: &Value) -> Vec<Facts<'a>> {
-    let written = matches!(takes, Takes::CommandOrPatch(_)) && commands.iter().any(|one| patch::is_in(one));
+/// Returns the facts of commands: they run, and a patch in one writes.
+fn run<'a>(
+    takes: InputLayout,
+    facts: Facts<'a>,
+    commands: Vec<Cow<'a, str>>,
+    json: &Value,
+) -> Vec<Facts<'a>> {
+    let written =
+        matches!(takes, InputLayout::CommandOrPatch(_)) && commands.iter().any(|one| patch::is_in(one));
     let writing = written.then(|| {
         // A patch that cannot be read writes nobody knows where: a Write without paths says so.
         shell::patches(&commands, json).unwrap_or_else(|| Facts::new(Kind::Write))

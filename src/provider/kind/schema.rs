@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use super::infer::{MOST_DEPTH, Parameter, Takes, form, is_of_files, is_remote, matters};
+use super::infer::{MOST_DEPTH, ParamType, ToolParam, form, is_of_files, is_remote, matters};
 use crate::wire::json::{Kind, Value};
 
-/// Where the schema stands in a definition.
+/// The keys of a definition that hold the schema.
 const PLACES: &[&[&str]] = &[
     // Anthropic Messages
     &["input_schema"],
@@ -22,7 +22,7 @@ const PLACES: &[&[&str]] = &[
     &["inputSchema"],
 ];
 
-/// What lists alternatives of a schema.
+/// The keys that list alternatives of a schema.
 const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
 /// How many schemas may stand in one another by alternatives and references.
@@ -38,9 +38,9 @@ pub(super) struct Schema<'d> {
     seen: Cell<usize>,
 }
 
-/// Where a walk stands.
+/// The place of the walk.
 #[derive(Clone, Copy)]
-struct At<'p> {
+struct SchemaPlace<'p> {
     place: &'p [String],
     remote: bool,
     depth: usize,
@@ -56,15 +56,15 @@ impl<'d> Schema<'d> {
     }
 
     /// All parameters, those inside others too; none where the schema does not say what they are, or says too much.
-    pub(super) fn parameters(&self) -> Option<Vec<Parameter>> {
+    pub(super) fn parameters(&self) -> Option<Vec<ToolParam>> {
         let mut found = Vec::new();
-        let at = At { place: &[], remote: false, depth: 0, steps: 0 };
+        let at = SchemaPlace { place: &[], remote: false, depth: 0, steps: 0 };
         let said = self.object(self.root, at, &mut found);
         (said && !self.is_too_large()).then_some(found)
     }
 
-    /// Gathers the properties of an object. Answers whether they are said.
-    fn object(&self, schema: Value<'d>, at: At<'_>, found: &mut Vec<Parameter>) -> bool {
+    /// Gathers the properties of an object. Returns whether they are said.
+    fn object(&self, schema: Value<'d>, at: SchemaPlace<'_>, found: &mut Vec<ToolParam>) -> bool {
         self.seen.set(self.seen.get() + 1);
         if at.steps > MOST_STEPS || self.is_too_large() {
             return false;
@@ -72,7 +72,7 @@ impl<'d> Schema<'d> {
         let schema = self.resolved(schema);
         let mut said = false;
         for alternative in alternatives(schema) {
-            said |= self.object(alternative, At { steps: at.steps + 1, ..at }, found);
+            said |= self.object(alternative, SchemaPlace { steps: at.steps + 1, ..at }, found);
         }
         let whole = schema;
         let Some(properties) = entry(schema, "properties").and_then(Value::entries) else { return said };
@@ -90,22 +90,22 @@ impl<'d> Schema<'d> {
             let place = [at.place, std::slice::from_ref(&key)].concat();
             let schema = self.resolved(schema);
             if at.depth < MOST_DEPTH {
-                let inside = At { place: &place, remote, depth: at.depth + 1, steps: at.steps + 1 };
+                let inside = SchemaPlace { place: &place, remote, depth: at.depth + 1, steps: at.steps + 1 };
                 self.object(schema, inside, found);
                 if let Some(items) = entry(schema, "items") {
                     let place = [place.as_slice(), &["*".to_owned()]].concat();
-                    self.object(items, At { place: &place, ..inside }, found);
+                    self.object(items, SchemaPlace { place: &place, ..inside }, found);
                 }
                 if self.is_open(schema, 0) {
                     let (key, place) = (key.clone(), place.clone());
-                    let takes = Takes::Anything;
-                    found.push(Parameter { key, of_files, place, takes, remote, required: false });
+                    let takes = ParamType::Anything;
+                    found.push(ToolParam { key, of_files, place, takes, remote, required: false });
                 }
             }
-            let takes = if matters(&key) { self.takes(schema, 0) } else { Takes::Nothing };
+            let takes = if matters(&key) { self.takes(schema, 0) } else { ParamType::Nothing };
             // What may be left out, or be null, is of some calls alone.
             let required = at.depth == 0 && required.contains(&key) && !is_nullable(schema);
-            found.push(Parameter { takes, key, of_files, place, remote, required });
+            found.push(ToolParam { takes, key, of_files, place, remote, required });
         }
         said || !open
     }
@@ -139,27 +139,27 @@ impl<'d> Schema<'d> {
     }
 
     /// What stands at a parameter.
-    fn takes(&self, schema: Value<'d>, steps: usize) -> Takes {
+    fn takes(&self, schema: Value<'d>, steps: usize) -> ParamType {
         self.seen.set(self.seen.get() + 1);
         let schema = self.resolved(schema);
         // An enumeration infers nothing.
         if steps > MOST_STEPS || self.is_too_large() || says_values(schema) {
-            return Takes::Nothing;
+            return ParamType::Nothing;
         }
-        let items = || entry(schema, "items").map_or(Takes::Text, |items| self.takes(items, steps + 1));
+        let items = || entry(schema, "items").map_or(ParamType::Text, |items| self.takes(items, steps + 1));
         let types = types(schema);
         if let Some(most) = alternatives(schema).map(|one| self.takes(one, steps + 1)).max() {
             return most;
         }
         let each = types.iter().map(|kind| match kind.as_str() {
-            "string" => Takes::Text,
+            "string" => ParamType::Text,
             "array" => items(),
-            "object" => Takes::Structure,
-            _ => Takes::Nothing,
+            "object" => ParamType::Structure,
+            _ => ParamType::Nothing,
         });
         match each.max() {
             Some(most) => most,
-            None if entry(schema, "properties").is_some() => Takes::Structure,
+            None if entry(schema, "properties").is_some() => ParamType::Structure,
             // Nothing is said: it may be a text.
             None => items(),
         }
@@ -169,7 +169,7 @@ impl<'d> Schema<'d> {
         self.seen.get() > MOST_SCHEMAS
     }
 
-    /// What a reference inside the schema stands for.
+    /// Resolves a reference inside the schema.
     fn resolved(&self, schema: Value<'d>) -> Value<'d> {
         let mut schema = schema;
         for _ in 0..MOST_STEPS {
@@ -183,7 +183,7 @@ impl<'d> Schema<'d> {
     }
 }
 
-/// An object's entry, where it stands there once.
+/// An object's entry, if it occurs once.
 fn entry<'d>(object: Value<'d>, key: &str) -> Option<Value<'d>> {
     object.get(key).ok().flatten().filter(|value| !value.is_null())
 }

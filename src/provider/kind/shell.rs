@@ -1,4 +1,4 @@
-//! Reads what stands inside a command: the script that a shell is given, the patch that an agent takes out of it.
+//! Reads the script that a command gives to a shell, and the patch that an agent takes out of a command.
 
 use std::borrow::Cow;
 

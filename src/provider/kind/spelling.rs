@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::catalogue::{DIRECTORIES, Takes};
+use super::catalogue::{DIRECTORIES, InputLayout};
 use crate::fold::{self, Member};
 
 /// How an input spells what the catalogue reads of it.
 #[derive(Debug, PartialEq)]
-pub(super) enum Spelled {
+pub(super) enum SpelledInput {
     Exact,
     /// The input, with the catalogue's spelling of keys that only fold to it.
     Anew(Value),
@@ -16,38 +16,40 @@ pub(super) enum Spelled {
 }
 
 /// Looks at every key on the way to every parameter that a tool takes.
-pub(super) fn of(json: &Value, takes: Takes) -> Spelled {
+pub(super) fn of(json: &Value, takes: InputLayout) -> SpelledInput {
     let paths = read_of(takes);
     let mut respelled = false;
     for path in &paths {
         match walk(json, ("", path), &paths) {
-            Way::Plain => {}
-            Way::Respelled => respelled = true,
-            Way::Ambiguous => return Spelled::Ambiguous,
+            KeyPath::Plain => {}
+            KeyPath::Respelled => respelled = true,
+            KeyPath::Ambiguous => return SpelledInput::Ambiguous,
         }
     }
     if !respelled {
-        return Spelled::Exact;
+        return SpelledInput::Exact;
     }
     let mut anew = json.clone();
     paths.iter().for_each(|path| rename(&mut anew, ("", path), &paths));
-    Spelled::Anew(anew)
+    SpelledInput::Anew(anew)
 }
 
 /// Every parameter that is read of an input, as a dotted path.
-fn read_of(takes: Takes) -> Vec<&'static str> {
+fn read_of(takes: InputLayout) -> Vec<&'static str> {
     let (keys, beside): (&[&str], &[&str]) = match takes {
-        Takes::Nothing => (&[], &[]),
-        Takes::Command(keys) => (keys, &["restart"]),
-        Takes::CommandOrPatch(keys) => (keys, &["restart", "workdir", "cwd", "working_directory"]),
-        Takes::CommandIfAny(keys) | Takes::Urls(keys) | Takes::UrlsIfAny(keys) => (keys, &[]),
-        Takes::Paths(keys) | Takes::Moves(keys) => (keys, DIRECTORIES),
-        Takes::Download(urls, paths) => {
+        InputLayout::Nothing => (&[], &[]),
+        InputLayout::Command(keys) => (keys, &["restart"]),
+        InputLayout::CommandOrPatch(keys) => (keys, &["restart", "workdir", "cwd", "working_directory"]),
+        InputLayout::CommandIfAny(keys) | InputLayout::Urls(keys) | InputLayout::UrlsIfAny(keys) => {
+            (keys, &[])
+        }
+        InputLayout::Paths(keys) | InputLayout::Moves(keys) => (keys, DIRECTORIES),
+        InputLayout::Download(urls, paths) => {
             return [urls, paths, DIRECTORIES].into_iter().flatten().copied().collect();
         }
-        Takes::Search(keys) => (keys, &["pattern"]),
-        Takes::UrlsInText(keys, text) => return keys.iter().copied().chain([text]).collect(),
-        Takes::Patch(keys) => (
+        InputLayout::Search(keys) => (keys, &["pattern"]),
+        InputLayout::UrlsInText(keys, text) => return keys.iter().copied().chain([text]).collect(),
+        InputLayout::Patch(keys) => (
             keys,
             &[
                 "type",
@@ -60,35 +62,35 @@ fn read_of(takes: Takes) -> Vec<&'static str> {
                 "operation.new_path",
             ],
         ),
-        Takes::Editor => (&["command", "path", "file_path", "old_path", "new_path"], &[]),
+        InputLayout::Editor => (&["command", "path", "file_path", "old_path", "new_path"], &[]),
     };
     keys.iter().chain(beside).copied().collect()
 }
 
-/// What keys stand on the way to a parameter.
+/// How the keys of a parameter's path are spelled in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum KeyPath {
     Plain,
     Respelled,
     Ambiguous,
 }
 
 /// `before` is the part of the path that was gone already, with its dot.
-fn walk(value: &Value, (before, path): (&str, &str), paths: &[&str]) -> Way {
+fn walk(value: &Value, (before, path): (&str, &str), paths: &[&str]) -> KeyPath {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
     let below = format!("{before}{name}.");
-    let go = |value: &Value| rest.map_or(Way::Plain, |rest| walk(value, (&below, rest), paths));
+    let go = |value: &Value| rest.map_or(KeyPath::Plain, |rest| walk(value, (&below, rest), paths));
     match (name, value) {
-        ("*", Value::Array(all)) => all.iter().map(go).max().unwrap_or(Way::Plain),
+        ("*", Value::Array(all)) => all.iter().map(go).max().unwrap_or(KeyPath::Plain),
         ("*", value) => go(value),
         (name, Value::Object(fields)) => match fold::member(fields, name) {
-            Member::Missing => Way::Plain,
+            Member::Missing => KeyPath::Plain,
             Member::Exact(value) => go(value),
-            Member::Respelled(key, _) if is_listed(before, key, paths) => Way::Plain,
-            Member::Respelled(_, value) => go(value).max(Way::Respelled),
-            Member::Several(_) => Way::Ambiguous,
+            Member::Respelled(key, _) if is_listed(before, key, paths) => KeyPath::Plain,
+            Member::Respelled(_, value) => go(value).max(KeyPath::Respelled),
+            Member::Several(_) => KeyPath::Ambiguous,
         },
-        (_, _) => Way::Plain,
+        (_, _) => KeyPath::Plain,
     }
 }
 
@@ -127,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    const PATHS: Takes = Takes::Paths(&["file_path", "files.*.path", "url", "Url"]);
+    const PATHS: InputLayout = InputLayout::Paths(&["file_path", "files.*.path", "url", "Url"]);
 
     #[test]
     fn a_key_in_another_case_gets_the_spelling_of_the_catalogue() {
@@ -141,7 +143,7 @@ mod tests {
             (json!({"file_path\u{200b}": "/a"}), json!({"file_path": "/a"})),
         ];
         for (json, anew) in table {
-            assert_eq!(of(&json, PATHS), Spelled::Anew(anew), "{json}");
+            assert_eq!(of(&json, PATHS), SpelledInput::Anew(anew), "{json}");
         }
     }
 
@@ -154,7 +156,7 @@ mod tests {
             json!({"filePath": "/a", "options": {"File_Path": 1, "file_path": 2}}),
             json!([1]),
         ] {
-            assert_eq!(of(&json, PATHS), Spelled::Exact, "{json}");
+            assert_eq!(of(&json, PATHS), SpelledInput::Exact, "{json}");
         }
     }
 
@@ -168,7 +170,7 @@ mod tests {
             json!({"files": [], "Files": []}),
             json!({"url": "https://a", "Url": "https://b"}),
         ] {
-            assert_eq!(of(&json, PATHS), Spelled::Ambiguous, "{json}");
+            assert_eq!(of(&json, PATHS), SpelledInput::Ambiguous, "{json}");
         }
     }
 }

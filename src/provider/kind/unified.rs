@@ -3,7 +3,7 @@
 /// The lines that name a file.
 const NAMING: &[&str] = &["---", "+++", "Index:", "rename from", "rename to", "copy from", "copy to"];
 
-/// What separates the hunks of a context diff. GNU patch takes any of its names, so that it is not read.
+/// The line between the hunks of a context diff. GNU patch takes any of its names, so that it is not read.
 const CONTEXT: &str = "***************";
 
 /// Whether a text has hunks of a diff in it.
@@ -80,7 +80,7 @@ fn named(text: &str, paths: &mut Vec<String>) -> Option<()> {
     Some(())
 }
 
-/// Where a quoted name ends, behind its first quote.
+/// The end of a quoted name, behind its first quote.
 fn closing(quoted: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, sign) in quoted.bytes().enumerate() {

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::provider::answer::{Broken, Form, member};
+use crate::provider::answer::{Broken, InputForm, member};
 use crate::wire::json::{Kind, Value};
 
 /// A choice, with the object that says what is new in it.
-pub(super) struct Choice<'d> {
+pub(super) struct ChunkChoice<'d> {
     pub(super) index: u64,
     pub(super) value: Value<'d>,
     /// `delta` of a chunk, `message` of a whole answer.
@@ -14,19 +14,19 @@ pub(super) struct Choice<'d> {
     pub(super) finish: Option<Cow<'d, str>>,
 }
 
-/// What is said of one call: all of it, or the next piece.
-pub(super) struct Piece<'d> {
-    pub(super) key: Key,
+/// An entry about a call: all of the call, or the next piece.
+pub(super) struct CallPiece<'d> {
+    pub(super) key: CallKey,
     pub(super) id: Option<Cow<'d, str>>,
     pub(super) name: Option<Cow<'d, str>>,
     /// None where nothing tells.
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<InputForm>,
     pub(super) input: Cow<'d, str>,
 }
 
 /// By what clients tell one call of a choice from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(super) enum CallKey {
     Index(u64),
     /// Some vendors give none: each such entry is a call of its own.
     Missing,
@@ -34,10 +34,10 @@ pub(super) enum Key {
     Function,
 }
 
-/// The value of an entry that is there and not null, of an object in which no key stands twice.
+/// Returns the value of an entry that is not null, of an object without duplicate keys.
 ///
 /// # Errors
-/// Where a key stands twice, or this one in another case: clients differ in which of the two they take.
+/// If a key stands twice, or this one in another case: clients differ in which of the two they take.
 pub(super) fn entry<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
     if let Some(duplicate) = object.duplicate() {
         return Err(Broken::ambiguous(duplicate.to_string()));
@@ -46,7 +46,7 @@ pub(super) fn entry<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>
 }
 
 /// The choices of a document, each with its entry `key` (`delta` or `message`); none where it has no choices.
-pub(super) fn choices<'d>(root: Value<'d>, key: &str) -> Result<Vec<Choice<'d>>, Broken> {
+pub(super) fn choices<'d>(root: Value<'d>, key: &str) -> Result<Vec<ChunkChoice<'d>>, Broken> {
     if root.kind() != Kind::Object {
         return Ok(Vec::new());
     }
@@ -55,13 +55,13 @@ pub(super) fn choices<'d>(root: Value<'d>, key: &str) -> Result<Vec<Choice<'d>>,
     items.enumerate().map(|(position, value)| choice(value, position as u64, key)).collect()
 }
 
-fn choice<'d>(value: Value<'d>, position: u64, key: &str) -> Result<Choice<'d>, Broken> {
+fn choice<'d>(value: Value<'d>, position: u64, key: &str) -> Result<ChunkChoice<'d>, Broken> {
     if value.kind() != Kind::Object {
         return Err(Broken::malformed("a choice is no object"));
     }
     let index = entry(value, "index")?.map_or(Ok(position), number)?;
     let finish = entry(value, "finish_reason")?.and_then(Value::text);
-    Ok(Choice { index, value, said: entry(value, key)?, finish })
+    Ok(ChunkChoice { index, value, said: entry(value, key)?, finish })
 }
 
 fn number(value: Value<'_>) -> Result<u64, Broken> {
@@ -70,7 +70,7 @@ fn number(value: Value<'_>) -> Result<u64, Broken> {
 }
 
 /// The calls that a delta or message speaks of: those of `tool_calls`, in their order, then `function_call`.
-pub(super) fn pieces<'d>(said: Value<'d>) -> Result<Vec<Piece<'d>>, Broken> {
+pub(super) fn pieces<'d>(said: Value<'d>) -> Result<Vec<CallPiece<'d>>, Broken> {
     let mut pieces = Vec::new();
     if let Some(list) = entry(said, "tool_calls")? {
         let items = list.items().ok_or_else(|| Broken::ambiguous("`tool_calls` is no list"))?;
@@ -79,24 +79,26 @@ pub(super) fn pieces<'d>(said: Value<'d>) -> Result<Vec<Piece<'d>>, Broken> {
         }
     }
     if let Some(call) = entry(said, "function_call")? {
-        let mut piece = Piece { key: Key::Function, id: None, name: None, form: None, input: Cow::default() };
-        body(&mut piece, call, ("arguments", Form::Json))?;
+        let mut piece =
+            CallPiece { key: CallKey::Function, id: None, name: None, form: None, input: Cow::default() };
+        body(&mut piece, call, "arguments", InputForm::Json)?;
         pieces.push(piece);
     }
     Ok(pieces)
 }
 
-fn piece(item: Value<'_>) -> Result<Piece<'_>, Broken> {
+fn piece(item: Value<'_>) -> Result<CallPiece<'_>, Broken> {
     if item.kind() != Kind::Object {
         return Err(Broken::ambiguous("a tool call is no object"));
     }
-    let key = entry(item, "index")?.map_or(Ok(Key::Missing), |index| number(index).map(Key::Index))?;
+    let key =
+        entry(item, "index")?.map_or(Ok(CallKey::Missing), |index| number(index).map(CallKey::Index))?;
     let id = text(item, "id")?;
-    let mut piece = Piece { key, id, name: None, form: None, input: Cow::default() };
+    let mut piece = CallPiece { key, id, name: None, form: None, input: Cow::default() };
     match (entry(item, "function")?, entry(item, "custom")?) {
         (Some(_), Some(_)) => return Err(Broken::ambiguous("a tool call has a function and a custom tool")),
-        (Some(function), None) => body(&mut piece, function, ("arguments", Form::Json))?,
-        (None, Some(custom)) => body(&mut piece, custom, ("input", Form::Text))?,
+        (Some(function), None) => body(&mut piece, function, "arguments", InputForm::Json)?,
+        (None, Some(custom)) => body(&mut piece, custom, "input", InputForm::Text)?,
         (None, None) => {
             let plain = |kind: &Cow<'_, str>| kind != "function" && kind != "custom";
             piece.name = text(item, "type")?.filter(plain);
@@ -105,7 +107,7 @@ fn piece(item: Value<'_>) -> Result<Piece<'_>, Broken> {
     Ok(piece)
 }
 
-fn body<'d>(piece: &mut Piece<'d>, body: Value<'d>, (key, form): (&str, Form)) -> Result<(), Broken> {
+fn body<'d>(piece: &mut CallPiece<'d>, body: Value<'d>, key: &str, form: InputForm) -> Result<(), Broken> {
     if body.kind() != Kind::Object {
         return Err(Broken::ambiguous("the body of a tool call is no object"));
     }

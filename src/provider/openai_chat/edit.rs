@@ -1,6 +1,6 @@
 //! Takes calls out of a delta or a message, and puts text in their place: every other byte stays.
 
-use super::choice::Action;
+use super::choice::EntryEdit;
 use super::chunk::entry;
 use crate::provider::answer::Broken;
 use crate::wire::json::{EditError, Edits, Value};
@@ -10,26 +10,26 @@ use crate::wire::json::{EditError, Edits, Value};
 /// whether text of the same message went before.
 ///
 /// # Errors
-/// Where the content is of no kind to which text could be added.
+/// If the content is of no kind to which text could be added.
 pub(super) fn calls<'d>(
     edits: &mut Edits<'d>,
     said: Value<'d>,
-    actions: Vec<Action>,
+    actions: Vec<EntryEdit>,
     mut texts: Vec<String>,
     spoke: bool,
 ) -> Result<(), Broken> {
     let mut actions = actions.into_iter();
     if let Some(list) = entry(said, "tool_calls")? {
         let items: Vec<Value<'d>> = list.items().into_iter().flatten().collect();
-        let own: Vec<Action> = actions.by_ref().take(items.len()).collect();
-        if !own.is_empty() && own.iter().all(|action| matches!(action, Action::Remove(_))) {
+        let edits_here: Vec<EntryEdit> = actions.by_ref().take(items.len()).collect();
+        if !edits_here.is_empty() && edits_here.iter().all(|action| matches!(action, EntryEdit::Remove(_))) {
             edits.remove(list).map_err(broken)?;
         } else {
-            items.into_iter().zip(&own).try_for_each(|(item, action)| call(edits, item, action))?;
+            items.into_iter().zip(&edits_here).try_for_each(|(item, action)| call(edits, item, action))?;
         }
-        texts.extend(own.into_iter().filter_map(text));
+        texts.extend(edits_here.into_iter().filter_map(text));
     }
-    if let (Some(function), Some(action @ Action::Remove(_))) =
+    if let (Some(function), Some(action @ EntryEdit::Remove(_))) =
         (entry(said, "function_call")?, actions.next())
     {
         edits.remove(function).map_err(broken)?;
@@ -38,18 +38,18 @@ pub(super) fn calls<'d>(
     if texts.is_empty() { Ok(()) } else { say(edits, said, &texts.concat(), spoke) }
 }
 
-fn text(action: Action) -> Option<String> {
+fn text(action: EntryEdit) -> Option<String> {
     match action {
-        Action::Remove(text) => text,
-        Action::Keep(_) => None,
+        EntryEdit::Remove(text) => text,
+        EntryEdit::Keep(_) => None,
     }
 }
 
-fn call<'d>(edits: &mut Edits<'d>, item: Value<'d>, action: &Action) -> Result<(), Broken> {
+fn call<'d>(edits: &mut Edits<'d>, item: Value<'d>, action: &EntryEdit) -> Result<(), Broken> {
     match action {
-        Action::Remove(_) => edits.remove(item).map_err(broken),
-        Action::Keep(None) => Ok(()),
-        Action::Keep(Some(index)) => match entry(item, "index")? {
+        EntryEdit::Remove(_) => edits.remove(item).map_err(broken),
+        EntryEdit::Keep(None) => Ok(()),
+        EntryEdit::Keep(Some(index)) => match entry(item, "index")? {
             Some(own) => edits.replace(own, index.to_string()).map_err(broken),
             None => Ok(()),
         },
@@ -67,6 +67,7 @@ fn say<'d>(edits: &mut Edits<'d>, said: Value<'d>, text: &str, spoke: bool) -> R
         return edits.append(content, part).map_err(broken);
     }
     if let Some(before) = content.text().filter(|before| !before.is_empty()) {
+        // The text begins a paragraph: it needs two line ends, less those that are there.
         let line_ends = before.len() - before.trim_end_matches('\n').len();
         let added = quoted(&format!("{}{text}", &"\n\n"[line_ends.min(2)..]));
         let raw = content.raw();

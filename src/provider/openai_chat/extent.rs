@@ -2,16 +2,16 @@
 
 use crate::wire::json::{Document, Limits};
 
-/// How far an input has been read, and what stands there.
+/// How far an input was read, and in which state of the JSON grammar.
 #[derive(Debug, Default)]
-pub(super) struct Extent {
+pub(super) struct InputExtent {
     /// How many bytes have been read.
     read: usize,
-    place: Place,
+    place: JsonPlace,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonPlace {
     /// Nothing but white space has come.
     #[default]
     Before,
@@ -21,34 +21,35 @@ enum Place {
     Text { depth: usize, escaped: bool },
     /// Behind the bracket that closes the first one.
     Closed,
-    /// The same, and all of it is JSON.
+    /// A whole value was read.
     Complete,
-    /// It is no object or array, or something stands behind one.
+    /// The input is no object or array, or continues after one.
     Never,
 }
 
-impl Extent {
-    /// Whether `input` is a whole object or array. `input` is what was asked about before, and perhaps more.
+impl InputExtent {
+    /// Whether `input` is a whole object or array. It must begin with the input of the call before.
     pub(super) fn is_complete(&mut self, input: &str) -> bool {
         for byte in input.bytes().skip(self.read) {
             self.place = self.place.after(byte);
         }
         self.read = self.read.max(input.len());
-        if self.place == Place::Closed {
+        if self.place == JsonPlace::Closed {
             // Brackets alone say little: what is between them is parsed, once.
             let parses = Document::parse(input.as_bytes(), Limits::default()).is_ok();
-            self.place = if parses { Place::Complete } else { Place::Never };
+            self.place = if parses { JsonPlace::Complete } else { JsonPlace::Never };
         }
-        self.place == Place::Complete
+        self.place == JsonPlace::Complete
     }
 }
 
-impl Place {
+impl JsonPlace {
     fn after(self, byte: u8) -> Self {
         match (self, byte) {
             (Self::Before | Self::Closed | Self::Complete, b' ' | b'\t' | b'\r' | b'\n') => self,
             (Self::Before, b'{' | b'[') => Self::Inside(1),
             (Self::Inside(depth), b'{' | b'[') => Self::Inside(depth + 1),
+            // Kinds of brackets are not compared here: the parser does that once the first one is closed.
             (Self::Inside(1), b'}' | b']') => Self::Closed,
             (Self::Inside(depth), b'}' | b']') => Self::Inside(depth - 1),
             (Self::Inside(depth), b'"') => Self::Text { depth, escaped: false },
@@ -79,8 +80,8 @@ mod tests {
             ("{a}", false),
         ];
         for (input, complete) in inputs {
-            assert_eq!(Extent::default().is_complete(input), complete, "{input}");
-            let mut extent = Extent::default();
+            assert_eq!(InputExtent::default().is_complete(input), complete, "{input}");
+            let mut extent = InputExtent::default();
             let by_and_by = (0..=input.len()).map(|end| extent.is_complete(&input[..end])).last();
             // What follows a complete input was asked about, too.
             assert_eq!(by_and_by, Some(complete), "{input}");
@@ -89,12 +90,12 @@ mod tests {
 
     #[test]
     fn what_was_read_is_not_read_again() {
-        let mut extent = Extent::default();
+        let mut extent = InputExtent::default();
         assert!(!extent.is_complete("{\"a\": 1"));
         // Another beginning of the same length: it is not looked at.
         assert!(!extent.is_complete("}}}}}}}"));
         assert!(!extent.is_complete("}}}}}}}, \"b\": [2"));
-        assert_eq!((extent.read, extent.place), (16, Place::Inside(2)));
+        assert_eq!((extent.read, extent.place), (16, JsonPlace::Inside(2)));
         assert!(extent.is_complete("{\"a\": 1, \"b\": [2]}"));
     }
 }

@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 
 use super::chunk::entry;
 use super::edit::broken;
-use crate::provider::answer::{Broken, Fate, Form, Gate};
+use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate};
 use crate::wire::json::{Edits, Kind, Value};
 
 const LIST: &str = "executed_tools";
 
-/// Asks about every tool that a delta or message reports, once. Answers whether one of them is to be taken out.
+/// Asks about every tool that a delta or message reports, once. Returns whether one of them is to be taken out.
 ///
 /// # Errors
-/// Where the list cannot be understood.
-pub(super) fn ask(said: Value<'_>, fates: &mut BTreeMap<u64, Fate>, gate: &mut Gate) -> Result<bool, Broken> {
+/// If the list cannot be understood.
+pub(super) fn ask(
+    said: Value<'_>,
+    fates: &mut BTreeMap<u64, CallOutcome>,
+    gate: &mut Gate,
+) -> Result<bool, Broken> {
     let mut cut = false;
     for (number, item) in items(said)? {
         if let std::collections::btree_map::Entry::Vacant(vacant) = fates.entry(number) {
@@ -24,25 +28,25 @@ pub(super) fn ask(said: Value<'_>, fates: &mut BTreeMap<u64, Fate>, gate: &mut G
             };
             let input = text(item, "arguments")?.unwrap_or_default();
             let id = text(item, "id")?.unwrap_or_default();
-            vacant.insert(gate.hosted(&id, &name.unwrap_or_default(), (Form::Json, &input)));
+            vacant.insert(gate.whole(&CallHead::hosted(&id, &name.unwrap_or_default()), &input));
         }
-        cut |= matches!(fates.get(&number), Some(Fate::Denied(_)));
+        cut |= matches!(fates.get(&number), Some(CallOutcome::Denied(_)));
     }
     Ok(cut)
 }
 
-/// Takes out what is denied. Answers the texts that stand in its place; each is told once.
+/// Removes the denied entries. Returns the texts that replace them, each once.
 ///
 /// # Errors
 /// As for [`ask`].
 pub(super) fn cut<'d>(
     edits: &mut Edits<'d>,
     said: Value<'d>,
-    fates: &mut BTreeMap<u64, Fate>,
+    fates: &mut BTreeMap<u64, CallOutcome>,
 ) -> Result<Vec<String>, Broken> {
     let mut texts = Vec::new();
     for (number, item) in items(said)? {
-        if let Some(Fate::Denied(text)) = fates.get_mut(&number) {
+        if let Some(CallOutcome::Denied(text)) = fates.get_mut(&number) {
             edits.remove(item).map_err(broken)?;
             texts.push(std::mem::take(text));
         }
@@ -71,10 +75,10 @@ fn text<'d>(item: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> 
 }
 
 /// Groq's error for a call that it could not read has what the model wrote: nobody executes it, but it says of a
-/// denied call what the agent was not to have. Answers the document with the refusal in its place.
+/// denied call what the agent was not to have. Returns the document with the refusal in its place.
 ///
 /// # Errors
-/// Where a key stands twice.
+/// If a key stands twice.
 pub(super) fn failed_generation(
     document: &crate::wire::json::Document<'_>,
     gate: &mut Gate,
@@ -84,7 +88,7 @@ pub(super) fn failed_generation(
     let Some(generation) = entry(error, "failed_generation")? else { return Ok(None) };
     let Some(wrote) = generation.text() else { return Ok(None) };
     let Some((name, input)) = call(&wrote) else { return Ok(None) };
-    let Fate::Denied(refusal) = gate.whole("", &name, None, (Form::Json, &input)) else { return Ok(None) };
+    let CallOutcome::Denied(refusal) = gate.whole(&CallHead::new("", &name), &input) else { return Ok(None) };
     let mut edits = Edits::new(document);
     edits.replace(generation, super::edit::quoted(&refusal)).map_err(broken)?;
     Ok(Some(edits.apply()))
@@ -101,9 +105,9 @@ pub(super) fn failed(root: Value<'_>) -> Result<Option<Value<'_>>, Broken> {
 /// `{"name":…,"arguments":…}`, or `<function=NAME>INPUT`.
 fn call(wrote: &str) -> Option<(String, String)> {
     if let Ok(json) = serde_json::from_str::<serde_json::Value>(wrote) {
-        let one = json.get(0).unwrap_or(&json);
-        let name = one.get("name")?.as_str()?.to_owned();
-        let input = one.get("arguments").or_else(|| one.get("parameters"));
+        let call = json.get(0).unwrap_or(&json);
+        let name = call.get("name")?.as_str()?.to_owned();
+        let input = call.get("arguments").or_else(|| call.get("parameters"));
         let text =
             |input: &serde_json::Value| input.as_str().map_or_else(|| input.to_string(), str::to_owned);
         return Some((name, input.map_or_else(String::new, text)));

@@ -1,7 +1,7 @@
-//! What the messages of a request refer to instead of holding it: URLs that the provider fetches, files that it keeps.
+//! Reads references in the messages of a request: URLs that the provider fetches, files that it keeps.
 
 use crate::call::Denial;
-use crate::provider::request::Draft;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::{Kind, Value};
 
 /// Keys below which a person or a model speaks: what looks like a URL there is text.
@@ -14,9 +14,9 @@ const LONGEST_SCHEME: usize = 64;
 /// Asks about every URL and every file of every message.
 ///
 /// # Errors
-/// Where policy does not allow one of them, or a message cannot be understood.
-pub(super) fn check(draft: &mut Draft<'_>) -> Result<(), Denial> {
-    let Some(list) = draft.get(draft.root(), "messages")?.filter(|list| !list.is_null()) else {
+/// If policy does not allow one of them, or a message cannot be understood.
+pub(super) fn check(editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
+    let Some(list) = editor.get(editor.root(), "messages")?.filter(|list| !list.is_null()) else {
         return Ok(());
     };
     let messages = list.items().ok_or_else(|| Denial::unparseable("messages", "it is not a list"))?;
@@ -24,48 +24,48 @@ pub(super) fn check(draft: &mut Draft<'_>) -> Result<(), Denial> {
         if message.kind() != Kind::Object {
             return Err(Denial::unparseable("messages", "an entry is not an object"));
         }
-        if draft.has_lost_all() && speaks_of_calls(draft, message)? {
-            draft.excuse();
+        if editor.has_lost_all() && speaks_of_calls(editor, message)? {
+            editor.excuse();
         }
-        let Some(content) = draft.get(message, "content")? else { continue };
+        let Some(content) = editor.get(message, "content")? else { continue };
         for part in content.items().into_iter().flatten() {
-            check_part(draft, part, "")?;
+            check_part(editor, part, "")?;
         }
         // One part that stands alone.
         if content.kind() == Kind::Object {
-            check_part(draft, content, "")?;
+            check_part(editor, content, "")?;
         }
     }
     Ok(())
 }
 
 /// Whether a message has a call of the client's tools, or what came of one.
-fn speaks_of_calls<'d>(draft: &Draft<'d>, message: Value<'d>) -> Result<bool, Denial> {
+fn speaks_of_calls<'d>(editor: &RequestEditor<'d>, message: Value<'d>) -> Result<bool, Denial> {
     let is_result = |role: Value<'_>| role.says("tool") || role.says("function");
     let calls = |value: Option<Value<'_>>| value.is_some_and(|value| !value.is_null());
-    Ok(draft.get(message, "role")?.is_some_and(is_result)
-        || calls(draft.get(message, "tool_calls")?)
-        || calls(draft.get(message, "function_call")?))
+    Ok(editor.get(message, "role")?.is_some_and(is_result)
+        || calls(editor.get(message, "tool_calls")?)
+        || calls(editor.get(message, "function_call")?))
 }
 
 /// Looks at every string in a part of a message: vendors differ in where they put URLs, and add kinds of parts.
-/// `key` is that of the entry in which the part stands.
-fn check_part<'d>(draft: &mut Draft<'d>, part: Value<'d>, key: &str) -> Result<(), Denial> {
+/// `key` is the key of the entry that holds the part.
+fn check_part<'d>(editor: &mut RequestEditor<'d>, part: Value<'d>, key: &str) -> Result<(), Denial> {
     for item in part.items().into_iter().flatten() {
-        check_part(draft, item, key)?;
+        check_part(editor, item, key)?;
     }
     for entry in part.entries().into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();
         if !SPEECH.contains(&key.as_ref()) || entry.value.kind() != Kind::String {
-            check_part(draft, entry.value, &key)?;
+            check_part(editor, entry.value, &key)?;
         }
     }
     let Some(text) = part.text().filter(|_| !key.is_empty()) else { return Ok(()) };
     if key == "file_id" && !text.is_empty() {
-        return draft.keeps_state("messages: file_id");
+        return editor.keeps_state("messages: file_id");
     }
     if is_fetched(key, text.trim_start()) {
-        return draft.fetches(&format!("messages: {key}"));
+        return editor.fetches(&format!("messages: {key}"));
     }
     Ok(())
 }

@@ -26,11 +26,11 @@ mod whole;
 #[cfg(test)]
 mod whole_tests;
 
-use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
 use super::answer::Transcript;
-use super::endpoint::Call::Post;
+use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
-use super::request::Draft;
+use super::request::RequestEditor;
 use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
 use crate::wire::sse;
 
@@ -66,11 +66,11 @@ impl Adapter for OpenAiChat {
         MOUNTS
     }
 
-    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
-        request::read(asked, draft)
+    fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
+        request::read(head, editor)
     }
 
-    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+    fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(FORM),
             // Clients read a stream where they asked for one, whatever it is called.
@@ -80,8 +80,8 @@ impl Adapter for OpenAiChat {
         }
     }
 
-    fn transcript(&self, _: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        Some(Box::new(transcript::Transcript::default()))
+    fn transcript(&self, _: &ModelRequestHead<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        Some(Box::new(transcript::ChatTranscript::default()))
     }
 
     fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {

@@ -1,24 +1,24 @@
-//! Requests at every front door: what is taken out, what follows, what is refused, and the benign twin of each.
+//! Requests at every endpoint: what is taken out, what follows, what is refused, and the benign twin of each.
 
 use http::HeaderMap;
 
 use super::OpenAiChat;
 use crate::call::{Answer, Api, Denial, Dialect, HostedAction, Service, Vendor};
-use crate::provider::adapter::{Adapter, Asked, Framing, Refusal};
+use crate::provider::adapter::{Adapter, Framing, ModelRequestHead, Refusal};
 use crate::provider::compatible::testing::{Policy, STRICT, drafted, outcome};
-use crate::provider::request::Drafted;
+use crate::provider::request::EditedRequest;
 
 fn service(vendor: Vendor) -> Service {
     Service { vendor, api: Api::ChatCompletions, dialect: Some(Dialect::OpenAIChat) }
 }
 
-fn asked_at(vendor: Vendor, path: &str, body: &str, policy: &Policy) -> Result<Drafted, Denial> {
+fn asked_at(vendor: Vendor, path: &str, body: &str, policy: &Policy) -> Result<EditedRequest, Denial> {
     let headers = HeaderMap::new();
-    let asked = Asked { service: service(vendor), path, query: None, headers: &headers };
-    drafted(body, policy, |draft| OpenAiChat.request(&asked, draft))
+    let head = ModelRequestHead { service: service(vendor), path, query: None, headers: &headers };
+    drafted(body, policy, |editor| OpenAiChat.request(&head, editor))
 }
 
-fn asked(body: &str, policy: &Policy) -> Result<Drafted, Denial> {
+fn head(body: &str, policy: &Policy) -> Result<EditedRequest, Denial> {
     asked_at(Vendor::OpenAi, "/v1/chat/completions", body, policy)
 }
 
@@ -26,10 +26,10 @@ fn asked(body: &str, policy: &Policy) -> Result<Drafted, Denial> {
 #[track_caller]
 fn expect_under(policy: &Policy, table: &[(&str, &str)]) {
     for (body, expected) in table {
-        let seen = outcome(body, asked(body, policy));
+        let seen = outcome(body, head(body, policy));
         let expected = if expected.is_empty() { body } else { expected };
         assert_eq!(seen, *expected, "{body}");
-        assert_eq!(outcome(body, asked(body, policy)), seen, "the same every time");
+        assert_eq!(outcome(body, head(body, policy)), seen, "the same every time");
     }
 }
 
@@ -52,9 +52,9 @@ fn only_tools_that_the_client_runs_stay() {
         expect(&[(&body, &format!(r#"{{"model":"m", "tools":[{F}, {custom}]}}"#))]);
         let allowing = Policy { allowed: &["web_search", "mcp"], ..STRICT };
         let kept = ["web_search", "mcp"].contains(&hosted);
-        assert_eq!(outcome(&body, asked(&body, &allowing)) == body, kept, "{hosted}");
+        assert_eq!(outcome(&body, head(&body, &allowing)) == body, kept, "{hosted}");
         let denying = Policy { action: HostedAction::Refuse, ..STRICT };
-        assert_eq!(outcome(&body, asked(&body, &denying)), format!("!{hosted}"));
+        assert_eq!(outcome(&body, head(&body, &denying)), format!("!{hosted}"));
     }
     expect(&[
         (&format!(r#"{{"tools":[{F},{custom}]}}"#), ""),
@@ -87,7 +87,7 @@ fn escapes_and_repeated_keys_hide_nothing() {
         r#"[]"#,
     ] {
         assert!(
-            outcome(body, asked(body, &STRICT)).starts_with("!the request cannot be understood"),
+            outcome(body, head(body, &STRICT)).starts_with("!the request cannot be understood"),
             "{body}"
         );
     }
@@ -100,7 +100,7 @@ fn nothing_speaks_of_tools_where_none_is_left() {
         let body = format!(r#"{{"a":1,{tools},"tool_choice":{choice},"parallel_tool_calls":true,"b":2}}"#);
         expect(&[(&body, r#"{"a":1,"b":2}"#)]);
     }
-    let read = asked(&format!("{{{tools}}}"), &STRICT).unwrap();
+    let read = head(&format!("{{{tools}}}"), &STRICT).unwrap();
     assert!(!read.facts.writes);
 }
 
@@ -215,7 +215,7 @@ fn a_request_says_what_it_is() {
         r#"{{"model":"m","stream":true,"tools":[{F},{{"type":"mcp"}},{tool}],"functions":[{{"name":"g","parameters":{{"properties":{{}}}}}}]}}"#
     );
     let allowing = Policy { allowed: &["openrouter:advisor"], ..STRICT };
-    let facts = asked(&body, &allowing).unwrap().facts;
+    let facts = head(&body, &allowing).unwrap().facts;
     assert_eq!((facts.model.as_deref(), facts.stream, facts.writes), (Some("m"), true, false));
     assert_eq!(facts.models, ["m", "wise"]);
     let names: Vec<_> = facts.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -236,7 +236,7 @@ fn whether_files_may_be_changed_is_told_by_the_tools() {
             format!(r#"{{"tools":[{F},{{"type":"function","function":{{"name":"{name}",{NONE}}}}}]}}"#);
         let functions = format!(r#"{{"functions":[{{"name":"{name}",{NONE}}}]}}"#);
         for body in [tools, functions] {
-            assert_eq!(asked(&body, &STRICT).unwrap().facts.writes, writes, "{body}");
+            assert_eq!(head(&body, &STRICT).unwrap().facts.writes, writes, "{body}");
         }
     }
 }
@@ -263,9 +263,10 @@ fn a_refusal_has_the_shape_of_the_dialect() {
 fn an_answer_is_read_as_its_client_reads_it() {
     let framing = |stream: bool, content_type: &str| {
         let headers = HeaderMap::new();
-        let asked = Asked { service: service(Vendor::OpenAi), path: "/", query: None, headers: &headers };
+        let head =
+            ModelRequestHead { service: service(Vendor::OpenAi), path: "/", query: None, headers: &headers };
         let facts = crate::call::RequestFacts { stream, ..Default::default() };
-        OpenAiChat.framing(&asked, &facts, content_type)
+        OpenAiChat.framing(&head, &facts, content_type)
     };
     assert_eq!(framing(true, "application/json"), Framing::Whole);
     assert_eq!(framing(false, ""), Framing::Whole);

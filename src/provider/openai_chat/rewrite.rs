@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::{Action, Choice};
-use super::transcript::{Chunk, says};
+use super::choice::{ChoiceState, EntryEdit};
+use super::transcript::{ReadChunk, says};
 use super::{chunk, edit, hosted};
 use crate::provider::answer::Broken;
 use crate::wire::json::{Document, Edits, Value};
 
-/// What a chunk becomes.
+/// How a chunk goes on.
 pub(super) enum Rewritten {
     Same,
     /// Nothing is left in it.
@@ -37,11 +37,11 @@ const DELTA: &[&str] = &["index", "role", "type", "tool_calls", "function_call"]
 /// Makes the edits for what was decided about the calls of a chunk. Its role, content and everything else stay.
 ///
 /// # Errors
-/// Where it cannot be edited.
+/// If it cannot be edited.
 pub(super) fn chunk(
     document: &Document<'_>,
-    own: &Chunk,
-    known: &mut BTreeMap<u64, Choice>,
+    own: &ReadChunk,
+    known: &mut BTreeMap<u64, ChoiceState>,
 ) -> Result<Rewritten, Broken> {
     let root = document.root();
     let mut edits = Edits::new(document);
@@ -53,12 +53,13 @@ pub(super) fn chunk(
     for choice in chunk::choices(root, "delta")? {
         let Some(state) = known.get_mut(&choice.index) else { continue };
         let pieces = own.pieces.iter().filter(|piece| piece.choice == choice.index);
-        let actions: Vec<Action> = pieces.map(|piece| state.action(piece.call)).collect();
-        is_void &= actions.iter().all(|action| *action == Action::Remove(None)) && !is_said(&choice, state);
+        let actions: Vec<EntryEdit> = pieces.map(|piece| state.action(piece.call)).collect();
+        is_void &=
+            actions.iter().all(|action| *action == EntryEdit::Remove(None)) && !is_said(&choice, state);
         if let Some(delta) = choice.said {
             let texts = hosted::cut(&mut edits, delta, &mut state.hosted)?;
-            let tells =
-                !texts.is_empty() || actions.iter().any(|action| matches!(action, Action::Remove(Some(_))));
+            let tells = !texts.is_empty()
+                || actions.iter().any(|action| matches!(action, EntryEdit::Remove(Some(_))));
             is_void &= !tells;
             edit::calls(&mut edits, delta, actions, texts, state.spoke)?;
             // What stands in a call's place is a paragraph of its own.
@@ -78,7 +79,7 @@ pub(super) fn chunk(
 }
 
 /// Whether a choice says anything beside calls; a role only where none went on before.
-fn is_said(choice: &chunk::Choice<'_>, state: &Choice) -> bool {
+fn is_said(choice: &chunk::ChunkChoice<'_>, state: &ChoiceState) -> bool {
     let is_new = |value: Value<'_>, ignored: &[&str]| {
         let mut entries = value.entries().into_iter().flatten();
         entries.any(|entry| !ignored.iter().any(|key| entry.key.says(key)) && says(entry.value))

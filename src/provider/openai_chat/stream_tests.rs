@@ -153,7 +153,7 @@ fn content_overtakes_a_call_that_waits_and_calls_do_not() {
         start(1, "Free")
     );
     let mut guard = crate::provider::answer::Guard::new(
-        Box::new(super::transcript::Transcript::default()),
+        Box::new(super::transcript::ChatTranscript::default()),
         crate::provider::adapter::Framing::Events(super::FORM),
         crate::provider::answer::testing::settings(Names::default()),
     );

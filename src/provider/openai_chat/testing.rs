@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::FORM;
-use super::transcript::Transcript;
+use super::transcript::ChatTranscript;
 use crate::call::Judge;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
@@ -23,7 +23,7 @@ pub(super) fn judged(
     judge: impl Judge + 'static,
     piece: usize,
 ) -> (String, Result<(), Broken>) {
-    let guard = Guard::new(Box::new(Transcript::default()), Framing::Events(FORM), settings(judge));
+    let guard = Guard::new(Box::new(ChatTranscript::default()), Framing::Events(FORM), settings(judge));
     let (out, result) = fed(guard, stream.as_bytes(), piece);
     (String::from_utf8(out).unwrap(), result)
 }

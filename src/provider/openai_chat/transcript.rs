@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::choice::Choice;
+use super::choice::ChoiceState;
 use super::chunk;
 use super::rewrite::{self, Rewritten};
 use super::{error, hosted, usage, whole};
-use crate::provider::answer::{self, Broken, Event, Gate, KeepAlive, Out, Part, Received};
+use crate::provider::answer::{self, AnswerPart, Broken, Gate, KeepAlive, Out, Received, StreamEvent};
 use crate::wire::json::{Document, Kind, Limits, Value};
 
 /// How many choices an answer may have; OpenAI's `n` is at most 128.
 const MOST_CHOICES: usize = 1024;
 
-/// Where a delta has text.
+/// The members of a delta that hold text.
 const TEXTS: [&str; 4] = ["content", "reasoning_content", "reasoning", "refusal"];
 
 /// Noise with which OpenAI makes all chunks of a stream equally long.
@@ -23,54 +23,54 @@ const PADDING: &str = "obfuscation";
 
 /// Reads one answer.
 #[derive(Default)]
-pub(super) struct Transcript {
-    choices: BTreeMap<u64, Choice>,
-    kept: VecDeque<Chunk>,
+pub(super) struct ChatTranscript {
+    choices: BTreeMap<u64, ChoiceState>,
+    kept: VecDeque<ReadChunk>,
     kept_bytes: usize,
-    /// What is kept of each choice, none of it empty.
-    waiting: BTreeMap<u64, Waiting>,
+    /// The number of kept chunks of each choice that has any.
+    waiting: BTreeMap<u64, KeptChunks>,
     /// Whether a call was decided since chunks were let go on last.
     decided: bool,
-    /// The provider said that there is no more.
+    /// Whether the marker `[DONE]` came.
     done: bool,
 }
 
 /// The chunks of one choice that are kept.
 #[derive(Default)]
-struct Waiting {
+struct KeptChunks {
     chunks: usize,
     /// How many of them say something whose order matters.
     speaking: usize,
 }
 
-/// What was received, and what stands in it.
-pub(super) struct Chunk {
+/// A received chunk, and the choices and calls in it.
+pub(super) struct ReadChunk {
     received: Received,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<ChoiceContent>,
     /// The entries that speak of calls, in the order of the document.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<ChunkCall>,
 }
 
-/// What a chunk says of a choice beside calls.
-pub(super) struct Said {
+/// The content of a choice in a chunk, beside calls.
+pub(super) struct ChoiceContent {
     pub(super) choice: u64,
     role: bool,
     text: bool,
-    /// Something whose order matters.
+    /// Whether it has content whose order matters.
     speaks: bool,
     finish: bool,
     /// A tool that the provider ran is taken out.
     cut: bool,
 }
 
-pub(super) struct Piece {
+pub(super) struct ChunkCall {
     pub(super) choice: u64,
     /// The call's number in its choice.
     pub(super) call: usize,
 }
 
-impl answer::Transcript for Transcript {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl answer::Transcript for ChatTranscript {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         if event.is_done() {
             self.done = true;
             self.choices.values_mut().for_each(|choice| choice.finish(gate));
@@ -98,14 +98,16 @@ impl answer::Transcript for Transcript {
     }
 
     /// Of what a choice says beside calls, only that it says something matters, and that only once.
-    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+    fn free<'d>(&mut self, event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         let root = event.json;
         let (Ok(choices), Ok(None), true) =
             (chunk::choices(root, "delta"), hosted::failed(root), self.kept.is_empty())
         else {
             return Vec::new();
         };
-        let [chunk::Choice { said: Some(said), finish: None, .. }] = choices[..] else { return Vec::new() };
+        let [chunk::ChunkChoice { said: Some(said), finish: None, .. }] = choices[..] else {
+            return Vec::new();
+        };
         if !chunk::pieces(said).is_ok_and(|pieces| pieces.is_empty()) {
             return Vec::new();
         }
@@ -131,7 +133,7 @@ impl answer::Transcript for Transcript {
     }
 
     fn is_in_call(&self) -> bool {
-        self.choices.values().any(Choice::is_in_call)
+        self.choices.values().any(ChoiceState::is_in_call)
     }
 
     fn held(&self) -> usize {
@@ -150,13 +152,13 @@ impl answer::Transcript for Transcript {
     }
 }
 
-impl Transcript {
+impl ChatTranscript {
     /// Takes up what a chunk says, and decides what it completes.
-    fn read(&mut self, event: &Event<'_>, gate: &mut Gate) -> Result<Chunk, Broken> {
+    fn read(&mut self, event: &StreamEvent<'_>, gate: &mut Gate) -> Result<ReadChunk, Broken> {
         let root = event.json;
         let choices = chunk::choices(root, "delta")?;
         usage::read(root, &choices, &mut gate.facts)?;
-        let mut chunk = Chunk { received: event.received.clone(), said: Vec::new(), pieces: Vec::new() };
+        let mut chunk = ReadChunk { received: event.received.clone(), said: Vec::new(), pieces: Vec::new() };
         for own in &choices {
             let number = own.index;
             if self.choices.len() >= MOST_CHOICES && !self.choices.contains_key(&number) {
@@ -171,12 +173,13 @@ impl Transcript {
             if let Some(delta) = own.said {
                 for piece in chunk::pieces(delta)? {
                     let call = choice.take(&piece, gate)?;
-                    chunk.pieces.push(Piece { choice: number, call });
+                    chunk.pieces.push(ChunkCall { choice: number, call });
                 }
                 cut = hosted::ask(delta, &mut choice.hosted, gate)?;
             }
             match own.finish.as_deref() {
                 None => {}
+                // OpenRouter ends a choice so after an error of the model's provider.
                 Some("error") => choice.abandon(gate),
                 Some("length" | "content_filter") => choice.stop(gate),
                 Some(_) => choice.finish(gate),
@@ -191,23 +194,24 @@ impl Transcript {
         Ok(chunk)
     }
 
-    fn is_undecided(&self, chunk: &Chunk) -> bool {
+    fn is_undecided(&self, chunk: &ReadChunk) -> bool {
         chunk.pieces.iter().any(|piece| {
             self.choices.get(&piece.choice).is_some_and(|choice| choice.is_undecided(piece.call))
         })
     }
 
     /// Whether a chunk waits: for a verdict, or behind what waits.
-    fn waits(&self, chunk: &Chunk) -> bool {
+    fn waits(&self, chunk: &ReadChunk) -> bool {
         self.is_undecided(chunk)
             || chunk.said.iter().any(|own| {
                 let has_calls = || chunk.pieces.iter().any(|piece| piece.choice == own.choice);
                 let waiting = self.waiting.get(&own.choice);
+                // Neither its end, nor text behind waiting text, nor another call may overtake what waits of a choice.
                 waiting.is_some_and(|waiting| own.finish || waiting.speaking > 0 || has_calls())
             })
     }
 
-    fn keep(&mut self, chunk: Chunk) {
+    fn keep(&mut self, chunk: ReadChunk) {
         self.kept_bytes += chunk.received.kept_bytes();
         for said in &chunk.said {
             let waiting = self.waiting.entry(said.choice).or_default();
@@ -217,7 +221,7 @@ impl Transcript {
         self.kept.push_back(chunk);
     }
 
-    fn forget(&mut self, chunk: &Chunk) {
+    fn forget(&mut self, chunk: &ReadChunk) {
         self.kept_bytes -= chunk.received.kept_bytes();
         for said in &chunk.said {
             let Some(waiting) = self.waiting.get_mut(&said.choice) else { continue };
@@ -252,13 +256,13 @@ impl Transcript {
     }
 
     /// Lets a chunk go on, of which every call is decided or flows.
-    fn emit(&mut self, chunk: &Chunk, out: &mut Out) -> Result<(), Broken> {
+    fn emit(&mut self, chunk: &ReadChunk, out: &mut Out) -> Result<(), Broken> {
         for piece in &chunk.pieces {
             if let Some(choice) = self.choices.get_mut(&piece.choice) {
                 choice.number(piece.call);
             }
         }
-        let part = || Part::Received(chunk.received.clone());
+        let part = || AnswerPart::Received(chunk.received.clone());
         if self.is_touched(chunk) {
             let document = Document::parse(chunk.received.data(), Limits::default())
                 .map_err(|error| Broken::malformed(error.to_string()))?;
@@ -280,7 +284,7 @@ impl Transcript {
     }
 
     /// Whether anything in a chunk may have to be changed.
-    fn is_touched(&self, chunk: &Chunk) -> bool {
+    fn is_touched(&self, chunk: &ReadChunk) -> bool {
         let has_calls = |number: u64| chunk.pieces.iter().any(|piece| piece.choice == number);
         chunk.said.iter().any(|said| {
             let is_cut = self.choices.get(&said.choice).is_some_and(|choice| choice.cut);
@@ -289,7 +293,7 @@ impl Transcript {
     }
 }
 
-fn said(own: &chunk::Choice<'_>, cut: bool) -> Result<Said, Broken> {
+fn said(own: &chunk::ChunkChoice<'_>, cut: bool) -> Result<ChoiceContent, Broken> {
     let (mut role, mut text, mut speaks) = (false, false, false);
     for entry in own.said.and_then(Value::entries).into_iter().flatten() {
         if entry.key.says("role") {
@@ -299,7 +303,7 @@ fn said(own: &chunk::Choice<'_>, cut: bool) -> Result<Said, Broken> {
             text |= entry.key.says("content");
         }
     }
-    Ok(Said { choice: own.index, role, text, speaks, finish: own.finish.is_some(), cut })
+    Ok(ChoiceContent { choice: own.index, role, text, speaks, finish: own.finish.is_some(), cut })
 }
 
 /// Whether a value says something.
@@ -311,7 +315,7 @@ pub(super) fn says(value: Value<'_>) -> bool {
     }
 }
 
-/// Some vendors repeat in every chunk what was said so far. A call there would be a second reading of it.
+/// Some vendors repeat the whole message in every chunk. A call there would be a second reading of the call.
 fn no_message(choice: Value<'_>) -> Result<(), Broken> {
     let Some(message) = chunk::entry(choice, "message")? else { return Ok(()) };
     if message.kind() == Kind::Object && !chunk::pieces(message)?.is_empty() {
@@ -321,7 +325,7 @@ fn no_message(choice: Value<'_>) -> Result<(), Broken> {
 }
 
 /// An error that says what a denied call was.
-fn failed(event: &Event<'_>, gate: &mut Gate) -> Result<Option<String>, Broken> {
+fn failed(event: &StreamEvent<'_>, gate: &mut Gate) -> Result<Option<String>, Broken> {
     if hosted::failed(event.json)?.is_none() {
         return Ok(None);
     }

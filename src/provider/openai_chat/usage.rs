@@ -1,6 +1,6 @@
-//! What an answer says of itself: its id, the model, tokens.
+//! Reads the facts of an answer: its id, the model, tokens.
 
-use super::chunk::{Choice, entry};
+use super::chunk::{ChunkChoice, entry};
 use crate::call::{AnswerFacts, Usage};
 use crate::provider::answer::Broken;
 use crate::wire::json::{Kind, Value};
@@ -8,8 +8,12 @@ use crate::wire::json::{Kind, Value};
 /// Takes up what a chunk or a whole answer says; what comes later counts.
 ///
 /// # Errors
-/// Where a key stands twice.
-pub(super) fn read(root: Value<'_>, choices: &[Choice<'_>], facts: &mut AnswerFacts) -> Result<(), Broken> {
+/// If a key stands twice.
+pub(super) fn read(
+    root: Value<'_>,
+    choices: &[ChunkChoice<'_>],
+    facts: &mut AnswerFacts,
+) -> Result<(), Broken> {
     if root.kind() != Kind::Object {
         return Ok(());
     }
@@ -39,17 +43,17 @@ fn tokens(usage: Value<'_>, facts: &mut Usage) -> Result<(), Broken> {
     };
     let prompt = entry(usage, "prompt_tokens_details")?;
     let completion = entry(usage, "completion_tokens_details")?;
-    let own = Some(usage);
-    let input = count(own, "prompt_tokens")?;
-    let reasoning = count(completion, "reasoning_tokens")?.or(count(own, "reasoning_tokens")?);
+    let top = Some(usage);
+    let input = count(top, "prompt_tokens")?;
+    let reasoning = count(completion, "reasoning_tokens")?.or(count(top, "reasoning_tokens")?);
     let cached = [
         count(prompt, "cached_tokens")?,
-        count(own, "prompt_cache_hit_tokens")?,
-        count(own, "num_cached_tokens")?,
+        count(top, "prompt_cache_hit_tokens")?,
+        count(top, "num_cached_tokens")?,
     ];
-    let mut output = count(own, "completion_tokens")?;
+    let mut output = count(top, "completion_tokens")?;
     if let (Some(read), Some(wrote), Some(thought), Some(total)) =
-        (input, output, reasoning, count(own, "total_tokens")?)
+        (input, output, reasoning, count(top, "total_tokens")?)
         && thought > 0
         && total == read.saturating_add(wrote).saturating_add(thought)
     {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::Action;
-use super::chunk::{self, Choice};
+use super::choice::EntryEdit;
+use super::chunk::{self, ChunkChoice};
 use super::{edit, hosted, usage};
-use crate::provider::answer::{Broken, Fate, Form, Gate};
+use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, InputForm};
 use crate::wire::json::{Document, Edits};
 
-/// Asks about every call of every choice. Answers the edited body; none where the original goes on.
+/// Asks about every call of every choice. Returns the edited body; none where the original goes on.
 ///
 /// # Errors
-/// Where it cannot be understood.
+/// If it cannot be understood.
 pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
     let root = body.root();
     let choices = chunk::choices(root, "message")?;
@@ -31,23 +31,23 @@ pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8
     Ok((!edits.is_empty()).then(|| edits.apply()))
 }
 
-fn read_choice<'d>(edits: &mut Edits<'d>, choice: &Choice<'d>, gate: &mut Gate) -> Result<(), Broken> {
+fn read_choice<'d>(edits: &mut Edits<'d>, choice: &ChunkChoice<'d>, gate: &mut Gate) -> Result<(), Broken> {
     let Some(said) = choice.said else { return Ok(()) };
     let mut fates = BTreeMap::new();
     hosted::ask(said, &mut fates, gate)?;
     let texts = hosted::cut(edits, said, &mut fates)?;
-    let actions: Vec<Action> = chunk::pieces(said)?
+    let actions: Vec<EntryEdit> = chunk::pieces(said)?
         .into_iter()
         .map(|piece| {
             let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
-            let form = piece.form.unwrap_or(Form::Json);
-            match gate.whole(&id, &name, None, (form, &piece.input)) {
-                Fate::Passes => Action::Keep(None),
-                Fate::Denied(text) => Action::Remove(Some(text)),
+            let form = piece.form.unwrap_or(InputForm::Json);
+            match gate.whole(&CallHead { form, ..CallHead::new(&id, &name) }, &piece.input) {
+                CallOutcome::Passes => EntryEdit::Keep(None),
+                CallOutcome::Denied(text) => EntryEdit::Remove(Some(text)),
             }
         })
         .collect();
-    let lost_all = !actions.is_empty() && actions.iter().all(|action| matches!(action, Action::Remove(_)));
+    let lost_all = !actions.is_empty() && actions.iter().all(|action| matches!(action, EntryEdit::Remove(_)));
     edit::calls(edits, said, actions, texts, false)?;
     if lost_all { edit::finish(edits, choice.value) } else { Ok(()) }
 }

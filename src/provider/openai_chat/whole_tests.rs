@@ -1,13 +1,13 @@
 //! Answers that came whole: the same verdicts as in a stream.
 
-use super::transcript::Transcript;
+use super::transcript::ChatTranscript;
 use crate::call::{AnswerFacts, Usage};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{Names, settings};
 use crate::provider::answer::{Broken, Guard};
 
 fn guard() -> Guard {
-    Guard::new(Box::new(Transcript::default()), Framing::Whole, settings(Names::default()))
+    Guard::new(Box::new(ChatTranscript::default()), Framing::Whole, settings(Names::default()))
 }
 
 fn read(body: &str) -> Result<String, Broken> {

@@ -5,12 +5,12 @@ mod request;
 
 use serde_json::{Value, json};
 
-use super::adapter::{Adapter, Asked, ErrorAnswer, Framing, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
 use super::answer::Transcript;
-use super::endpoint::Call::{Post, WebSocket};
+use super::endpoint::EndpointMethod::{Post, WebSocket};
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::openai_chat::{BASES, EMBEDDINGS};
-use super::request::Draft;
+use super::request::RequestEditor;
 use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
 use crate::wire::json::{self, Document};
 use crate::wire::sse::{End, Form, NameLine};
@@ -44,11 +44,11 @@ impl Adapter for OpenAiResponses {
         MOUNTS
     }
 
-    fn request(&self, asked: &Asked<'_>, draft: &mut Draft<'_>) -> Result<(), Denial> {
-        request::read(asked, draft)
+    fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
+        request::read(head, editor)
     }
 
-    fn framing(&self, _: &Asked<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
+    fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(EVENTS),
             "" if facts.stream => Framing::Events(EVENTS),
@@ -56,8 +56,8 @@ impl Adapter for OpenAiResponses {
         }
     }
 
-    fn transcript(&self, asked: &Asked<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
-        let has_answer = asked.service.api == Api::Responses;
+    fn transcript(&self, head: &ModelRequestHead<'_>, _: &RequestFacts) -> Option<Box<dyn Transcript>> {
+        let has_answer = head.service.api == Api::Responses;
         has_answer.then(|| Box::new(answer::Responses::default()) as Box<dyn Transcript>)
     }
 
@@ -148,17 +148,18 @@ mod tests {
     #[test]
     fn an_answer_is_framed_as_its_content_type_says() {
         let headers = HeaderMap::new();
-        let asked = Asked { service: SERVICE, path: "/v1/responses", query: None, headers: &headers };
+        let head =
+            ModelRequestHead { service: SERVICE, path: "/v1/responses", query: None, headers: &headers };
         let streamed = RequestFacts { stream: true, ..RequestFacts::default() };
         for (content_type, framing) in [
             ("text/event-stream", Framing::Events(EVENTS)),
             ("application/json", Framing::Whole),
             ("", Framing::Events(EVENTS)),
         ] {
-            assert_eq!(OpenAiResponses.framing(&asked, &streamed, content_type), framing);
+            assert_eq!(OpenAiResponses.framing(&head, &streamed, content_type), framing);
         }
-        assert_eq!(OpenAiResponses.framing(&asked, &RequestFacts::default(), ""), Framing::Whole);
-        let counting = Asked { service: Service { api: Api::CountTokens, ..SERVICE }, ..asked };
+        assert_eq!(OpenAiResponses.framing(&head, &RequestFacts::default(), ""), Framing::Whole);
+        let counting = ModelRequestHead { service: Service { api: Api::CountTokens, ..SERVICE }, ..head };
         assert!(OpenAiResponses.transcript(&counting, &streamed).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! A request as it is read: what is asked of policy about it, what is changed in it, what it says of itself.
+//! Reads a request: asks policy about it, edits it, and gathers its facts.
 
 mod tool;
 
@@ -10,40 +10,40 @@ use crate::wire::json::{Document, EditError, Edits, Value};
 
 pub(in crate::provider) use tool::{definition, hosted, may_write};
 
-/// How many hosted tools one request may ask for: each is asked about, and recorded.
+/// How many hosted tools one request may have: policy is asked about each, and each is recorded.
 const MOST_HOSTED: usize = 4096;
 
 /// Reads one request's document and gathers what is to be changed in it.
-pub struct Draft<'d> {
+pub struct RequestEditor<'d> {
     document: &'d Document<'d>,
     terms: &'d dyn Terms,
     blocked: Option<&'d BlockedCalls>,
     edits: Edits<'d>,
-    /// What the request says of itself: the adapter fills it.
+    /// The facts of the request; the adapter fills them.
     pub facts: RequestFacts,
     changes: Vec<Change>,
     recorded: Vec<Decision>,
-    /// How many hosted tools were asked about.
+    /// About how many hosted tools policy was asked.
     hosted: usize,
-    /// By which decision the first hosted tool was taken out.
+    /// The decision by which the first hosted tool was removed.
     lost: Option<Decision>,
-    /// Whether the model does not miss what was taken out.
+    /// Whether the model does not need the removed tools.
     excused: bool,
 }
 
 /// What a request comes to.
 #[derive(Debug)]
-pub struct Drafted {
+pub struct EditedRequest {
     pub facts: RequestFacts,
     /// The edited body; none where the original goes on.
     pub body: Option<Vec<u8>>,
-    /// What was changed, and what would have been where only Audit policies select the pod.
+    /// The changes; where only Audit policies select the pod, those that would have been made.
     pub changes: Vec<Change>,
-    /// What is to be recorded beside the request's own verdict: audits, and what was only taken out.
+    /// The decisions to record beside the request's own verdict: audits and removals.
     pub recorded: Vec<Decision>,
 }
 
-impl<'d> Draft<'d> {
+impl<'d> RequestEditor<'d> {
     pub fn new(document: &'d Document<'d>, terms: &'d dyn Terms) -> Self {
         let edits = Edits::new(document);
         let (facts, changes, recorded) = (RequestFacts::default(), Vec::new(), Vec::new());
@@ -73,11 +73,11 @@ impl<'d> Draft<'d> {
     /// The value of an entry.
     ///
     /// # Errors
-    /// Where the key stands twice, or in another case, which servers in Go read: the provider may take the other value.
+    /// If the key stands twice, or in another case, which servers in Go read: the provider may take the other value.
     pub fn get(&self, object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Denial> {
-        let found = find(object, key).map_err(|respelled| Denial::unparseable(key, respelled))?;
+        let value = find(object, key).map_err(|respelled| Denial::unparseable(key, respelled))?;
         if object.duplicate().is_none() {
-            return Ok(found);
+            return Ok(value);
         }
         object.get(key).map_err(|duplicate| Denial::unparseable(key, duplicate))
     }
@@ -85,7 +85,7 @@ impl<'d> Draft<'d> {
     /// Asks about a tool of this type that the provider would run. `true`: the caller takes it out.
     ///
     /// # Errors
-    /// Where the request is to be refused for it.
+    /// If the request is to be refused for it.
     pub fn strips(&mut self, tool_type: &str) -> Result<bool, Denial> {
         self.hosted += 1;
         if self.hosted > MOST_HOSTED {
@@ -110,7 +110,7 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// The same of an entry of a list of tools, which a model misses that has no other.
+    /// As [`Self::strips`], for an entry of a list of tools: without it, the model may have no tool left.
     ///
     /// # Errors
     /// As for [`Self::strips`].
@@ -146,10 +146,10 @@ impl<'d> Draft<'d> {
         Err(Decision { reason: Some(reason.into()), ..decision.clone() }.into())
     }
 
-    /// Asks about a door to hosted tools that cannot be closed by an edit, such as a model that always searches.
+    /// Asks about a way to hosted tools that no edit removes, such as a model that always searches.
     ///
     /// # Errors
-    /// Where policy does not allow the type.
+    /// If policy does not allow the type.
     pub fn refuses(&mut self, tool_type: &str) -> Result<(), Denial> {
         let hosted = self.terms.hosted_tool(tool_type);
         self.recorded.extend(hosted.audited);
@@ -165,7 +165,7 @@ impl<'d> Draft<'d> {
     /// Asks about a conversation that is kept at the provider; the denial names what asks for it.
     ///
     /// # Errors
-    /// Where policy does not allow it.
+    /// If policy does not allow it.
     pub fn keeps_state(&mut self, what: &str) -> Result<(), Denial> {
         let judgement = self.terms.provider_state();
         self.judged(judgement, what)
@@ -174,7 +174,7 @@ impl<'d> Draft<'d> {
     /// Asks about a URL that the provider would fetch; the denial names where it stands.
     ///
     /// # Errors
-    /// Where policy does not allow it.
+    /// If policy does not allow it.
     pub fn fetches(&mut self, place: &str) -> Result<(), Denial> {
         let judgement = self.terms.url_sources();
         self.judged(judgement, place)
@@ -186,7 +186,7 @@ impl<'d> Draft<'d> {
     }
 
     fn judged(&mut self, judgement: Judgement, what: &str) -> Result<(), Denial> {
-        // Said of one place, it is said of all.
+        // The decision is the same for every place of a request, so that it is recorded once.
         let audited = judgement.audited.filter(|audited| !self.recorded.contains(audited));
         self.recorded.extend(audited);
         let mut decision = judgement.decision;
@@ -211,7 +211,7 @@ impl<'d> Draft<'d> {
         !self.edits.is_empty()
     }
 
-    /// Reads a document that stands in this one as text (base64 in Bedrock's count of tokens). Answers its edited bytes;
+    /// Reads a document that stands in this one as text (base64 in Bedrock's count of tokens). Returns its edited bytes;
     /// none where they stay.
     ///
     /// # Errors
@@ -219,11 +219,11 @@ impl<'d> Draft<'d> {
     pub fn nested(
         &mut self,
         inner: &Document<'_>,
-        read: impl FnOnce(&mut Draft<'_>) -> Result<(), Denial>,
+        read: impl FnOnce(&mut RequestEditor<'_>) -> Result<(), Denial>,
     ) -> Result<Option<Vec<u8>>, Denial> {
-        let mut draft = Draft::new(inner, self.terms);
-        read(&mut draft)?;
-        let drafted = draft.finish();
+        let mut editor = RequestEditor::new(inner, self.terms);
+        read(&mut editor)?;
+        let drafted = editor.finish();
         self.facts = drafted.facts;
         self.changes.extend(drafted.changes);
         self.recorded.extend(drafted.recorded);
@@ -233,7 +233,7 @@ impl<'d> Draft<'d> {
     /// Removes an array's item or, by its value, an object's entry.
     ///
     /// # Errors
-    /// Where another edit changes the same bytes.
+    /// If another edit changes the same bytes.
     pub fn remove(&mut self, value: Value<'d>) -> Result<(), Denial> {
         self.edit(|edits| edits.remove(value))
     }
@@ -277,9 +277,9 @@ impl<'d> Draft<'d> {
         edit(&mut self.edits).map_err(|error| Denial::unparseable("", error))
     }
 
-    /// What the request comes to, once it was read.
-    pub fn finish(self) -> Drafted {
+    /// Returns the edited request.
+    pub fn finish(self) -> EditedRequest {
         let body = (!self.edits.is_empty()).then(|| self.edits.apply());
-        Drafted { facts: self.facts, body, changes: self.changes, recorded: self.recorded }
+        EditedRequest { facts: self.facts, body, changes: self.changes, recorded: self.recorded }
     }
 }

@@ -1,4 +1,4 @@
-//! What a request says of a tool that it offers: its definition's digest, and whether calls of it may change files.
+//! Reads the definition of a tool: its digest, and whether calls of it may change files.
 
 use std::slice;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ static SEEN: LazyLock<Cache<Box<str>, ToolDefinition>> = LazyLock::new(|| Cache:
 /// The longest definition that is remembered, in bytes: all of them stay below some MiB.
 const REMEMBERED: usize = 16 << 10;
 
-/// What a tool is called, the digest of its definition as it stands in the request, and what its parameters say.
+/// Returns a tool's name, the digest of its definition's bytes, and the shape of its parameters.
 pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> ToolDefinition {
     let raw = definition.raw();
     // The same definition may stand in another namespace, where the tool has another name.
@@ -30,7 +30,7 @@ pub(in crate::provider) fn definition(name: &str, definition: Value<'_>) -> Tool
     tool
 }
 
-/// The same of a tool that the provider runs: its parameters say nothing of what happens here.
+/// Returns a hosted tool's name and digest, without a shape: nothing runs here.
 pub(in crate::provider) fn hosted(name: &str, definition: Value<'_>) -> ToolDefinition {
     let sha256 = crate::digest::sha256_hex(definition.raw().as_bytes());
     ToolDefinition { name: name.to_owned(), sha256, shape: None }

@@ -1,6 +1,6 @@
 //! Amazon Bedrock in its forms, Claude Platform on AWS, and the agents behind Amazon Q.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::Vendor;
 use crate::provider::anthropic::MESSAGES;
 use crate::provider::bedrock::{CATALOGUE, RUNTIME};
@@ -9,7 +9,7 @@ use crate::provider::openai_chat::CHAT;
 use crate::provider::openai_responses::RESPONSES;
 
 /// With the endpoints of FIPS, dual stack and private links; beside Bedrock's own API it has OpenAI's.
-pub(super) const BEDROCK: Family = Family {
+pub(super) const BEDROCK: HostFamily = HostFamily {
     vendor: Vendor::Bedrock,
     hosts: &[
         "bedrock-runtime.*.amazonaws.com",
@@ -28,7 +28,7 @@ pub(super) const BEDROCK: Family = Family {
 };
 
 /// The control plane: customization jobs, batch inference and guardrails beside the lists of models.
-pub(super) const BEDROCK_CONTROL: Family = Family {
+pub(super) const BEDROCK_CONTROL: HostFamily = HostFamily {
     vendor: Vendor::Bedrock,
     hosts: &[
         "bedrock.*.amazonaws.com",
@@ -41,7 +41,7 @@ pub(super) const BEDROCK_CONTROL: Family = Family {
 };
 
 /// Agents, flows and retrieval that run at the provider.
-pub(super) const BEDROCK_AGENTS: Family = Family {
+pub(super) const BEDROCK_AGENTS: HostFamily = HostFamily {
     vendor: Vendor::Bedrock,
     hosts: &[
         "bedrock-agent-runtime.*.amazonaws.com",
@@ -54,7 +54,7 @@ pub(super) const BEDROCK_AGENTS: Family = Family {
     mounts: &[],
 };
 
-pub(super) const BEDROCK_MANTLE: Family = Family {
+pub(super) const BEDROCK_MANTLE: HostFamily = HostFamily {
     vendor: Vendor::Bedrock,
     hosts: &["bedrock-mantle.*.api.aws", "**.bedrock-mantle.*.vpce.amazonaws.com"],
     mounts: &[
@@ -65,14 +65,14 @@ pub(super) const BEDROCK_MANTLE: Family = Family {
     ],
 };
 
-pub(super) const CLAUDE: Family = Family {
+pub(super) const CLAUDE: HostFamily = HostFamily {
     vendor: Vendor::Anthropic,
     hosts: &["aws-external-anthropic.*.api.aws"],
     mounts: &[Mount { at: &["/v1"], of: &MESSAGES }, Mount { at: &["/v1"], of: &MODELS }],
 };
 
 /// Their protocols cannot be looked into: open as a whole or not at all.
-pub(super) const Q: Family = Family {
+pub(super) const Q: HostFamily = HostFamily {
     vendor: Vendor::AmazonQ,
     hosts: &["codewhisperer.*.amazonaws.com", "q.*.amazonaws.com", "runtime.*.kiro.dev"],
     mounts: &[],

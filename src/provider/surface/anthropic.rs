@@ -1,12 +1,12 @@
 //! Anthropic's own API.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::{Api, Vendor};
 use crate::provider::anthropic::MESSAGES;
-use crate::provider::endpoint::Call::Get;
+use crate::provider::endpoint::EndpointMethod::Get;
 use crate::provider::endpoint::{Endpoints, MODELS, Mount};
 
-pub(super) const API: Family = Family {
+pub(super) const API: HostFamily = HostFamily {
     vendor: Vendor::Anthropic,
     hosts: &["api.anthropic.com"],
     mounts: &[
@@ -28,7 +28,7 @@ const CLAUDE_CODE: Endpoints = Endpoints {
 };
 
 /// The console: logins and keys. Claude Code 2.1.330 does not start before one path of it answers.
-pub(super) const PLATFORM: Family = Family {
+pub(super) const PLATFORM: HostFamily = HostFamily {
     vendor: Vendor::Anthropic,
     hosts: &["platform.claude.com"],
     mounts: &[Mount { at: &["/v1/oauth"], of: &HELLO }],
@@ -37,5 +37,5 @@ pub(super) const PLATFORM: Family = Family {
 const HELLO: Endpoints = Endpoints { dialect: None, rows: &[(Get, "/hello", Api::Startup)] };
 
 /// The website, and the console by its older name: logins, keys and people's conversations.
-pub(super) const WEBSITE: Family =
-    Family { vendor: Vendor::Anthropic, hosts: &["console.anthropic.com", "claude.ai"], mounts: &[] };
+pub(super) const WEBSITE: HostFamily =
+    HostFamily { vendor: Vendor::Anthropic, hosts: &["console.anthropic.com", "claude.ai"], mounts: &[] };

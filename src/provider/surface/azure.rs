@@ -1,6 +1,6 @@
 //! Azure OpenAI and Azure AI Foundry, one host per resource.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::Vendor;
 use crate::provider::anthropic::MESSAGES;
 use crate::provider::endpoint::{MODELS, Mount};
@@ -9,7 +9,7 @@ use crate::provider::openai_responses::RESPONSES;
 
 /// The API with a version in the query has deployments in the path; the one called v1 does not. Foundry has
 /// Anthropic's models beside them.
-pub(super) const FOUNDRY: Family = Family {
+pub(super) const FOUNDRY: HostFamily = HostFamily {
     vendor: Vendor::AzureOpenAi,
     hosts: &[
         "**.openai.azure.com",

@@ -1,15 +1,15 @@
 //! Vendors whose API is OpenAI's at a base of their own, some with Anthropic's beside it.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::{Api, Vendor};
 use crate::provider::anthropic::MESSAGES;
-use crate::provider::endpoint::Call::{Get, Post};
+use crate::provider::endpoint::EndpointMethod::{Get, Post};
 use crate::provider::endpoint::{Endpoints, MODELS, Mount};
 use crate::provider::openai_chat::{CHAT, EMBEDDINGS};
 use crate::provider::openai_responses::RESPONSES;
 
 /// Presets are configuration that is kept there, and may add tools: they stay closed.
-pub(super) const OPENROUTER: Family = Family {
+pub(super) const OPENROUTER: HostFamily = HostFamily {
     vendor: Vendor::OpenRouter,
     hosts: &["openrouter.ai", "**.openrouter.ai"],
     mounts: &[
@@ -21,7 +21,7 @@ pub(super) const OPENROUTER: Family = Family {
     ],
 };
 
-pub(super) const GROQ: Family = Family {
+pub(super) const GROQ: HostFamily = HostFamily {
     vendor: Vendor::Groq,
     hosts: &["api.groq.com"],
     mounts: &[
@@ -32,7 +32,7 @@ pub(super) const GROQ: Family = Family {
     ],
 };
 
-pub(super) const DEEPSEEK: Family = Family {
+pub(super) const DEEPSEEK: HostFamily = HostFamily {
     vendor: Vendor::DeepSeek,
     hosts: &["api.deepseek.com"],
     mounts: &[
@@ -43,7 +43,7 @@ pub(super) const DEEPSEEK: Family = Family {
     ],
 };
 
-pub(super) const MISTRAL: Family = Family {
+pub(super) const MISTRAL: HostFamily = HostFamily {
     vendor: Vendor::Mistral,
     hosts: &["api.mistral.ai", "api.*.mistral.ai", "codestral.mistral.ai"],
     mounts: &[
@@ -53,7 +53,7 @@ pub(super) const MISTRAL: Family = Family {
     ],
 };
 
-pub(super) const XAI: Family = Family {
+pub(super) const XAI: HostFamily = HostFamily {
     vendor: Vendor::XAi,
     hosts: &["api.x.ai", "*.api.x.ai"],
     mounts: &[
@@ -65,14 +65,14 @@ pub(super) const XAI: Family = Family {
     ],
 };
 
-pub(super) const PERPLEXITY: Family = Family {
+pub(super) const PERPLEXITY: HostFamily = HostFamily {
     vendor: Vendor::Perplexity,
     hosts: &["api.perplexity.ai"],
     mounts: &[Mount { at: &[""], of: &CHAT }],
 };
 
 /// Its own API (`/api/chat`) is no dialect that is guarded, and so stays closed.
-pub(super) const OLLAMA: Family = Family {
+pub(super) const OLLAMA: HostFamily = HostFamily {
     vendor: Vendor::Ollama,
     hosts: &["ollama.com"],
     mounts: &[
@@ -86,7 +86,7 @@ pub(super) const OLLAMA: Family = Family {
 };
 
 /// Its own chat (`/v2/chat`) is no dialect that is guarded, and so stays closed.
-pub(super) const COHERE: Family = Family {
+pub(super) const COHERE: HostFamily = HostFamily {
     vendor: Vendor::Cohere,
     hosts: &["api.cohere.com", "api.cohere.ai"],
     mounts: &[
@@ -101,4 +101,5 @@ pub(super) const COHERE: Family = Family {
 };
 
 /// Its protocol cannot be looked into: open as a whole or not at all.
-pub(super) const CURSOR: Family = Family { vendor: Vendor::Cursor, hosts: &["**.cursor.sh"], mounts: &[] };
+pub(super) const CURSOR: HostFamily =
+    HostFamily { vendor: Vendor::Cursor, hosts: &["**.cursor.sh"], mounts: &[] };

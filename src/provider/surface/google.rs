@@ -1,16 +1,16 @@
 //! Google: the Gemini API, Vertex AI with Anthropic's models, Firebase, and the login of Gemini's command line.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::{Api, Vendor};
 use crate::provider::anthropic::{MESSAGES, RAW_PREDICT};
-use crate::provider::endpoint::Call::Post;
+use crate::provider::endpoint::EndpointMethod::Post;
 use crate::provider::endpoint::{Endpoints, MODELS, Mount};
 use crate::provider::gemini::{CODE_ASSIST, DEPLOYED, EMBED_CONTENT, GENERATE_CONTENT, TUNED};
 use crate::provider::openai_chat::{CHAT, EMBEDDINGS};
 
 const VERSIONS: &[&str] = &["/v1", "/v1beta", "/v1alpha"];
 
-pub(super) const GEMINI: Family = Family {
+pub(super) const GEMINI: HostFamily = HostFamily {
     vendor: Vendor::Gemini,
     hosts: &["generativelanguage.googleapis.com", "generativelanguage.mtls.googleapis.com"],
     mounts: &[
@@ -35,7 +35,7 @@ const GOOGLE_MODELS: &[&str] = &[
 ];
 
 /// One host per region, and others for all of them.
-pub(super) const VERTEX: Family = Family {
+pub(super) const VERTEX: HostFamily = HostFamily {
     vendor: Vendor::VertexAi,
     hosts: &[
         "aiplatform.googleapis.com",
@@ -67,7 +67,7 @@ pub(super) const VERTEX: Family = Family {
 };
 
 /// Claude on Google Cloud, which Anthropic manages.
-pub(super) const CLAUDE: Family = Family {
+pub(super) const CLAUDE: HostFamily = HostFamily {
     vendor: Vendor::Anthropic,
     hosts: &["claude.googleapis.com", "claude.mtls.googleapis.com"],
     mounts: &[
@@ -76,7 +76,7 @@ pub(super) const CLAUDE: Family = Family {
     ],
 };
 
-pub(super) const FIREBASE: Family = Family {
+pub(super) const FIREBASE: HostFamily = HostFamily {
     vendor: Vendor::Gemini,
     hosts: &["firebasevertexai.googleapis.com"],
     mounts: &[Mount {
@@ -88,7 +88,7 @@ pub(super) const FIREBASE: Family = Family {
 /// `loadCodeAssist` says which project and tier a login has; the command line does not start without.
 const LOAD: Endpoints = Endpoints { dialect: None, rows: &[(Post, ":loadCodeAssist", Api::Startup)] };
 
-pub(super) const CODE_ASSIST_LOGIN: Family = Family {
+pub(super) const CODE_ASSIST_LOGIN: HostFamily = HostFamily {
     vendor: Vendor::Gemini,
     hosts: &[
         "cloudcode-pa.googleapis.com",

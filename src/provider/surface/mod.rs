@@ -22,22 +22,22 @@ use std::sync::LazyLock;
 
 use http::Method;
 
-use super::endpoint::{Call, Mount};
+use super::endpoint::{EndpointMethod, Mount};
 use super::{adapter, bedrock};
 use crate::call::{Api, Dialect, Service, Vendor};
 use crate::name::host::DnsName;
 use crate::name::lenient;
 use crate::name::path::{NormalPath, PathPattern};
 
-/// What one vendor serves at some hosts.
-struct Family {
+/// The endpoints of one vendor at some hosts.
+struct HostFamily {
     vendor: Vendor,
     /// Names; `*` is a label or a part of one, `**.` in front one label or more.
     hosts: &'static [&'static str],
     mounts: &'static [Mount],
 }
 
-const FAMILIES: &[Family] = &[
+const FAMILIES: &[HostFamily] = &[
     anthropic::API,
     anthropic::PLATFORM,
     anthropic::WEBSITE,
@@ -80,7 +80,7 @@ const FAMILIES: &[Family] = &[
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);
 
-/// What is known to be spoken at a host; its exact name goes before patterns.
+/// Returns the surface of a known host; an exact name wins over patterns.
 pub fn surface(host: &DnsName) -> Option<&'static Surface> {
     let catalogue = &*CATALOGUE;
     let number = catalogue.exact.get(host.as_str()).copied();
@@ -96,16 +96,16 @@ pub fn hosts() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().flat_map(|family| family.hosts).copied()
 }
 
-/// What is spoken where a rule names the dialect of a host that is not known.
+/// Returns the surface of an unknown host whose dialect a rule names.
 pub(super) fn of_dialect(dialect: Dialect) -> Option<&'static Surface> {
     CATALOGUE.custom.iter().find(|(own, _)| *own == dialect).map(|(_, surface)| surface)
 }
 
-/// What is spoken at a host.
+/// The APIs at a host.
 #[derive(Debug)]
 pub struct Surface {
     vendor: Vendor,
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<SurfaceEndpoint>,
     /// Whether models are named by ARN, with an escaped slash in the path.
     has_arns: bool,
     /// Whether a verb may end a path (Google's custom methods): a model's name has none where it is read.
@@ -113,8 +113,8 @@ pub struct Surface {
 }
 
 #[derive(Debug)]
-struct Endpoint {
-    call: Call,
+struct SurfaceEndpoint {
+    call: EndpointMethod,
     path: PathPattern,
     /// The same in lower case.
     lower: PathPattern,
@@ -129,7 +129,8 @@ impl Surface {
             if self.has_arns && path.is_ambiguous() { bedrock::without_arn(path.as_str()) } else { None };
         let path = read.as_ref().unwrap_or(path);
         let is_verb = self.has_verbs && path.as_str().contains(':');
-        let mut listed = self.endpoints.iter().filter(|endpoint| !is_verb || endpoint.call != Call::Get);
+        let mut listed =
+            self.endpoints.iter().filter(|endpoint| !is_verb || endpoint.call != EndpointMethod::Get);
         let endpoint = listed.find(|endpoint| endpoint.covers(method, path, websocket));
         let (api, dialect) = endpoint.map_or((Api::Other, None), |endpoint| (endpoint.api, endpoint.dialect));
         Service { vendor: self.vendor, api, dialect }
@@ -142,7 +143,8 @@ impl Surface {
         if reads && !has_body {
             return false;
         }
-        let guarded = self.endpoints.iter().filter(|it| it.dialect.is_some() && it.call == Call::Post);
+        let guarded =
+            self.endpoints.iter().filter(|it| it.dialect.is_some() && it.call == EndpointMethod::Post);
         lenient::readings(path.as_str()).into_iter().any(|reading| {
             let reading = NormalPath::parse(&self.without_arn(reading));
             guarded.clone().any(|endpoint| endpoint.lower.matches(&reading))
@@ -159,22 +161,22 @@ impl Surface {
     }
 }
 
-impl Endpoint {
+impl SurfaceEndpoint {
     fn covers(&self, method: &Method, path: &NormalPath, websocket: bool) -> bool {
         let is_called = match self.call {
-            Call::Get => !websocket && matches!(*method, Method::GET | Method::HEAD),
-            Call::Post => !websocket && *method == Method::POST,
-            Call::WebSocket => websocket && *method == Method::GET,
+            EndpointMethod::Get => !websocket && matches!(*method, Method::GET | Method::HEAD),
+            EndpointMethod::Post => !websocket && *method == Method::POST,
+            EndpointMethod::WebSocket => websocket && *method == Method::GET,
         };
         is_called && self.path.matches(path)
     }
 }
 
-/// The tables, in the form in which they are asked.
+/// The tables, indexed for look-ups.
 struct Catalogue {
     surfaces: Vec<Surface>,
     exact: HashMap<&'static str, usize>,
-    patterns: Vec<Pattern>,
+    patterns: Vec<HostPattern>,
     custom: Vec<(Dialect, Surface)>,
 }
 
@@ -185,7 +187,7 @@ impl Catalogue {
         for (number, family) in FAMILIES.iter().enumerate() {
             for host in family.hosts {
                 if host.contains('*') {
-                    patterns.push(Pattern::new(host, number));
+                    patterns.push(HostPattern::new(host, number));
                 } else {
                     exact.insert(*host, number);
                 }
@@ -193,13 +195,13 @@ impl Catalogue {
         }
         // The longer a pattern, the more it says of a host.
         patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.text.len()));
-        let custom = Dialect::ALL.iter().map(|dialect| (*dialect, Family::custom(*dialect).compiled()));
+        let custom = Dialect::ALL.iter().map(|dialect| (*dialect, HostFamily::custom(*dialect).compiled()));
         let custom = custom.collect();
-        Self { surfaces: FAMILIES.iter().map(Family::compiled).collect(), exact, patterns, custom }
+        Self { surfaces: FAMILIES.iter().map(HostFamily::compiled).collect(), exact, patterns, custom }
     }
 }
 
-impl Family {
+impl HostFamily {
     /// What is spoken at hosts of which a rule's `provider` alone says that it is this dialect.
     fn custom(dialect: Dialect) -> Self {
         Self { vendor: Vendor::Custom, hosts: &[], mounts: adapter(dialect).mounts() }
@@ -212,7 +214,7 @@ impl Family {
         Surface { vendor: self.vendor, endpoints: self.endpoints().collect(), has_arns, has_verbs }
     }
 
-    fn endpoints(&self) -> impl Iterator<Item = Endpoint> {
+    fn endpoints(&self) -> impl Iterator<Item = SurfaceEndpoint> {
         self.mounts.iter().flat_map(|mount| {
             let based = mount.at.iter().flat_map(|base| mount.of.rows.iter().map(move |row| (base, row)));
             based.filter_map(|(base, (call, path, api))| {
@@ -220,21 +222,21 @@ impl Family {
                 let text = format!("{base}{path}");
                 let path = PathPattern::parse(&text).ok()?;
                 let lower = PathPattern::parse(&text.to_lowercase()).ok()?;
-                Some(Endpoint { call: *call, path, lower, api: *api, dialect: mount.of.dialect })
+                Some(SurfaceEndpoint { call: *call, path, lower, api: *api, dialect: mount.of.dialect })
             })
         })
     }
 }
 
 /// A pattern of `hosts`, and the family's number.
-struct Pattern {
+struct HostPattern {
     text: &'static str,
-    /// What follows its last `*`.
+    /// The text after its last `*`.
     ending: &'static str,
     number: usize,
 }
 
-impl Pattern {
+impl HostPattern {
     fn new(text: &'static str, number: usize) -> Self {
         Self { text, ending: text.rsplit('*').next().unwrap_or(text), number }
     }

@@ -1,14 +1,14 @@
 //! OpenAI's API, and the login of ChatGPT that Codex uses.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::{Api, Vendor};
-use crate::provider::endpoint::Call::Get;
+use crate::provider::endpoint::EndpointMethod::Get;
 use crate::provider::endpoint::{Endpoints, MODELS, Mount};
 use crate::provider::openai_chat::{CHAT, EMBEDDINGS};
 use crate::provider::openai_responses::RESPONSES;
 
 /// With its regional hosts, `us.` and `eu.`.
-pub(super) const API: Family = Family {
+pub(super) const API: HostFamily = HostFamily {
     vendor: Vendor::OpenAi,
     hosts: &["api.openai.com", "*.api.openai.com"],
     mounts: &[
@@ -19,7 +19,7 @@ pub(super) const API: Family = Family {
     ],
 };
 
-pub(super) const CHATGPT: Family = Family {
+pub(super) const CHATGPT: HostFamily = HostFamily {
     vendor: Vendor::OpenAi,
     hosts: &["chatgpt.com"],
     mounts: &[

@@ -3,7 +3,7 @@
 //! What they add to these APIs nobody has looked at, so that every addition that is known of any vendor is closed there
 //! ([`Vendor::Custom`]). A host that serves a website beside its API is not listed: the rest of it would be closed.
 
-use super::Family;
+use super::HostFamily;
 use crate::call::Vendor;
 use crate::provider::anthropic::MESSAGES;
 use crate::provider::endpoint::{MODELS, Mount};
@@ -11,7 +11,7 @@ use crate::provider::openai_chat::{CHAT, EMBEDDINGS};
 use crate::provider::openai_responses::RESPONSES;
 
 /// One base for everything, some with Anthropic's API at the same base or below `/anthropic`.
-pub(super) const AT_V1: Family = Family {
+pub(super) const AT_V1: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &[
         // platform.moonshot.ai/docs: `https://api.moonshot.ai/v1`, `https://api.moonshot.ai/anthropic`.
@@ -62,7 +62,7 @@ pub(super) const AT_V1: Family = Family {
 
 /// docs.z.ai/guides/develop/openai and docs.z.ai/devpack: the general base, that of the coding plan, its Responses at
 /// `/api/v1`, and `https://api.z.ai/api/anthropic`. The other host is the same platform in China.
-pub(super) const Z_AI: Family = Family {
+pub(super) const Z_AI: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["api.z.ai", "open.bigmodel.cn"],
     mounts: &[
@@ -76,7 +76,7 @@ pub(super) const Z_AI: Family = Family {
 
 /// docs.fireworks.ai: `https://api.fireworks.ai/inference/v1`, and Messages below `/inference`. Deployments and
 /// fine-tuning are at `/v1` of the same host, and stay closed.
-pub(super) const FIREWORKS: Family = Family {
+pub(super) const FIREWORKS: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["api.fireworks.ai"],
     mounts: &[
@@ -90,7 +90,7 @@ pub(super) const FIREWORKS: Family = Family {
 
 /// alibabacloud.com/help/en/model-studio: the compatible mode by region, the coding plan's hosts at `/v1`, and
 /// `/apps/anthropic`. DashScope's own API (`/api/v1/services`) is no dialect that is guarded.
-pub(super) const DASHSCOPE: Family = Family {
+pub(super) const DASHSCOPE: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &[
         "dashscope.aliyuncs.com",
@@ -113,7 +113,7 @@ pub(super) const DASHSCOPE: Family = Family {
 
 /// volcengine.com/docs/82379 and docs.byteplus.com/en/docs/ModelArk: `https://ark.REGION.volces.com/api/v3`, the coding
 /// plan at `/api/coding/v3`, and Messages below `/api/coding` and `/api/compatible`.
-pub(super) const VOLCENGINE: Family = Family {
+pub(super) const VOLCENGINE: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["ark.*.volces.com", "ark.*.bytepluses.com"],
     mounts: &[
@@ -126,11 +126,11 @@ pub(super) const VOLCENGINE: Family = Family {
 };
 
 /// replicate.com/docs/reference/http: predictions are jobs that are kept there, in no dialect that is guarded.
-pub(super) const REPLICATE: Family =
-    Family { vendor: Vendor::Custom, hosts: &["api.replicate.com"], mounts: &[] };
+pub(super) const REPLICATE: HostFamily =
+    HostFamily { vendor: Vendor::Custom, hosts: &["api.replicate.com"], mounts: &[] };
 
 /// huggingface.co/docs/inference-providers: `https://router.huggingface.co/v1`, and each provider below its own name.
-pub(super) const HUGGING_FACE: Family = Family {
+pub(super) const HUGGING_FACE: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["router.huggingface.co", "api-inference.huggingface.co"],
     mounts: &[
@@ -153,7 +153,7 @@ pub(super) const HUGGING_FACE: Family = Family {
 };
 
 /// kimi.com/code/docs: `https://api.kimi.com/coding/v1`, and Messages below `/coding`.
-pub(super) const KIMI: Family = Family {
+pub(super) const KIMI: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["api.kimi.com"],
     mounts: &[
@@ -164,7 +164,7 @@ pub(super) const KIMI: Family = Family {
 };
 
 /// deepinfra.com/docs/openai_api: `https://api.deepinfra.com/v1/openai`.
-pub(super) const DEEPINFRA: Family = Family {
+pub(super) const DEEPINFRA: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["api.deepinfra.com"],
     mounts: &[
@@ -176,7 +176,7 @@ pub(super) const DEEPINFRA: Family = Family {
 };
 
 /// docs.github.com/en/rest/models/inference, and the host before it.
-pub(super) const GITHUB_MODELS: Family = Family {
+pub(super) const GITHUB_MODELS: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["models.github.ai", "models.inference.ai.azure.com"],
     mounts: &[
@@ -187,7 +187,7 @@ pub(super) const GITHUB_MODELS: Family = Family {
 };
 
 /// Bases of their own: docs.venice.ai, llama.developer.meta.com/docs, novita.ai/docs, friendli.ai/docs.
-pub(super) const OTHER_BASES: Family = Family {
+pub(super) const OTHER_BASES: HostFamily = HostFamily {
     vendor: Vendor::Custom,
     hosts: &["api.venice.ai", "api.llama.com", "api.novita.ai", "api.friendli.ai"],
     mounts: &[

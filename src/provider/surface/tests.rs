@@ -37,7 +37,7 @@ fn closed(host: &str, paths: &str) {
 
 #[test]
 fn every_row_of_the_tables_is_a_path_of_the_pattern_language() {
-    let custom = Dialect::ALL.iter().map(|dialect| Family::custom(*dialect)).collect::<Vec<_>>();
+    let custom = Dialect::ALL.iter().map(|dialect| HostFamily::custom(*dialect)).collect::<Vec<_>>();
     for family in FAMILIES.iter().chain(&custom) {
         for mount in family.mounts {
             for base in mount.at {
@@ -59,9 +59,9 @@ fn no_trick_in_a_path_makes_it_an_inference_endpoint() {
             family.mounts.iter().flat_map(|mount| mount.of.rows.iter().map(move |row| (mount.at[0], row)));
         for (base, (call, path, _)) in rows {
             let (method, websocket) = match call {
-                Call::Get => (Method::GET, false),
-                Call::Post => (Method::POST, false),
-                Call::WebSocket => (Method::GET, true),
+                EndpointMethod::Get => (Method::GET, false),
+                EndpointMethod::Post => (Method::POST, false),
+                EndpointMethod::WebSocket => (Method::GET, true),
             };
             let path = format!("{base}{path}").replace('*', "x");
             let is_open =

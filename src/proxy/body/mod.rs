@@ -335,7 +335,7 @@ mod tests {
     use super::*;
     use crate::call::{Api, Dialect, RequestFacts, Service, Vendor};
     use crate::provider;
-    use crate::provider::adapter::Asked;
+    use crate::provider::adapter::ModelRequestHead;
     use crate::provider::answer::Guard;
     use crate::provider::answer::testing::{Names, settings};
     use crate::proxy::exchange::enforce::{Allowance, EnforcedGuard};
@@ -345,7 +345,7 @@ mod tests {
     fn guarded(incoming: Incoming, dialect: Dialect, api: Api) -> Body {
         let service = Service { vendor: Vendor::OpenAi, api, dialect: Some(dialect) };
         let headers = http::HeaderMap::new();
-        let asked = Asked { service, path: "/", query: None, headers: &headers };
+        let asked = ModelRequestHead { service, path: "/", query: None, headers: &headers };
         let facts = RequestFacts { stream: true, ..RequestFacts::default() };
         let adapter = provider::adapter(dialect);
         let framing = adapter.framing(&asked, &facts, "text/event-stream");

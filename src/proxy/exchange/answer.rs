@@ -14,7 +14,7 @@ use crate::call::{Denial, Judge, Normalization, Start, Tool, ToolCall, ToolDefin
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
 use crate::provider::adapter::Framing;
-use crate::provider::answer::{Broken, FailurePolicy, Guard, Limits, Settings, Transcript};
+use crate::provider::answer::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
 use crate::proxy::error::{Class, Failure, Refusal, Stop};
@@ -98,20 +98,25 @@ impl ResponseGuard<'_> {
         Some(FramedGuard { guard, framing, events })
     }
 
-    fn guard(&self, transcript: Box<dyn Transcript>, framing: Framing, settings: Settings) -> EnforcedGuard {
+    fn guard(
+        &self,
+        transcript: Box<dyn Transcript>,
+        framing: Framing,
+        settings: GuardSettings,
+    ) -> EnforcedGuard {
         let reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
         EnforcedGuard::new(Guard::new(transcript, framing, settings), reserved, self.allowance.clone())
     }
 
     /// Returns the settings of a guard with this judge. `writes`: one of the offered tools may write.
-    fn settings(&self, judge: Arc<dyn Judge>, writes: bool, tools: &[ToolDefinition]) -> Settings {
+    fn settings(&self, judge: Arc<dyn Judge>, writes: bool, tools: &[ToolDefinition]) -> GuardSettings {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
         let offered = if judge.denies(writes) { Offered::new(tools) } else { Offered::default() };
-        Settings {
+        GuardSettings {
             judge,
             failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
-            limits: Limits {
+            limits: GuardLimits {
                 event_bytes: limits.sse_event_bytes,
                 tool_input_bytes: self.snapshot.tool_input_bytes(),
                 body_bytes: limits.decoded_body_bytes,

@@ -14,8 +14,8 @@ use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
-use crate::provider::adapter::{Adapter, Asked};
-use crate::provider::request::{Draft, Drafted};
+use crate::provider::adapter::{Adapter, ModelRequestHead};
+use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::budget::{Exhausted, Reserved};
 use crate::proxy::error::{Refusal, Stop};
@@ -39,8 +39,8 @@ pub(crate) struct ModelRequest {
 }
 
 impl ModelRequest {
-    pub(crate) fn asked(&self) -> Asked<'_> {
-        Asked {
+    pub(crate) fn asked(&self) -> ModelRequestHead<'_> {
+        ModelRequestHead {
             service: self.service,
             path: &self.path,
             query: self.query.as_deref(),
@@ -99,7 +99,7 @@ impl RequestReader<'_> {
     /// Decides about a message of a WebSocket. Returns the text to send.
     pub(crate) fn message(
         &self,
-        asked: &Asked<'_>,
+        asked: &ModelRequestHead<'_>,
         text: &Bytes,
         record: &mut Record,
     ) -> Result<Bytes, Denial> {
@@ -135,11 +135,11 @@ impl RequestReader<'_> {
         }
     }
 
-    fn draft(&self, asked: &Asked<'_>, body: &Bytes) -> Result<Drafted, Denial> {
+    fn draft(&self, asked: &ModelRequestHead<'_>, body: &Bytes) -> Result<EditedRequest, Denial> {
         let document = Document::parse(body, self.snapshot.json_limits());
         let document = document.map_err(|error| Denial::unparseable("the body", error))?;
         let mut draft =
-            Draft::new(&document, self.snapshot.policy()).with_blocked(&self.session.gateway.blocked);
+            RequestEditor::new(&document, self.snapshot.policy()).with_blocked(&self.session.gateway.blocked);
         crate::provider::adapter(self.dialect).request(asked, &mut draft)?;
         if asked.service.api != Api::CountTokens {
             draft.misses_no_tools()?;

@@ -45,7 +45,7 @@ pub(crate) fn status(refusal: &Refusal, service: Option<Service>) -> StatusCode 
 fn in_dialect(refusal: &Refusal, message: &str, service: Option<Service>) -> Option<ErrorAnswer> {
     let service = service.filter(|_| is_about_content(refusal))?;
     let refusal = adapter::Refusal { service, message, answer: refusal.answer };
-    Some(provider::voice(service)?.refusal(&refusal))
+    Some(provider::error_format(service)?.refusal(&refusal))
 }
 
 fn status_of(error: &ErrorAnswer) -> StatusCode {

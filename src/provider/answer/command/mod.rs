@@ -7,7 +7,7 @@ mod flags;
 mod words;
 
 use flags::{KEYWORDS, PREFIXES, SHELLS, flags};
-use words::{Token, Word, tokens};
+use words::{ShellToken, ShellWord, tokens};
 
 /// Stands for one operand or several, and for a command that is not read.
 const WITHHELD: &str = "…";
@@ -31,9 +31,9 @@ pub(super) fn outline(command: &str) -> String {
 
 /// The same of a command that is a list of words, of which no shell reads the signs.
 pub(super) fn outline_arguments(arguments: &[&str]) -> Vec<String> {
-    let mut line = Line::new(0);
+    let mut line = SimpleCommand::new(0);
     let outlined = arguments.iter().map(|argument| {
-        line.word(&Word::literal(argument))?;
+        line.word(&ShellWord::literal(argument))?;
         line.last.take()
     });
     outlined.collect::<Option<_>>().unwrap_or_else(|| vec![WITHHELD.to_owned(); arguments.len()])
@@ -43,19 +43,19 @@ fn outline_at(command: &str, depth: usize) -> Option<String> {
     if command.len() > MOST_BYTES || depth > MOST_DEPTH {
         return None;
     }
-    let mut line = Line::new(depth);
+    let mut line = SimpleCommand::new(depth);
     let mut pieces: Vec<String> = Vec::new();
     for token in tokens(command)? {
         match token {
-            Token::Operator(sign) => {
-                line = Line::new(depth);
+            ShellToken::Operator(sign) => {
+                line = SimpleCommand::new(depth);
                 pieces.push(sign.to_owned());
             }
-            Token::Redirection(sign) => {
+            ShellToken::Redirection(sign) => {
                 line.redirects = true;
                 pieces.push(sign.to_owned());
             }
-            Token::Word(word) => {
+            ShellToken::Word(word) => {
                 line.word(&word)?;
                 let piece = line.last.take()?;
                 // Neighbours are one, so that not even their number is told.
@@ -69,7 +69,7 @@ fn outline_at(command: &str, depth: usize) -> Option<String> {
 }
 
 /// One simple command while its words come.
-struct Line {
+struct SimpleCommand {
     depth: usize,
     /// None until its word has come.
     program: Option<String>,
@@ -87,7 +87,7 @@ struct Line {
     last: Option<String>,
 }
 
-impl Line {
+impl SimpleCommand {
     fn new(depth: usize) -> Self {
         Self {
             depth,
@@ -102,8 +102,8 @@ impl Line {
     }
 
     /// Takes the next word; none where it cannot be told what the word is.
-    fn word(&mut self, word: &Word) -> Option<()> {
-        let told = if std::mem::take(&mut self.redirects) {
+    fn word(&mut self, word: &ShellWord) -> Option<()> {
+        let outlined = if std::mem::take(&mut self.redirects) {
             WITHHELD.to_owned()
         } else if self.program.is_none() || (self.is_prefix && !word.text.starts_with('-')) {
             self.program(word)?
@@ -122,11 +122,11 @@ impl Line {
         } else {
             self.option(word)
         };
-        self.last = Some(told);
+        self.last = Some(outlined);
         Some(())
     }
 
-    fn program(&mut self, word: &Word) -> Option<String> {
+    fn program(&mut self, word: &ShellWord) -> Option<String> {
         if word.is_assignment() {
             return Some(WITHHELD.to_owned());
         }
@@ -144,7 +144,7 @@ impl Line {
         Some(name.to_owned())
     }
 
-    fn script(&self, word: &Word) -> String {
+    fn script(&self, word: &ShellWord) -> String {
         if word.expands {
             return WITHHELD.to_owned();
         }
@@ -157,36 +157,36 @@ impl Line {
     }
 
     /// The name of an option, without a value that is attached to it.
-    fn option(&mut self, word: &Word) -> String {
+    fn option(&mut self, word: &ShellWord) -> String {
         // The program of a prefix could be an operand of this option.
         self.is_prefix = false;
         let plain = word.text.get(..word.plain).unwrap_or_default();
-        let told = match plain.strip_prefix("--") {
+        let outlined = match plain.strip_prefix("--") {
             Some(long) => long_option(long, word.is_plain()),
             None => plain.strip_prefix('-').and_then(|letters| {
-                let told = self.letters(letters, word.is_plain())?;
-                self.runs = self.is_shell() && told.ends_with('c');
-                self.is_valued = self.is_shell() && told.ends_with('o');
-                Some(told)
+                let outlined = self.letters(letters, word.is_plain())?;
+                self.runs = self.is_shell() && outlined.ends_with('c');
+                self.is_valued = self.is_shell() && outlined.ends_with('o');
+                Some(outlined)
             }),
         };
-        told.unwrap_or_else(|| WITHHELD.to_owned())
+        outlined.unwrap_or_else(|| WITHHELD.to_owned())
     }
 
     /// Letters behind one dash: behind the first that may take a value, the rest is that value.
     fn letters(&self, letters: &str, is_whole: bool) -> Option<String> {
         let flags = self.program.as_deref().map(flags).unwrap_or_default();
         let first = letters.chars().next().filter(char::is_ascii_alphabetic)?;
-        let mut told = format!("-{first}");
+        let mut outlined = format!("-{first}");
         let mut last = first;
         for letter in letters.chars().skip(1) {
             if !flags.contains(last) || !letter.is_ascii_alphabetic() {
-                return Some(told + WITHHELD);
+                return Some(outlined + WITHHELD);
             }
-            told.push(letter);
+            outlined.push(letter);
             last = letter;
         }
-        Some(if is_whole { told } else { told + WITHHELD })
+        Some(if is_whole { outlined } else { outlined + WITHHELD })
     }
 }
 
@@ -297,8 +297,11 @@ mod tests {
             "sudo {a,b}/hunterKey",
             "+hunterKey",
         ] {
-            let told = outline(command);
-            assert!(told == WITHHELD || (command.is_empty() && told.is_empty()), "{command}: {told}");
+            let outlined = outline(command);
+            assert!(
+                outlined == WITHHELD || (command.is_empty() && outlined.is_empty()),
+                "{command}: {outlined}"
+            );
         }
         assert_eq!(outline(&format!("echo {}", "a".repeat(MOST_BYTES))), WITHHELD);
     }
@@ -342,8 +345,8 @@ mod tests {
                 if !before.contains(['\'', '"']) && !after.contains(operand.as_str()) {
                     proptest::prop_assert!(!outline(&command).contains(&operand), "{}", command);
                     let words: Vec<&str> = command.split(' ').collect();
-                    let told = outline_arguments(&words).join(" ");
-                    proptest::prop_assert!(!told.contains(&operand), "{} as a list: {}", command, told);
+                    let outlined = outline_arguments(&words).join(" ");
+                    proptest::prop_assert!(!outlined.contains(&operand), "{} as a list: {}", command, outlined);
                 }
             }
         }

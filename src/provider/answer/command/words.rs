@@ -5,8 +5,8 @@ use std::str::Chars;
 
 /// One part of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Token {
-    Word(Word),
+pub(super) enum ShellToken {
+    Word(ShellWord),
     /// Between two commands.
     Operator(&'static str),
     /// The next word is where something is read from or written to.
@@ -15,7 +15,7 @@ pub(super) enum Token {
 
 /// One word, without its quotes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     pub(super) text: String,
     /// How many bytes stand before the first quote, escape or variable.
     pub(super) plain: usize,
@@ -25,7 +25,7 @@ pub(super) struct Word {
     pub(super) expands: bool,
 }
 
-impl Word {
+impl ShellWord {
     /// A word of which every sign stands for itself.
     pub(super) fn literal(text: &str) -> Self {
         Self { text: text.to_owned(), plain: text.len(), ..Self::default() }
@@ -68,11 +68,11 @@ impl Word {
 /// The parts of a command; none where it has anything that this reader does not follow: substitutions, groups,
 /// documents behind `<<`, quotes that do not end, comments that a shell without comments could read in another way, and
 /// quotes that PowerShell reads in another way, which agents on Windows may run.
-pub(super) fn tokens(command: &str) -> Option<Vec<Token>> {
+pub(super) fn tokens(command: &str) -> Option<Vec<ShellToken>> {
     if command.contains(|c: char| ('\u{2018}'..='\u{201f}').contains(&c)) {
         return None;
     }
-    let mut reader = Reader { rest: command.chars().peekable(), word: None, tokens: Vec::new() };
+    let mut reader = WordReader { rest: command.chars().peekable(), word: None, tokens: Vec::new() };
     while let Some(c) = reader.rest.next() {
         reader.take(c)?;
     }
@@ -80,13 +80,13 @@ pub(super) fn tokens(command: &str) -> Option<Vec<Token>> {
     Some(reader.tokens)
 }
 
-struct Reader<'a> {
+struct WordReader<'a> {
     rest: Peekable<Chars<'a>>,
-    word: Option<Word>,
-    tokens: Vec<Token>,
+    word: Option<ShellWord>,
+    tokens: Vec<ShellToken>,
 }
 
-impl Reader<'_> {
+impl WordReader<'_> {
     fn take(&mut self, c: char) -> Option<()> {
         match c {
             ' ' | '\t' => self.end_word(),
@@ -132,15 +132,15 @@ impl Reader<'_> {
     }
 
     fn end_word(&mut self) {
-        self.tokens.extend(self.word.take().map(Token::Word));
+        self.tokens.extend(self.word.take().map(ShellToken::Word));
     }
 
     /// Ends a command; several line breaks, or one at the beginning, are none.
     fn operator(&mut self, sign: &'static str) {
         self.end_word();
-        let follows_command = matches!(self.tokens.last(), Some(Token::Word(_)));
+        let follows_command = matches!(self.tokens.last(), Some(ShellToken::Word(_)));
         if follows_command || sign != ";" {
-            self.tokens.push(Token::Operator(sign));
+            self.tokens.push(ShellToken::Operator(sign));
         }
     }
 
@@ -208,7 +208,8 @@ impl Reader<'_> {
 
     fn redirection(&mut self, c: char) -> Option<()> {
         // The number of a descriptor belongs to the sign.
-        let is_number = |word: &Word| word.is_plain() && word.text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |word: &ShellWord| word.is_plain() && word.text.bytes().all(|byte| byte.is_ascii_digit());
         if self.word.as_ref().is_some_and(is_number) {
             self.word = None;
         }
@@ -226,7 +227,7 @@ impl Reader<'_> {
         if sign.len() == 2 {
             self.rest.next();
         }
-        self.tokens.push(Token::Redirection(sign));
+        self.tokens.push(ShellToken::Redirection(sign));
         Some(())
     }
 

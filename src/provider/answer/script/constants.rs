@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::literal::Reader;
-use super::tokens::{Kind, Token};
+use super::literal::LiteralReader;
+use super::tokens::{ScriptToken, TokenKind};
 
 /// The constants of a script.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct Constant {
 
 /// How a name is used.
 #[derive(Debug, Default)]
-struct Usage {
+struct NameUse {
     count: usize,
     declarations: usize,
     /// Somewhere it could be declared anew, or assigned to.
@@ -46,7 +46,7 @@ const ASSIGNING: &[&str] = &[
 ];
 
 impl<'a> Constants<'a> {
-    pub(super) fn new(tokens: &[Token<'a>], reader: &mut Reader<'a, '_>) -> Self {
+    pub(super) fn new(tokens: &[ScriptToken<'a>], reader: &mut LiteralReader<'a, '_>) -> Self {
         let usages = usages(tokens);
         let string = usages.get("String");
         let string_is_builtin = string.is_none_or(|usage| !usage.is_unsafe && usage.declarations == 0)
@@ -72,7 +72,7 @@ impl<'a> Constants<'a> {
     }
 
     /// What the name at a place stands for, with its size.
-    pub(super) fn at(&self, tokens: &[Token<'_>], at: usize) -> Option<(&Value, usize)> {
+    pub(super) fn at(&self, tokens: &[ScriptToken<'_>], at: usize) -> Option<(&Value, usize)> {
         let token = tokens.get(at)?;
         let constant = self.named.get(token.text).filter(|constant| constant.declared < at)?;
         let mut parent = token.parent;
@@ -91,12 +91,13 @@ impl<'a> Constants<'a> {
 
 /// Whether what stands at a place could not give `String.raw` another meaning: `String` is called, or asked for one of
 /// its functions.
-fn leaves_string_alone(tokens: &[Token<'_>], at: usize) -> bool {
+fn leaves_string_alone(tokens: &[ScriptToken<'_>], at: usize) -> bool {
     let token = |distance: usize| tokens.get(at + distance);
     if !token(0).is_some_and(|token| token.is_name("String")) {
         return true;
     }
-    let is_template = |token: &Token<'_>| matches!(token.kind, Kind::Template | Kind::TemplateHead);
+    let is_template =
+        |token: &ScriptToken<'_>| matches!(token.kind, TokenKind::Template | TokenKind::TemplateHead);
     match (token(1), token(2), token(3)) {
         (Some(open), _, _) if open.is("(") => true,
         (Some(dot), Some(raw), Some(next)) if dot.is(".") && raw.is_name("raw") => is_template(next),
@@ -106,28 +107,28 @@ fn leaves_string_alone(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 /// Whether the name at a place is declared by `const NAME =`.
-fn is_declaration(tokens: &[Token<'_>], at: usize) -> bool {
+fn is_declaration(tokens: &[ScriptToken<'_>], at: usize) -> bool {
     let before = |distance: usize| at.checked_sub(distance).and_then(|at| tokens.get(at));
     before(1).is_some_and(|token| token.is_name("const"))
-        && !before(2).is_some_and(Token::is_dot)
-        && tokens.get(at).is_some_and(|token| token.kind == Kind::Name)
+        && !before(2).is_some_and(ScriptToken::is_dot)
+        && tokens.get(at).is_some_and(|token| token.kind == TokenKind::Name)
         && tokens.get(at + 1).is_some_and(|token| token.is("="))
 }
 
 /// Whether an expression has ended in front of this token.
-fn ends_expression(token: Option<&Token<'_>>) -> bool {
+fn ends_expression(token: Option<&ScriptToken<'_>>) -> bool {
     token.is_none_or(|token| match (token.kind, token.text) {
-        (Kind::Sign, ";" | "," | ")" | "}") => true,
-        (Kind::Name, name) => !["in", "instanceof", "of", "as"].contains(&name),
+        (TokenKind::Sign, ";" | "," | ")" | "}") => true,
+        (TokenKind::Name, name) => !["in", "instanceof", "of", "as"].contains(&name),
         (
-            Kind::Sign
-            | Kind::Number
-            | Kind::Text
-            | Kind::Regex
-            | Kind::Template
-            | Kind::TemplateHead
-            | Kind::TemplateMiddle
-            | Kind::TemplateTail,
+            TokenKind::Sign
+            | TokenKind::Number
+            | TokenKind::Text
+            | TokenKind::Regex
+            | TokenKind::Template
+            | TokenKind::TemplateHead
+            | TokenKind::TemplateMiddle
+            | TokenKind::TemplateTail,
             _,
         ) => false,
     })
@@ -160,17 +161,17 @@ impl Levels {
     }
 }
 
-fn usages<'a>(tokens: &[Token<'a>]) -> HashMap<&'a str, Usage> {
-    let mut usages: HashMap<&str, Usage> = HashMap::new();
+fn usages<'a>(tokens: &[ScriptToken<'a>]) -> HashMap<&'a str, NameUse> {
+    let mut usages: HashMap<&str, NameUse> = HashMap::new();
     let mut levels = Levels::default();
     for (at, token) in tokens.iter().enumerate() {
         match (token.kind, token.text) {
-            (Kind::Sign, "(" | "[" | "{") => levels.open(is_pattern(tokens, at)),
-            (Kind::TemplateHead, _) => levels.open(false),
-            (Kind::Sign, ")" | "]" | "}") | (Kind::TemplateTail, _) => levels.close(),
-            (Kind::Sign, ";") => *levels.declares() = false,
-            (Kind::Name, "let" | "var" | "const") => *levels.declares() = true,
-            (Kind::Name, _) => {
+            (TokenKind::Sign, "(" | "[" | "{") => levels.open(is_pattern(tokens, at)),
+            (TokenKind::TemplateHead, _) => levels.open(false),
+            (TokenKind::Sign, ")" | "]" | "}") | (TokenKind::TemplateTail, _) => levels.close(),
+            (TokenKind::Sign, ";") => *levels.declares() = false,
+            (TokenKind::Name, "let" | "var" | "const") => *levels.declares() = true,
+            (TokenKind::Name, _) => {
                 let declares = *levels.declares();
                 if let Some(is_unsafe) = occurrence(tokens, at, declares) {
                     let usage = usages.entry(token.text).or_default();
@@ -181,7 +182,12 @@ fn usages<'a>(tokens: &[Token<'a>]) -> HashMap<&'a str, Usage> {
                 }
             }
             (
-                Kind::Sign | Kind::Number | Kind::Text | Kind::Regex | Kind::Template | Kind::TemplateMiddle,
+                TokenKind::Sign
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Regex
+                | TokenKind::Template
+                | TokenKind::TemplateMiddle,
                 _,
             ) => {}
         }
@@ -190,7 +196,7 @@ fn usages<'a>(tokens: &[Token<'a>]) -> HashMap<&'a str, Usage> {
 }
 
 /// Whether the bracket that opens here may hold a pattern or parameters.
-fn is_pattern(tokens: &[Token<'_>], open: usize) -> bool {
+fn is_pattern(tokens: &[ScriptToken<'_>], open: usize) -> bool {
     let behind = tokens.get(open).and_then(|token| tokens.get(token.partner + 1));
     behind.is_some_and(|token| {
         token.is("=>") || token.is("=") || token.is("{") || token.is_name("of") || token.is_name("in")
@@ -198,16 +204,16 @@ fn is_pattern(tokens: &[Token<'_>], open: usize) -> bool {
 }
 
 /// Whether the name at a place could be declared or assigned to there; none where it is the name of a property.
-fn occurrence(tokens: &[Token<'_>], at: usize, declares: bool) -> Option<bool> {
+fn occurrence(tokens: &[ScriptToken<'_>], at: usize, declares: bool) -> Option<bool> {
     let before = |distance: usize| at.checked_sub(distance).and_then(|at| tokens.get(at));
     let (last, next) = (before(1), tokens.get(at + 1));
-    let is = |token: Option<&Token<'_>>, signs: &[&str]| {
-        token.is_some_and(|token| token.kind == Kind::Sign && signs.contains(&token.text))
+    let is = |token: Option<&ScriptToken<'_>>, signs: &[&str]| {
+        token.is_some_and(|token| token.kind == TokenKind::Sign && signs.contains(&token.text))
     };
-    if last.is_some_and(Token::is_dot) || (is(last, &["{", ","]) && is(next, &[":"])) {
+    if last.is_some_and(ScriptToken::is_dot) || (is(last, &["{", ","]) && is(next, &[":"])) {
         return None;
     }
-    let declared = last.is_some_and(|last| last.kind == Kind::Name && DECLARING.contains(&last.text));
+    let declared = last.is_some_and(|last| last.kind == TokenKind::Name && DECLARING.contains(&last.text));
     let generator = is(last, &["*"]) && before(2).is_some_and(|token| token.is_name("function"));
     let looped = next.is_some_and(|next| next.is_name("of") || next.is_name("in"));
     Some(

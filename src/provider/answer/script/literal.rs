@@ -4,32 +4,32 @@
 use serde_json::{Map, Number, Value};
 
 use super::constants::Constants;
-use super::tokens::{Kind, Token};
+use super::tokens::{ScriptToken, TokenKind};
 
 /// How deep literals may stand in one another.
 const MOST_DEPTH: usize = 64;
 
 /// Reads values at places among the tokens of a script.
-pub(super) struct Reader<'a, 't> {
-    tokens: &'t [Token<'a>],
+pub(super) struct LiteralReader<'a, 't> {
+    tokens: &'t [ScriptToken<'a>],
     /// How many bytes of values may still be made: constants could be repeated without end.
     room: usize,
 }
 
 /// A value, and the place behind it.
-pub(super) type Read = (Value, usize);
+pub(super) type ReadValue = (Value, usize);
 
-impl<'a, 't> Reader<'a, 't> {
-    pub(super) fn new(tokens: &'t [Token<'a>], script_bytes: usize) -> Self {
+impl<'a, 't> LiteralReader<'a, 't> {
+    pub(super) fn new(tokens: &'t [ScriptToken<'a>], script_bytes: usize) -> Self {
         Self { tokens, room: script_bytes * 4 + 4096 }
     }
 
     /// The value that begins at a place; none where it is more than data.
-    pub(super) fn value(&mut self, at: usize, constants: &Constants<'a>) -> Option<Read> {
+    pub(super) fn value(&mut self, at: usize, constants: &Constants<'a>) -> Option<ReadValue> {
         self.sum(at, constants, 0)
     }
 
-    pub(super) fn token(&self, at: usize) -> Option<&'t Token<'a>> {
+    pub(super) fn token(&self, at: usize) -> Option<&'t ScriptToken<'a>> {
         self.tokens.get(at)
     }
 
@@ -43,7 +43,7 @@ impl<'a, 't> Reader<'a, 't> {
     }
 
     /// A value, or texts that are joined by `+`.
-    fn sum(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<Read> {
+    fn sum(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<ReadValue> {
         let (mut value, mut at) = self.operand(at, constants, depth)?;
         while self.is_at(at, "+") {
             let (more, behind) = self.operand(at + 1, constants, depth)?;
@@ -55,28 +55,30 @@ impl<'a, 't> Reader<'a, 't> {
         Some((value, at))
     }
 
-    fn operand(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<Read> {
+    fn operand(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<ReadValue> {
         if depth > MOST_DEPTH {
             return None;
         }
         let token = self.token(at)?;
         self.spend(token.text.len())?;
         match (token.kind, token.text) {
-            (Kind::Text | Kind::Template, _) => Some((Value::String(cooked(token)?), at + 1)),
-            (Kind::TemplateHead, _) => self.template(at, constants, depth),
-            (Kind::Number, text) => Some((number(text)?, at + 1)),
-            (Kind::Sign, "-") => {
-                let digits = self.token(at + 1).filter(|token| token.kind == Kind::Number)?;
+            (TokenKind::Text | TokenKind::Template, _) => Some((Value::String(cooked(token)?), at + 1)),
+            (TokenKind::TemplateHead, _) => self.template(at, constants, depth),
+            (TokenKind::Number, text) => Some((number(text)?, at + 1)),
+            (TokenKind::Sign, "-") => {
+                let digits = self.token(at + 1).filter(|token| token.kind == TokenKind::Number)?;
                 Some((number(&format!("-{}", digits.text))?, at + 2))
             }
-            (Kind::Sign, "[") => self.array(at, constants, depth),
-            (Kind::Sign, "{") => self.object(at, constants, depth),
-            (Kind::Name, "true") => Some((Value::Bool(true), at + 1)),
-            (Kind::Name, "false") => Some((Value::Bool(false), at + 1)),
-            (Kind::Name, "null") => Some((Value::Null, at + 1)),
-            (Kind::Name, "String") => self.raw(at, constants),
-            (Kind::Name, _) => Some((self.constant(at, constants)?, at + 1)),
-            (Kind::Sign | Kind::Regex | Kind::TemplateMiddle | Kind::TemplateTail, _) => None,
+            (TokenKind::Sign, "[") => self.array(at, constants, depth),
+            (TokenKind::Sign, "{") => self.object(at, constants, depth),
+            (TokenKind::Name, "true") => Some((Value::Bool(true), at + 1)),
+            (TokenKind::Name, "false") => Some((Value::Bool(false), at + 1)),
+            (TokenKind::Name, "null") => Some((Value::Null, at + 1)),
+            (TokenKind::Name, "String") => self.raw(at, constants),
+            (TokenKind::Name, _) => Some((self.constant(at, constants)?, at + 1)),
+            (TokenKind::Sign | TokenKind::Regex | TokenKind::TemplateMiddle | TokenKind::TemplateTail, _) => {
+                None
+            }
         }
     }
 
@@ -87,25 +89,25 @@ impl<'a, 't> Reader<'a, 't> {
     }
 
     /// `String.raw` in front of a template.
-    fn raw(&mut self, at: usize, constants: &Constants<'a>) -> Option<Read> {
+    fn raw(&mut self, at: usize, constants: &Constants<'a>) -> Option<ReadValue> {
         let is_raw =
             self.is_at(at + 1, ".") && self.token(at + 2)?.is_name("raw") && constants.string_is_builtin();
-        let template = self.token(at + 3).filter(|token| is_raw && token.kind == Kind::Template)?;
+        let template = self.token(at + 3).filter(|token| is_raw && token.kind == TokenKind::Template)?;
         self.spend(template.text.len())?;
         let text = template.text.get(1..template.text.len() - 1)?;
         Some((Value::String(text.replace("\r\n", "\n").replace('\r', "\n")), at + 4))
     }
 
-    fn template(&mut self, mut at: usize, constants: &Constants<'a>, depth: usize) -> Option<Read> {
+    fn template(&mut self, mut at: usize, constants: &Constants<'a>, depth: usize) -> Option<ReadValue> {
         let mut text = cooked(self.token(at)?)?;
         loop {
             let (Value::String(more), behind) = self.sum(at + 1, constants, depth + 1)? else { return None };
             let piece = self.token(behind)?;
             self.spend(more.len() + piece.text.len())?;
             text.push_str(&more);
-            let goes_on = matches!(piece.kind, Kind::TemplateMiddle | Kind::TemplateTail);
+            let goes_on = matches!(piece.kind, TokenKind::TemplateMiddle | TokenKind::TemplateTail);
             text.push_str(&cooked(piece).filter(|_| goes_on)?);
-            if piece.kind == Kind::TemplateTail {
+            if piece.kind == TokenKind::TemplateTail {
                 return Some((Value::String(text), behind + 1));
             }
             at = behind;
@@ -113,7 +115,7 @@ impl<'a, 't> Reader<'a, 't> {
     }
 
     /// An array, or its texts joined by another.
-    fn array(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<Read> {
+    fn array(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<ReadValue> {
         let mut items = Vec::new();
         let mut at = at + 1;
         while !self.is_at(at, "]") {
@@ -140,16 +142,16 @@ impl<'a, 't> Reader<'a, 't> {
     /// The key of an object's entry, and whether it is written as a name: `{name}` is short for `{name: name}`.
     pub(super) fn key(&mut self, at: usize) -> Option<(String, bool)> {
         let token = self.token(at)?;
-        let is_name = token.kind == Kind::Name;
+        let is_name = token.kind == TokenKind::Name;
         let key = if is_name { token.text.to_owned() } else { cooked(token)? };
-        if !is_name && token.kind != Kind::Text {
+        if !is_name && token.kind != TokenKind::Text {
             return None;
         }
         self.spend(key.len())?;
         Some((key, is_name))
     }
 
-    fn object(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<Read> {
+    fn object(&mut self, at: usize, constants: &Constants<'a>, depth: usize) -> Option<ReadValue> {
         let mut entries = Map::new();
         let mut at = at + 1;
         while !self.is_at(at, "}") {
@@ -185,11 +187,11 @@ fn number(text: &str) -> Option<Value> {
 }
 
 /// The text that a string or a piece of a template stands for; none where it is no text of Unicode.
-pub(super) fn cooked(token: &Token<'_>) -> Option<String> {
+pub(super) fn cooked(token: &ScriptToken<'_>) -> Option<String> {
     let end = match token.kind {
-        Kind::Text | Kind::Template | Kind::TemplateTail => 1,
-        Kind::TemplateHead | Kind::TemplateMiddle => 2,
-        Kind::Name | Kind::Number | Kind::Regex | Kind::Sign => return None,
+        TokenKind::Text | TokenKind::Template | TokenKind::TemplateTail => 1,
+        TokenKind::TemplateHead | TokenKind::TemplateMiddle => 2,
+        TokenKind::Name | TokenKind::Number | TokenKind::Regex | TokenKind::Sign => return None,
     };
     let mut cook = Cook { rest: token.text.get(1..token.text.len().checked_sub(end)?)? };
     let mut text = String::with_capacity(cook.rest.len());

@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use constants::Constants;
-use literal::{Reader, cooked};
-use tokens::{Kind, Token, Unclear};
+use literal::{LiteralReader, cooked};
+use tokens::{ScriptToken, TokenKind, UnclearScript};
 
 /// What a script does, as far as that can be read.
 #[derive(Debug, Default, PartialEq)]
@@ -106,10 +106,10 @@ const OPERATORS: &[&str] = &[
 /// # Errors
 /// Nobody can be certain what is code in it.
 pub(super) fn read(script: &str) -> Result<Script, &'static str> {
-    let tokens = tokens::tokens(script).map_err(|Unclear(why)| why)?;
-    let mut reader = Reader::new(&tokens, script.len());
+    let tokens = tokens::tokens(script).map_err(|UnclearScript(why)| why)?;
+    let mut reader = LiteralReader::new(&tokens, script.len());
     let constants = Constants::new(&tokens, &mut reader);
-    let mut scan = Scan {
+    let mut scan = ScriptScan {
         tokens: &tokens,
         reader,
         constants,
@@ -125,9 +125,9 @@ pub(super) fn read(script: &str) -> Result<Script, &'static str> {
     Ok(scan.script)
 }
 
-struct Scan<'a, 't> {
-    tokens: &'t [Token<'a>],
-    reader: Reader<'a, 't>,
+struct ScriptScan<'a, 't> {
+    tokens: &'t [ScriptToken<'a>],
+    reader: LiteralReader<'a, 't>,
     constants: Constants<'a>,
     script: Script,
     /// Tools that are in the list without an input, and the keys that it has.
@@ -138,8 +138,8 @@ struct Scan<'a, 't> {
     names_danger: bool,
 }
 
-impl<'a, 't> Scan<'a, 't> {
-    fn token(&self, at: usize) -> Option<&'t Token<'a>> {
+impl<'a, 't> ScriptScan<'a, 't> {
+    fn token(&self, at: usize) -> Option<&'t ScriptToken<'a>> {
         self.tokens.get(at)
     }
 
@@ -154,25 +154,25 @@ impl<'a, 't> Scan<'a, 't> {
     fn look(&mut self, at: usize) {
         let Some(token) = self.token(at) else { return };
         match token.kind {
-            Kind::Name => self.name(at, token.text),
-            Kind::Sign if token.text == "[" => self.bracket(at, token),
-            Kind::Text | Kind::Template if token.text.len() <= MOST_NAME => {
+            TokenKind::Name => self.name(at, token.text),
+            TokenKind::Sign if token.text == "[" => self.bracket(at, token),
+            TokenKind::Text | TokenKind::Template if token.text.len() <= MOST_NAME => {
                 self.names_danger |= cooked(token).is_some_and(|name| PROPERTIES.contains(&name.as_str()));
             }
-            Kind::Sign
-            | Kind::Number
-            | Kind::Text
-            | Kind::Regex
-            | Kind::Template
-            | Kind::TemplateHead
-            | Kind::TemplateMiddle
-            | Kind::TemplateTail => {}
+            TokenKind::Sign
+            | TokenKind::Number
+            | TokenKind::Text
+            | TokenKind::Regex
+            | TokenKind::Template
+            | TokenKind::TemplateHead
+            | TokenKind::TemplateMiddle
+            | TokenKind::TemplateTail => {}
         }
     }
 
     fn name(&mut self, at: usize, name: &str) {
         let last = at.checked_sub(1).and_then(|at| self.token(at));
-        let is_property = last.is_some_and(Token::is_dot);
+        let is_property = last.is_some_and(ScriptToken::is_dot);
         let is_key = || self.is_at(at + 1, ":") && last.is_some_and(|last| last.is("{") || last.is(","));
         if name == TOOLS && is_property {
             self.reaches("it has the tools in another object");
@@ -203,12 +203,12 @@ impl<'a, 't> Scan<'a, 't> {
     fn named(&self, at: usize) -> Option<(String, usize)> {
         let first = self.token(at)?;
         let second = self.token(at + 1)?;
-        if first.is_dot() && second.kind == Kind::Name {
+        if first.is_dot() && second.kind == TokenKind::Name {
             return Some((second.text.to_owned(), at + 2));
         }
         let open = if first.is("?.") { at + 1 } else { at };
         let key = self.token(open + 1)?;
-        let is_literal = self.is_at(open, "[") && matches!(key.kind, Kind::Text | Kind::Template);
+        let is_literal = self.is_at(open, "[") && matches!(key.kind, TokenKind::Text | TokenKind::Template);
         if is_literal && self.is_at(open + 2, "]") { Some((cooked(key)?, open + 3)) } else { None }
     }
 
@@ -234,14 +234,14 @@ impl<'a, 't> Scan<'a, 't> {
     }
 
     /// What stands in brackets may be the name of a property: one that is put together could be any.
-    fn bracket(&mut self, at: usize, open: &Token<'_>) {
+    fn bracket(&mut self, at: usize, open: &ScriptToken<'_>) {
         if !self.is_property(at, open) {
             return;
         }
         let key = self.tokens.get(at + 1..open.partner).unwrap_or_default();
         match key {
-            [Token { kind: Kind::Number, .. }] => {}
-            [text] if matches!(text.kind, Kind::Text | Kind::Template) => {
+            [ScriptToken { kind: TokenKind::Number, .. }] => {}
+            [text] if matches!(text.kind, TokenKind::Text | TokenKind::Template) => {
                 if cooked(text).is_none_or(|name| is_dangerous(&name)) {
                     self.reaches("it uses what values are made of");
                 }
@@ -257,7 +257,7 @@ impl<'a, 't> Scan<'a, 't> {
                 let behind = open.partner + 1;
                 let behind = if self.is_at(behind, "?.") { behind + 1 } else { behind };
                 let is_called = self.token(behind).is_some_and(|token| {
-                    token.is("(") || matches!(token.kind, Kind::Template | Kind::TemplateHead)
+                    token.is("(") || matches!(token.kind, TokenKind::Template | TokenKind::TemplateHead)
                 });
                 if is_called {
                     self.reaches("it calls what it looks up");
@@ -271,24 +271,31 @@ impl<'a, 't> Scan<'a, 't> {
     fn puts_together(&self, at: usize) -> bool {
         let Some(token) = self.token(at).filter(|token| token.is_textual()) else { return false };
         let before = |at: usize| at.checked_sub(1).and_then(|at| self.token(at));
-        let is_whole = matches!(token.kind, Kind::Text | Kind::Template)
+        let is_whole = matches!(token.kind, TokenKind::Text | TokenKind::Template)
             && before(at).is_some_and(|last| last.is("(") || last.is(","))
             && (self.is_at(at + 1, ",") || self.is_at(at + 1, ")"));
         let is_called = || {
             let open = token.parent.filter(|open| self.is_at(*open, "("));
             open.and_then(before)
-                .is_some_and(|name| name.kind == Kind::Name && !OPERATORS.contains(&name.text))
+                .is_some_and(|name| name.kind == TokenKind::Name && !OPERATORS.contains(&name.text))
         };
         !(is_whole && is_called())
     }
 
-    fn is_property(&self, at: usize, open: &Token<'_>) -> bool {
+    fn is_property(&self, at: usize, open: &ScriptToken<'_>) -> bool {
         let Some(last) = at.checked_sub(1).and_then(|at| self.token(at)) else { return false };
         let is_member = match (last.kind, last.text) {
-            (Kind::Name, name) => !OPERATORS.contains(&name),
-            (Kind::Sign, sign) => [")", "]", "}", "?."].contains(&sign),
-            (Kind::Number | Kind::Text | Kind::Regex | Kind::Template | Kind::TemplateTail, _) => true,
-            (Kind::TemplateHead | Kind::TemplateMiddle, _) => false,
+            (TokenKind::Name, name) => !OPERATORS.contains(&name),
+            (TokenKind::Sign, sign) => [")", "]", "}", "?."].contains(&sign),
+            (
+                TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Regex
+                | TokenKind::Template
+                | TokenKind::TemplateTail,
+                _,
+            ) => true,
+            (TokenKind::TemplateHead | TokenKind::TemplateMiddle, _) => false,
         };
         let is_key = || {
             let parent = open.parent.and_then(|at| self.token(at));
@@ -301,11 +308,14 @@ impl<'a, 't> Scan<'a, 't> {
 }
 
 /// Whether a name of a property that is a template cannot be one that leads anywhere, by how it begins and ends.
-fn is_harmless(key: &[Token<'_>]) -> bool {
+fn is_harmless(key: &[ScriptToken<'_>]) -> bool {
     let [head, .., tail] = key else { return false };
-    let is_one = head.kind == Kind::TemplateHead
-        && tail.kind == Kind::TemplateTail
-        && key.iter().filter(|token| token.parent == head.parent && token.kind == Kind::TemplateHead).count()
+    let is_one = head.kind == TokenKind::TemplateHead
+        && tail.kind == TokenKind::TemplateTail
+        && key
+            .iter()
+            .filter(|token| token.parent == head.parent && token.kind == TokenKind::TemplateHead)
+            .count()
             == 1;
     let (Some(start), Some(end)) = (cooked(head), cooked(tail)) else { return false };
     let may_be = |name: &str| name.starts_with(&start) && name.ends_with(&end);

@@ -3,16 +3,16 @@
 use serde_json::{Map, Value};
 
 use super::constants::Constants;
-use super::literal::{Read, Reader};
-use super::tokens::{Kind, Token};
+use super::literal::{LiteralReader, ReadValue};
+use super::tokens::{ScriptToken, TokenKind};
 
 /// How deep objects are looked into.
 const MOST_DEPTH: usize = 4;
 
-impl<'a> Reader<'a, '_> {
+impl<'a> LiteralReader<'a, '_> {
     /// The object that begins at a place, with a text for each value that only running the script would tell; none
     /// where the script does not say all keys.
-    pub(super) fn outline(&mut self, open: usize, constants: &Constants<'a>) -> Option<Read> {
+    pub(super) fn outline(&mut self, open: usize, constants: &Constants<'a>) -> Option<ReadValue> {
         let object = self.keys(open, constants, 0)?;
         Some((object, self.token(open)?.partner + 1))
     }
@@ -53,7 +53,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Where what begins at a place inside a bracket ends: at the next comma of the bracket, or where it closes.
     fn end(&self, at: usize, open: usize, close: usize) -> usize {
-        let is_comma = |token: &Token<'_>| token.parent == Some(open) && token.is(",");
+        let is_comma = |token: &ScriptToken<'_>| token.parent == Some(open) && token.is(",");
         (at..close).find(|at| self.token(*at).is_some_and(is_comma)).unwrap_or(close)
     }
 
@@ -74,16 +74,16 @@ impl<'a> Reader<'a, '_> {
         }
         if start + 1 == end {
             return Some(match (first.kind, first.text) {
-                (Kind::Number, _) | (Kind::Name, "true" | "false" | "null") => Value::Null,
-                (Kind::Name, _) => self.constant(start, constants).filter(has_keys).unwrap_or(unknown),
+                (TokenKind::Number, _) | (TokenKind::Name, "true" | "false" | "null") => Value::Null,
+                (TokenKind::Name, _) => self.constant(start, constants).filter(has_keys).unwrap_or(unknown),
                 (
-                    Kind::Text
-                    | Kind::Template
-                    | Kind::TemplateHead
-                    | Kind::TemplateMiddle
-                    | Kind::TemplateTail
-                    | Kind::Regex
-                    | Kind::Sign,
+                    TokenKind::Text
+                    | TokenKind::Template
+                    | TokenKind::TemplateHead
+                    | TokenKind::TemplateMiddle
+                    | TokenKind::TemplateTail
+                    | TokenKind::Regex
+                    | TokenKind::Sign,
                     _,
                 ) => unknown,
             });

@@ -46,7 +46,7 @@ const UNCERTAIN: &[&str] = &["of", "await", "yield", "break", "continue", "debug
 const HEADS: &[&str] = &["if", "while", "for", "with"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A name or a keyword.
     Name,
     Number,
@@ -63,8 +63,8 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token<'a> {
-    pub(super) kind: Kind,
+pub(super) struct ScriptToken<'a> {
+    pub(super) kind: TokenKind,
     pub(super) text: &'a str,
     /// Of a bracket: the place of the other one.
     pub(super) partner: usize,
@@ -72,13 +72,13 @@ pub(super) struct Token<'a> {
     pub(super) parent: Option<usize>,
 }
 
-impl Token<'_> {
+impl ScriptToken<'_> {
     pub(super) fn is(&self, sign: &str) -> bool {
-        self.kind == Kind::Sign && self.text == sign
+        self.kind == TokenKind::Sign && self.text == sign
     }
 
     pub(super) fn is_name(&self, name: &str) -> bool {
-        self.kind == Kind::Name && self.text == name
+        self.kind == TokenKind::Name && self.text == name
     }
 
     /// Whether it is a dot in front of a property.
@@ -89,36 +89,38 @@ impl Token<'_> {
     /// Whether it is a part of a template, or a string.
     pub(super) fn is_textual(&self) -> bool {
         match self.kind {
-            Kind::Text | Kind::Template | Kind::TemplateHead | Kind::TemplateMiddle | Kind::TemplateTail => {
-                true
-            }
-            Kind::Name | Kind::Number | Kind::Regex | Kind::Sign => false,
+            TokenKind::Text
+            | TokenKind::Template
+            | TokenKind::TemplateHead
+            | TokenKind::TemplateMiddle
+            | TokenKind::TemplateTail => true,
+            TokenKind::Name | TokenKind::Number | TokenKind::Regex | TokenKind::Sign => false,
         }
     }
 }
 
 /// Why a script has no certain reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unclear(pub(super) &'static str);
+pub(super) struct UnclearScript(pub(super) &'static str);
 
 /// The tokens of a script.
-pub(super) fn tokens(script: &str) -> Result<Vec<Token<'_>>, Unclear> {
+pub(super) fn tokens(script: &str) -> Result<Vec<ScriptToken<'_>>, UnclearScript> {
     let mut lexer = Lexer { rest: script, tokens: Vec::new(), open: Vec::new(), new_line: false };
     while lexer.skip()? {
         lexer.token()?;
         if lexer.tokens.len() > MOST_TOKENS {
-            return Err(Unclear("it is too long"));
+            return Err(UnclearScript("it is too long"));
         }
     }
     if lexer.open.is_empty() { Ok(lexer.tokens) } else { Err(BROKEN) }
 }
 
-const BROKEN: Unclear = Unclear("it is no JavaScript that can be read");
-const TWO_READINGS: Unclear = Unclear("a sign in it has two readings");
+const BROKEN: UnclearScript = UnclearScript("it is no JavaScript that can be read");
+const TWO_READINGS: UnclearScript = UnclearScript("a sign in it has two readings");
 
 struct Lexer<'a> {
     rest: &'a str,
-    tokens: Vec<Token<'a>>,
+    tokens: Vec<ScriptToken<'a>>,
     /// The brackets that are open, as places among the tokens.
     open: Vec<usize>,
     /// A line ended in front of the next token.
@@ -134,7 +136,7 @@ enum Slash {
 
 impl<'a> Lexer<'a> {
     /// Goes past white space and comments; false at the end.
-    fn skip(&mut self) -> Result<bool, Unclear> {
+    fn skip(&mut self) -> Result<bool, UnclearScript> {
         self.new_line = false;
         loop {
             let is_space = |c: char| c.is_whitespace() || c == '\u{feff}';
@@ -155,24 +157,24 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn token(&mut self) -> Result<(), Unclear> {
+    fn token(&mut self) -> Result<(), UnclearScript> {
         let first = self.rest.chars().next().ok_or(BROKEN)?;
         let second = self.rest.chars().nth(1);
         match first {
             '"' | '\'' => self.string(first),
-            '`' => self.template(Kind::Template, Kind::TemplateHead),
+            '`' => self.template(TokenKind::Template, TokenKind::TemplateHead),
             '}' if self.is_in_template() => {
                 self.open.pop();
-                self.template(Kind::TemplateTail, Kind::TemplateMiddle)
+                self.template(TokenKind::TemplateTail, TokenKind::TemplateMiddle)
             }
             '0'..='9' => self.number(),
             '.' if second.is_some_and(|c| c.is_ascii_digit()) => self.number(),
             '/' => self.slash(),
-            '#' if second.is_some_and(|c| is_part(c) && !c.is_ascii_digit()) => self.push(Kind::Sign, 1),
-            '\\' | '#' => Err(Unclear("a name in it is written with escapes")),
+            '#' if second.is_some_and(|c| is_part(c) && !c.is_ascii_digit()) => self.push(TokenKind::Sign, 1),
+            '\\' | '#' => Err(UnclearScript("a name in it is written with escapes")),
             c if is_part(c) => {
                 let length = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
-                self.push(Kind::Name, length)
+                self.push(TokenKind::Name, length)
             }
             c if c.is_ascii_punctuation() => self.sign(),
             _ => Err(BROKEN),
@@ -180,14 +182,14 @@ impl<'a> Lexer<'a> {
     }
 
     /// Takes the next bytes as a token.
-    fn push(&mut self, kind: Kind, length: usize) -> Result<(), Unclear> {
+    fn push(&mut self, kind: TokenKind, length: usize) -> Result<(), UnclearScript> {
         let (text, rest) = self.rest.split_at_checked(length).ok_or(BROKEN)?;
         self.rest = rest;
-        self.tokens.push(Token { kind, text, partner: 0, parent: self.open.last().copied() });
+        self.tokens.push(ScriptToken { kind, text, partner: 0, parent: self.open.last().copied() });
         Ok(())
     }
 
-    fn sign(&mut self) -> Result<(), Unclear> {
+    fn sign(&mut self) -> Result<(), UnclearScript> {
         let several = SIGNS.iter().find(|sign| self.rest.starts_with(**sign));
         // `a?.5:b`
         let is_chain =
@@ -196,30 +198,30 @@ impl<'a> Lexer<'a> {
         let sign = self.rest.as_bytes().first().copied().unwrap_or_default();
         match sign {
             b'(' | b'[' | b'{' => {
-                self.push(Kind::Sign, length)?;
+                self.push(TokenKind::Sign, length)?;
                 self.open()
             }
             b')' => self.close("("),
             b']' => self.close("["),
             b'}' => self.close("{"),
-            _ => self.push(Kind::Sign, length),
+            _ => self.push(TokenKind::Sign, length),
         }
     }
 
     /// The last token opens a bracket, or a substitution.
-    fn open(&mut self) -> Result<(), Unclear> {
+    fn open(&mut self) -> Result<(), UnclearScript> {
         if self.open.len() == MOST_DEPTH {
-            return Err(Unclear("its brackets are too deep"));
+            return Err(UnclearScript("its brackets are too deep"));
         }
         self.open.push(self.tokens.len() - 1);
         Ok(())
     }
 
     /// The next token closes the last bracket, which is this one.
-    fn close(&mut self, opening: &str) -> Result<(), Unclear> {
+    fn close(&mut self, opening: &str) -> Result<(), UnclearScript> {
         let open = self.open.pop().filter(|at| self.tokens.get(*at).is_some_and(|open| open.is(opening)));
         let (open, close) = (open.ok_or(BROKEN)?, self.tokens.len());
-        self.push(Kind::Sign, 1)?;
+        self.push(TokenKind::Sign, 1)?;
         for (at, partner) in [(open, close), (close, open)] {
             self.tokens.get_mut(at).into_iter().for_each(|token| token.partner = partner);
         }
@@ -228,10 +230,10 @@ impl<'a> Lexer<'a> {
 
     fn is_in_template(&self) -> bool {
         let open = self.open.last().and_then(|at| self.tokens.get(*at));
-        open.is_some_and(|open| matches!(open.kind, Kind::TemplateHead | Kind::TemplateMiddle))
+        open.is_some_and(|open| matches!(open.kind, TokenKind::TemplateHead | TokenKind::TemplateMiddle))
     }
 
-    fn string(&mut self, quote: char) -> Result<(), Unclear> {
+    fn string(&mut self, quote: char) -> Result<(), UnclearScript> {
         let mut signs = self.rest.char_indices().skip(1).peekable();
         while let Some((at, c)) = signs.next() {
             match c {
@@ -242,7 +244,7 @@ impl<'a> Lexer<'a> {
                     }
                 }
                 '\n' | '\r' => return Err(BROKEN),
-                c if c == quote => return self.push(Kind::Text, at + 1),
+                c if c == quote => return self.push(TokenKind::Text, at + 1),
                 _ => {}
             }
         }
@@ -250,7 +252,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A piece of a template, from the sign that it begins with: `last` where its quote ends it, else `open`.
-    fn template(&mut self, last: Kind, open: Kind) -> Result<(), Unclear> {
+    fn template(&mut self, last: TokenKind, open: TokenKind) -> Result<(), UnclearScript> {
         let bytes = self.rest.as_bytes();
         let mut at = 1;
         loop {
@@ -267,7 +269,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<(), Unclear> {
+    fn number(&mut self) -> Result<(), UnclearScript> {
         let bytes = self.rest.as_bytes();
         let digits = |from: usize| {
             let digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
@@ -292,15 +294,15 @@ impl<'a> Lexer<'a> {
         if follows.is_some_and(is_part) {
             return Err(BROKEN);
         }
-        self.push(Kind::Number, end)
+        self.push(TokenKind::Number, end)
     }
 
-    fn slash(&mut self) -> Result<(), Unclear> {
+    fn slash(&mut self) -> Result<(), UnclearScript> {
         match self.what_a_slash_does() {
             Slash::Divides => self.sign(),
             Slash::BeginsRegex => {
                 let length = regex(self.rest).ok_or(BROKEN)?;
-                self.push(Kind::Regex, length)
+                self.push(TokenKind::Regex, length)
             }
             Slash::Either => {
                 // Each such slash looks at what follows; only so much, so that many of them cost no more than a few.
@@ -321,17 +323,22 @@ impl<'a> Lexer<'a> {
         let Some(last) = self.tokens.last() else { return Slash::BeginsRegex };
         let before = self.tokens.len().checked_sub(2).and_then(|at| self.tokens.get(at));
         match (last.kind, last.text) {
-            (Kind::Name, _) if before.is_some_and(is_in_front_of_property) => Slash::Divides,
-            (Kind::Name, name) if OPERATORS.contains(&name) => Slash::BeginsRegex,
-            (Kind::Name, name) if UNCERTAIN.contains(&name) => Slash::Either,
-            (Kind::TemplateHead | Kind::TemplateMiddle, _) => Slash::BeginsRegex,
-            (Kind::Sign, ")") if self.ends_a_head() => Slash::BeginsRegex,
+            (TokenKind::Name, _) if before.is_some_and(is_in_front_of_property) => Slash::Divides,
+            (TokenKind::Name, name) if OPERATORS.contains(&name) => Slash::BeginsRegex,
+            (TokenKind::Name, name) if UNCERTAIN.contains(&name) => Slash::Either,
+            (TokenKind::TemplateHead | TokenKind::TemplateMiddle, _) => Slash::BeginsRegex,
+            (TokenKind::Sign, ")") if self.ends_a_head() => Slash::BeginsRegex,
             // The end of a block or that of an object; behind a value, or in front of `/x/.lastIndex`.
-            (Kind::Sign, "}" | "++" | "--") => Slash::Either,
-            (Kind::Sign, ")" | "]") => Slash::Divides,
-            (Kind::Sign, _) => Slash::BeginsRegex,
+            (TokenKind::Sign, "}" | "++" | "--") => Slash::Either,
+            (TokenKind::Sign, ")" | "]") => Slash::Divides,
+            (TokenKind::Sign, _) => Slash::BeginsRegex,
             (
-                Kind::Name | Kind::Number | Kind::Text | Kind::Template | Kind::TemplateTail | Kind::Regex,
+                TokenKind::Name
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Template
+                | TokenKind::TemplateTail
+                | TokenKind::Regex,
                 _,
             ) => Slash::Divides,
         }
@@ -341,7 +348,7 @@ impl<'a> Lexer<'a> {
     fn ends_a_head(&self) -> bool {
         let open = self.tokens.last().map_or(0, |close| close.partner);
         let before = |distance: usize| open.checked_sub(distance).and_then(|at| self.tokens.get(at));
-        let is_head = |token: &Token<'_>| token.kind == Kind::Name && HEADS.contains(&token.text);
+        let is_head = |token: &ScriptToken<'_>| token.kind == TokenKind::Name && HEADS.contains(&token.text);
         match (before(2), before(1)) {
             (Some(dot), Some(_)) if is_in_front_of_property(dot) => false,
             (Some(head), Some(word)) if word.is_name("await") => is_head(head),
@@ -352,7 +359,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// Whether the name behind a token is that of a property, which a keyword can be, too.
-fn is_in_front_of_property(token: &Token<'_>) -> bool {
+fn is_in_front_of_property(token: &ScriptToken<'_>) -> bool {
     token.is_dot() || token.is("#")
 }
 

@@ -8,49 +8,51 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use super::offer::Offer;
-use super::walk::{Found, What};
+use super::offer::MessagesTools;
+use super::walk::{FoundBlock, What};
 use super::{catalogue, text_block};
 use crate::call::Denial;
-use crate::provider::request::Draft;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
 /// Edits what was found, and the container.
 pub(super) fn correct<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     body: Value<'d>,
-    (offer, found): (&mut Offer<'d>, &[Found<'d>]),
+    offer: &mut MessagesTools<'d>,
+    blocks: &[FoundBlock<'d>],
 ) -> Result<(), Denial> {
-    let mut rewrite = Rewrite { draft, offer, converted: HashSet::new(), end: 0, removed: BTreeMap::new() };
-    for found in found {
-        rewrite.correct(found)?;
+    let mut rewrite =
+        HistoryRewrite { editor, offer, converted: HashSet::new(), end: 0, removed: BTreeMap::new() };
+    for block in blocks {
+        rewrite.correct(block)?;
     }
-    let Rewrite { draft, offer, removed, .. } = rewrite;
-    let messages = draft.get(body, "messages")?;
-    remove(draft, messages, &removed)?;
-    let container = draft.get(body, "container")?.filter(|container| !container.is_null());
+    let HistoryRewrite { editor, offer, removed, .. } = rewrite;
+    let messages = editor.get(body, "messages")?;
+    remove(editor, messages, &removed)?;
+    let container = editor.get(body, "container")?.filter(|container| !container.is_null());
     if let Some(container) = container
-        && offer.strips_container(draft)?
+        && offer.strips_container(editor)?
     {
-        draft.remove(container)?;
-        draft.changed("container");
+        editor.remove(container)?;
+        editor.changed("container");
     }
     Ok(())
 }
 
-struct Rewrite<'w, 'd> {
-    draft: &'w mut Draft<'d>,
-    offer: &'w mut Offer<'d>,
+struct HistoryRewrite<'w, 'd> {
+    editor: &'w mut RequestEditor<'d>,
+    offer: &'w mut MessagesTools<'d>,
     /// The calls that became text.
     converted: HashSet<Cow<'d, str>>,
-    /// Where the last block ends that became text: what stands in it went with it.
+    /// The end of the last block that became text: everything inside it is replaced with it.
     end: usize,
-    /// What goes of each message's content.
+    /// The blocks to be removed from each message's content.
     removed: BTreeMap<usize, Vec<Value<'d>>>,
 }
 
-impl<'d> Rewrite<'_, 'd> {
-    fn correct(&mut self, found: &Found<'d>) -> Result<(), Denial> {
+impl<'d> HistoryRewrite<'_, 'd> {
+    fn correct(&mut self, found: &FoundBlock<'d>) -> Result<(), Denial> {
         let block = found.block;
         if block.span().start < self.end {
             return Ok(());
@@ -75,11 +77,11 @@ impl<'d> Rewrite<'_, 'd> {
             What::Result { id } if self.converted.contains(id) => {
                 self.replace(block, "[postern] The result of this tool is not shown any more.")
             }
-            What::Upload if self.offer.strips_container(self.draft)? => self
+            What::Upload if self.offer.strips_container(self.editor)? => self
                 .replace(block, "[postern] A file for a container stood here; containers are not available."),
             What::CalledByCode { caller } if self.offer.lost(catalogue::CODE_EXECUTION) => {
-                self.draft.changed("history");
-                self.draft.remove(*caller)
+                self.editor.changed("history");
+                self.editor.remove(*caller)
             }
             What::ChangeOf(_)
             | What::ChangeOfMcp
@@ -102,17 +104,17 @@ impl<'d> Rewrite<'_, 'd> {
     }
 
     fn replace(&mut self, block: Value<'d>, text: &str) -> Result<(), Denial> {
-        let text = text_block(self.draft, block, text)?;
+        let text = text_block(self.editor, block, text)?;
         self.end = block.span().end;
-        self.draft.changed("history");
-        self.draft.replace(block, text)
+        self.editor.changed("history");
+        self.editor.replace(block, text)
     }
 
-    fn remove(&mut self, found: &Found<'d>) -> Result<(), Denial> {
+    fn remove(&mut self, found: &FoundBlock<'d>) -> Result<(), Denial> {
         self.end = found.block.span().end;
-        self.draft.changed("history");
+        self.editor.changed("history");
         match found.message {
-            None => self.draft.remove(found.block),
+            None => self.editor.remove(found.block),
             Some(message) => {
                 self.removed.entry(message).or_default().push(found.block);
                 Ok(())
@@ -121,22 +123,22 @@ impl<'d> Rewrite<'_, 'd> {
     }
 }
 
-/// Removes blocks from messages. A message of which nothing is left goes too.
+/// Removes blocks from messages, and messages that have no block left.
 fn remove<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     messages: Option<Value<'d>>,
     removed: &BTreeMap<usize, Vec<Value<'d>>>,
 ) -> Result<(), Denial> {
     let numbered = messages.and_then(Value::items).into_iter().flatten().enumerate();
     for (message, blocks) in numbered.filter_map(|(number, message)| Some((message, removed.get(&number)?))) {
-        let Some(content) = draft.get(message, "content")? else { continue };
+        let Some(content) = editor.get(message, "content")? else { continue };
         let count = content.items().map_or(1, Iterator::count);
         if blocks.len() < count {
-            blocks.iter().try_for_each(|block| draft.remove(*block))?;
-        } else if draft.get(message, "output_config")?.is_some() {
-            draft.remove(content)?;
+            blocks.iter().try_for_each(|block| editor.remove(*block))?;
+        } else if editor.get(message, "output_config")?.is_some() {
+            editor.remove(content)?;
         } else {
-            draft.remove(message)?;
+            editor.remove(message)?;
         }
     }
     Ok(())

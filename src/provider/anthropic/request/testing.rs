@@ -2,10 +2,10 @@
 
 use http::HeaderMap;
 
-use super::{Door, messages_request};
+use super::{MessagesVariant, messages_request};
 use crate::call::{Change, Decision, Denial, Hosted, HostedAction, Judgement, Terms};
 use crate::decision::{RuleId, Verdict};
-use crate::provider::request::{Draft, Drafted};
+use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::json::{Document, Limits};
 
 /// Takes out every hosted tool that is not listed, keeps no state and fetches nothing; or refuses, or only observes.
@@ -74,19 +74,23 @@ impl Terms for Rules {
     }
 }
 
-/// What a body comes to at a door.
-pub(super) fn drafted(body: &str, rules: Rules, door: &Door<'_>) -> Result<Drafted, Denial> {
+/// Reads a body as this variant of the API has it.
+pub(super) fn drafted(
+    body: &str,
+    rules: Rules,
+    variant: &MessagesVariant<'_>,
+) -> Result<EditedRequest, Denial> {
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    let mut draft = Draft::new(&document, &rules);
-    let root = draft.root();
-    messages_request(&mut draft, root, door)?;
-    Ok(draft.finish())
+    let mut editor = RequestEditor::new(&document, &rules);
+    let root = editor.root();
+    messages_request(&mut editor, root, variant)?;
+    Ok(editor.finish())
 }
 
 /// The body that goes on, and what was changed in it.
 pub(super) fn sent(body: &str, rules: Rules) -> (String, Vec<Change>) {
-    let drafted =
-        drafted(body, rules, &Door::default()).unwrap_or_else(|denial| panic!("{body}: {denial:?}"));
+    let drafted = drafted(body, rules, &MessagesVariant::default())
+        .unwrap_or_else(|denial| panic!("{body}: {denial:?}"));
     let sent = drafted.body.map_or_else(|| body.to_owned(), |edited| String::from_utf8(edited).unwrap());
     (sent, drafted.changes)
 }
@@ -98,7 +102,7 @@ pub(super) fn strictly(body: &str) -> String {
 
 /// Why a body does not go on.
 pub(super) fn refused(body: &str, rules: Rules) -> Denial {
-    let drafted = drafted(body, rules, &Door::default());
+    let drafted = drafted(body, rules, &MessagesVariant::default());
     drafted.map(|drafted| drafted.body).expect_err(body)
 }
 

@@ -4,18 +4,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::offer::{self, Offer};
+use super::offer::{self, MessagesTools};
 use super::{catalogue, distinct};
 use crate::call::Denial;
-use crate::provider::request::Draft;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::{Kind, Value};
 
 /// A block that may have to be corrected.
 #[derive(Debug)]
-pub(super) struct Found<'d> {
+pub(super) struct FoundBlock<'d> {
     pub block: Value<'d>,
     pub what: What<'d>,
-    /// The message in whose content it stands directly.
+    /// The message whose content holds it directly.
     pub message: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Found<'d> {
 pub(super) enum What<'d> {
     /// `tool_addition` or `tool_removal` of a tool that is named.
     ChangeOf(Cow<'d, str>),
-    /// The same, of MCP servers' tools.
+    /// As above, for tools of MCP servers.
     ChangeOfMcp,
     /// `tool_addition` of something that policy does not allow.
     Forbidden,
@@ -43,23 +43,23 @@ pub(super) enum What<'d> {
     CalledByCode { caller: Value<'d> },
 }
 
-/// Reads the whole conversation, and asks about all that is offered there. What is found is in the order of the body.
+/// Reads the whole conversation, and asks about every tool that is offered there. Returns blocks in the body's order.
 pub(super) fn read<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     body: Value<'d>,
-    offer: &mut Offer<'d>,
-) -> Result<Vec<Found<'d>>, Denial> {
-    let mut walk = Walk { draft, offer, found: Vec::new(), spot: Spot::System, fetches: false };
-    if let Some(system) = walk.draft.get(body, "system")? {
+    offer: &mut MessagesTools<'d>,
+) -> Result<Vec<FoundBlock<'d>>, Denial> {
+    let mut walk = BlockWalk { editor, offer, found: Vec::new(), spot: Spot::System, fetches: false };
+    if let Some(system) = walk.editor.get(body, "system")? {
         walk.content(system, None)?;
     }
-    let messages = walk.draft.get(body, "messages")?.filter(|messages| !messages.is_null());
+    let messages = walk.editor.get(body, "messages")?.filter(|messages| !messages.is_null());
     if let Some(messages) = messages {
         let messages = messages.items().ok_or_else(|| Denial::unparseable("messages", "it is no array"))?;
         for (number, message) in messages.enumerate() {
             walk.spot = Spot::Message(number);
             walk.distinct(message)?;
-            if let Some(content) = walk.draft.get(message, "content")? {
+            if let Some(content) = walk.editor.get(message, "content")? {
                 walk.content(content, Some(number))?;
             }
         }
@@ -67,7 +67,7 @@ pub(super) fn read<'d>(
     Ok(walk.found)
 }
 
-/// Where the walk is, for people.
+/// The place of the walk, for error messages.
 #[derive(Debug, Clone, Copy)]
 enum Spot {
     System,
@@ -83,16 +83,16 @@ impl fmt::Display for Spot {
     }
 }
 
-struct Walk<'w, 'd> {
-    draft: &'w mut Draft<'d>,
-    offer: &'w mut Offer<'d>,
-    found: Vec<Found<'d>>,
+struct BlockWalk<'w, 'd> {
+    editor: &'w mut RequestEditor<'d>,
+    offer: &'w mut MessagesTools<'d>,
+    found: Vec<FoundBlock<'d>>,
     spot: Spot,
-    /// Whether it was asked already about URLs that the provider would fetch.
+    /// Whether policy was asked already about URLs that the provider would fetch.
     fetches: bool,
 }
 
-impl<'d> Walk<'_, 'd> {
+impl<'d> BlockWalk<'_, 'd> {
     /// Content: text, blocks, or one object that has more of them.
     fn content(&mut self, content: Value<'d>, message: Option<usize>) -> Result<(), Denial> {
         if content.kind() == Kind::Object {
@@ -109,28 +109,28 @@ impl<'d> Walk<'_, 'd> {
         let kind = self.text(block, "type")?.unwrap_or_default();
         if matches!(&*kind, "tool_use" | "tool_result") {
             // The client has tools, declared here or not.
-            self.draft.excuse();
+            self.editor.excuse();
         }
         if let Some(what) = self.what(block, &kind)? {
-            self.found.push(Found { block, what, message });
+            self.found.push(FoundBlock { block, what, message });
         }
         // The input of a call is data, whatever it looks like.
-        if let Some(source) = self.draft.get(block, "source")? {
+        if let Some(source) = self.editor.get(block, "source")? {
             self.source(source)?;
         }
-        if let Some(content) = self.draft.get(block, "content")? {
+        if let Some(content) = self.editor.get(block, "content")? {
             self.content(content, None)?;
         }
-        if let Some(listed) = self.draft.get(block, "tool_references")? {
+        if let Some(listed) = self.editor.get(block, "tool_references")? {
             self.references(listed)?;
         }
-        if let Some(changes) = self.draft.get(block, "tool_changes")? {
+        if let Some(changes) = self.editor.get(block, "tool_changes")? {
             self.tool_changes(block, changes)?;
         }
         Ok(())
     }
 
-    /// What a block of this type may need; none for most.
+    /// The correction that a block of this type may need; none for most.
     fn what(&mut self, block: Value<'d>, kind: &str) -> Result<Option<What<'d>>, Denial> {
         Ok(match kind {
             "tool_addition" | "tool_removal" => self.change(block, kind == "tool_addition", false)?,
@@ -152,47 +152,47 @@ impl<'d> Walk<'_, 'd> {
     }
 
     /// A block that adds a tool or takes one away. A definition that it carries is an entry of `tools[]` like any other.
-    /// `sealed`: it stands in a block that the provider signed, where nothing can be taken out.
+    /// `sealed`: it is inside a block that the provider signed, from which nothing can be removed.
     fn change(&mut self, block: Value<'d>, adds: bool, sealed: bool) -> Result<Option<What<'d>>, Denial> {
         let place = self.spot.to_string();
         let unclear = |why: &str| Denial::unparseable(&place, why);
         let tool =
-            self.draft.get(block, "tool")?.ok_or_else(|| unclear("a change of tools without a tool"))?;
+            self.editor.get(block, "tool")?.ok_or_else(|| unclear("a change of tools without a tool"))?;
         self.distinct(tool)?;
         let kind = self.text(tool, "type")?.ok_or_else(|| unclear("a change of tools without a type"))?;
         match &*kind {
             "tool_reference" => Ok(self.text(tool, "name")?.map(What::ChangeOf)),
             "mcp_tool_reference" | "mcp_toolset_reference" => {
                 if adds && sealed {
-                    self.draft.refuses(catalogue::MCP_TOOLSET)?;
+                    self.editor.refuses(catalogue::MCP_TOOLSET)?;
                 } else if adds {
-                    self.offer.strips_mcp(self.draft)?;
+                    self.offer.strips_mcp(self.editor)?;
                 }
                 Ok(Some(What::ChangeOfMcp))
             }
             "tool_definition" => {
-                let definition = self.draft.get(tool, "definition")?;
+                let definition = self.editor.get(tool, "definition")?;
                 let definition = definition.ok_or_else(|| unclear("a definition of a tool is missing"))?;
-                let tool = offer::described(self.draft, definition, &place)?;
+                let tool = offer::described(self.editor, definition, &place)?;
                 if sealed && !catalogue::is_client(&tool.kind) {
-                    self.draft.refuses(&tool.kind)?;
+                    self.editor.refuses(&tool.kind)?;
                 }
-                Ok((!self.offer.add(self.draft, tool)?).then_some(What::Forbidden))
+                Ok((!self.offer.add(self.editor, tool)?).then_some(What::Forbidden))
             }
-            other if sealed => self.draft.refuses(other).map(|()| None),
-            other => Ok(self.draft.strips_tool(other)?.then_some(What::Forbidden)),
+            other if sealed => self.editor.refuses(other).map(|()| None),
+            other => Ok(self.editor.strips_tool(other)?.then_some(What::Forbidden)),
         }
     }
 
     /// The changes of tools that a summary of the conversation repeats.
     fn tool_changes(&mut self, block: Value<'d>, changes: Value<'d>) -> Result<(), Denial> {
-        let sealed = self.draft.get(block, "signature")?.is_some_and(|signature| !signature.is_null());
+        let sealed = self.editor.get(block, "signature")?.is_some_and(|signature| !signature.is_null());
         for change in changes.items().into_iter().flatten() {
             self.distinct(change)?;
             let kind = self.text(change, "type")?.unwrap_or_default();
             let what = self.change(change, kind != "tool_removal", sealed)?;
             if let Some(what) = what.filter(|_| !sealed) {
-                self.found.push(Found { block: change, what, message: None });
+                self.found.push(FoundBlock { block: change, what, message: None });
             }
         }
         Ok(())
@@ -202,7 +202,7 @@ impl<'d> Walk<'_, 'd> {
         for block in listed.items().into_iter().flatten() {
             self.distinct(block)?;
             if let Some(what) = self.reference(block, true)? {
-                self.found.push(Found { block, what, message: None });
+                self.found.push(FoundBlock { block, what, message: None });
             }
         }
         Ok(())
@@ -213,7 +213,7 @@ impl<'d> Walk<'_, 'd> {
     }
 
     fn called_by_code(&self, block: Value<'d>) -> Result<Option<What<'d>>, Denial> {
-        let Some(caller) = self.draft.get(block, "caller")? else { return Ok(None) };
+        let Some(caller) = self.editor.get(block, "caller")? else { return Ok(None) };
         self.distinct(caller)?;
         let kind = self.text(caller, "type")?.unwrap_or_default();
         Ok(catalogue::is_of(&kind, catalogue::CODE_EXECUTION).then_some(What::CalledByCode { caller }))
@@ -229,17 +229,17 @@ impl<'d> Walk<'_, 'd> {
         self.distinct(source)?;
         let kind = self.text(source, "type")?.unwrap_or_default();
         if !matches!(&*kind, "base64" | "text" | "content" | "file") && !self.fetches {
-            self.draft.fetches(&self.spot.to_string())?;
+            self.editor.fetches(&self.spot.to_string())?;
             self.fetches = true;
         }
-        match self.draft.get(source, "content")? {
+        match self.editor.get(source, "content")? {
             Some(content) => self.content(content, None),
             None => Ok(()),
         }
     }
 
     fn text(&self, object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Denial> {
-        Ok(self.draft.get(object, key)?.and_then(Value::text))
+        Ok(self.editor.get(object, key)?.and_then(Value::text))
     }
 
     fn distinct(&self, object: Value<'d>) -> Result<(), Denial> {

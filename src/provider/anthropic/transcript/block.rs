@@ -1,20 +1,20 @@
-//! What a block of an answer is: a call of a tool, by whom, or anything else.
+//! Reads a block of an answer: a call of a tool, the result of one, or anything else.
 
 use std::borrow::Cow;
 
 use crate::fold::is_other_case;
-use crate::provider::answer::Broken;
 use crate::provider::answer::member::{get, text};
+use crate::provider::answer::{Broken, CallHead};
 use crate::wire::json::{Entry, Kind, Value};
 
 /// A block, or the start of one.
 #[derive(Debug)]
-pub(super) enum Block<'d> {
+pub(super) enum ContentBlock<'d> {
     /// The client is to execute it.
-    Call(Named<'d>),
+    Call(NamedCall<'d>),
     /// The provider has executed it, or does now.
-    Hosted(Named<'d>),
-    /// What came of a call that the provider executed.
+    Hosted(NamedCall<'d>),
+    /// The result of a call that the provider executed.
     Result {
         id: Cow<'d, str>,
     },
@@ -29,7 +29,7 @@ pub(super) enum Block<'d> {
 
 /// A call of a tool.
 #[derive(Debug)]
-pub(super) struct Named<'d> {
+pub(super) struct NamedCall<'d> {
     pub id: Cow<'d, str>,
     pub name: Cow<'d, str>,
     /// The toolset, or the MCP server.
@@ -38,29 +38,38 @@ pub(super) struct Named<'d> {
     pub input: Option<&'d str>,
 }
 
+impl NamedCall<'_> {
+    pub(super) fn head(&self, is_hosted: bool) -> CallHead<'_> {
+        CallHead { namespace: self.namespace.as_deref(), is_hosted, ..CallHead::new(&self.id, &self.name) }
+    }
+}
+
 /// Reads a block.
 ///
 /// # Errors
-/// Where it may be read in two ways, or is a call that does not say of what.
-pub(super) fn read<'d>(block: Value<'d>) -> Result<Block<'d>, Broken> {
+/// If it may be read in two ways, or is a call without a name.
+pub(super) fn read<'d>(block: Value<'d>) -> Result<ContentBlock<'d>, Broken> {
     if block.kind() != Kind::Object {
         return Err(Broken::malformed("a block of the answer is no JSON object"));
     }
     distinct(block)?;
     let kind = text(block, "type")?.unwrap_or_default();
     Ok(match &*kind {
-        "tool_use" => Block::Call(named(block, "toolset_name")?),
-        "server_tool_use" => Block::Hosted(named(block, "toolset_name")?),
-        "mcp_tool_use" => Block::Hosted(named(block, "server_name")?),
-        "text" => Block::Text,
-        "thinking" => Block::Thinking,
-        "fallback" => Block::Fallback { model: get(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? },
+        "tool_use" => ContentBlock::Call(named(block, "toolset_name")?),
+        "server_tool_use" => ContentBlock::Hosted(named(block, "toolset_name")?),
+        "mcp_tool_use" => ContentBlock::Hosted(named(block, "server_name")?),
+        "text" => ContentBlock::Text,
+        "thinking" => ContentBlock::Thinking,
+        "fallback" => {
+            ContentBlock::Fallback { model: get(block, "to")?.map_or(Ok(None), |to| owned(to, "model"))? }
+        }
+        // Every hosted tool has a type of result of its own, and all of them end alike.
         other if other.ends_with("_tool_result") => {
-            Block::Result { id: text(block, "tool_use_id")?.unwrap_or_default() }
+            ContentBlock::Result { id: text(block, "tool_use_id")?.unwrap_or_default() }
         }
         // A client that is newer than this catalogue may execute it.
-        _ if is_shaped_as_call(block) => Block::Call(named(block, "toolset_name")?),
-        _ => Block::Other,
+        _ if is_shaped_as_call(block) => ContentBlock::Call(named(block, "toolset_name")?),
+        _ => ContentBlock::Other,
     })
 }
 
@@ -83,13 +92,14 @@ fn is_shaped_as_call(value: Value<'_>) -> bool {
     has("name") && has("input")
 }
 
-fn named<'d>(block: Value<'d>, namespace: &str) -> Result<Named<'d>, Broken> {
+fn named<'d>(block: Value<'d>, namespace: &str) -> Result<NamedCall<'d>, Broken> {
     let name = text(block, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?;
+    // A stream starts a call with `{}` and sends the input in deltas; a whole answer has it here.
     let says_more = |input: &Value<'_>| match input.entries() {
         Some(mut entries) => entries.next().is_some(),
         None => !input.is_null(),
     };
-    Ok(Named {
+    Ok(NamedCall {
         id: text(block, "id")?.unwrap_or_default(),
         name,
         namespace: text(block, namespace)?,
@@ -105,10 +115,10 @@ pub(super) fn owned(object: Value<'_>, key: &str) -> Result<Option<String>, Brok
     Ok(text(object, key)?.map(Cow::into_owned))
 }
 
-/// Refuses an object in which any key stands twice.
+/// Refuses an object with a duplicate key.
 ///
 /// # Errors
-/// As said.
+/// If there is one.
 pub(super) fn distinct(object: Value<'_>) -> Result<(), Broken> {
     object.duplicate().map_or(Ok(()), |duplicate| Err(Broken::ambiguous(duplicate.to_string())))
 }

@@ -1,49 +1,25 @@
 //! Messages whose content is complete: whole answers, and those that stand in the first event of a stream.
 
-use std::collections::HashSet;
-
-use super::block::{self, Block, Named};
-use crate::provider::answer::{Broken, Fate, Form, Gate, member};
+use super::block::{self, ContentBlock, NamedCall};
+use crate::provider::answer::{Broken, CallOutcome, Gate, MessageCalls, member};
 use crate::wire::json::{EditError, Edits, Value};
 
-/// What is decided about the content of a message.
+/// The decisions about the content of a message.
 #[derive(Debug, Default)]
-pub(super) struct Decided {
+pub(super) struct DecidedMessage {
     /// How many blocks there are.
     pub blocks: usize,
-    /// The blocks that go, and the text in their place; none for a result, which goes with its call.
+    /// The blocks that are replaced, each with its text; without a text the block is removed: the result of such a call.
     pub denied: Vec<(usize, Option<String>)>,
-    /// Whether a call of the client's is among them, and whether one is left.
-    pub calls: Calls,
-    /// Hosted calls that were replaced.
-    pub replaced: HashSet<String>,
-}
-
-/// What became of the calls that the client is to execute.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Calls {
-    pub denied: bool,
-    pub left: bool,
-}
-
-impl Calls {
-    /// Whether an answer that ends for a call has none any more, because they were denied.
-    pub(super) fn are_gone(self) -> bool {
-        self.denied && !self.left
-    }
-
-    pub(super) fn count(&mut self, denied: bool) {
-        self.denied |= denied;
-        self.left |= !denied;
-    }
+    pub calls: MessageCalls,
 }
 
 /// Reads a message's content and asks about its calls.
 ///
 /// # Errors
-/// Where it cannot be understood, or can in two ways.
-pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<Decided, Broken> {
-    let mut decided = Decided::default();
+/// If it cannot be understood, or can in two ways.
+pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<DecidedMessage, Broken> {
+    let mut decided = DecidedMessage::default();
     let Some(content) = member::present(message, "content")? else {
         return Ok(decided);
     };
@@ -51,40 +27,45 @@ pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<Decided, Bro
     for (index, item) in content.enumerate() {
         decided.blocks += 1;
         match block::read(item)? {
-            Block::Call(call) => {
-                let input = (Form::Json, call.input.unwrap_or("{}"));
-                let fate = gate.whole(&call.id, &call.name, call.namespace.as_deref(), input);
-                decided.calls.count(matches!(fate, Fate::Denied(_)));
+            ContentBlock::Call(call) => {
+                let fate = gate.whole(&call.head(false), call.input.unwrap_or("{}"));
+                decided.calls.count(false, matches!(fate, CallOutcome::Denied(_)));
                 decided.settle(index, fate);
             }
-            Block::Hosted(call) => decided.hosted(index, &call, gate),
-            Block::Result { id } if decided.replaced.contains(&*id) => decided.denied.push((index, None)),
-            Block::Fallback { model } => gate.facts.model = model.or_else(|| gate.facts.model.take()),
-            Block::Result { .. } | Block::Text | Block::Thinking | Block::Other => {}
+            ContentBlock::Hosted(call) => decided.hosted(index, &call, gate),
+            ContentBlock::Result { id } if decided.calls.is_replaced(&id) => {
+                decided.denied.push((index, None))
+            }
+            ContentBlock::Fallback { model } => gate.facts.model = model.or_else(|| gate.facts.model.take()),
+            ContentBlock::Result { .. }
+            | ContentBlock::Text
+            | ContentBlock::Thinking
+            | ContentBlock::Other => {}
         }
     }
     Ok(decided)
 }
 
-impl Decided {
-    fn hosted(&mut self, index: usize, call: &Named<'_>, gate: &mut Gate) {
-        let mut begun = gate.begin_hosted(&call.id, &call.name, call.namespace.as_deref(), Form::Json);
+impl DecidedMessage {
+    fn hosted(&mut self, index: usize, call: &NamedCall<'_>, gate: &mut Gate) {
+        // Begun, not whole: a call that is denied by its name is noted without its input, as in a stream.
+        let mut begun = gate.begin(&call.head(true));
         begun.push(call.input.unwrap_or("{}"), gate);
         let fate = gate.finish(begun);
-        if matches!(fate, Fate::Denied(_)) {
-            self.replaced.insert(call.id.clone().into_owned());
+        if matches!(fate, CallOutcome::Denied(_)) {
+            self.calls.remove_result_of(&*call.id);
         }
         self.settle(index, fate);
     }
 
-    fn settle(&mut self, index: usize, fate: Fate) {
-        if let Fate::Denied(text) = fate {
+    fn settle(&mut self, index: usize, fate: CallOutcome) {
+        if let CallOutcome::Denied(text) = fate {
             self.denied.push((index, Some(text)));
         }
     }
 
-    /// How many blocks go without anything in their place.
-    pub(super) fn dropped(&self) -> usize {
+    /// How many blocks are removed, with nothing in their place.
+    pub(super) fn removed(&self) -> usize {
         self.denied.iter().filter(|(_, text)| text.is_none()).count()
     }
 
@@ -96,18 +77,18 @@ impl Decided {
             match denied.next_if(|(at, _)| *at == index) {
                 None => {}
                 Some((_, None)) => edits.remove(item)?,
-                Some((_, Some(text))) => edits.replace(item, text_block(text))?,
+                Some((_, Some(text))) => edits.replace(item, text_json(text))?,
             }
         }
         let stop_reason = message.get("stop_reason")?.filter(|reason| reason.says("tool_use"));
         match stop_reason {
-            Some(reason) if self.calls.are_gone() => edits.replace(reason, r#""end_turn""#),
+            Some(reason) if self.calls.lost_client_calls() => edits.replace(reason, r#""end_turn""#),
             _ => Ok(()),
         }
     }
 }
 
 /// A block of text.
-pub(super) fn text_block(text: &str) -> String {
+pub(super) fn text_json(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, serde_json::Value::from(text))
 }

@@ -7,58 +7,54 @@
 
 mod block;
 mod message;
-mod open;
+mod prose;
 #[cfg(test)]
 mod recording_tests;
 #[cfg(test)]
 mod tests;
 mod usage;
 
-use std::collections::HashSet;
-
 use serde_json::json;
 
 use crate::digest::sha256_hex;
-use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript, member};
+use crate::provider::answer::{
+    AnswerPart, BlockKind, BlockStart, Blocks, Broken, Gate, KeepAlive, Out, StreamEvent, Transcript, member,
+};
 use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
 
-use block::Block;
-use message::Calls;
-use open::{Open, Step};
+use block::{ContentBlock, NamedCall};
+use prose::{PlainBlock, TextBlock};
 use usage::Tokens;
 
-/// How many hosted calls of one answer may be replaced: their results are recognised by what is remembered of them.
-const MOST_REPLACED: usize = 4096;
-
 /// Reads one answer, streamed or whole.
-#[derive(Debug, Default)]
-pub(in crate::provider) struct Messages {
-    stage: Stage,
+pub(in crate::provider) struct MessagesTranscript {
+    stage: MessageStage,
     /// SHA-256 of the first event, as long as nothing has followed it.
     start: Option<String>,
     /// Whether a part went on that could not be read: a block may have begun or ended in it.
     skipped: bool,
     /// The number that the next block must have.
     next: u64,
-    /// How many blocks went without anything in their place: later ones have lower numbers by so many.
-    dropped: u64,
-    open: Option<Open>,
-    calls: Calls,
-    /// The hosted calls that were replaced, whose results go too.
-    replaced: HashSet<String>,
+    blocks: Blocks<TextBlock>,
     tokens: Tokens,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
+impl Default for MessagesTranscript {
+    fn default() -> Self {
+        let (blocks, tokens) = (Blocks::new(TextBlock), Tokens::default());
+        Self { stage: MessageStage::Before, start: None, skipped: false, next: 0, blocks, tokens }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MessageStage {
     Before,
     Running,
     Ended,
 }
 
-impl Transcript for Messages {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl Transcript for MessagesTranscript {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let json = event.json;
         if json.kind() != Kind::Object {
             return Err(Broken::malformed("an event of the answer is no JSON object"));
@@ -69,6 +65,7 @@ impl Transcript for Messages {
             // There are clients that take the name for the type.
             return Err(Broken::ambiguous("an event does not say its type in its JSON"));
         }
+        // Outside of an event clients read nothing but errors, whatever the type is.
         let kind = if event.received.is_bare() { "error" } else { &*kind };
         match kind {
             "message_start" => self.message_start(event, gate, out),
@@ -79,13 +76,13 @@ impl Transcript for Messages {
             "message_stop" => {
                 self.leave_block(gate, out);
                 self.between_blocks("message_stop")?;
-                self.stage = Stage::Ended;
+                self.stage = MessageStage::Ended;
                 out.pass(event);
                 Ok(())
             }
             "error" => {
-                self.give_up(gate);
-                self.stage = Stage::Ended;
+                self.blocks.abandon(gate);
+                self.stage = MessageStage::Ended;
                 out.pass(event);
                 Ok(())
             }
@@ -93,25 +90,23 @@ impl Transcript for Messages {
                 Err(Broken::ambiguous("an event of an unknown type holds a tool call"))
             }
             _ => {
-                match &mut self.open {
-                    Some(open) => open.beside(Part::Received(event.received.clone()), out),
-                    None => out.pass(event),
-                }
+                self.blocks.beside(AnswerPart::Received(event.received.clone()), out);
                 Ok(())
             }
         }
     }
 
-    /// Pieces of text and of thinking change nothing here. Where blocks went, each is numbered anew.
-    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+    /// Pieces of text and thinking change no state. After a removed block each has another number, and must be edited.
+    fn free<'d>(&mut self, event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         let of = |key: &str| event.json.get(key).ok().flatten();
-        let Some(open) = self.open.as_ref().filter(|_| self.dropped == 0) else { return Vec::new() };
+        let Some((_, BlockKind::Plain(plain))) = self.blocks.open() else { return Vec::new() };
         let is_piece = of("type").is_some_and(|kind| kind.says("content_block_delta"));
-        of("delta").filter(|_| is_piece).and_then(|delta| open.free(delta)).into_iter().collect()
+        let delta = of("delta").filter(|_| is_piece && !self.blocks.are_renumbered());
+        delta.and_then(|delta| prose::free(delta, *plain)).into_iter().collect()
     }
 
     fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
-        if self.give_up(gate) {
+        if self.blocks.abandon(gate) {
             return Err(Broken::ambiguous("the answer ended inside a tool call"));
         }
         Ok(())
@@ -137,18 +132,18 @@ impl Transcript for Messages {
     }
 
     fn is_in_call(&self) -> bool {
-        self.open.as_ref().is_some_and(Open::is_of_call)
+        self.blocks.is_in_call()
     }
 
     fn skipped(&mut self) {
         self.skipped = true;
-        if self.stage == Stage::Before {
-            self.stage = Stage::Running;
+        if self.stage == MessageStage::Before {
+            self.stage = MessageStage::Running;
         }
     }
 
     fn held(&self) -> usize {
-        self.open.as_ref().map_or(0, Open::held)
+        self.blocks.held()
     }
 
     fn keep_alive(&self) -> KeepAlive {
@@ -161,28 +156,32 @@ impl Transcript for Messages {
     }
 }
 
-impl Messages {
-    fn message_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl MessagesTranscript {
+    fn message_start(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), Broken> {
         let digest = sha256_hex(event.json.raw().as_bytes());
         if self.start.as_ref() == Some(&digest) && self.next == 0 {
             // There are proxies that send it twice; it says nothing new.
             out.pass(event);
             return Ok(());
         }
-        let is_first = self.stage == Stage::Before || self.skipped && self.start.is_none() && self.next == 0;
+        let is_first =
+            self.stage == MessageStage::Before || self.skipped && self.start.is_none() && self.next == 0;
         if !is_first {
             return Err(Broken::ambiguous("the answer starts twice"));
         }
         let message = member::get(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
         let message = message.ok_or_else(|| Broken::malformed("message_start has no message"))?;
         block::distinct(message)?;
-        self.stage = Stage::Running;
+        self.stage = MessageStage::Running;
         self.start = Some(digest);
         self.describe(message, gate)?;
         let decided = message::decide(message, gate)?;
         self.next = decided.blocks as u64;
-        self.dropped = decided.dropped() as u64;
-        self.calls = decided.calls;
         if decided.denied.is_empty() {
             out.pass(event);
         } else {
@@ -191,16 +190,18 @@ impl Messages {
             })?;
             out.say(Some("message_start"), json);
         }
-        self.replaced = decided.replaced;
+        let removed = decided.removed() as u64;
+        self.blocks.follow(decided.calls, removed);
         Ok(())
     }
 
-    fn block_start(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        if self.skipped && !self.is_in_call() {
-            self.open = None;
+    fn block_start(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if self.skipped {
+            self.blocks.close_plain();
         }
         self.between_blocks("content_block_start")?;
         let index = index(event.json)?;
+        // The part that could not be read may have been whole blocks of text.
         if self.skipped && index > self.next {
             self.next = index;
         }
@@ -212,56 +213,56 @@ impl Messages {
         let block = block::read(started)?;
         self.next += 1;
         self.skipped = false;
-        if let Block::Fallback { model: Some(model) } = &block {
+        if let ContentBlock::Fallback { model: Some(model) } = &block {
             gate.facts.model = Some(model.clone());
         }
-        if matches!(&block, Block::Result { id } if self.replaced.contains(&**id)) {
-            self.dropped += 1;
-            self.open = Some(Open::swallowed(index));
-            return Ok(());
-        }
+        let start = match block {
+            ContentBlock::Call(call) => call_start(&call, false, gate),
+            ContentBlock::Hosted(call) => call_start(&call, true, gate),
+            ContentBlock::Result { id } if self.blocks.decided().is_replaced(&id) => BlockStart::Removed,
+            ContentBlock::Text => BlockStart::Plain(PlainBlock::Text),
+            ContentBlock::Thinking => BlockStart::Plain(PlainBlock::Thinking),
+            ContentBlock::Result { .. } | ContentBlock::Fallback { .. } | ContentBlock::Other => {
+                BlockStart::Plain(PlainBlock::Other)
+            }
+        };
         let part = self.renumbered(event, "content_block_start")?;
-        let number = index - self.dropped;
-        self.open = Some(Open::start((index, number), &block, part, (gate, out)));
+        self.blocks.start(index, start, part, out);
         Ok(())
     }
 
-    fn block_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn block_delta(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         let part = self.renumbered(event, "content_block_delta")?;
         let delta = member::get(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
         let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
         block::distinct(delta)?;
-        if self.skipped && self.open.is_none() && index(event.json)? == self.next {
+        if self.skipped && self.blocks.open().is_none() && index(event.json)? == self.next {
             // Its beginning could not be read; it was none of a call.
-            self.open = Some(Open::unread(self.next, self.next - self.dropped));
+            self.blocks.start_unseen(self.next, PlainBlock::Other);
             self.next += 1;
         }
-        let open = self.opened(event.json)?;
-        open.delta(delta, part, (gate, out))
+        let (index, block) = self.opened(event.json)?;
+        let piece = prose::piece(delta, index, block)?;
+        self.blocks.delta(&piece, part, gate, out);
+        Ok(())
     }
 
-    fn block_stop(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        if self.stage == Stage::Before {
+    fn block_stop(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+        if self.stage == MessageStage::Before {
             // Of a block of no message: clients pass over it, and nothing is lost without it.
             return Ok(());
         }
         self.opened(event.json)?;
         let part = self.renumbered(event, "content_block_stop")?;
-        let Some(open) = self.open.take() else { return Ok(()) };
-        match open.stop(part, (gate, out))? {
-            Step::NoCall => {}
-            Step::Call { denied } => self.calls.count(denied),
-            Step::Replaced { id } => {
-                if self.replaced.len() >= MOST_REPLACED {
-                    return Err(Broken::bound(format!("more than {MOST_REPLACED} hosted calls are denied")));
-                }
-                self.replaced.insert(id);
-            }
-        }
-        Ok(())
+        self.blocks.stop(part, gate, out)
     }
 
-    fn message_delta(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn message_delta(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), Broken> {
         self.leave_block(gate, out);
         self.between_blocks("message_delta")?;
         if let Some(usage) = member::get(event.json, "usage")? {
@@ -270,15 +271,13 @@ impl Messages {
         }
         let delta = member::get(event.json, "delta")?;
         let reason = delta.map_or(Ok(None), |delta| member::get(delta, "stop_reason"))?;
-        if !self.calls.are_gone() || !reason.is_some_and(|reason| reason.says("tool_use")) {
-            out.pass(event);
-            return Ok(());
+        // With `tool_use` the client would answer with results of calls, and it has none.
+        match reason.filter(|reason| reason.says("tool_use")) {
+            Some(reason) if self.blocks.decided().lost_client_calls() => {
+                out.say(Some("message_delta"), event.replacing(reason, r#""end_turn""#));
+            }
+            Some(_) | None => out.pass(event),
         }
-        let json = edited(event.json, |root, edits| {
-            let reason = root.at_path(&["delta", "stop_reason"])?;
-            reason.map_or(Ok(()), |reason| edits.replace(reason, r#""end_turn""#))
-        })?;
-        out.say(Some("message_delta"), json);
         Ok(())
     }
 
@@ -293,48 +292,51 @@ impl Messages {
         Ok(())
     }
 
-    /// The message goes to its end inside a block: the model was stopped there, by the number of its tokens for the most
-    /// part. A call that was held is not complete, and does not go on.
+    /// Closes the block in which the message ends, if there is one.
     fn leave_block(&mut self, gate: &mut Gate, out: &mut Out) {
-        let open = if self.stage == Stage::Running { self.open.take() } else { None };
-        if let Some(Step::Call { denied }) = open.map(|open| open.cut(gate, out)) {
-            self.calls.count(denied);
+        if self.stage == MessageStage::Running {
+            self.blocks.cut(gate, out);
         }
     }
 
     /// Refuses what may only come after the start, before the end, and while no block is open.
     fn between_blocks(&self, what: &str) -> Result<(), Broken> {
-        match (self.stage, &self.open) {
-            (Stage::Running, None) => Ok(()),
-            (Stage::Running, Some(_)) => Err(Broken::ambiguous(format!("{what} comes inside a block"))),
-            (Stage::Before, _) => Err(Broken::ambiguous(format!("{what} comes before the answer starts"))),
-            (Stage::Ended, _) => Err(Broken::ambiguous(format!("{what} comes after the answer's end"))),
+        match (self.stage, self.blocks.open()) {
+            (MessageStage::Running, None) => Ok(()),
+            (MessageStage::Running, Some(_)) => {
+                Err(Broken::ambiguous(format!("{what} comes inside a block")))
+            }
+            (MessageStage::Before, _) => {
+                Err(Broken::ambiguous(format!("{what} comes before the answer starts")))
+            }
+            (MessageStage::Ended, _) => {
+                Err(Broken::ambiguous(format!("{what} comes after the answer's end")))
+            }
         }
     }
 
     /// The open block, which the event must be of.
-    fn opened(&mut self, event: Value<'_>) -> Result<&mut Open, Broken> {
+    fn opened(&self, event: Value<'_>) -> Result<(u64, BlockKind<&PlainBlock>), Broken> {
         let index = index(event)?;
-        let open = self.open.as_mut().filter(|open| open.index() == index);
+        let open = self.blocks.open().filter(|(open, _)| *open == index);
         open.ok_or_else(|| Broken::ambiguous(format!("block {index} is not open")))
     }
 
     /// The event with the number that its block has for the client.
-    fn renumbered(&self, event: &Event<'_>, name: &'static str) -> Result<Part, Broken> {
-        if self.dropped == 0 {
-            return Ok(Part::Received(event.received.clone()));
+    fn renumbered(&self, event: &StreamEvent<'_>, name: &'static str) -> Result<AnswerPart, Broken> {
+        if !self.blocks.are_renumbered() {
+            return Ok(AnswerPart::Received(event.received.clone()));
         }
-        let number = index(event.json)?.saturating_sub(self.dropped);
-        let json = edited(event.json, |root, edits| {
-            root.get("index")?.map_or(Ok(()), |index| edits.replace(index, number.to_string()))
-        })?;
-        Ok(Part::New { name: Some(name.into()), json })
+        let number = self.blocks.number(index(event.json)?).to_string();
+        let value = member::get(event.json, "index")?;
+        let json = value.map_or_else(String::new, |value| event.replacing(value, &number));
+        Ok(AnswerPart::New { name: Some(name.into()), json })
     }
+}
 
-    /// Gives up a call that is under way. Answers whether parts of it were held.
-    fn give_up(&mut self, gate: &mut Gate) -> bool {
-        self.open.take().is_some_and(|open| open.abandon(gate))
-    }
+fn call_start(call: &NamedCall<'_>, is_hosted: bool, gate: &mut Gate) -> BlockStart<PlainBlock> {
+    let begun = gate.begin(&call.head(is_hosted));
+    BlockStart::Call(begun, call.input.map(str::to_owned))
 }
 
 /// The number of a block. Whole numbers have one spelling.

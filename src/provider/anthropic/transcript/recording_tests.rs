@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::super::EVENTS;
-use super::Messages;
+use super::MessagesTranscript;
 use super::tests::{events, seen};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{Every, fed, recorded, settings};
@@ -30,7 +30,7 @@ fn recordings() -> Vec<(PathBuf, String)> {
 
 fn judged(stream: &str, step: Option<usize>, by_name: bool, piece: usize) -> (String, Result<(), Broken>) {
     let judge = Every::new(step.unwrap_or(0), !by_name);
-    let guard = Guard::new(Box::new(Messages::default()), Framing::Events(EVENTS), settings(judge));
+    let guard = Guard::new(Box::new(MessagesTranscript::default()), Framing::Events(EVENTS), settings(judge));
     let (out, result) = fed(guard, stream.as_bytes(), piece);
     (String::from_utf8(out).unwrap(), result)
 }

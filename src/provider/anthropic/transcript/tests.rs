@@ -26,12 +26,12 @@ pub(super) fn events(stream: &str) -> Vec<Value> {
 }
 
 fn guard() -> Guard {
-    Guard::new(Box::new(Messages::default()), Framing::Events(EVENTS), settings(Names::default()))
+    Guard::new(Box::new(MessagesTranscript::default()), Framing::Events(EVENTS), settings(Names::default()))
 }
 
 /// What goes on of a stream, in whatever pieces it comes.
 fn passed(stream: &str) -> (String, Result<(), Broken>) {
-    let whole = guarded(Box::new(Messages::default()), Framing::Events(EVENTS), stream.as_bytes());
+    let whole = guarded(Box::new(MessagesTranscript::default()), Framing::Events(EVENTS), stream.as_bytes());
     for piece in [1, 7, 64] {
         assert_eq!(fed(guard(), stream.as_bytes(), piece), whole, "in pieces of {piece}");
     }
@@ -540,7 +540,7 @@ fn an_answer_says_its_model_its_id_and_its_tokens() {
 fn where_nothing_can_be_denied_bytes_pass_whatever_they_are() {
     let observing = || {
         let observes = settings(Names { observes: true });
-        Guard::new(Box::new(Messages::default()), Framing::Events(EVENTS), observes)
+        Guard::new(Box::new(MessagesTranscript::default()), Framing::Events(EVENTS), observes)
     };
     for body in [answer(&[call(0, "Denied", &["{}"])], "tool_use"), stream(&[start(), start()])] {
         assert_eq!(fed(observing(), body.as_bytes(), 5), (body.into_bytes(), Ok(())));

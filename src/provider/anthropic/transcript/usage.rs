@@ -3,7 +3,7 @@
 use crate::call::Usage;
 use crate::wire::json::Value;
 
-/// What was said so far. Input is said in three parts that do not overlap.
+/// The counts so far. Input is counted in three parts that do not overlap.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     input: Option<u64>,

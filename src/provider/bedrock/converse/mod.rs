@@ -9,4 +9,4 @@ mod usage;
 mod whole;
 
 pub(super) use request::{read, read_tools};
-pub(super) use transcript::{KNOWN, Shape, Transcript};
+pub(super) use transcript::{ConverseTranscript, EventShape, KNOWN};

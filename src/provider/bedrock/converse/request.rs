@@ -3,8 +3,8 @@
 use super::{message, tool_config};
 use crate::call::Denial;
 use crate::provider::bedrock::additional;
-use crate::provider::bedrock::operation::Target;
-use crate::provider::request::Draft;
+use crate::provider::bedrock::operation::RuntimeTarget;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
 /// The members of a request that matter here.
@@ -14,20 +14,20 @@ const MEMBERS: [&str; 5] =
 /// Reads a body of Converse, or the part of it that tokens are counted of.
 ///
 /// # Errors
-/// Where the request must not go on, or can be read in two ways.
+/// If the request must not go on, or can be read in two ways.
 pub(in crate::provider::bedrock) fn read<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     body: Value<'d>,
-    target: &Target,
+    target: &RuntimeTarget,
 ) -> Result<(), Denial> {
     // First, since it says of itself what the request as a whole then says more of.
-    if let Some(fields) = draft.get(body, "additionalModelRequestFields")?.filter(|fields| !fields.is_null())
+    if let Some(fields) = editor.get(body, "additionalModelRequestFields")?.filter(|fields| !fields.is_null())
     {
-        additional::read(draft, fields, target)?;
+        additional::read(editor, fields, target)?;
     }
-    read_tools(draft, body)?;
-    if draft.get(body, "promptVariables")?.is_some_and(|variables| !variables.is_null()) {
-        draft.keeps_state("promptVariables")?;
+    read_tools(editor, body)?;
+    if editor.get(body, "promptVariables")?.is_some_and(|variables| !variables.is_null()) {
+        editor.keeps_state("promptVariables")?;
     }
     Ok(())
 }
@@ -37,26 +37,26 @@ pub(in crate::provider::bedrock) fn read<'d>(
 /// # Errors
 /// As for [`read`].
 pub(in crate::provider::bedrock) fn read_tools<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     body: Value<'d>,
 ) -> Result<(), Denial> {
     check_spelling(body)?;
-    let offer = tool_config::read(draft, body)?;
+    let offer = tool_config::read(editor, body)?;
     let mut calls = false;
-    if let Some(messages) = draft.get(body, "messages")?.and_then(Value::items) {
+    if let Some(messages) = editor.get(body, "messages")?.and_then(Value::items) {
         for message in messages {
-            if let Some(content) = draft.get(message, "content")? {
-                calls |= message::read(draft, content, &offer)?;
+            if let Some(content) = editor.get(message, "content")? {
+                calls |= message::read(editor, content, &offer)?;
             }
         }
     }
-    if let Some(system) = draft.get(body, "system")? {
-        calls |= message::read(draft, system, &offer)?;
+    if let Some(system) = editor.get(body, "system")? {
+        calls |= message::read(editor, system, &offer)?;
     }
     if calls {
-        draft.excuse();
+        editor.excuse();
     }
-    offer.settle(draft, calls)
+    offer.settle(editor, calls)
 }
 
 /// Refuses another spelling of a member: whoever takes it for the member would read what was not looked at.

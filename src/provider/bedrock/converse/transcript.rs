@@ -1,13 +1,13 @@
 //! Reads one answer of Converse, streamed or whole, and takes the calls out of it that are denied.
 
-use super::{stream::Stream, usage, whole};
-use crate::provider::answer::{self, Broken, Event, Gate, KeepAlive, Out};
+use super::{stream::ConverseStream, usage, whole};
+use crate::provider::answer::{self, Broken, Gate, KeepAlive, Out, StreamEvent};
 use crate::provider::bedrock::plain;
 use crate::wire::json::{Document, Entry, Value};
 
-/// How the parts of a stream say what they are.
+/// How the parts of a stream carry their type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::provider::bedrock) enum Shape {
+pub(in crate::provider::bedrock) enum EventShape {
     /// By the name of the frame; its JSON is what the name is about.
     Named,
     /// By the one key of an object around it, as Nova's own streams have it.
@@ -15,16 +15,16 @@ pub(in crate::provider::bedrock) enum Shape {
 }
 
 /// Reads one answer.
-pub(in crate::provider::bedrock) struct Transcript {
-    shape: Shape,
-    /// As the request names it: an answer does not, but for those of a prompt router.
+pub(in crate::provider::bedrock) struct ConverseTranscript {
+    shape: EventShape,
+    /// The model as the request names it: answers name none, except those of a prompt router.
     model: Option<String>,
-    stream: Stream,
+    stream: ConverseStream,
 }
 
-impl Transcript {
-    pub(in crate::provider::bedrock) fn new(shape: Shape, model: Option<String>) -> Self {
-        Self { shape, model, stream: Stream::new(shape) }
+impl ConverseTranscript {
+    pub(in crate::provider::bedrock) fn new(shape: EventShape, model: Option<String>) -> Self {
+        Self { shape, model, stream: ConverseStream::new(shape) }
     }
 
     fn note(&self, body: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
@@ -38,11 +38,11 @@ impl Transcript {
     fn named(
         &mut self,
         name: &str,
-        event: &Event<'_>,
+        event: &StreamEvent<'_>,
         body: Value<'_>,
-        to: (&mut Gate, &mut Out),
+        gate: &mut Gate,
+        out: &mut Out,
     ) -> Result<(), Broken> {
-        let (gate, out) = to;
         match name {
             "contentBlockStart" => self.stream.start(event, body, gate, out),
             "contentBlockDelta" => self.stream.delta(event, body, gate, out),
@@ -67,14 +67,14 @@ impl Transcript {
     }
 }
 
-impl answer::Transcript for Transcript {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl answer::Transcript for ConverseTranscript {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         if gate.facts.model.is_none() {
             gate.facts.model.clone_from(&self.model);
         }
         match self.shape {
-            Shape::Named => self.named(event.name.unwrap_or_default(), event, event.json, (gate, out)),
-            Shape::Keyed => {
+            EventShape::Named => self.named(event.name.unwrap_or_default(), event, event.json, gate, out),
+            EventShape::Keyed => {
                 if let Some(duplicate) = event.json.duplicate() {
                     return Err(Broken::ambiguous(duplicate.to_string()));
                 }
@@ -88,7 +88,7 @@ impl answer::Transcript for Transcript {
                 if known.next().is_some() {
                     return Err(Broken::ambiguous("one part of the stream is two events"));
                 }
-                self.named(&key.text().unwrap_or_default(), event, value, (gate, out))
+                self.named(&key.text().unwrap_or_default(), event, value, gate, out)
             }
         }
     }

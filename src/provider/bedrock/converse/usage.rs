@@ -5,7 +5,7 @@ use crate::provider::answer::Broken;
 use crate::provider::answer::member::{count, present};
 use crate::wire::json::Value;
 
-/// Reads `usage`: AWS counts what comes from a cache, and what goes into one, beside `inputTokens`.
+/// Reads `usage`. AWS counts tokens read from a cache and written to one beside `inputTokens`.
 pub(super) fn read(body: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
     let Some(said) = present(body, "usage")? else { return Ok(()) };
     let (read, write) = (count(said, "cacheReadInputTokens")?, count(said, "cacheWriteInputTokens")?);

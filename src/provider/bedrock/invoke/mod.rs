@@ -5,4 +5,4 @@ mod request;
 mod transcript;
 
 pub(super) use request::read;
-pub(super) use transcript::Chunks;
+pub(super) use transcript::InvokeTranscript;

@@ -1,13 +1,13 @@
 //! Reads bodies of InvokeModel, and takes out what would act at the provider.
 
-use super::family::Family;
+use super::family::InvokeFamily;
 use crate::call::Denial;
-use crate::provider::adapter::{Adapter, Asked};
-use crate::provider::anthropic::{Door, messages_request};
+use crate::provider::adapter::{Adapter, ModelRequestHead};
+use crate::provider::anthropic::{MessagesVariant, messages_request};
 use crate::provider::bedrock::converse;
-use crate::provider::bedrock::operation::Target;
+use crate::provider::bedrock::operation::RuntimeTarget;
 use crate::provider::openai_chat::OpenAiChat;
-use crate::provider::request::Draft;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Kind;
 
 /// Fields that carry tools in APIs of which nobody here knows who runs them.
@@ -16,40 +16,41 @@ const UNKNOWN: [&str; 4] = ["tool_config", "toolChoice", "connectors", "plugins"
 /// Reads a body whose root is the document's.
 ///
 /// # Errors
-/// Where the request must not go on, or cannot be understood: tools in an API that is not known among it.
+/// If the request must not go on, or cannot be understood: tools in an API that is not known among it.
 pub(in crate::provider::bedrock) fn read(
-    draft: &mut Draft<'_>,
-    asked: &Asked<'_>,
-    target: &Target,
+    editor: &mut RequestEditor<'_>,
+    head: &ModelRequestHead<'_>,
+    target: &RuntimeTarget,
 ) -> Result<(), Denial> {
-    let body = draft.root();
+    let body = editor.root();
     if body.kind() != Kind::Object {
         return Err(Denial::unparseable("the body", "it is no JSON object"));
     }
     if let Some(duplicate) = body.duplicate() {
         return Err(Denial::unparseable("the body", duplicate));
     }
-    let family = Family::of(draft, &target.model, body)?;
-    family.check(draft, body)?;
+    let family = InvokeFamily::of(editor, &target.model, body)?;
+    family.check(editor, body)?;
     match family {
-        Family::Anthropic => {
-            let door = Door { model: Some(&target.model), stream: target.stream, subscription: false };
-            messages_request(draft, body, &door)
+        InvokeFamily::Anthropic => {
+            let variant =
+                MessagesVariant { model: Some(&target.model), stream: target.stream, subscription: false };
+            messages_request(editor, body, &variant)
         }
-        Family::Nova => converse::read_tools(draft, body),
-        Family::Other => other(draft, asked),
+        InvokeFamily::Nova => converse::read_tools(editor, body),
+        InvokeFamily::Other => other(editor, head),
     }
 }
 
 /// Models that speak Chat Completions, or something of their own without tools. An entry of `tools` that is none of
 /// Chat Completions' is refused there.
-fn other(draft: &mut Draft<'_>, asked: &Asked<'_>) -> Result<(), Denial> {
+fn other(editor: &mut RequestEditor<'_>, head: &ModelRequestHead<'_>) -> Result<(), Denial> {
     for key in UNKNOWN {
-        if draft.get(draft.root(), key)?.is_some_and(|value| !value.is_null()) {
+        if editor.get(editor.root(), key)?.is_some_and(|value| !value.is_null()) {
             let why =
                 "it is not known which tools models of this vendor have, and who runs them; use Converse";
             return Err(Denial::unparseable(key, why));
         }
     }
-    OpenAiChat.request(asked, draft)
+    OpenAiChat.request(head, editor)
 }

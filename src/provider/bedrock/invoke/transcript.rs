@@ -6,8 +6,10 @@ use bytes::Bytes;
 
 use crate::call::Usage;
 use crate::provider::answer::member::{count, present, text};
-use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Transcript, may_hold_call};
-use crate::provider::anthropic::Messages;
+use crate::provider::answer::{
+    AnswerPart, Broken, Gate, KeepAlive, Out, StreamEvent, Transcript, may_hold_call,
+};
+use crate::provider::anthropic::MessagesTranscript;
 use crate::provider::bedrock::converse;
 use crate::provider::bedrock::error::break_off;
 use crate::provider::bedrock::plain;
@@ -16,47 +18,48 @@ use crate::wire::json::{Document, Kind, Limits, Value};
 /// The frames that hold what a model says; others are exceptions.
 const CHUNK: &str = "chunk";
 
-/// What AWS adds to the last part.
+/// The object of counts that AWS adds to the last part.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
 /// In which API an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Api {
+enum InvokeApi {
     Messages,
     Nova,
     Chat,
 }
 
 /// Reads one answer.
-pub(in crate::provider::bedrock) struct Chunks {
+pub(in crate::provider::bedrock) struct InvokeTranscript {
     model: String,
     /// The reader of Chat Completions, until it is needed.
     chat: Option<Box<dyn Transcript>>,
     /// The reader of the API, once a part has shown which it is.
-    inner: Option<(Api, Box<dyn Transcript>)>,
+    inner: Option<(InvokeApi, Box<dyn Transcript>)>,
     out: Out,
 }
 
-impl Chunks {
+impl InvokeTranscript {
     pub(in crate::provider::bedrock) fn new(model: String, chat: Option<Box<dyn Transcript>>) -> Self {
         Self { model, chat, inner: None, out: Out::default() }
     }
 
-    /// A reader of an API; none where there is one no more.
-    fn reader(&mut self, api: Api) -> Option<Box<dyn Transcript>> {
+    /// Returns the reader of an API; none if the one for Chat Completions was taken already.
+    fn reader(&mut self, api: InvokeApi) -> Option<Box<dyn Transcript>> {
         Some(match api {
-            Api::Messages => Box::new(Messages::default()),
-            Api::Chat => self.chat.take()?,
-            Api::Nova => {
+            InvokeApi::Messages => Box::new(MessagesTranscript::default()),
+            InvokeApi::Chat => self.chat.take()?,
+            InvokeApi::Nova => {
                 let model = Some(self.model.clone());
-                Box::new(converse::Transcript::new(converse::Shape::Keyed, model))
+                Box::new(converse::ConverseTranscript::new(converse::EventShape::Keyed, model))
             }
         })
     }
 
-    /// Reads what stands in a frame.
-    fn chunk(&mut self, event: &Event<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    /// Reads the JSON that a frame carries.
+    fn chunk(&mut self, event: &StreamEvent<'_>, gate: &mut Gate) -> Result<(), Broken> {
         let json = event.json;
+        // The first part that shows an API decides for the stream. A part that shows none belongs to any.
         match (streamed(json)?, &self.inner) {
             (Some(api), None) => self.inner = self.reader(api).map(|reader| (api, reader)),
             (Some(api), Some((known, _))) if *known == api => {}
@@ -72,13 +75,13 @@ impl Chunks {
         metrics(json, &mut gate.facts.usage)
     }
 
-    /// Lets go on what the reader of the API let go on, in frames again.
+    /// Puts the parts that the reader let go on into frames.
     fn wrap(&mut self, out: &mut Out) {
         for part in self.out.drain() {
             match part {
                 // What was kept is the frame itself.
-                Part::Received(received) => out.release([Part::Received(received)]),
-                Part::New { json, .. } => {
+                AnswerPart::Received(received) => out.release([AnswerPart::Received(received)]),
+                AnswerPart::New { json, .. } => {
                     out.say(Some(CHUNK), format!(r#"{{"bytes":"{}"}}"#, BASE64_STANDARD.encode(json)));
                 }
             }
@@ -86,8 +89,8 @@ impl Chunks {
     }
 }
 
-impl Transcript for Chunks {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl Transcript for InvokeTranscript {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         if gate.facts.model.is_none() {
             gate.facts.model = Some(self.model.clone());
         }
@@ -105,9 +108,10 @@ impl Transcript for Chunks {
         let decoded = BASE64_STANDARD.decode(encoded.as_bytes()).map_err(|error| unread(&error))?;
         let document = Document::parse(&decoded, Limits::default()).map_err(|error| unread(&error))?;
         let json = document.root();
+        // The part is held and goes on as the frame that came; only an edited one is encoded again.
         let received = event.received.carrying(Bytes::copy_from_slice(&decoded));
         let name = if json.kind() == Kind::Object { text(json, "type")? } else { None };
-        let read = self.chunk(&Event { name: name.as_deref(), json, received: &received }, gate);
+        let read = self.chunk(&StreamEvent { name: name.as_deref(), json, received: &received }, gate);
         self.wrap(out);
         read
     }
@@ -137,7 +141,7 @@ impl Transcript for Chunks {
         self.inner.as_ref().is_some_and(|(_, reader)| reader.is_in_call())
     }
 
-    /// What the model says stands in base64: what cannot be undone may be anything.
+    /// The model's part is in base64: bytes that cannot be decoded may be anything.
     fn suspects(&self, unread: &[u8]) -> bool {
         let Some((_, encoded)) =
             std::str::from_utf8(unread).ok().and_then(|text| text.split_once("\"bytes\""))
@@ -168,7 +172,7 @@ impl Transcript for Chunks {
 }
 
 /// The API of a part of a stream; none where it shows none.
-fn streamed(json: Value<'_>) -> Result<Option<Api>, Broken> {
+fn streamed(json: Value<'_>) -> Result<Option<InvokeApi>, Broken> {
     if json.kind() != Kind::Object {
         return Ok(None);
     }
@@ -182,16 +186,16 @@ fn streamed(json: Value<'_>) -> Result<Option<Api>, Broken> {
     let is_nova = converse::KNOWN.iter().any(|event| matches!(json.get(event), Ok(Some(_))));
     let is_chat = present(json, "choices")?.is_some();
     match (is_messages, is_nova, is_chat) {
-        (true, false, false) => Ok(Some(Api::Messages)),
-        (false, true, false) => Ok(Some(Api::Nova)),
-        (false, false, true) => Ok(Some(Api::Chat)),
+        (true, false, false) => Ok(Some(InvokeApi::Messages)),
+        (false, true, false) => Ok(Some(InvokeApi::Nova)),
+        (false, false, true) => Ok(Some(InvokeApi::Chat)),
         (false, false, false) => Ok(None),
         (_, _, _) => Err(Broken::ambiguous("a part of the answer is of several APIs")),
     }
 }
 
 /// The API of an answer that came whole; none where it shows none.
-fn answered(root: Value<'_>) -> Result<Option<Api>, Broken> {
+fn answered(root: Value<'_>) -> Result<Option<InvokeApi>, Broken> {
     if root.kind() != Kind::Object {
         return Ok(None);
     }
@@ -203,15 +207,15 @@ fn answered(root: Value<'_>) -> Result<Option<Api>, Broken> {
     let is_messages = present(root, "content")?.is_some();
     let is_chat = present(root, "choices")?.is_some();
     match (is_messages, is_nova, is_chat) {
-        (true, false, false) => Ok(Some(Api::Messages)),
-        (false, true, false) => Ok(Some(Api::Nova)),
-        (false, false, true) => Ok(Some(Api::Chat)),
+        (true, false, false) => Ok(Some(InvokeApi::Messages)),
+        (false, true, false) => Ok(Some(InvokeApi::Nova)),
+        (false, false, true) => Ok(Some(InvokeApi::Chat)),
         (false, false, false) => Ok(None),
         (_, _, _) => Err(Broken::ambiguous("the answer is of several APIs")),
     }
 }
 
-/// The counts that AWS adds, where the model's own API said nothing.
+/// Reads the counts that AWS adds, for those that the model's own API does not have.
 fn metrics(json: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
     if json.kind() != Kind::Object {
         return Ok(());

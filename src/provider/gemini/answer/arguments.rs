@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Tree};
 
 use super::chunk::{self, unclear};
 use crate::provider::answer::Broken;
-use crate::provider::gemini::fields::Fields;
+use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::Value;
 
 /// How deep arguments may nest.
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -38,7 +38,7 @@ impl Arguments {
     /// Takes the next pieces: a list of `PartialArg`.
     ///
     /// # Errors
-    /// Where a piece does not follow from those before it.
+    /// If a piece does not follow from those before it.
     pub(super) fn take(&mut self, pieces: Value<'_>) -> Result<(), Broken> {
         let pieces = pieces.items().ok_or_else(|| unclear("partial arguments are no list"))?;
         pieces.into_iter().try_for_each(|piece| self.piece(&chunk::fields(piece)?))
@@ -54,7 +54,7 @@ impl Arguments {
         self.tree.to_string()
     }
 
-    fn piece(&mut self, piece: &Fields<'_>) -> Result<(), Broken> {
+    fn piece(&mut self, piece: &MessageFields<'_>) -> Result<(), Broken> {
         let path = piece.text("jsonPath").ok_or_else(|| unclear("a partial argument has no path"))?;
         let continues = self.open.as_deref() == Some(&*path);
         let goes_on = piece.is_on("willContinue");
@@ -77,7 +77,7 @@ impl Arguments {
 }
 
 /// The value of a piece. `null` is told as a word.
-fn scalar(piece: &Fields<'_>) -> Result<Tree, Broken> {
+fn scalar(piece: &MessageFields<'_>) -> Result<Tree, Broken> {
     let names = ["stringValue", "numberValue", "boolValue", "nullValue"];
     let mut values = names.iter().filter_map(|name| Some((*name, piece.at(name)?)));
     let (Some((name, value)), None) = (values.next(), values.next()) else {
@@ -93,20 +93,20 @@ fn scalar(piece: &Fields<'_>) -> Result<Tree, Broken> {
 }
 
 /// The place of a path in the tree, made where it is missing, by so many bytes. Lists grow by one item at a time.
-fn place<'t>(tree: &'t mut Tree, steps: &[Step], bytes: &mut usize) -> Result<&'t mut Tree, Broken> {
+fn place<'t>(tree: &'t mut Tree, steps: &[PathStep], bytes: &mut usize) -> Result<&'t mut Tree, Broken> {
     steps.iter().try_fold(tree, |tree, step| {
         if tree.is_null() {
             *tree = match step {
-                Step::Key(_) => Tree::Object(Map::new()),
-                Step::Index(_) => Tree::Array(Vec::new()),
+                PathStep::Key(_) => Tree::Object(Map::new()),
+                PathStep::Index(_) => Tree::Array(Vec::new()),
             };
         }
         match (tree, step) {
-            (Tree::Object(entries), Step::Key(key)) => Ok(entries.entry(key).or_insert_with(|| {
+            (Tree::Object(entries), PathStep::Key(key)) => Ok(entries.entry(key).or_insert_with(|| {
                 *bytes += key.len() + 3;
                 Tree::Null
             })),
-            (Tree::Array(items), Step::Index(index)) if *index <= items.len() => {
+            (Tree::Array(items), PathStep::Index(index)) if *index <= items.len() => {
                 if *index == items.len() {
                     *bytes += 1;
                     items.push(Tree::Null);
@@ -119,7 +119,7 @@ fn place<'t>(tree: &'t mut Tree, steps: &[Step], bytes: &mut usize) -> Result<&'
 }
 
 /// The steps of a path: `$.name`, `['name']` and `[0]`.
-fn steps(path: &str) -> Result<Vec<Step>, Broken> {
+fn steps(path: &str) -> Result<Vec<PathStep>, Broken> {
     let bad = || unclear("a partial argument's path is not known to be one");
     let mut rest = path.strip_prefix('$').ok_or_else(bad)?;
     let mut steps = Vec::new();
@@ -134,22 +134,22 @@ fn steps(path: &str) -> Result<Vec<Step>, Broken> {
     Ok(steps)
 }
 
-fn step(rest: &str) -> Option<(Step, &str)> {
+fn step(rest: &str) -> Option<(PathStep, &str)> {
     if let Some(name) = rest.strip_prefix('.') {
         let end = name.find(['.', '[']).unwrap_or(name.len());
         let (name, after) = name.split_at(end);
-        return (!name.is_empty()).then(|| (Step::Key(name.to_owned()), after));
+        return (!name.is_empty()).then(|| (PathStep::Key(name.to_owned()), after));
     }
     let inner = rest.strip_prefix('[')?;
     for quote in ['\'', '"'] {
         if let Some(name) = inner.strip_prefix(quote) {
             let (name, after) = name.split_once(quote)?;
             let is_plain = !name.is_empty() && !name.contains('\\');
-            return is_plain.then_some((Step::Key(name.to_owned()), after.strip_prefix(']')?));
+            return is_plain.then_some((PathStep::Key(name.to_owned()), after.strip_prefix(']')?));
         }
     }
     let (index, after) = inner.split_once(']')?;
-    Some((Step::Index(index.parse().ok()?), after))
+    Some((PathStep::Index(index.parse().ok()?), after))
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! One candidate while an answer comes: the call that is under way, and the signature that one leaves to another.
 
 use super::arguments::Arguments;
-use super::chunk::{self, Ending, unclear};
-use super::hosted::Hosted;
-use super::page::{At, Begun, Change, Pages};
-use super::part::{FunctionCall, Part};
-use crate::provider::answer::{Broken, Call, Fate, Form, Gate, Phase};
+use super::chunk::{self, CandidateEnding, unclear};
+use super::hosted::HostedCalls;
+use super::page::{Begun, Pages, PartChange, PartPlace};
+use super::part::{ContentPart, FunctionCall};
+use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, PendingCall, Phase};
 use crate::wire::json::Value;
 
-/// What is known of one candidate.
+/// The state of one candidate.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    open: Option<Open>,
-    /// Whether the last call was denied: what belongs to it goes too.
+pub(super) struct CandidateState {
+    open: Option<OpenCall>,
+    /// Whether the last call was denied: its remaining pieces are removed too.
     denied_last: bool,
-    hosted: Hosted,
+    hosted: HostedCalls,
     /// The signature of a call that was denied, for the first that passes after it.
     signature: Option<String>,
     /// Whether a call has passed: what comes after it needs no signature.
@@ -23,16 +23,16 @@ pub(super) struct State {
 
 /// A call whose arguments come in pieces.
 #[derive(Debug)]
-struct Open {
-    call: Call,
+struct OpenCall {
+    call: PendingCall,
     arguments: Arguments,
-    /// Where its pieces stand, as long as they are held.
-    pieces: Vec<At>,
+    /// The places of its pieces while they are held.
+    pieces: Vec<PartPlace>,
     /// Whether more has come than may be kept of the arguments.
     is_over: bool,
 }
 
-impl State {
+impl CandidateState {
     /// Whether chunks wait for a verdict.
     pub(super) fn holds(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.call.is_held())
@@ -51,27 +51,27 @@ impl State {
     /// Reads what a chunk has of this candidate. `at` is the place of its first part.
     ///
     /// # Errors
-    /// Where it has not one reading, or more than a bound allows.
+    /// If it has not one reading, or more than a bound allows.
     pub(super) fn read(
         &mut self,
-        candidate: &chunk::Candidate<'_>,
-        mut at: At,
+        candidate: &chunk::ChunkCandidate<'_>,
+        mut at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
         for (position, part) in candidate.parts.iter().enumerate() {
             at.place.part = position;
-            match Part::read(*part)? {
-                Part::Call(call) => self.call(&call, (candidate.index, at), pages, gate)?,
-                Part::Ran(ran) => self.hosted.ran(&ran, at, pages, gate)?,
-                Part::Result(result) => self.hosted.result(result, at, pages, gate)?,
-                Part::Other => {}
+            match ContentPart::read(*part)? {
+                ContentPart::Call(call) => self.call(&call, (candidate.index, at), pages, gate)?,
+                ContentPart::Ran(ran) => self.hosted.ran(&ran, at, pages, gate)?,
+                ContentPart::Result(result) => self.hosted.result(result, at, pages, gate)?,
+                ContentPart::Other => {}
             }
         }
         self.hosted.grounded(&candidate.fields, at, pages, gate)?;
         match candidate.ending {
-            Some(Ending::Complete) => self.complete(pages, gate),
-            Some(Ending::Cut) => self.cut(pages, gate),
+            Some(CandidateEnding::Complete) => self.complete(pages, gate),
+            Some(CandidateEnding::Cut) => self.cut(pages, gate),
             None => {}
         }
         Ok(())
@@ -81,10 +81,11 @@ impl State {
     fn call(
         &mut self,
         call: &FunctionCall<'_>,
-        (candidate, at): (u64, At),
+        (candidate, at): (u64, PartPlace),
         pages: &mut Pages,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
+        // A name starts a call, and so ends the one before it, which has no end of its own.
         if !call.name.is_empty() {
             self.complete(pages, gate);
             if let Some(page) = pages.page(at.page) {
@@ -101,14 +102,14 @@ impl State {
                 return Err(unclear("a piece of a call comes that has not begun"));
             }
             if self.denied_last {
-                pages.change(at, Change::Gone);
+                pages.change(at, PartChange::Gone);
             }
             return Ok(());
         };
         match open.call.phase() {
             Phase::Flows => {}
             Phase::Held => open.pieces.push(at),
-            Phase::Denied(_) => pages.change(at, Change::Gone),
+            Phase::Denied(_) => pages.change(at, PartChange::Gone),
         }
         match call.partial {
             Some(pieces) => open.take(pieces, gate)?,
@@ -121,29 +122,30 @@ impl State {
     fn begin(
         &mut self,
         call: &FunctionCall<'_>,
-        at: At,
+        at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
+        // Only `streamFunctionCallArguments` sends pieces: `willContinue`, with or without `partialArgs`.
         let is_whole = call.partial.is_none() && call.continues != Some(true);
         if is_whole {
             let input = call.args.map_or("{}", Value::raw);
-            let fate = gate.whole(&call.id, &call.name, None, (Form::Json, input));
-            self.denied_last = fate != Fate::Passes;
-            if let Fate::Denied(text) = fate {
-                pages.change(at, Change::Text(text));
+            let fate = gate.whole(&CallHead::new(&call.id, &call.name), input);
+            self.denied_last = fate != CallOutcome::Passes;
+            if let CallOutcome::Denied(text) = fate {
+                pages.change(at, PartChange::Text(text));
             }
             return Ok(());
         }
         if call.args.is_some_and(|args| args.entries().is_none_or(|mut entries| entries.next().is_some())) {
             return Err(unclear("the arguments of a call come whole and in pieces"));
         }
-        let begun = gate.begin(&call.id, &call.name, None, Form::Json);
+        let begun = gate.begin(&CallHead::new(&call.id, &call.name));
         let pieces = if begun.is_held() { vec![at] } else { Vec::new() };
         if let Phase::Denied(text) = begun.phase() {
-            pages.change(at, Change::Text(text.clone()));
+            pages.change(at, PartChange::Text(text.clone()));
         }
-        let mut open = Open { call: begun, arguments: Arguments::new(), pieces, is_over: false };
+        let mut open = OpenCall { call: begun, arguments: Arguments::new(), pieces, is_over: false };
         if let Some(pieces) = call.partial {
             open.take(pieces, gate)?;
         }
@@ -151,31 +153,31 @@ impl State {
         Ok(())
     }
 
-    /// The call that is under way has all of its arguments: its end was said, another call or nothing follows.
+    /// Decides about the open call: it has ended, another call starts, or the candidate is complete.
     fn complete(&mut self, pages: &mut Pages, gate: &mut Gate) {
         let Some(mut open) = self.open.take() else { return };
         if !open.is_over {
             open.call.push(&open.arguments.json(), gate);
         }
         let fate = gate.finish(open.call);
-        self.denied_last = fate != Fate::Passes;
-        if let Fate::Denied(text) = fate {
+        self.denied_last = fate != CallOutcome::Passes;
+        if let CallOutcome::Denied(text) = fate {
             replace(&open.pieces, text, pages);
         }
     }
 
-    /// The model was stopped inside the call that is under way, if one is: where it was held, a text stands in its place.
+    /// Decides about the open call after the model was stopped inside it: if it was held, it is replaced by text.
     pub(super) fn cut(&mut self, pages: &mut Pages, gate: &mut Gate) {
         let Some(open) = self.open.take() else { return };
         let was_held = open.call.is_held();
         let fate = gate.cut(open.call);
-        self.denied_last = fate != Fate::Passes;
-        if let (Fate::Denied(text), true) = (fate, was_held) {
+        self.denied_last = fate != CallOutcome::Passes;
+        if let (CallOutcome::Denied(text), true) = (fate, was_held) {
             replace(&open.pieces, text, pages);
         }
     }
 
-    /// The answer has ended. Answers whether a call was under way on which no verdict had come.
+    /// Gives up the open call. Returns whether it was held.
     pub(super) fn end(&mut self, gate: &mut Gate) -> bool {
         let Some(open) = self.open.take() else { return false };
         let was_held = open.call.is_held();
@@ -197,7 +199,7 @@ impl State {
     }
 }
 
-impl Open {
+impl OpenCall {
     fn take(&mut self, pieces: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
         if self.is_over {
             return Ok(());
@@ -214,8 +216,8 @@ impl Open {
 }
 
 /// Puts a text in the place of a call's pieces.
-fn replace(pieces: &[At], text: String, pages: &mut Pages) {
+fn replace(pieces: &[PartPlace], text: String, pages: &mut Pages) {
     let Some((first, rest)) = pieces.split_first() else { return };
-    pages.change(*first, Change::Text(text));
-    rest.iter().for_each(|at| pages.change(*at, Change::Gone));
+    pages.change(*first, PartChange::Text(text));
+    rest.iter().for_each(|at| pages.change(*at, PartChange::Gone));
 }

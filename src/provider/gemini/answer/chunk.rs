@@ -2,7 +2,7 @@
 
 use crate::call::{AnswerFacts, Usage};
 use crate::provider::answer::Broken;
-use crate::provider::gemini::fields::{Fields, Unclear};
+use crate::provider::gemini::fields::{FieldError, MessageFields};
 use crate::wire::json::Value;
 
 /// How many candidates an answer may have; providers allow eight.
@@ -10,18 +10,18 @@ const MOST_CANDIDATES: u64 = 64;
 
 /// One candidate, as far as a chunk has it.
 #[derive(Debug)]
-pub(super) struct Candidate<'d> {
+pub(super) struct ChunkCandidate<'d> {
     /// Its own number, by which chunks are put together.
     pub(super) index: u64,
-    pub(super) fields: Fields<'d>,
+    pub(super) fields: MessageFields<'d>,
     pub(super) parts: Vec<Value<'d>>,
     /// Whether nothing more comes of it, and how it ended.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<CandidateEnding>,
 }
 
 /// How a candidate ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum CandidateEnding {
     /// The model had said all.
     Complete,
     /// It was stopped: by the number of its tokens, a filter, an error.
@@ -32,14 +32,14 @@ pub(super) enum Ending {
 ///
 /// # Errors
 /// For what is no object, and where a field stands twice.
-pub(super) fn fields(value: Value<'_>) -> Result<Fields<'_>, Broken> {
-    Fields::read(value).map_err(Unclear::broken)
+pub(super) fn fields(value: Value<'_>) -> Result<MessageFields<'_>, Broken> {
+    MessageFields::read(value).map_err(FieldError::broken)
 }
 
 /// The object with the candidates: the chunk itself, or what Code Assist wraps.
 ///
 /// # Errors
-/// Where it is no object, or candidates stand in both places.
+/// If it is no object, or candidates stand in both places.
 pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, Broken> {
     let Some(_) = chunk.entries() else {
         return Err(Broken::malformed("the answer cannot be understood: it is no JSON object"));
@@ -55,8 +55,8 @@ pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, Broken> {
 /// The candidates of an unwrapped chunk, in their order.
 ///
 /// # Errors
-/// Where what stands there could be read in several ways.
-pub(super) fn candidates<'d>(answer: &Fields<'d>) -> Result<Vec<Candidate<'d>>, Broken> {
+/// If what stands there could be read in several ways.
+pub(super) fn candidates<'d>(answer: &MessageFields<'d>) -> Result<Vec<ChunkCandidate<'d>>, Broken> {
     let Some(list) = answer.at("candidates") else { return Ok(Vec::new()) };
     let candidates = list.items().ok_or_else(|| unclear("its candidates are no list"))?;
     let candidates: Vec<_> = candidates.map(candidate).collect::<Result<_, _>>()?;
@@ -68,7 +68,7 @@ pub(super) fn candidates<'d>(answer: &Fields<'d>) -> Result<Vec<Candidate<'d>>, 
     Ok(candidates)
 }
 
-fn candidate(value: Value<'_>) -> Result<Candidate<'_>, Broken> {
+fn candidate(value: Value<'_>) -> Result<ChunkCandidate<'_>, Broken> {
     let fields = fields(value)?;
     let index = match fields.at("index") {
         None => 0,
@@ -78,16 +78,17 @@ fn candidate(value: Value<'_>) -> Result<Candidate<'_>, Broken> {
         return Err(Broken::bound(format!("the answer has more than {MOST_CANDIDATES} candidates")));
     }
     let reason = fields.at("finishReason");
-    let ending = reason.map(|reason| if reason.says("STOP") { Ending::Complete } else { Ending::Cut });
+    let ending = reason
+        .map(|reason| if reason.says("STOP") { CandidateEnding::Complete } else { CandidateEnding::Cut });
     let parts = match parts(&fields)? {
         Some(parts) => parts.items().ok_or_else(|| unclear("a candidate's parts are no list"))?.collect(),
         None => Vec::new(),
     };
-    Ok(Candidate { index, fields, parts, ending })
+    Ok(ChunkCandidate { index, fields, parts, ending })
 }
 
 /// The list of a candidate's parts, where it has one.
-pub(super) fn parts<'d>(candidate: &Fields<'d>) -> Result<Option<Value<'d>>, Broken> {
+pub(super) fn parts<'d>(candidate: &MessageFields<'d>) -> Result<Option<Value<'d>>, Broken> {
     match candidate.at("content") {
         Some(content) => Ok(fields(content)?.at("parts")),
         None => Ok(None),
@@ -95,14 +96,16 @@ pub(super) fn parts<'d>(candidate: &Fields<'d>) -> Result<Option<Value<'d>>, Bro
 }
 
 /// Takes over what an unwrapped chunk says of the answer; the last that says it has the say.
-pub(super) fn note(answer: &Fields<'_>, facts: &mut AnswerFacts) {
+pub(super) fn note(answer: &MessageFields<'_>, facts: &mut AnswerFacts) {
     if let Some(model) = answer.text("modelVersion") {
         facts.model = Some(model.into_owned());
     }
     if let Some(id) = answer.text("responseId") {
         facts.id = Some(id.into_owned());
     }
-    let Some(usage) = answer.at("usageMetadata").and_then(|usage| Fields::read(usage).ok()) else { return };
+    let Some(usage) = answer.at("usageMetadata").and_then(|usage| MessageFields::read(usage).ok()) else {
+        return;
+    };
     facts.usage = used(facts.usage, |name| usage.at(name).and_then(number));
 }
 

@@ -1,10 +1,10 @@
-//! What has run at the provider before anybody could stop it: it is noted, and denied it goes with its result.
+//! Notes calls that already ran at the provider; a denied one is replaced, with its result.
 
 use super::chunk::{self, unclear};
-use super::page::{At, Change, Pages};
-use super::part::Ran;
-use crate::provider::answer::{Broken, Fate, Form, Gate};
-use crate::provider::gemini::fields::Fields;
+use super::page::{Pages, PartChange, PartPlace};
+use super::part::HostedPart;
+use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate};
+use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::Value;
 
 /// How many calls one candidate may have run at the provider.
@@ -15,7 +15,7 @@ const LONGEST: usize = 512;
 
 /// The tools of the provider that have run for one candidate, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Hosted(Vec<Past>);
+pub(super) struct HostedCalls(Vec<Past>);
 
 #[derive(Debug)]
 struct Past {
@@ -24,53 +24,53 @@ struct Past {
     denied: bool,
 }
 
-impl Hosted {
+impl HostedCalls {
     /// A tool of the provider has run.
     ///
     /// # Errors
-    /// Where there are more than a bound allows.
+    /// If there are more than a bound allows.
     pub(super) fn ran(
         &mut self,
-        ran: &Ran<'_>,
-        at: At,
+        ran: &HostedPart<'_>,
+        at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
-        if let Some(text) = self.ask((&ran.id, &ran.tool), ran.input, gate)? {
-            pages.change(at, Change::Text(text));
+        if let Some(text) = self.ask(&ran.id, &ran.tool, ran.input, gate)? {
+            pages.change(at, PartChange::Text(text));
         }
         Ok(())
     }
 
-    /// A result goes where its call went; one whose call was not seen stands for it.
+    /// Removes the result of a denied call. A result without a call is asked about as one.
     ///
     /// # Errors
     /// As for [`Self::ran`].
     pub(super) fn result(
         &mut self,
-        result: Ran<'_>,
-        at: At,
+        result: HostedPart<'_>,
+        at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
         let is_its =
             |past: &&Past| past.tool == result.tool && (result.id.is_empty() || past.id == result.id);
         match self.0.iter().rev().find(is_its) {
-            Some(past) if past.denied => pages.change(at, Change::Gone),
+            Some(past) if past.denied => pages.change(at, PartChange::Gone),
             Some(_) => {}
-            None => return self.ran(&Ran { input: "{}", ..result }, at, pages, gate),
+            None => return self.ran(&HostedPart { input: "{}", ..result }, at, pages, gate),
         }
         Ok(())
     }
 
-    /// What a candidate rests on shows that the provider has searched or fetched, if its calls did not.
+    /// Asks about a search or fetch that only the grounding of a candidate shows.
     ///
     /// # Errors
     /// As for [`Self::ran`], and where it has not one reading.
     pub(super) fn grounded(
         &mut self,
-        candidate: &Fields<'_>,
-        at: At,
+        candidate: &MessageFields<'_>,
+        at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
@@ -84,7 +84,7 @@ impl Hosted {
             let text = match self.0.iter().rev().find(|past| past.tool == tool) {
                 Some(past) if past.denied => None,
                 Some(_) => continue,
-                None => match self.ask(("", tool), &queries(&metadata), gate)? {
+                None => match self.ask("", tool, &queries(&metadata), gate)? {
                     Some(text) => Some(text),
                     None => continue,
                 },
@@ -96,30 +96,25 @@ impl Hosted {
         Ok(())
     }
 
-    /// Asks about a call that has run, and remembers it. Answers the text that stands in its place, if any does.
-    fn ask(
-        &mut self,
-        (id, tool): (&str, &str),
-        input: &str,
-        gate: &mut Gate,
-    ) -> Result<Option<String>, Broken> {
+    /// Asks about a call that has run, and remembers it. Returns the text that stands in its place, if any does.
+    fn ask(&mut self, id: &str, tool: &str, input: &str, gate: &mut Gate) -> Result<Option<String>, Broken> {
         if self.0.len() == MOST {
             return Err(Broken::bound(format!("the answer has more than {MOST} calls of hosted tools")));
         }
         if id.len().max(tool.len()) > LONGEST {
             return Err(unclear("the name or the id of a hosted tool is too long"));
         }
-        let fate = gate.hosted(id, tool, (Form::Json, input));
-        self.0.push(Past { tool: tool.to_owned(), id: id.to_owned(), denied: fate != Fate::Passes });
+        let fate = gate.whole(&CallHead::hosted(id, tool), input);
+        self.0.push(Past { tool: tool.to_owned(), id: id.to_owned(), denied: fate != CallOutcome::Passes });
         Ok(match fate {
-            Fate::Passes => None,
-            Fate::Denied(text) => Some(text),
+            CallOutcome::Passes => None,
+            CallOutcome::Denied(text) => Some(text),
         })
     }
 }
 
 /// Which tool grounding comes from.
-fn searched(metadata: &Fields<'_>) -> &'static str {
+fn searched(metadata: &MessageFields<'_>) -> &'static str {
     let chunks = metadata.at("groundingChunks").and_then(Value::items).into_iter().flatten();
     let kinds: Vec<_> = chunks.filter_map(|chunk| chunk.entries()?.next()?.key.text()).collect();
     let has = |name: &str| kinds.iter().any(|kind| kind == name);
@@ -132,9 +127,9 @@ fn searched(metadata: &Fields<'_>) -> &'static str {
     "googleSearch"
 }
 
-/// What was searched for or fetched, as JSON.
-fn queries(metadata: &Fields<'_>) -> String {
-    let told = ["webSearchQueries", "retrievalQueries", "urlMetadata"];
+/// The searches or fetched URLs, as JSON.
+fn queries(metadata: &MessageFields<'_>) -> String {
+    let names = ["webSearchQueries", "retrievalQueries", "urlMetadata"];
     let entry = |name: &&str| Some(format!("\"{name}\":{}", metadata.at(name)?.raw()));
-    format!("{{{}}}", told.iter().filter_map(entry).collect::<Vec<_>>().join(","))
+    format!("{{{}}}", names.iter().filter_map(entry).collect::<Vec<_>>().join(","))
 }

@@ -22,23 +22,23 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::refusal;
-use crate::provider::answer::{Broken, Event, Gate, KeepAlive, Out, Part, Received, Transcript};
+use crate::provider::answer::{AnswerPart, Broken, Gate, KeepAlive, Out, Received, StreamEvent, Transcript};
 use crate::wire::json::{Document, Limits, Value};
-use candidate::State;
-use page::{At, Change, Page, Pages, Place};
+use candidate::CandidateState;
+use page::{AnswerPage, Pages, PartChange, PartIndex, PartPlace};
 
 /// A reader of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct GeminiTranscript {
     /// By index.
-    candidates: BTreeMap<u64, State>,
+    candidates: BTreeMap<u64, CandidateState>,
     pages: Pages,
-    /// What the numbers of the last plain chunk count.
+    /// Which counts the numbers of the last plain chunk are.
     counted: Vec<Option<&'static str>>,
 }
 
-impl Transcript for Answer {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+impl Transcript for GeminiTranscript {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         // What some hosts end every stream with says nothing.
         if event.is_done() {
             self.pages.add(Some(event.received.clone()));
@@ -46,11 +46,11 @@ impl Transcript for Answer {
             self.read(event.json, Some(event.received.clone()), gate)?;
             self.fail(event.json, gate);
         }
-        if self.candidates.values().any(State::holds) { Ok(()) } else { self.release(out) }
+        if self.candidates.values().any(CandidateState::holds) { Ok(()) } else { self.release(out) }
     }
 
-    /// Text is nobody's call. What was used is told with every chunk: the last that tells it has the say.
-    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+    /// Text changes no state. Every chunk repeats the usage, and the last one counts.
+    fn free<'d>(&mut self, event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         if event.is_done() || self.held() > 0 {
             return Vec::new();
         }
@@ -78,14 +78,14 @@ impl Transcript for Answer {
     }
 
     fn is_in_call(&self) -> bool {
-        self.candidates.values().any(State::is_in_call)
+        self.candidates.values().any(CandidateState::is_in_call)
     }
 
     fn held(&self) -> usize {
-        self.pages.bytes() + self.candidates.values().map(State::bytes).sum::<usize>()
+        self.pages.bytes() + self.candidates.values().map(CandidateState::bytes).sum::<usize>()
     }
 
-    /// Google's own clients lose an event over a comment, and take whatever else is said for a chunk.
+    /// Nothing: Google's own clients lose an event over a comment, and read every event as a chunk.
     fn keep_alive(&self) -> KeepAlive {
         KeepAlive::Nothing
     }
@@ -95,14 +95,14 @@ impl Transcript for Answer {
     }
 }
 
-impl Answer {
+impl GeminiTranscript {
     fn read(&mut self, chunk: Value<'_>, received: Option<Received>, gate: &mut Gate) -> Result<(), Broken> {
         let answer = chunk::fields(chunk::unwrap(chunk)?)?;
         chunk::note(&answer, &mut gate.facts);
         let candidates = chunk::candidates(&answer)?;
         let page = self.pages.add(received);
         for (position, candidate) in candidates.iter().enumerate() {
-            let at = At { page, place: Place { candidate: position, part: 0 } };
+            let at = PartPlace { page, place: PartIndex { candidate: position, part: 0 } };
             let state = self.candidates.entry(candidate.index).or_default();
             state.read(candidate, at, &mut self.pages, gate)?;
         }
@@ -116,7 +116,7 @@ impl Answer {
         }
     }
 
-    /// Gives up calls that are under way: without a verdict, nothing of them goes on.
+    /// Gives up pending calls: nothing of a held one goes on.
     fn give_up(&mut self, gate: &mut Gate) -> Result<(), Broken> {
         let waited = self.candidates.values_mut().filter_map(|state| state.end(gate).then_some(())).count();
         if waited > 0 {
@@ -130,7 +130,7 @@ impl Answer {
         while let Some(page) = self.next() {
             let Some(received) = page.received else { continue };
             if page.changes.is_empty() {
-                out.release([Part::Received(received)]);
+                out.release([AnswerPart::Received(received)]);
                 continue;
             }
             // It was read before, within the bounds.
@@ -143,14 +143,14 @@ impl Answer {
         Ok(())
     }
 
-    /// The next chunk that goes on, all verdicts on its calls being there.
-    fn next(&mut self) -> Option<Page> {
+    /// Returns the next chunk of which every call is decided.
+    fn next(&mut self) -> Option<AnswerPage> {
         let mut page = self.pages.next()?;
         for call in &page.calls {
-            let is_denied = matches!(page.changes.parts.get(&call.place), Some(Change::Text(_)));
+            let is_denied = matches!(page.changes.parts.get(&call.place), Some(PartChange::Text(_)));
             let state = self.candidates.entry(call.candidate).or_default();
             if let Some(signature) = state.takes_over(call.signature.as_deref(), is_denied) {
-                page.changes.parts.insert(call.place, Change::Signature(signature));
+                page.changes.parts.insert(call.place, PartChange::Signature(signature));
             }
         }
         Some(page)

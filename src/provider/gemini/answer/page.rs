@@ -6,22 +6,22 @@ use crate::provider::answer::Received;
 
 /// Where a part stands in its chunk: the position of its candidate, and its own among that candidate's parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct PartIndex {
     pub(super) candidate: usize,
     pub(super) part: usize,
 }
 
 /// Where a part stands in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct At {
+pub(super) struct PartPlace {
     /// Which chunk, counted from the first.
     pub(super) page: u64,
-    pub(super) place: Place,
+    pub(super) place: PartIndex,
 }
 
-/// What becomes of a part.
+/// How a part is edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PartChange {
     /// This text stands in its place.
     Text(String),
     /// It goes: a text stands for it elsewhere.
@@ -33,7 +33,7 @@ pub(super) enum Change {
 /// What is to be changed in one chunk.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    pub(super) parts: BTreeMap<Place, Change>,
+    pub(super) parts: BTreeMap<PartIndex, PartChange>,
     /// By position of the candidate and name of the field: fields that go, with a text that is added to the parts.
     pub(super) metadata: BTreeMap<(usize, &'static str), Option<String>>,
 }
@@ -47,7 +47,7 @@ impl Changes {
 /// The beginning of a call that the client is to execute.
 #[derive(Debug)]
 pub(super) struct Begun {
-    pub(super) place: Place,
+    pub(super) place: PartIndex,
     /// The index of its candidate.
     pub(super) candidate: u64,
     /// As JSON.
@@ -56,7 +56,7 @@ pub(super) struct Begun {
 
 /// One chunk.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct AnswerPage {
     /// None for an answer that came whole.
     pub(super) received: Option<Received>,
     pub(super) changes: Changes,
@@ -66,7 +66,7 @@ pub(super) struct Page {
 /// The chunks that have not gone on.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    queue: VecDeque<Page>,
+    queue: VecDeque<AnswerPage>,
     /// How many have gone on.
     gone: u64,
     /// How many bytes are kept.
@@ -77,26 +77,26 @@ impl Pages {
     /// Adds a chunk, and answers its number.
     pub(super) fn add(&mut self, received: Option<Received>) -> u64 {
         self.bytes += received.as_ref().map_or(0, Received::kept_bytes);
-        self.queue.push_back(Page { received, changes: Changes::default(), calls: Vec::new() });
+        self.queue.push_back(AnswerPage { received, changes: Changes::default(), calls: Vec::new() });
         self.gone + self.queue.len() as u64 - 1
     }
 
     /// The next chunk that goes on.
-    pub(super) fn next(&mut self) -> Option<Page> {
+    pub(super) fn next(&mut self) -> Option<AnswerPage> {
         let page = self.queue.pop_front()?;
         self.gone += 1;
         self.bytes -= page.received.as_ref().map_or(0, Received::kept_bytes);
         Some(page)
     }
 
-    pub(super) fn change(&mut self, at: At, change: Change) {
+    pub(super) fn change(&mut self, at: PartPlace, change: PartChange) {
         if let Some(page) = self.page(at.page) {
             page.changes.parts.insert(at.place, change);
         }
     }
 
     /// A chunk that has not gone on.
-    pub(super) fn page(&mut self, number: u64) -> Option<&mut Page> {
+    pub(super) fn page(&mut self, number: u64) -> Option<&mut AnswerPage> {
         let position = usize::try_from(number.checked_sub(self.gone)?).ok()?;
         self.queue.get_mut(position)
     }

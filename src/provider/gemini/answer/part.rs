@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::chunk::{self, unclear};
 use crate::provider::answer::Broken;
-use crate::provider::gemini::fields::Fields;
+use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::Value;
 
 /// What a part can be; one part is one of them.
@@ -23,13 +23,13 @@ const KINDS: &[&str] = &[
 
 /// A part, as far as it matters here.
 #[derive(Debug)]
-pub(super) enum Part<'d> {
+pub(super) enum ContentPart<'d> {
     /// A call that the client is to execute, or a piece of one.
     Call(FunctionCall<'d>),
     /// A call that the provider has executed.
-    Ran(Ran<'d>),
-    /// What came of such a call.
-    Result(Ran<'d>),
+    Ran(HostedPart<'d>),
+    /// The result of such a call.
+    Result(HostedPart<'d>),
     /// Text, media, and what nobody executes.
     Other,
 }
@@ -44,13 +44,13 @@ pub(super) struct FunctionCall<'d> {
     pub(super) partial: Option<Value<'d>>,
     /// None where the field is absent.
     pub(super) continues: Option<bool>,
-    /// The signature of the model's thoughts that stands beside the call, as JSON.
+    /// The signature of the model's thoughts beside the call, as JSON.
     pub(super) signature: Option<&'d str>,
 }
 
 /// A call, or the result of one, of a tool of the provider.
 #[derive(Debug)]
-pub(super) struct Ran<'d> {
+pub(super) struct HostedPart<'d> {
     /// The tool, by its field in a request's `tools` where it has one.
     pub(super) tool: Cow<'d, str>,
     /// Empty where it has none.
@@ -59,11 +59,11 @@ pub(super) struct Ran<'d> {
     pub(super) input: &'d str,
 }
 
-impl<'d> Part<'d> {
+impl<'d> ContentPart<'d> {
     /// Reads a part.
     ///
     /// # Errors
-    /// Where it is more than one thing at once, or a call in it could be read in several ways.
+    /// If it is more than one thing at once, or a call in it could be read in several ways.
     pub(super) fn read(value: Value<'d>) -> Result<Self, Broken> {
         let fields = chunk::fields(value)?;
         let mut kinds = fields.iter().filter(|field| KINDS.contains(&&*field.name));
@@ -84,7 +84,7 @@ impl<'d> Part<'d> {
     }
 }
 
-fn function_call<'d>(call: Value<'d>, part: &Fields<'d>) -> Result<FunctionCall<'d>, Broken> {
+fn function_call<'d>(call: Value<'d>, part: &MessageFields<'d>) -> Result<FunctionCall<'d>, Broken> {
     let fields = chunk::fields(call)?;
     let continues = match fields.at("willContinue") {
         Some(value) => {
@@ -103,12 +103,12 @@ fn function_call<'d>(call: Value<'d>, part: &Fields<'d>) -> Result<FunctionCall<
     })
 }
 
-fn code(value: Value<'_>) -> Result<Ran<'_>, Broken> {
+fn code(value: Value<'_>) -> Result<HostedPart<'_>, Broken> {
     let id = string(&chunk::fields(value)?, "id")?;
-    Ok(Ran { tool: Cow::Borrowed("codeExecution"), id, input: value.raw() })
+    Ok(HostedPart { tool: Cow::Borrowed("codeExecution"), id, input: value.raw() })
 }
 
-fn tool(value: Value<'_>) -> Result<Ran<'_>, Broken> {
+fn tool(value: Value<'_>) -> Result<HostedPart<'_>, Broken> {
     let fields = chunk::fields(value)?;
     let tool = string(&fields, "toolType")?;
     let tool = match &*tool {
@@ -118,11 +118,11 @@ fn tool(value: Value<'_>) -> Result<Ran<'_>, Broken> {
         "FILE_SEARCH" => Cow::Borrowed("fileSearch"),
         _ => tool,
     };
-    Ok(Ran { tool, id: string(&fields, "id")?, input: fields.at("args").map_or("{}", Value::raw) })
+    Ok(HostedPart { tool, id: string(&fields, "id")?, input: fields.at("args").map_or("{}", Value::raw) })
 }
 
 /// A field that is a string wherever it is set.
-fn string<'d>(fields: &Fields<'d>, name: &str) -> Result<Cow<'d, str>, Broken> {
+fn string<'d>(fields: &MessageFields<'d>, name: &str) -> Result<Cow<'d, str>, Broken> {
     match fields.at(name) {
         Some(value) => value.text().ok_or_else(|| unclear("an id or a name is no string")),
         None => Ok(Cow::Borrowed("")),

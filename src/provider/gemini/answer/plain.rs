@@ -1,12 +1,12 @@
-//! A chunk of which nothing comes but that it goes on: text, and what was used so far.
+//! Recognises a chunk that changes no state: text, and usage.
 
 use super::chunk::{self, COUNTS};
-use super::part::Part;
-use crate::provider::gemini::fields::Fields;
+use super::part::ContentPart;
+use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::{Kind, Value};
 
-/// The values of such a chunk that could be any others.
-pub(super) struct Plain<'d> {
+/// The free values of such a chunk.
+pub(super) struct PlainChunk<'d> {
     pub(super) texts: Vec<Value<'d>>,
     /// The numbers in what was used, in the order of the document.
     pub(super) numbers: Vec<Value<'d>>,
@@ -15,16 +15,16 @@ pub(super) struct Plain<'d> {
 }
 
 /// Reads a chunk that was read before; none where it is more than this.
-pub(super) fn read(chunk: Value<'_>) -> Option<Plain<'_>> {
+pub(super) fn read(chunk: Value<'_>) -> Option<PlainChunk<'_>> {
     let answer = chunk::fields(chunk::unwrap(chunk).ok()?).ok()?;
-    let mut plain = Plain { texts: Vec::new(), numbers: Vec::new(), names: Vec::new() };
+    let mut plain = PlainChunk { texts: Vec::new(), numbers: Vec::new(), names: Vec::new() };
     for candidate in chunk::candidates(&answer).ok()? {
         let grounds = ["groundingMetadata", "urlContextMetadata"];
         if candidate.ending.is_some() || grounds.iter().any(|name| candidate.fields.at(name).is_some()) {
             return None;
         }
         for part in candidate.parts {
-            let Ok(Part::Other) = Part::read(part) else { return None };
+            let Ok(ContentPart::Other) = ContentPart::read(part) else { return None };
             plain.texts.push(text(part)?);
         }
     }
@@ -39,9 +39,9 @@ fn text(part: Value<'_>) -> Option<Value<'_>> {
     chunk::fields(part).ok()?.at("text").filter(|text| text.kind() == Kind::String)
 }
 
-impl<'d> Plain<'d> {
+impl<'d> PlainChunk<'d> {
     /// Takes the numbers of what was used; none where one that counts is no number.
-    fn used(&mut self, usage: &Fields<'d>) -> Option<()> {
+    fn used(&mut self, usage: &MessageFields<'d>) -> Option<()> {
         for field in usage.iter() {
             let counted = COUNTS.into_iter().find(|name| *name == field.name);
             if counted.is_some() && field.value.kind() != Kind::Number {

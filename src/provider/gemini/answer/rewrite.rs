@@ -1,16 +1,16 @@
-//! Makes the changes of one chunk; every other byte of it stays.
+//! Makes the changes of one chunk; every other byte stays.
 
 use serde_json::json;
 
 use super::chunk::{self, parts, unwrap};
-use super::page::{Change, Changes, Place};
+use super::page::{Changes, PartChange, PartIndex};
 use crate::provider::answer::Broken;
 use crate::wire::json::{Document, EditError, Edits, Value};
 
 /// The chunk with its changes made.
 ///
 /// # Errors
-/// Where two of them would change the same bytes, which none do.
+/// If two of them would change the same bytes, which none do.
 pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<u8>, Broken> {
     let answer = chunk::fields(unwrap(document.root())?)?;
     let mut edits = Edits::new(document);
@@ -20,7 +20,7 @@ pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<
         let parts = parts(&fields)?;
         if let Some(items) = parts.and_then(Value::items) {
             change_parts(&mut edits, items.collect(), |part| {
-                changes.parts.get(&Place { candidate: position, part })
+                changes.parts.get(&PartIndex { candidate: position, part })
             })?;
         }
         let gone = changes.metadata.iter().filter(|((candidate, _), _)| *candidate == position);
@@ -29,28 +29,28 @@ pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<
                 edits.remove(value).map_err(broken)?;
             }
             if let Some(text) = text {
-                add(&mut edits, (candidate, fields.at("content"), parts), text).map_err(broken)?;
+                add(&mut edits, candidate, fields.at("content"), parts, text).map_err(broken)?;
             }
         }
     }
     Ok(edits.apply())
 }
 
-/// Changes the parts of one candidate. What goes leaves nothing, but for the last: clients and the provider take no
-/// content without parts.
+/// Changes the parts of one candidate. If all of them are removed, one empty text stays: clients and the provider
+/// refuse content without parts.
 fn change_parts<'d, 'c>(
     edits: &mut Edits<'d>,
     parts: Vec<Value<'d>>,
-    change: impl Fn(usize) -> Option<&'c Change>,
+    change: impl Fn(usize) -> Option<&'c PartChange>,
 ) -> Result<(), Broken> {
-    let all_go = (0..parts.len()).all(|part| change(part) == Some(&Change::Gone));
+    let all_go = (0..parts.len()).all(|part| change(part) == Some(&PartChange::Gone));
     for (position, part) in parts.into_iter().enumerate() {
         match change(position) {
             None => Ok(()),
-            Some(Change::Text(text)) => edits.replace(part, said(text)),
-            Some(Change::Gone) if all_go && position == 0 => edits.replace(part, said("")),
-            Some(Change::Gone) => edits.remove(part),
-            Some(Change::Signature(signature)) => sign(edits, part, signature),
+            Some(PartChange::Text(text)) => edits.replace(part, said(text)),
+            Some(PartChange::Gone) if all_go && position == 0 => edits.replace(part, said("")),
+            Some(PartChange::Gone) => edits.remove(part),
+            Some(PartChange::Signature(signature)) => sign(edits, part, signature),
         }
         .map_err(broken)?;
     }
@@ -70,7 +70,9 @@ fn sign<'d>(edits: &mut Edits<'d>, part: Value<'d>, json: &str) -> Result<(), Ed
 /// Adds a text to a candidate's parts, which it may not have.
 fn add<'d>(
     edits: &mut Edits<'d>,
-    (candidate, content, parts): (Value<'d>, Option<Value<'d>>, Option<Value<'d>>),
+    candidate: Value<'d>,
+    content: Option<Value<'d>>,
+    parts: Option<Value<'d>>,
     text: &str,
 ) -> Result<(), EditError> {
     let part = said(text);

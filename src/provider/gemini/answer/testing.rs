@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Answer;
+use super::GeminiTranscript;
 use crate::call::Judge;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
@@ -10,7 +10,7 @@ use crate::provider::answer::{Broken, Guard};
 use crate::provider::gemini::EVENTS;
 
 pub(super) fn guard(judge: impl Judge + 'static, framing: Framing) -> Guard {
-    Guard::new(Box::new(Answer::default()), framing, settings(judge))
+    Guard::new(Box::new(GeminiTranscript::default()), framing, settings(judge))
 }
 
 /// What a stream of events or an array becomes, which comes in pieces of so many bytes.

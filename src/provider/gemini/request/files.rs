@@ -1,8 +1,8 @@
 //! Files that a request has by their URI: the provider fetches them, unless it keeps them itself.
 
 use crate::call::Denial;
-use crate::provider::gemini::fields::{Fields, camel};
-use crate::provider::request::Draft;
+use crate::provider::gemini::fields::{MessageFields, camel};
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
 /// Asks about URIs that the provider would fetch: of the web, of YouTube, of Cloud Storage.
@@ -12,11 +12,11 @@ use crate::wire::json::Value;
 /// and go have rules of their own. It passes.
 ///
 /// # Errors
-/// Where policy does not allow it.
-pub(super) fn ask<'d>(draft: &mut Draft<'d>, message: &Fields<'d>) -> Result<(), Denial> {
+/// If policy does not allow it.
+pub(super) fn ask<'d>(editor: &mut RequestEditor<'d>, message: &MessageFields<'d>) -> Result<(), Denial> {
     let places = ["contents", "systemInstruction", "instances"];
     if places.iter().filter_map(|name| message.at(name)).any(fetches) {
-        draft.fetches("fileData.fileUri")?;
+        editor.fetches("fileData.fileUri")?;
     }
     Ok(())
 }

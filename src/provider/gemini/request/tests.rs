@@ -6,11 +6,11 @@ use super::*;
 use crate::call::{
     Api, Change, Denial, Dialect, Hosted, HostedAction, Judgement, Service, Terms, Vendor, Verdict,
 };
-use crate::provider::adapter::Asked;
-use crate::provider::request::Drafted;
+use crate::provider::adapter::ModelRequestHead;
+use crate::provider::request::EditedRequest;
 use crate::wire::json::{Document, Limits};
 
-/// Answers the same about every hosted tool but `googleMaps`, which stays.
+/// Returns the same about every hosted tool but `googleMaps`, which stays.
 struct Says {
     hosted: HostedAction,
     allows: bool,
@@ -51,15 +51,15 @@ impl Terms for Says {
 const GENERATE: &str = "/v1beta/models/gemini-3-pro:generateContent";
 const CODE_ASSIST: &str = "/v1internal:streamGenerateContent";
 
-fn drafted(path: &str, body: &str, terms: &Says) -> Result<Drafted, String> {
+fn drafted(path: &str, body: &str, terms: &Says) -> Result<EditedRequest, String> {
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    let mut draft = Draft::new(&document, terms);
+    let mut editor = RequestEditor::new(&document, terms);
     let service =
         Service { vendor: Vendor::Gemini, api: Api::GenerateContent, dialect: Some(Dialect::Gemini) };
     let headers = HeaderMap::new();
-    let asked = Asked { service, path, query: Some("alt=sse"), headers: &headers };
-    match read(&asked, &mut draft) {
-        Ok(()) => Ok(draft.finish()),
+    let head = ModelRequestHead { service, path, query: Some("alt=sse"), headers: &headers };
+    match read(&head, &mut editor) {
+        Ok(()) => Ok(editor.finish()),
         Err(denial) => Err(denial.decision.reason.unwrap_or_default().into_owned()),
     }
 }

@@ -1,10 +1,10 @@
 //! `toolConfig` of a request from which tools were taken out: what is about those goes with them.
 
 use super::fields;
-use super::tools::Offered;
+use super::tools::OfferedFunctions;
 use crate::call::Denial;
-use crate::provider::gemini::fields::{Fields, repeated};
-use crate::provider::request::Draft;
+use crate::provider::gemini::fields::{MessageFields, repeated};
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
 /// The provider's tools that `retrievalConfig` is about.
@@ -14,11 +14,11 @@ const RETRIEVING: &[&str] = &["googleMaps", "googleSearch", "googleSearchRetriev
 /// config is set without function_declarations"), and names in it that nothing declares.
 ///
 /// # Errors
-/// Where what stands there has not one reading.
+/// If what stands there has not one reading.
 pub(super) fn follow<'d>(
-    draft: &mut Draft<'d>,
-    message: &Fields<'d>,
-    offered: &Offered,
+    editor: &mut RequestEditor<'d>,
+    message: &MessageFields<'d>,
+    offered: &OfferedFunctions,
 ) -> Result<(), Denial> {
     let Some(config) = message.at("toolConfig").filter(|_| offered.stripped) else { return Ok(()) };
     let config_fields = fields(config, "toolConfig")?;
@@ -30,22 +30,26 @@ pub(super) fn follow<'d>(
     };
     let (gone, left): (Vec<_>, Vec<_>) = config_fields.iter().partition(|field| goes(&field.name));
     if !gone.is_empty() {
-        draft.changed("toolConfig");
+        editor.changed("toolConfig");
     }
     if !gone.is_empty() && left.is_empty() {
-        return draft.remove(config);
+        return editor.remove(config);
     }
     for field in gone {
-        draft.remove(field.value)?;
+        editor.remove(field.value)?;
     }
     match left.iter().find(|field| field.name == "functionCallingConfig") {
-        Some(calling) if !offered.predefined => prune(draft, calling.value, offered),
+        Some(calling) if !offered.predefined => prune(editor, calling.value, offered),
         _ => Ok(()),
     }
 }
 
 /// Takes names out of `allowedFunctionNames` that nothing declares, and the list where none is left.
-fn prune<'d>(draft: &mut Draft<'d>, calling: Value<'d>, offered: &Offered) -> Result<(), Denial> {
+fn prune<'d>(
+    editor: &mut RequestEditor<'d>,
+    calling: Value<'d>,
+    offered: &OfferedFunctions,
+) -> Result<(), Denial> {
     let Some(allowed) = fields(calling, "functionCallingConfig")?.at("allowedFunctionNames") else {
         return Ok(());
     };
@@ -54,9 +58,9 @@ fn prune<'d>(draft: &mut Draft<'d>, calling: Value<'d>, offered: &Offered) -> Re
     if gone.is_empty() {
         return Ok(());
     }
-    draft.changed("toolConfig");
+    editor.changed("toolConfig");
     if kept.is_empty() {
-        return draft.remove(allowed);
+        return editor.remove(allowed);
     }
-    gone.into_iter().try_for_each(|name| draft.remove(name))
+    gone.into_iter().try_for_each(|name| editor.remove(name))
 }

@@ -2,17 +2,17 @@
 
 use super::fields;
 use crate::call::{Denial, ToolDefinition};
-use crate::provider::gemini::fields::{Fields, repeated};
-use crate::provider::request::{Draft, definition, may_write};
+use crate::provider::gemini::fields::{MessageFields, repeated};
+use crate::provider::request::{RequestEditor, definition, may_write};
 use crate::wire::json::Value;
 
 /// The fields of a tool that the client executes. Every other one, known or not, is the provider's.
 const DECLARATIONS: &str = "functionDeclarations";
 const COMPUTER_USE: &str = "computerUse";
 
-/// What is offered to the model once the provider's own tools are taken out.
+/// The functions that stay when the provider's own tools are removed.
 #[derive(Debug, Default)]
-pub(super) struct Offered {
+pub(super) struct OfferedFunctions {
     pub(super) declared: Vec<ToolDefinition>,
     /// Whether functions are offered that are known to provider and client without a declaration.
     pub(super) predefined: bool,
@@ -34,25 +34,28 @@ struct Element<'d> {
 /// Reads `tools`, and takes out what policy does not allow; an object that loses all of its fields goes with them.
 ///
 /// # Errors
-/// Where policy refuses a tool, or what stands there has not one reading.
-pub(super) fn read<'d>(draft: &mut Draft<'d>, message: &Fields<'d>) -> Result<Offered, Denial> {
-    let mut offered = Offered::default();
+/// If policy refuses a tool, or what stands there has not one reading.
+pub(super) fn read<'d>(
+    editor: &mut RequestEditor<'d>,
+    message: &MessageFields<'d>,
+) -> Result<OfferedFunctions, Denial> {
+    let mut offered = OfferedFunctions::default();
     let Some(tools) = message.at("tools") else { return Ok(offered) };
     let elements: Result<Vec<_>, Denial> =
-        repeated(tools).map(|object| element(draft, object, &mut offered)).collect();
+        repeated(tools).map(|object| element(editor, object, &mut offered)).collect();
     let elements = elements?;
     offered.stripped = elements.iter().any(|element| !element.cuts.is_empty());
-    draft.facts.writes |= offered.declared.iter().any(may_write);
+    editor.facts.writes |= offered.declared.iter().any(may_write);
     if offered.stripped {
-        cut(draft, tools, &elements)?;
+        cut(editor, tools, &elements)?;
     }
     Ok(offered)
 }
 
 fn element<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     object: Value<'d>,
-    offered: &mut Offered,
+    offered: &mut OfferedFunctions,
 ) -> Result<Element<'d>, Denial> {
     let mut element = Element { object, cuts: Vec::new(), stays: false };
     for field in fields(object, "tools")?.iter() {
@@ -60,7 +63,7 @@ fn element<'d>(
             DECLARATIONS => declare(field.value, &mut offered.declared)?,
             COMPUTER_USE => offered.predefined = true,
             hosted => {
-                if draft.strips_tool(hosted)? {
+                if editor.strips_tool(hosted)? {
                     element.cuts.push(field.value);
                     continue;
                 }
@@ -83,17 +86,17 @@ fn declare(declarations: Value<'_>, declared: &mut Vec<ToolDefinition>) -> Resul
     Ok(())
 }
 
-fn cut<'d>(draft: &mut Draft<'d>, tools: Value<'d>, elements: &[Element<'d>]) -> Result<(), Denial> {
+fn cut<'d>(editor: &mut RequestEditor<'d>, tools: Value<'d>, elements: &[Element<'d>]) -> Result<(), Denial> {
     if !elements.iter().any(|element| element.stays) {
-        return draft.remove(tools);
+        return editor.remove(tools);
     }
     for element in elements.iter().filter(|element| !element.cuts.is_empty()) {
         if !element.stays {
-            draft.remove(element.object)?;
+            editor.remove(element.object)?;
             continue;
         }
         for field in &element.cuts {
-            draft.remove(*field)?;
+            editor.remove(*field)?;
         }
     }
     Ok(())

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use crate::provider::answer::member::{get, present};
-use crate::provider::answer::{Broken, Form};
+use crate::provider::answer::{Broken, CallHead, InputForm};
 use crate::wire::json::{Kind, Value};
 
 /// An output item, as far as it is a call.
-pub(super) struct Called<'d> {
+pub(super) struct CalledItem<'d> {
     /// The item's type.
     pub(super) kind: Cow<'d, str>,
     pub(super) id: Option<Cow<'d, str>>,
@@ -15,7 +15,7 @@ pub(super) struct Called<'d> {
     pub(super) call_id: Option<Cow<'d, str>>,
     pub(super) name: Cow<'d, str>,
     pub(super) namespace: Option<Cow<'d, str>>,
-    pub(super) form: Form,
+    pub(super) form: InputForm,
     /// None where the item has none, as one may that has just begun.
     pub(super) input: Option<Cow<'d, str>>,
     /// The object that is the input, where it is one and no text that holds one.
@@ -26,38 +26,38 @@ pub(super) struct Called<'d> {
     pub(super) is_hosted: bool,
 }
 
-/// What an output item is.
-pub(super) enum Item<'d> {
-    Call(Called<'d>),
+/// The role of an output item.
+pub(super) enum ItemRole<'d> {
+    Call(CalledItem<'d>),
     /// The output of a call that ran at the provider, by the id of the call.
     Output(Option<Cow<'d, str>>),
-    /// Nothing that anybody runs.
+    /// No call.
     Plain,
 }
 
-/// Where a type of call has its name and its input. Text in a key's place: the name itself.
-struct Shape {
+/// Where an item of this type has its name and its input, and who runs it.
+struct CallShape {
     kind: &'static str,
-    name: Name,
+    name: NameSource,
     namespace: &'static str,
-    form: Form,
-    input: Source,
-    by: By,
+    form: InputForm,
+    input: InputSource,
+    by: Runner,
 }
 
-enum Name {
+enum NameSource {
     Key,
     Is(&'static str),
 }
 
-enum Source {
+enum InputSource {
     Key(&'static str),
     /// An object of these entries, as far as the item has them.
     Of(&'static [&'static str]),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum Runner {
     Client,
     Provider,
     /// The provider, where the item has this key with an object of another type than `local`.
@@ -66,115 +66,125 @@ enum By {
     Execution,
 }
 
-const fn client(kind: &'static str, name: Name, form: Form, input: Source) -> Shape {
-    Shape { kind, name, namespace: "namespace", form, input, by: By::Client }
+const fn client(kind: &'static str, name: NameSource, form: InputForm, input: InputSource) -> CallShape {
+    CallShape { kind, name, namespace: "namespace", form, input, by: Runner::Client }
 }
 
-const fn hosted(kind: &'static str, name: &'static str, form: Form, input: Source) -> Shape {
-    Shape { kind, name: Name::Is(name), namespace: "namespace", form, input, by: By::Provider }
+const fn hosted(kind: &'static str, name: &'static str, form: InputForm, input: InputSource) -> CallShape {
+    CallShape { kind, name: NameSource::Is(name), namespace: "namespace", form, input, by: Runner::Provider }
 }
 
 /// Every type of call that is known.
-const SHAPES: &[Shape] = &[
-    client("function_call", Name::Key, Form::Json, Source::Key("arguments")),
-    client("custom_tool_call", Name::Key, Form::Text, Source::Key("input")),
-    client("local_shell_call", Name::Is("local_shell"), Form::Json, Source::Key("action")),
-    client("apply_patch_call", Name::Is("apply_patch"), Form::Json, Source::Key("operation")),
-    client("computer_call", Name::Is("computer"), Form::Json, Source::Of(&["action", "actions"])),
-    Shape {
-        by: By::Environment,
-        ..client("shell_call", Name::Is("shell"), Form::Json, Source::Key("action"))
+const SHAPES: &[CallShape] = &[
+    client("function_call", NameSource::Key, InputForm::Json, InputSource::Key("arguments")),
+    client("custom_tool_call", NameSource::Key, InputForm::Text, InputSource::Key("input")),
+    client("local_shell_call", NameSource::Is("local_shell"), InputForm::Json, InputSource::Key("action")),
+    client("apply_patch_call", NameSource::Is("apply_patch"), InputForm::Json, InputSource::Key("operation")),
+    client(
+        "computer_call",
+        NameSource::Is("computer"),
+        InputForm::Json,
+        InputSource::Of(&["action", "actions"]),
+    ),
+    CallShape {
+        by: Runner::Environment,
+        ..client("shell_call", NameSource::Is("shell"), InputForm::Json, InputSource::Key("action"))
     },
-    Shape {
-        by: By::Execution,
-        ..client("tool_search_call", Name::Is("tool_search"), Form::Json, Source::Key("arguments"))
+    CallShape {
+        by: Runner::Execution,
+        ..client(
+            "tool_search_call",
+            NameSource::Is("tool_search"),
+            InputForm::Json,
+            InputSource::Key("arguments"),
+        )
     },
-    Shape {
+    CallShape {
         namespace: "server_label",
-        ..client("mcp_approval_request", Name::Key, Form::Json, Source::Key("arguments"))
+        ..client("mcp_approval_request", NameSource::Key, InputForm::Json, InputSource::Key("arguments"))
     },
-    Shape {
+    CallShape {
         namespace: "server_label",
-        by: By::Provider,
-        ..client("mcp_call", Name::Key, Form::Json, Source::Key("arguments"))
+        by: Runner::Provider,
+        ..client("mcp_call", NameSource::Key, InputForm::Json, InputSource::Key("arguments"))
     },
-    hosted("web_search_call", "web_search", Form::Json, Source::Of(&["action", "arguments"])),
-    hosted("file_search_call", "file_search", Form::Json, Source::Of(&["queries"])),
-    hosted("code_interpreter_call", "code_interpreter", Form::Text, Source::Key("code")),
+    hosted("web_search_call", "web_search", InputForm::Json, InputSource::Of(&["action", "arguments"])),
+    hosted("file_search_call", "file_search", InputForm::Json, InputSource::Of(&["queries"])),
+    hosted("code_interpreter_call", "code_interpreter", InputForm::Text, InputSource::Key("code")),
     hosted(
         "image_generation_call",
         "image_generation",
-        Form::Json,
-        Source::Of(&["prompt", "revised_prompt"]),
+        InputForm::Json,
+        InputSource::Of(&["prompt", "revised_prompt"]),
     ),
-    hosted("program", "programmatic_tool_calling", Form::Text, Source::Key("code")),
+    hosted("program", "programmatic_tool_calling", InputForm::Text, InputSource::Key("code")),
 ];
 
 /// Reads an output item.
 ///
 /// # Errors
-/// Where it is no item, or has more than one reading.
-pub(super) fn read(item: Value<'_>) -> Result<Item<'_>, Broken> {
+/// If it is no item, or has more than one reading.
+pub(super) fn read(item: Value<'_>) -> Result<ItemRole<'_>, Broken> {
     if item.kind() != Kind::Object {
         return Err(Broken::malformed("an output item is no object"));
     }
     if let Some(duplicate) = item.duplicate() {
         return Err(Broken::ambiguous(format!("an output item: {duplicate}")));
     }
-    let Some(kind) = text(item, "type")? else { return Ok(Item::Plain) };
+    let Some(kind) = text(item, "type")? else { return Ok(ItemRole::Plain) };
     if let Some(shape) = SHAPES.iter().find(|shape| shape.kind == kind) {
-        return Ok(Item::Call(shaped(item, kind, shape)?));
+        return Ok(ItemRole::Call(shaped(item, kind, shape)?));
     }
     if kind.ends_with("_output") {
-        return Ok(Item::Output(text(item, "call_id")?));
+        return Ok(ItemRole::Output(text(item, "call_id")?));
     }
     if kind.ends_with("_call") || (get(item, "call_id")?.is_some() && get(item, "arguments")?.is_some()) {
-        return Ok(Item::Call(unknown(item, kind)?));
+        return Ok(ItemRole::Call(unknown(item, kind)?));
     }
-    Ok(Item::Plain)
+    Ok(ItemRole::Plain)
 }
 
-fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &Shape) -> Result<Called<'d>, Broken> {
+fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &CallShape) -> Result<CalledItem<'d>, Broken> {
     let name = match shape.name {
-        Name::Is(name) => Cow::Borrowed(name),
-        Name::Key => text(item, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
+        NameSource::Is(name) => Cow::Borrowed(name),
+        NameSource::Key => text(item, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
     };
     let (input, object, parts) = match shape.input {
-        Source::Key(key) => {
+        InputSource::Key(key) => {
             let value = present(item, key)?;
             let input = value.map(|value| value.text().unwrap_or(Cow::Borrowed(value.raw())));
             (input, value.filter(|value| value.kind() == Kind::Object), Vec::new())
         }
-        Source::Of(keys) => {
+        InputSource::Of(keys) => {
             let parts = parts(item, keys)?;
             (Some(Cow::Owned(gathered(&parts))), None, parts)
         }
     };
     let is_hosted = match shape.by {
-        By::Client => false,
-        By::Provider => true,
-        By::Environment => {
+        Runner::Client => false,
+        Runner::Provider => true,
+        Runner::Environment => {
             let environment = get(item, "environment")?.filter(|value| value.kind() == Kind::Object);
             let kind = environment.map(|environment| text(environment, "type")).transpose()?.flatten();
             kind.is_some_and(|kind| kind.starts_with("container"))
         }
-        By::Execution => get(item, "execution")?.is_some_and(|by| by.says("server")),
+        Runner::Execution => get(item, "execution")?.is_some_and(|by| by.says("server")),
     };
     let (id, call_id) = (text(item, "id")?, text(item, "call_id")?);
     let namespace = text(item, shape.namespace)?;
     let form = shape.form;
-    Ok(Called { kind, id, call_id, name, namespace, form, input, object, parts, is_hosted })
+    Ok(CalledItem { kind, id, call_id, name, namespace, form, input, object, parts, is_hosted })
 }
 
 /// A type of call that nobody here knows: the client may. It is judged by what its type says, with all that it holds.
-fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<Called<'d>, Broken> {
+fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<CalledItem<'d>, Broken> {
     let named = text(item, "name")?;
     let name = named.unwrap_or_else(|| kind.strip_suffix("_call").unwrap_or(&kind).to_owned().into());
     let (id, call_id, namespace) = (text(item, "id")?, text(item, "call_id")?, text(item, "namespace")?);
     let input = Some(Cow::Borrowed(item.raw()));
-    let form = Form::Json;
+    let form = InputForm::Json;
     let (object, parts) = (None, Vec::new());
-    Ok(Called { kind, id, call_id, name, namespace, form, input, object, parts, is_hosted: false })
+    Ok(CalledItem { kind, id, call_id, name, namespace, form, input, object, parts, is_hosted: false })
 }
 
 /// Those of several entries that an item has.
@@ -182,11 +192,11 @@ fn parts<'d>(
     item: Value<'d>,
     keys: &'static [&'static str],
 ) -> Result<Vec<(&'static str, Value<'d>)>, Broken> {
-    let mut found = Vec::new();
+    let mut entries = Vec::new();
     for key in keys {
-        found.extend(present(item, key)?.map(|value| (*key, value)));
+        entries.extend(present(item, key)?.map(|value| (*key, value)));
     }
-    Ok(found)
+    Ok(entries)
 }
 
 /// One of several objects, whole; else an object of what there is.
@@ -201,7 +211,18 @@ fn gathered(parts: &[(&str, Value<'_>)]) -> String {
     format!("{{{}}}", entries.join(","))
 }
 
-impl<'d> Called<'d> {
+impl<'d> CalledItem<'d> {
+    /// The call under the id by which its output refers to it.
+    pub(super) fn head(&self) -> CallHead<'_> {
+        CallHead {
+            id: self.call_id.as_deref().or(self.id.as_deref()).unwrap_or_default(),
+            name: &self.name,
+            namespace: self.namespace.as_deref(),
+            form: self.form,
+            is_hosted: self.is_hosted,
+        }
+    }
+
     /// The text that a stream sends in pieces, and how the item has it in the end: the arguments, or a patch.
     pub(super) fn streamed(&self) -> Result<Option<Cow<'d, str>>, Broken> {
         match (self.kind.as_ref(), self.object) {
@@ -213,15 +234,15 @@ impl<'d> Called<'d> {
 
     /// Whether the input is made of several entries of the item, whether it has them already or not.
     fn is_of_parts(&self) -> bool {
-        SHAPES.iter().any(|shape| shape.kind == self.kind && matches!(shape.input, Source::Of(_)))
+        SHAPES.iter().any(|shape| shape.kind == self.kind && matches!(shape.input, InputSource::Of(_)))
     }
 
     /// The entries of the input, as far as it is an object: what stands in several of the item is told by their keys.
     ///
     /// # Errors
-    /// Where a key stands twice.
+    /// If a key stands twice.
     pub(super) fn entries(&self) -> Result<Vec<(String, Value<'d>)>, Broken> {
-        let mut all = Vec::new();
+        let mut values = Vec::new();
         let outer = self.object.map(|object| ("", object));
         for (outer, value) in outer.into_iter().chain(self.parts.iter().copied()) {
             if let Some(duplicate) = value.duplicate() {
@@ -229,14 +250,14 @@ impl<'d> Called<'d> {
             }
             match value.entries() {
                 Some(entries) => {
-                    all.extend(entries.map(|entry| {
+                    values.extend(entries.map(|entry| {
                         (format!("{outer}.{}", entry.key.text().unwrap_or_default()), entry.value)
                     }))
                 }
-                None => all.push((outer.to_owned(), value)),
+                None => values.push((outer.to_owned(), value)),
             }
         }
-        Ok(all)
+        Ok(values)
     }
 
     /// One of several commands of a shell call.

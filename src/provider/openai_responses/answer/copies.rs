@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::digest::{Context, SHA256, digest};
 
-use super::called::Called;
+use super::called::CalledItem;
 use crate::provider::answer::Broken;
 use crate::wire::json::{Kind, Value};
 
@@ -15,31 +15,32 @@ type Digest = [u8; 32];
 /// The most entries of an object, and commands of a call, that are compared.
 const MOST: usize = 1024;
 
-/// What came of a call before it was complete.
+/// What the events of a call said before it was complete.
 #[derive(Default)]
 pub(super) struct Copies {
-    text: Text,
-    commands: BTreeMap<u64, Text>,
+    text: CopiedText,
+    commands: BTreeMap<u64, CopiedText>,
     /// Entries of the input with which the call began, where that is an object, and their digests.
     entries: Vec<(String, Digest)>,
 }
 
 /// A text that comes in pieces.
 #[derive(Default)]
-struct Text {
-    /// That with which it began.
+struct CopiedText {
+    /// The digest of the text at the start.
     seed: Option<Digest>,
+    /// The digest of the start and the pieces together.
     seeded: Option<Context>,
     pieces: Option<Context>,
     whole: Option<Digest>,
 }
 
 impl Copies {
-    /// What the item said when it began.
+    /// Remembers the input that the item had when it began.
     ///
     /// # Errors
-    /// Where it says more than is compared.
-    pub(super) fn begun(called: &Called<'_>) -> Result<Self, Broken> {
+    /// If it has more commands than are compared.
+    pub(super) fn begun(called: &CalledItem<'_>) -> Result<Self, Broken> {
         let mut copies = Self::default();
         let entries = called.entries()?.into_iter().filter(|(_, value)| !is_empty(*value));
         copies.entries = entries.map(|(key, value)| (key, sha256(value.raw()))).collect();
@@ -63,7 +64,7 @@ impl Copies {
     /// The next piece of the input, or of the command of this index.
     ///
     /// # Errors
-    /// Where there are more commands than are compared.
+    /// If there are more commands than are compared.
     pub(super) fn piece(&mut self, command: Option<u64>, piece: &str) -> Result<(), Broken> {
         let text = self.of(command)?;
         text.pieces.get_or_insert_with(|| Context::new(&SHA256)).update(piece.as_bytes());
@@ -76,7 +77,7 @@ impl Copies {
     /// All of it, as an event of its own says it at its end.
     ///
     /// # Errors
-    /// Where it was said already and otherwise, or there are more commands than are compared.
+    /// If it was said already and otherwise, or there are more commands than are compared.
     pub(super) fn whole(&mut self, command: Option<u64>, whole: &str) -> Result<(), Broken> {
         let digest = sha256(whole);
         match self.of(command)?.whole.replace(digest) {
@@ -88,8 +89,8 @@ impl Copies {
     /// Compares all that came with the complete item.
     ///
     /// # Errors
-    /// Where they disagree.
-    pub(super) fn check(&self, called: &Called<'_>) -> Result<(), Broken> {
+    /// If they disagree.
+    pub(super) fn check(&self, called: &CalledItem<'_>) -> Result<(), Broken> {
         let now: BTreeMap<String, Digest> = match self.entries[..] {
             [] => BTreeMap::new(),
             [_, ..] => {
@@ -112,7 +113,7 @@ impl Copies {
         Ok(())
     }
 
-    fn of(&mut self, command: Option<u64>) -> Result<&mut Text, Broken> {
+    fn of(&mut self, command: Option<u64>) -> Result<&mut CopiedText, Broken> {
         let Some(index) = command else { return Ok(&mut self.text) };
         if self.commands.len() >= MOST && !self.commands.contains_key(&index) {
             return Err(Broken::bound(format!("a tool call has more than {MOST} commands")));
@@ -121,7 +122,7 @@ impl Copies {
     }
 }
 
-impl Text {
+impl CopiedText {
     /// Whether every copy that came is this.
     fn is(&self, text: &str) -> bool {
         let digest = sha256(text);
@@ -130,7 +131,7 @@ impl Text {
             (None, None) => true,
             (None, Some(_)) => is_it(&self.pieces),
             (Some(seed), None) => seed == digest,
-            // Some begin with all of it and send it in pieces again.
+            // The pieces continue the start; some servers begin with the whole text and send it in pieces again.
             (Some(seed), Some(_)) => is_it(&self.seeded) || (seed == digest && is_it(&self.pieces)),
         };
         pieces && self.whole.is_none_or(|whole| whole == digest)

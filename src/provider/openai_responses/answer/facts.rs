@@ -1,4 +1,4 @@
-//! What a response says of itself: who answered, under which id, at what cost.
+//! Reads the facts of a response: the model, the id, the usage.
 
 use super::called::{number, text};
 use crate::call::AnswerFacts;
@@ -9,7 +9,7 @@ use crate::wire::json::{Kind, Value};
 /// Reads a response object.
 ///
 /// # Errors
-/// Where a key stands twice.
+/// If a key stands twice.
 pub(super) fn read(response: Value<'_>, facts: &mut AnswerFacts) -> Result<(), Broken> {
     if facts.id.is_none() {
         facts.id = text(response, "id")?.map(Into::into);

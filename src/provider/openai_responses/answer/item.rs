@@ -1,12 +1,12 @@
 //! One output item while it comes, and what has become of it.
 
-use super::called::Called;
+use super::called::CalledItem;
 use super::copies::{Copies, sha256};
 use super::say::Replacement;
-use crate::provider::answer::{Broken, Call, Fate, Gate, Phase};
+use crate::provider::answer::{Broken, CallOutcome, Gate, PendingCall, Phase};
 
 /// An output item, by its index.
-pub(super) struct Item {
+pub(super) struct OutputItem {
     /// Its type.
     kind: String,
     name: String,
@@ -15,7 +15,7 @@ pub(super) struct Item {
     call_id: Option<String>,
     /// Whether the provider runs it.
     is_hosted: bool,
-    progress: Progress,
+    progress: ItemProgress,
     copies: Copies,
     /// Of the input, once it is complete.
     input: Option<[u8; 32]>,
@@ -24,41 +24,41 @@ pub(super) struct Item {
     is_replaced: bool,
 }
 
-enum Progress {
-    /// Nothing that anybody runs.
+enum ItemProgress {
+    /// No call.
     Plain,
     /// Its events go on as they come.
-    Flows(Call),
-    Held(Call),
+    Flows(PendingCall),
+    Held(PendingCall),
     Passed,
     Denied,
     /// The answer ended before it did.
     Lost,
 }
 
-/// What becomes of an event that is about an item.
+/// Whether an event about an item goes on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum EventOutcome {
     Waits,
     Goes,
-    /// A message goes on, once, in its place.
+    /// It is replaced by a message, once for the item.
     Replaced(Replacement),
     /// It does not go on.
     Lost,
 }
 
-impl Item {
+impl OutputItem {
     /// An item that is no call.
     pub(super) fn plain(kind: &str) -> Self {
-        Self::of(kind, Progress::Plain, Replacement::new(None, 0, "", None))
+        Self::of(kind, ItemProgress::Plain, Replacement::new(None, 0, "", None))
     }
 
-    /// What stands for an item that goes with a call which was denied.
+    /// The output of a denied call, which is replaced with it.
     pub(super) fn denied(kind: &str, replacement: Replacement) -> Self {
-        Self::of(kind, Progress::Denied, replacement)
+        Self::of(kind, ItemProgress::Denied, replacement)
     }
 
-    fn of(kind: &str, progress: Progress, replacement: Replacement) -> Self {
+    fn of(kind: &str, progress: ItemProgress, replacement: Replacement) -> Self {
         Self {
             kind: kind.to_owned(),
             name: String::new(),
@@ -77,25 +77,19 @@ impl Item {
     /// A call that begins. `replacement` stands in its place if it is denied; its text is still empty.
     ///
     /// # Errors
-    /// Where it says more than is compared.
+    /// If it has more commands than are compared.
     pub(super) fn begin(
-        called: &Called<'_>,
+        called: &CalledItem<'_>,
         mut replacement: Replacement,
         gate: &mut Gate,
     ) -> Result<Self, Broken> {
-        let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
-        let namespace = called.namespace.as_deref();
-        let call = if called.is_hosted {
-            gate.begin_hosted(id, &called.name, namespace, called.form)
-        } else {
-            gate.begin(id, &called.name, namespace, called.form)
-        };
+        let call = gate.begin(&called.head());
         let progress = match call.phase() {
-            Phase::Flows => Progress::Flows(call),
-            Phase::Held => Progress::Held(call),
+            Phase::Flows => ItemProgress::Flows(call),
+            Phase::Held => ItemProgress::Held(call),
             Phase::Denied(text) => {
                 replacement.text.clone_from(text);
-                Progress::Denied
+                ItemProgress::Denied
             }
         };
         Ok(Self {
@@ -115,7 +109,7 @@ impl Item {
     /// As for [`Copies::piece`].
     pub(super) fn piece(&mut self, command: Option<u64>, piece: &str, gate: &mut Gate) -> Result<(), Broken> {
         let is_input = matches!(self.kind.as_str(), "function_call" | "custom_tool_call");
-        if let Progress::Flows(call) | Progress::Held(call) = &mut self.progress
+        if let ItemProgress::Flows(call) | ItemProgress::Held(call) = &mut self.progress
             && is_input
             && !self.copies.is_seeded()
         {
@@ -127,7 +121,7 @@ impl Item {
     /// All of its input, or of one of its commands; `name` where the event says it too.
     ///
     /// # Errors
-    /// Where it disagrees with what came.
+    /// If it disagrees with what came.
     pub(super) fn whole(
         &mut self,
         command: Option<u64>,
@@ -143,10 +137,10 @@ impl Item {
     /// It is complete, or as complete as it becomes: `is_cut` where the model was stopped inside it.
     ///
     /// # Errors
-    /// Where it is not what it was when it began.
+    /// If it is not what it was when it began.
     pub(super) fn complete(
         &mut self,
-        called: &Called<'_>,
+        called: &CalledItem<'_>,
         is_cut: bool,
         gate: &mut Gate,
     ) -> Result<(), Broken> {
@@ -158,25 +152,28 @@ impl Item {
         self.take_runner(called);
         let input = called.input.as_deref().unwrap_or_default();
         self.input = Some(sha256(input));
-        let fate = match std::mem::replace(&mut self.progress, Progress::Passed) {
-            Progress::Flows(call) | Progress::Held(call) if is_cut => gate.cut(call),
-            Progress::Flows(call) => {
+        let fate = match std::mem::replace(&mut self.progress, ItemProgress::Passed) {
+            ItemProgress::Flows(call) | ItemProgress::Held(call) if is_cut => gate.cut(call),
+            ItemProgress::Flows(call) => {
                 return match finished(call, called, gate) {
-                    Fate::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text.trim_end())),
+                    CallOutcome::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text.trim_end())),
                     // Its beginning went on already, and it has run.
-                    Fate::Passes | Fate::Denied(_) => Ok(()),
+                    CallOutcome::Passes | CallOutcome::Denied(_) => Ok(()),
                 };
             }
-            Progress::Held(call) => finished(call, called, gate),
-            same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
+            ItemProgress::Held(call) => finished(call, called, gate),
+            same @ (ItemProgress::Plain
+            | ItemProgress::Passed
+            | ItemProgress::Denied
+            | ItemProgress::Lost) => {
                 self.progress = same;
                 return Ok(());
             }
         };
-        if let Fate::Denied(text) = fate
+        if let CallOutcome::Denied(text) = fate
             && !gate.observes()
         {
-            self.progress = Progress::Denied;
+            self.progress = ItemProgress::Denied;
             self.replacement.text = text;
         }
         Ok(())
@@ -185,8 +182,8 @@ impl Item {
     /// A copy of it in a response that is told whole.
     ///
     /// # Errors
-    /// Where it is not what it was.
-    pub(super) fn check_copy(&self, called: &Called<'_>) -> Result<(), Broken> {
+    /// If it is not what it was.
+    pub(super) fn check_copy(&self, called: &CalledItem<'_>) -> Result<(), Broken> {
         self.check_identity(called)?;
         let input = called.input.as_deref().unwrap_or_default();
         if self.input.is_some_and(|before| before != sha256(input)) || self.is_hosted && !called.is_hosted {
@@ -196,9 +193,9 @@ impl Item {
     }
 
     /// A call of which any copy does not say that the provider runs it is the client's: some client runs it.
-    fn take_runner(&mut self, called: &Called<'_>) {
+    fn take_runner(&mut self, called: &CalledItem<'_>) {
         self.is_hosted &= called.is_hosted;
-        if let Progress::Flows(call) | Progress::Held(call) = &mut self.progress
+        if let ItemProgress::Flows(call) | ItemProgress::Held(call) = &mut self.progress
             && !self.is_hosted
         {
             call.is_of_client();
@@ -209,22 +206,25 @@ impl Item {
         self.is_hosted
     }
 
-    /// It never becomes complete.
+    /// Gives up the call.
     pub(super) fn abandon(&mut self, gate: &mut Gate) {
-        match std::mem::replace(&mut self.progress, Progress::Lost) {
+        match std::mem::replace(&mut self.progress, ItemProgress::Lost) {
             // What went on of it cannot be taken back.
-            Progress::Flows(call) => {
+            ItemProgress::Flows(call) => {
                 gate.abandon(call);
-                self.progress = Progress::Passed;
+                self.progress = ItemProgress::Passed;
             }
-            Progress::Held(call) => gate.abandon(call),
-            same @ (Progress::Plain | Progress::Passed | Progress::Denied | Progress::Lost) => {
+            ItemProgress::Held(call) => gate.abandon(call),
+            same @ (ItemProgress::Plain
+            | ItemProgress::Passed
+            | ItemProgress::Denied
+            | ItemProgress::Lost) => {
                 self.progress = same;
             }
         }
     }
 
-    fn check_identity(&self, called: &Called<'_>) -> Result<(), Broken> {
+    fn check_identity(&self, called: &CalledItem<'_>) -> Result<(), Broken> {
         if self.kind != called.kind {
             return Err(other("type"));
         }
@@ -239,14 +239,14 @@ impl Item {
         }
     }
 
-    /// What becomes of the next event that is about it.
-    pub(super) fn standing(&mut self) -> Standing {
+    /// Returns whether the next event about it goes on.
+    pub(super) fn standing(&mut self) -> EventOutcome {
         match self.progress {
-            Progress::Held(_) => Standing::Waits,
-            Progress::Plain | Progress::Flows(_) | Progress::Passed => Standing::Goes,
-            Progress::Lost => Standing::Lost,
-            Progress::Denied if std::mem::replace(&mut self.is_replaced, true) => Standing::Lost,
-            Progress::Denied => Standing::Replaced(self.replacement.clone()),
+            ItemProgress::Held(_) => EventOutcome::Waits,
+            ItemProgress::Plain | ItemProgress::Flows(_) | ItemProgress::Passed => EventOutcome::Goes,
+            ItemProgress::Lost => EventOutcome::Lost,
+            ItemProgress::Denied if std::mem::replace(&mut self.is_replaced, true) => EventOutcome::Lost,
+            ItemProgress::Denied => EventOutcome::Replaced(self.replacement.clone()),
         }
     }
 
@@ -265,30 +265,30 @@ impl Item {
 
     /// Whether it is a call that could still become something else.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.progress, Progress::Flows(_) | Progress::Held(_))
+        matches!(self.progress, ItemProgress::Flows(_) | ItemProgress::Held(_))
     }
 
     /// Whether more events of it may come: those of one that was denied go until it is complete.
     pub(super) fn is_under_way(&self) -> bool {
-        self.is_open() || matches!(self.progress, Progress::Denied) && !self.is_complete()
+        self.is_open() || matches!(self.progress, ItemProgress::Denied) && !self.is_complete()
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.progress, Progress::Plain)
+        matches!(self.progress, ItemProgress::Plain)
     }
 
     pub(super) fn is_complete(&self) -> bool {
         self.input.is_some()
     }
 
-    /// What stands in its place; none where it goes on.
+    /// The message that replaces it; none if it goes on.
     pub(super) fn replacement(&self) -> Option<&Replacement> {
-        matches!(self.progress, Progress::Denied).then_some(&self.replacement)
+        matches!(self.progress, ItemProgress::Denied).then_some(&self.replacement)
     }
 }
 
-/// Decides about a call with all of its input, where it did not come in pieces.
-fn finished(mut call: Call, called: &Called<'_>, gate: &mut Gate) -> Fate {
+/// Decides about a call. If its input did not come in pieces, it is the item's.
+fn finished(mut call: PendingCall, called: &CalledItem<'_>, gate: &mut Gate) -> CallOutcome {
     if call.input().is_empty()
         && let Some(input) = &called.input
     {

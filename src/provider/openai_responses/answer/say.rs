@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(super) struct Replacement {
     pub(super) id: String,
     pub(super) text: String,
-    /// The lane of a WebSocket, where there are several.
+    /// The stream of a WebSocket, where it has several.
     pub(super) stream: Option<String>,
 }
 
@@ -72,9 +72,9 @@ impl Replacement {
     }
 }
 
-/// What the client has been told of a response.
+/// The facts of a response that the client knows, for events that Postern writes itself.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct SentResponse {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     /// As it was written.
@@ -82,7 +82,7 @@ pub(super) struct Told {
     pub(super) stream: Option<String>,
 }
 
-impl Told {
+impl SentResponse {
     /// `response.failed`, with the code at which Codex shows the message once and does not try again.
     pub(super) fn failed(&self, message: &str, number: Option<i64>) -> String {
         let error = json!({"code": "invalid_prompt", "message": message});

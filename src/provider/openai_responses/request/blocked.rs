@@ -1,15 +1,15 @@
-//! Answers calls that were blocked in a conversation which the provider keeps: it waits for their outputs.
+//! Adds outputs for calls that were blocked in a conversation which the provider keeps, because it waits for them.
 
 use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::super::super::request::Draft;
+use super::super::super::request::RequestEditor;
 use super::present;
 use crate::call::{BlockedCall, Denial};
 use crate::wire::json::Value;
 
-/// What the model reads of a call that was blocked.
+/// The output of a blocked call, for the model.
 const OUTPUT: &str = "Blocked by policy";
 
 /// The smallest picture there is, in the place of a screenshot.
@@ -18,50 +18,50 @@ const PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAY
 /// Adds to `input` an output for each call that was blocked where this request goes on.
 ///
 /// # Errors
-/// Where `input` cannot be read.
-pub(super) fn answer<'d>(draft: &mut Draft<'d>, root: Value<'d>) -> Result<(), Denial> {
-    let Some(scope) = scope(draft, root)? else { return Ok(()) };
-    let is_conversation = present(draft, root, "previous_response_id")?.is_none();
-    let mut calls = draft.blocked(&scope);
+/// If `input` cannot be read.
+pub(super) fn answer<'d>(editor: &mut RequestEditor<'d>, root: Value<'d>) -> Result<(), Denial> {
+    let Some(scope) = scope(editor, root)? else { return Ok(()) };
+    let is_conversation = present(editor, root, "previous_response_id")?.is_none();
+    let mut calls = editor.blocked(&scope);
     if calls.is_empty() {
         return Ok(());
     }
-    let input = present(draft, root, "input")?;
+    let input = present(editor, root, "input")?;
     for item in input.and_then(Value::items).into_iter().flatten() {
         for key in ["call_id", "approval_request_id", "id"] {
-            let answered = draft.get(item, key)?.and_then(Value::text);
+            let answered = editor.get(item, key)?.and_then(Value::text);
             calls.retain(|call| answered.as_deref() != Some(&call.id));
         }
     }
     let mut outputs = calls.iter().map(|call| output(call).to_string());
     match input {
-        Some(input) if input.items().is_some() => outputs.try_for_each(|json| draft.append(input, json)),
+        Some(input) if input.items().is_some() => outputs.try_for_each(|json| editor.append(input, json)),
         Some(input) => {
             let user = format!("{{\"role\":\"user\",\"content\":{}}}", input.raw());
             let items: Vec<String> = outputs.chain([user]).collect();
-            draft.replace(input, format!("[{}]", items.join(",")))
+            editor.replace(input, format!("[{}]", items.join(",")))
         }
         None => {
             let items: Vec<String> = outputs.collect();
-            draft.insert(root, "input", &format!("[{}]", items.join(",")))
+            editor.insert(root, "input", &format!("[{}]", items.join(",")))
         }
     }?;
-    draft.changed("blocked calls");
+    editor.changed("blocked calls");
     if is_conversation {
-        draft.facts.answered_conversation = Some(scope.into_owned());
+        editor.facts.answered_conversation = Some(scope.into_owned());
     }
     Ok(())
 }
 
-/// What the request goes on from: a response, or a conversation.
-fn scope<'d>(draft: &Draft<'d>, root: Value<'d>) -> Result<Option<Cow<'d, str>>, Denial> {
-    if let Some(previous) = present(draft, root, "previous_response_id")? {
+/// Returns the id of the response, or of the conversation, that the request continues.
+fn scope<'d>(editor: &RequestEditor<'d>, root: Value<'d>) -> Result<Option<Cow<'d, str>>, Denial> {
+    if let Some(previous) = present(editor, root, "previous_response_id")? {
         return Ok(previous.text());
     }
-    let Some(conversation) = present(draft, root, "conversation")? else { return Ok(None) };
+    let Some(conversation) = present(editor, root, "conversation")? else { return Ok(None) };
     match conversation.text() {
         Some(id) => Ok(Some(id)),
-        None => Ok(draft.get(conversation, "id")?.and_then(Value::text)),
+        None => Ok(editor.get(conversation, "id")?.and_then(Value::text)),
     }
 }
 

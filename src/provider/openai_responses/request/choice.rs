@@ -1,8 +1,8 @@
-//! What names tools beside `tools`: corrected where what it names is gone.
+//! Corrects the places beside `tools` that name tools which were removed.
 
-use super::super::super::request::Draft;
+use super::super::super::request::RequestEditor;
 use super::present;
-use super::tools::Offered;
+use super::tools::OfferedTools;
 use crate::call::Denial;
 use crate::wire::json::Value;
 
@@ -11,9 +11,13 @@ const AUTO: &str = "\"auto\"";
 /// Corrects a `tool_choice` that names, or demands, what was taken out.
 ///
 /// # Errors
-/// Where it cannot be read.
-pub(super) fn correct<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &Offered) -> Result<(), Denial> {
-    let Some(choice) = present(draft, root, "tool_choice")? else { return Ok(()) };
+/// If it cannot be read.
+pub(super) fn correct<'d>(
+    editor: &mut RequestEditor<'d>,
+    root: Value<'d>,
+    offered: &OfferedTools,
+) -> Result<(), Denial> {
+    let Some(choice) = present(editor, root, "tool_choice")? else { return Ok(()) };
     if !offered.is_less() {
         return Ok(());
     }
@@ -21,52 +25,56 @@ pub(super) fn correct<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &Offe
     if offered.is_nothing() {
         // `auto` and `none` may stand without tools.
         if !is_word || choice.says("required") {
-            draft.remove(choice)?;
-            draft.changed("tool_choice");
+            editor.remove(choice)?;
+            editor.changed("tool_choice");
         }
         return Ok(());
     }
     if is_word {
         return Ok(());
     }
-    if draft.get(choice, "type")?.is_some_and(|kind| kind.says("allowed_tools")) {
-        return prune_allowed(draft, choice, offered);
+    if editor.get(choice, "type")?.is_some_and(|kind| kind.says("allowed_tools")) {
+        return prune_allowed(editor, choice, offered);
     }
-    if offered.has_lost(draft, choice)? {
-        draft.replace(choice, AUTO)?;
-        draft.changed("tool_choice");
+    if offered.has_lost(editor, choice)? {
+        editor.replace(choice, AUTO)?;
+        editor.changed("tool_choice");
     }
     Ok(())
 }
 
-fn prune_allowed<'d>(draft: &mut Draft<'d>, choice: Value<'d>, offered: &Offered) -> Result<(), Denial> {
+fn prune_allowed<'d>(
+    editor: &mut RequestEditor<'d>,
+    choice: Value<'d>,
+    offered: &OfferedTools,
+) -> Result<(), Denial> {
     // Chat Completions has the list one object deeper; some that speak both take either.
-    let inner = draft.get(choice, "allowed_tools")?.unwrap_or(choice);
-    let Some(items) = draft.get(inner, "tools")?.and_then(Value::items) else { return Ok(()) };
+    let inner = editor.get(choice, "allowed_tools")?.unwrap_or(choice);
+    let Some(items) = editor.get(inner, "tools")?.and_then(Value::items) else { return Ok(()) };
     let (mut lost, mut left) = (Vec::new(), 0);
     for name in items {
-        if offered.has_lost(draft, name)? { lost.push(name) } else { left += 1 }
+        if offered.has_lost(editor, name)? { lost.push(name) } else { left += 1 }
     }
     if lost.is_empty() {
         return Ok(());
     }
-    draft.changed("tool_choice");
+    editor.changed("tool_choice");
     if left == 0 {
-        return draft.replace(choice, AUTO);
+        return editor.replace(choice, AUTO);
     }
-    lost.into_iter().try_for_each(|name| draft.remove(name))
+    lost.into_iter().try_for_each(|name| editor.remove(name))
 }
 
-/// Takes out of `include` what only a tool that is gone could have answered.
+/// Removes from `include` the results of removed tools.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If it cannot be read.
 pub(super) fn prune_include<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     root: Value<'d>,
-    offered: &Offered,
+    offered: &OfferedTools,
 ) -> Result<(), Denial> {
-    let Some(include) = present(draft, root, "include")? else { return Ok(()) };
+    let Some(include) = present(editor, root, "include")? else { return Ok(()) };
     let is_lost = |entry: &Value<'d>| {
         let text = entry.text();
         let family = text.as_deref().and_then(|text| text.split_once("_call"));
@@ -77,9 +85,9 @@ pub(super) fn prune_include<'d>(
     if lost.is_empty() {
         return Ok(());
     }
-    draft.changed("include");
+    editor.changed("include");
     if lost.len() == entries.len() {
-        return draft.remove(include);
+        return editor.remove(include);
     }
-    lost.into_iter().try_for_each(|entry| draft.remove(entry))
+    lost.into_iter().try_for_each(|entry| editor.remove(entry))
 }

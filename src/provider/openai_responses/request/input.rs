@@ -1,34 +1,38 @@
 //! Input items: tools that they carry, calls that they fire, and what the provider would fetch for them.
 
-use super::super::super::request::Draft;
+use super::super::super::request::RequestEditor;
 use super::present;
-use super::tools::{Offered, Sifted, sift};
+use super::tools::{OfferedTools, Sifted, sift};
 use crate::call::Denial;
 use crate::wire::json::{Kind, Value};
 
 /// Reads all that is sent to the model.
 ///
 /// # Errors
-/// Where it must not go on, or cannot be read.
-pub(super) fn read<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &mut Offered) -> Result<(), Denial> {
+/// If it must not go on, or cannot be read.
+pub(super) fn read<'d>(
+    editor: &mut RequestEditor<'d>,
+    root: Value<'d>,
+    offered: &mut OfferedTools,
+) -> Result<(), Denial> {
     for place in ["input", "instructions"] {
-        let said = present(draft, root, place)?;
-        if said.is_some_and(|said| said.kind() == Kind::Object) {
+        let value = present(editor, root, place)?;
+        if value.is_some_and(|value| value.kind() == Kind::Object) {
             return Err(Denial::unparseable(place, "it is neither a text nor a list"));
         }
-        for item in said.and_then(Value::items).into_iter().flatten() {
-            read_item(draft, item, offered)?;
+        for item in value.and_then(Value::items).into_iter().flatten() {
+            read_item(editor, item, offered)?;
         }
     }
-    if let Some(prompt) = present(draft, root, "prompt")?
-        && let Some(variables) = present(draft, prompt, "variables")?
+    if let Some(prompt) = present(editor, root, "prompt")?
+        && let Some(variables) = present(editor, prompt, "variables")?
     {
-        ask_sources(draft, variables, "prompt.variables")?;
+        ask_sources(editor, variables, "prompt.variables")?;
     }
     Ok(())
 }
 
-/// Items that say that the client has tools: calls of them, and what came of them. One that the provider keeps may be one.
+/// Items that show that the client has tools: calls and their outputs. An item that the provider keeps may be one.
 const CALLS: [&str; 15] = [
     "function_call",
     "function_call_output",
@@ -47,41 +51,49 @@ const CALLS: [&str; 15] = [
     "item_reference",
 ];
 
-fn read_item<'d>(draft: &mut Draft<'d>, item: Value<'d>, offered: &mut Offered) -> Result<(), Denial> {
-    let kind = present(draft, item, "type")?.and_then(Value::text);
+fn read_item<'d>(
+    editor: &mut RequestEditor<'d>,
+    item: Value<'d>,
+    offered: &mut OfferedTools,
+) -> Result<(), Denial> {
+    let kind = present(editor, item, "type")?.and_then(Value::text);
     if kind.as_deref().is_some_and(|kind| CALLS.contains(&kind)) {
-        draft.excuse();
+        editor.excuse();
     }
     if let Some(hosted) = hosted_door(kind.as_deref()) {
-        if draft.strips(hosted)? {
-            return draft.remove(item);
+        if editor.strips(hosted)? {
+            return editor.remove(item);
         }
-    } else if sift_tools(draft, item, offered)? {
-        return draft.remove(item);
+    } else if sift_tools(editor, item, offered)? {
+        return editor.remove(item);
     }
     if kind.as_deref() == Some("configuration_update") {
         for entry in item.entries().into_iter().flatten() {
-            if sift_tools(draft, entry.value, offered)? {
-                return draft.remove(item);
+            if sift_tools(editor, entry.value, offered)? {
+                return editor.remove(item);
             }
         }
     }
-    if let Some(model) = present(draft, item, "model")?.and_then(Value::text) {
-        draft.facts.models.push(model.into());
+    if let Some(model) = present(editor, item, "model")?.and_then(Value::text) {
+        editor.facts.models.push(model.into());
     }
     for place in ["content", "output"] {
-        if let Some(value) = present(draft, item, place)? {
-            ask_sources(draft, value, place)?;
+        if let Some(value) = present(editor, item, place)? {
+            ask_sources(editor, value, place)?;
         }
     }
     Ok(())
 }
 
 /// Takes hosted tools out of an object's `tools`. Whether all of them would go, and so does what holds them.
-fn sift_tools<'d>(draft: &mut Draft<'d>, object: Value<'d>, offered: &mut Offered) -> Result<bool, Denial> {
-    let Some(tools) = present(draft, object, "tools")? else { return Ok(false) };
-    match sift(draft, tools, None, offered)? {
-        Sifted::Without(removed) => removed.into_iter().try_for_each(|tool| draft.remove(tool))?,
+fn sift_tools<'d>(
+    editor: &mut RequestEditor<'d>,
+    object: Value<'d>,
+    offered: &mut OfferedTools,
+) -> Result<bool, Denial> {
+    let Some(tools) = present(editor, object, "tools")? else { return Ok(false) };
+    match sift(editor, tools, None, offered)? {
+        Sifted::Without(removed) => removed.into_iter().try_for_each(|tool| editor.remove(tool))?,
         Sifted::Nothing => return Ok(true),
     }
     Ok(false)
@@ -98,28 +110,28 @@ fn hosted_door(kind: Option<&str>) -> Option<&'static str> {
 }
 
 /// Asks about each URL of a picture, file or recording that the provider would fetch.
-fn ask_sources<'d>(draft: &mut Draft<'d>, value: Value<'d>, place: &str) -> Result<(), Denial> {
+fn ask_sources<'d>(editor: &mut RequestEditor<'d>, value: Value<'d>, place: &str) -> Result<(), Denial> {
     for item in value.items().into_iter().flatten() {
-        ask_sources(draft, item, place)?;
+        ask_sources(editor, item, place)?;
     }
     for entry in value.entries().into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();
         let is_source = ["image_url", "file_url", "video_url", "audio_url"].contains(&key.as_ref());
         if !is_source {
-            ask_sources(draft, entry.value, place)?;
+            ask_sources(editor, entry.value, place)?;
             continue;
         }
         let is_object = entry.value.kind() == Kind::Object;
-        let url = if is_object { draft.get(entry.value, "url")? } else { Some(entry.value) };
+        let url = if is_object { editor.get(entry.value, "url")? } else { Some(entry.value) };
         let url = url.and_then(Value::text);
         if url.is_some_and(|url| is_fetched(&url)) {
-            draft.fetches(&format!("{place}.{key}"))?;
+            editor.fetches(&format!("{place}.{key}"))?;
         }
     }
     Ok(())
 }
 
-/// Whether the provider has to go somewhere for it. Only what stands in the URL itself is there already.
+/// Whether the provider has to fetch it. Only a `data:` URL holds its content itself.
 fn is_fetched(url: &str) -> bool {
     let url = url.trim();
     !url.is_empty() && !url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))

@@ -1,4 +1,4 @@
-//! Requests, door by door, each with a benign twin.
+//! Requests, one way to hosted tools after the other, each with a benign twin.
 
 use http::HeaderMap;
 
@@ -7,8 +7,8 @@ use crate::call::{
     Answer, Api, BlockedCall, BlockedCalls, Change, Decision, Denial, Dialect, Hosted, HostedAction,
     Judgement, Service, Terms, Vendor,
 };
-use crate::provider::adapter::{Adapter, Asked};
-use crate::provider::request::{Draft, Drafted};
+use crate::provider::adapter::{Adapter, ModelRequestHead};
+use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::json::{Document, Limits};
 
 /// What policy says in these tests.
@@ -55,18 +55,18 @@ impl Terms for Says {
 /// Most bodies say that they are not stored, so that what else is changed is seen alone.
 const STRICT: Says = Says { allow: &[], refuses: false, state: false, urls: false, audit: false };
 
-fn ask(path: &str, body: &str, says: &Says, blocked: &BlockedCalls) -> Result<Drafted, Denial> {
+fn ask(path: &str, body: &str, says: &Says, blocked: &BlockedCalls) -> Result<EditedRequest, Denial> {
     let headers = HeaderMap::new();
     let api = if path.ends_with("input_tokens") { Api::CountTokens } else { Api::Responses };
     let service = Service { vendor: Vendor::OpenAi, api, dialect: Some(Dialect::OpenAIResponses) };
-    let asked = Asked { service, path, query: None, headers: &headers };
+    let head = ModelRequestHead { service, path, query: None, headers: &headers };
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    let mut draft = Draft::new(&document, says).with_blocked(blocked);
-    OpenAiResponses.request(&asked, &mut draft)?;
-    Ok(draft.finish())
+    let mut editor = RequestEditor::new(&document, says).with_blocked(blocked);
+    OpenAiResponses.request(&head, &mut editor)?;
+    Ok(editor.finish())
 }
 
-fn posted(body: &str, says: &Says) -> Result<Drafted, Denial> {
+fn posted(body: &str, says: &Says) -> Result<EditedRequest, Denial> {
     ask("/v1/responses", body, says, &BlockedCalls::new(4))
 }
 

@@ -2,44 +2,48 @@
 
 use super::present;
 use crate::call::Denial;
-use crate::provider::request::{Draft, definition};
+use crate::provider::request::{RequestEditor, definition};
 use crate::wire::json::Value;
 
 /// Types of tools that the client runs, whatever else they say (`Tool` of OpenAI's SDKs).
 const CLIENT: [&str; 6] =
     ["function", "custom", "apply_patch", "local_shell", "computer", "computer_use_preview"];
 
-/// What a request offers, for the places that name tools.
+/// The tools of a request that stay, for the places that name tools.
 #[derive(Debug, Default)]
-pub(super) struct Offered {
-    kept: Vec<Named>,
-    stripped: Vec<Named>,
+pub(super) struct OfferedTools {
+    kept: Vec<NamedTool>,
+    stripped: Vec<NamedTool>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Named {
+struct NamedTool {
     kind: String,
     /// Which of several servers, of type `mcp`.
     server: Option<String>,
 }
 
-/// What is left of an array of tools.
+/// The rest of an array of tools.
 pub(super) enum Sifted<'d> {
     /// All but these.
     Without(Vec<Value<'d>>),
-    /// Nothing: what holds the array goes whole.
+    /// Nothing: the entry that holds the array is removed.
     Nothing,
 }
 
 /// Takes hosted tools out of an object's `tools`.
 ///
 /// # Errors
-/// Where one of them may not be asked for, or cannot be read.
-pub(super) fn read<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &mut Offered) -> Result<(), Denial> {
-    let Some(tools) = present(draft, root, "tools")? else { return Ok(()) };
-    match sift(draft, tools, None, offered)? {
-        Sifted::Without(removed) => removed.into_iter().try_for_each(|tool| draft.remove(tool)),
-        Sifted::Nothing => draft.remove(tools),
+/// If one of them may not be asked for, or cannot be read.
+pub(super) fn read<'d>(
+    editor: &mut RequestEditor<'d>,
+    root: Value<'d>,
+    offered: &mut OfferedTools,
+) -> Result<(), Denial> {
+    let Some(tools) = present(editor, root, "tools")? else { return Ok(()) };
+    match sift(editor, tools, None, offered)? {
+        Sifted::Without(removed) => removed.into_iter().try_for_each(|tool| editor.remove(tool)),
+        Sifted::Nothing => editor.remove(tools),
     }
 }
 
@@ -48,15 +52,15 @@ pub(super) fn read<'d>(draft: &mut Draft<'d>, root: Value<'d>, offered: &mut Off
 /// # Errors
 /// As for [`read`].
 pub(super) fn sift<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     tools: Value<'d>,
     namespace: Option<&str>,
-    offered: &mut Offered,
+    offered: &mut OfferedTools,
 ) -> Result<Sifted<'d>, Denial> {
     let Some(items) = tools.items() else { return Err(Denial::unparseable("tools", "no array")) };
     let (mut removed, mut kept) = (Vec::new(), false);
     for tool in items {
-        match sift_one(draft, tool, namespace, offered)? {
+        match sift_one(editor, tool, namespace, offered)? {
             Sifted::Without(inner) => {
                 removed.extend(inner);
                 kept = true;
@@ -68,51 +72,51 @@ pub(super) fn sift<'d>(
 }
 
 fn sift_one<'d>(
-    draft: &mut Draft<'d>,
+    editor: &mut RequestEditor<'d>,
     tool: Value<'d>,
     namespace: Option<&str>,
-    offered: &mut Offered,
+    offered: &mut OfferedTools,
 ) -> Result<Sifted<'d>, Denial> {
     if let Some(duplicate) = tool.duplicate() {
         return Err(Denial::unparseable("tools", duplicate));
     }
-    let Some(kind) = draft.get(tool, "type")?.and_then(Value::text) else {
+    let Some(kind) = editor.get(tool, "type")?.and_then(Value::text) else {
         return Err(Denial::unparseable("tools", "a tool without a type"));
     };
-    let name = draft.get(tool, "name")?.and_then(Value::text);
+    let name = editor.get(tool, "name")?.and_then(Value::text);
     if kind == "namespace"
-        && let Some(inner) = present(draft, tool, "tools")?
+        && let Some(inner) = present(editor, tool, "tools")?
     {
         let name = name.unwrap_or_default();
         let path = namespace.map_or_else(|| name.to_string(), |outer| format!("{outer}.{name}"));
-        return sift(draft, inner, Some(&path), offered);
+        return sift(editor, inner, Some(&path), offered);
     }
-    let server = draft.get(tool, "server_label")?.and_then(Value::text).map(Into::into);
-    let named = Named { kind: kind.to_string(), server };
-    if kind != "namespace" && !is_client(draft, tool, &kind)? && draft.strips_tool(&kind)? {
+    let server = editor.get(tool, "server_label")?.and_then(Value::text).map(Into::into);
+    let named = NamedTool { kind: kind.to_string(), server };
+    if kind != "namespace" && !is_client(editor, tool, &kind)? && editor.strips_tool(&kind)? {
         offered.stripped.push(named);
         return Ok(Sifted::Nothing);
     }
     offered.kept.push(named);
     let name = name.unwrap_or(kind);
     let name = namespace.map_or_else(|| name.to_string(), |outer| format!("{outer}.{name}"));
-    draft.facts.tools.push(definition(&name, tool));
+    editor.facts.tools.push(definition(&name, tool));
     Ok(Sifted::Without(Vec::new()))
 }
 
 /// Whether the client runs a tool of this type, as it is written here.
-fn is_client<'d>(draft: &Draft<'d>, tool: Value<'d>, kind: &str) -> Result<bool, Denial> {
+fn is_client<'d>(editor: &RequestEditor<'d>, tool: Value<'d>, kind: &str) -> Result<bool, Denial> {
     Ok(match kind {
-        "shell" => match present(draft, tool, "environment")? {
-            Some(environment) => draft.get(environment, "type")?.is_some_and(|kind| kind.says("local")),
+        "shell" => match present(editor, tool, "environment")? {
+            Some(environment) => editor.get(environment, "type")?.is_some_and(|kind| kind.says("local")),
             None => false,
         },
-        "tool_search" => draft.get(tool, "execution")?.is_some_and(|by| by.says("client")),
+        "tool_search" => editor.get(tool, "execution")?.is_some_and(|by| by.says("client")),
         kind => CLIENT.contains(&kind),
     })
 }
 
-impl Offered {
+impl OfferedTools {
     /// Whether anything was taken out.
     pub(super) fn is_less(&self) -> bool {
         !self.stripped.is_empty()
@@ -124,10 +128,10 @@ impl Offered {
     }
 
     /// Whether this object, which names a tool by its type and perhaps its server, names none that is left.
-    pub(super) fn has_lost<'d>(&self, draft: &Draft<'d>, name: Value<'d>) -> Result<bool, Denial> {
-        let kind = draft.get(name, "type")?.and_then(Value::text);
-        let server = draft.get(name, "server_label")?.and_then(Value::text);
-        let is_meant = |named: &Named| {
+    pub(super) fn has_lost<'d>(&self, editor: &RequestEditor<'d>, name: Value<'d>) -> Result<bool, Denial> {
+        let kind = editor.get(name, "type")?.and_then(Value::text);
+        let server = editor.get(name, "server_label")?.and_then(Value::text);
+        let is_meant = |named: &NamedTool| {
             let is_server = server.is_none() || named.server.as_deref() == server.as_deref();
             Some(named.kind.as_str()) == kind.as_deref() && is_server
         };
@@ -136,7 +140,7 @@ impl Offered {
 
     /// Whether all tools of a family were taken out: `web_search` is that of `web_search_preview` too.
     pub(super) fn has_lost_family(&self, family: &str) -> bool {
-        let is_of = |named: &Named| {
+        let is_of = |named: &NamedTool| {
             let rest = named.kind.strip_prefix(family);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };

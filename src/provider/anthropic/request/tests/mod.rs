@@ -1,7 +1,7 @@
-//! What becomes of requests of Anthropic Messages: one table for each door, with a twin that stays as it is.
+//! What becomes of requests of Anthropic Messages: one table for each way to hosted tools, with a twin that stays as it is.
 
 mod conversation;
-mod doors;
+mod hosted;
 mod properties;
 mod side_edits;
 mod what_is_said;

@@ -1,14 +1,14 @@
-//! What requests say of themselves, at each front door, and who may have them edited.
+//! What requests say of themselves, in each variant of the API, and who may have them edited.
 
 use super::super::testing::*;
-use super::super::{Door, messages_request};
+use super::super::{MessagesVariant, messages_request};
 use crate::call::{Answer, Api, Dialect, RequestFacts, Service, Vendor};
-use crate::provider::adapter::Asked;
-use crate::provider::request::Draft;
+use crate::provider::adapter::ModelRequestHead;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::{Document, Limits};
 
 fn facts(body: &str, rules: Rules) -> RequestFacts {
-    drafted(body, rules, &Door::default()).unwrap().facts
+    drafted(body, rules, &MessagesVariant::default()).unwrap().facts
 }
 
 #[test]
@@ -76,18 +76,18 @@ fn a_session_is_what_claude_code_says_of_it() {
     assert_eq!(of(&format!("x_session_{}", "a".repeat(128))).map(|session| session.len()), Some(128));
 }
 
-fn asked<'a>(path: &'a str, headers: &'a http::HeaderMap) -> Asked<'a> {
+fn head<'a>(path: &'a str, headers: &'a http::HeaderMap) -> ModelRequestHead<'a> {
     let service =
         Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    Asked { service, path, query: Some("beta=true"), headers }
+    ModelRequestHead { service, path, query: Some("beta=true"), headers }
 }
 
 #[test]
 fn a_path_may_name_the_model_and_ask_for_a_stream() {
     let none = http::HeaderMap::new();
     let at = |path: &str| {
-        let door = Door::of(&asked(path, &none));
-        let facts = drafted(r#"{"anthropic_version":"vertex-2023-10-16"}"#, STRICT, &door).unwrap().facts;
+        let variant = MessagesVariant::of(&head(path, &none));
+        let facts = drafted(r#"{"anthropic_version":"vertex-2023-10-16"}"#, STRICT, &variant).unwrap().facts;
         (facts.model, facts.models.len(), facts.stream)
     };
     let models = "/v1/projects/p/locations/l/publishers/anthropic/models";
@@ -103,11 +103,11 @@ fn a_path_may_name_the_model_and_ask_for_a_stream() {
 fn the_fields_may_be_those_of_an_object_in_another_body() {
     let body = r#"{"outer":1,"inner":{"tools":[{"type":"web_search_20250305"},{"name":"y"}]},"tools":[{"type":"x"}]}"#;
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    let mut draft = Draft::new(&document, &STRICT);
-    let inner = draft.root().get("inner").unwrap().unwrap();
-    let door = Door { model: Some("m"), stream: true, subscription: false };
-    messages_request(&mut draft, inner, &door).unwrap();
-    let drafted = draft.finish();
+    let mut editor = RequestEditor::new(&document, &STRICT);
+    let inner = editor.root().get("inner").unwrap().unwrap();
+    let variant = MessagesVariant { model: Some("m"), stream: true, subscription: false };
+    messages_request(&mut editor, inner, &variant).unwrap();
+    let drafted = editor.finish();
     let edited = String::from_utf8(drafted.body.unwrap()).unwrap();
     assert_eq!(edited, r#"{"outer":1,"inner":{"tools":[{"name":"y"}]},"tools":[{"type":"x"}]}"#);
     assert_eq!(drafted.facts.model.as_deref(), Some("m"));
@@ -124,18 +124,18 @@ fn a_subscription_body_with_a_hash_over_it_is_refused_rather_than_edited() {
         headers(&[("authorization", "bearer  sk-ant-oat01-x")]),
         headers(&[("anthropic-beta", "a-2025,oauth-2025-04-20"), ("authorization", "Bearer placeholder")]),
     ] {
-        let door = Door::of(&asked("/v1/messages", &login));
-        let denial = drafted(&body, STRICT, &door).map(|_| ()).unwrap_err();
+        let variant = MessagesVariant::of(&head("/v1/messages", &login));
+        let denial = drafted(&body, STRICT, &variant).map(|_| ()).unwrap_err();
         let (rule, reason) = told(&denial);
         assert_eq!(rule, "postern/builtin/subscription-edit");
         assert!(reason.contains("CLAUDE_CODE_ATTRIBUTION_HEADER=0") && reason.contains("hostedTools.allow"));
         assert_eq!(denial.answer, Answer::Forbidden);
         for unchanged in [ATTESTED.replace("TOOLS", r#"{"name":"y"}"#), body.clone()] {
             let rules = allowing(&["web_search_20250305"]);
-            assert_eq!(drafted(&unchanged, rules, &door).unwrap().body, None, "{unchanged}");
+            assert_eq!(drafted(&unchanged, rules, &variant).unwrap().body, None, "{unchanged}");
         }
         let without = format!(r#"{{"system":"You are helpful","a":1,"tools":[{SEARCH}]}}"#);
-        let edited = drafted(&without, STRICT, &door).unwrap().body.unwrap();
+        let edited = drafted(&without, STRICT, &variant).unwrap().body.unwrap();
         assert_eq!(edited, br#"{"system":"You are helpful","a":1}"#);
     }
 }
@@ -143,13 +143,13 @@ fn a_subscription_body_with_a_hash_over_it_is_refused_rather_than_edited() {
 #[test]
 fn with_a_key_a_body_is_edited_whatever_it_says_of_itself() {
     let login = headers(&[("x-api-key", "sk-ant-api03-x"), ("authorization", "Bearer sk-ant-api03-x")]);
-    let door = Door::of(&asked("/v1/messages", &login));
-    assert!(drafted(&ATTESTED.replace("TOOLS", SEARCH), STRICT, &door).unwrap().body.is_some());
+    let variant = MessagesVariant::of(&head("/v1/messages", &login));
+    assert!(drafted(&ATTESTED.replace("TOOLS", SEARCH), STRICT, &variant).unwrap().body.is_some());
 }
 
 #[test]
 fn a_subscription_thread_is_refused_in_the_form_that_clients_recover_from() {
-    let door = Door { subscription: true, ..Door::default() };
-    let denial = drafted(r#"{"thread":{"type":"create"}}"#, STRICT, &door).map(|_| ()).unwrap_err();
+    let variant = MessagesVariant { subscription: true, ..MessagesVariant::default() };
+    let denial = drafted(r#"{"thread":{"type":"create"}}"#, STRICT, &variant).map(|_| ()).unwrap_err();
     assert_eq!(denial.answer, Answer::Recoverable { status: 400, code: "thread_unsupported_request" });
 }

@@ -10,12 +10,12 @@ use http::HeaderMap;
 use proptest::prelude::*;
 
 use super::testing::{Names, recorded, settings};
-use super::{Broken, Event, FailurePolicy, Gate, Guard, KeepAlive, Out, Settings, Transcript};
+use super::{Broken, FailurePolicy, Gate, Guard, GuardSettings, KeepAlive, Out, StreamEvent, Transcript};
 use crate::call::{
     AnswerFacts, Api, BlockedCall, CallNote, Dialect, Normalization, RequestFacts, Service, Vendor,
 };
 use crate::provider;
-use crate::provider::adapter::{Asked, Framing};
+use crate::provider::adapter::{Framing, ModelRequestHead};
 use crate::wire::json::{Document, Value};
 
 /// A dialect's own reader: counts what it reads, and is told of what it need not read only where it `skips`.
@@ -26,12 +26,12 @@ struct Watched {
 }
 
 impl Transcript for Watched {
-    fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
         self.read.fetch_add(1, Ordering::Relaxed);
         self.own.event(event, gate, out)
     }
 
-    fn free<'d>(&mut self, event: &Event<'d>) -> Vec<Value<'d>> {
+    fn free<'d>(&mut self, event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         if self.skips { self.own.free(event) } else { Vec::new() }
     }
 
@@ -107,12 +107,12 @@ fn guard(way: Way, skips: bool, read: &Arc<AtomicUsize>) -> (Guard, Framing) {
     let (dialect, api, path) = *SPOKEN.iter().find(|(dialect, ..)| *dialect == way.dialect).unwrap();
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
     let headers = HeaderMap::new();
-    let asked = Asked { service, path, query: Some("alt=sse"), headers: &headers };
+    let head = ModelRequestHead { service, path, query: Some("alt=sse"), headers: &headers };
     let facts = RequestFacts { stream: true, ..RequestFacts::default() };
     let adapter = provider::adapter(dialect);
-    let own = adapter.transcript(&asked, &facts).unwrap();
-    let framing = adapter.framing(&asked, &facts, "text/event-stream");
-    let settings = Settings { failure: way.failure, ..settings(Names { observes: way.observes }) };
+    let own = adapter.transcript(&head, &facts).unwrap();
+    let framing = adapter.framing(&head, &facts, "text/event-stream");
+    let settings = GuardSettings { failure: way.failure, ..settings(Names { observes: way.observes }) };
     (Guard::new(Box::new(Watched { own, skips, read: Arc::clone(read) }), framing, settings), framing)
 }
 
@@ -152,7 +152,7 @@ fn outcome<'b>(
     (outcome, read.load(Ordering::Relaxed))
 }
 
-/// Answers how many parts were read where those that may go on unparsed did, and how many there are.
+/// Returns how many parts were read where those that may go on unparsed did, and how many there are.
 fn assert_same(way: Way, stream: &[u8]) -> (usize, usize) {
     let pieces = || stream.chunks(way.piece.max(1));
     let (light, few) = outcome(way, true, pieces(), false);

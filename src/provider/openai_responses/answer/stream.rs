@@ -2,42 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::called::{self, Called, number, text};
-use super::item::Item;
-use super::queue::{Cuts, Queue};
-use super::say::{Replacement, Told};
+use super::called::{self, CalledItem, number, text};
+use super::item::OutputItem;
+use super::queue::{Cuts, EventQueue};
+use super::say::{Replacement, SentResponse};
 use super::{ENDS, facts};
 use crate::call::{AnswerFacts, BlockedCall};
 use crate::provider::answer::member::get;
-use crate::provider::answer::{Broken, Event, Fate, Gate, Out};
+use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, Out, StreamEvent};
 use crate::wire::json::{Kind, Value};
 
 /// The most items of one response, and the most calls whose outputs are looked for.
 const MOST: usize = 4096;
 
 #[derive(Default)]
-pub(super) struct Lane {
-    told: Told,
-    /// Whether the client was told that the response began, and not yet that it ended.
+pub(super) struct ResponseStream {
+    told: SentResponse,
+    /// Whether the client has the start of the response and not its end.
     is_open: bool,
     conversation: Option<String>,
-    items: BTreeMap<u64, Item>,
-    /// What stands in the place of outputs of calls that were denied, by the ids of the calls.
+    items: BTreeMap<u64, OutputItem>,
+    /// The texts that replace the outputs of denied calls, by the ids of the calls.
     outputs: BTreeMap<String, String>,
-    queue: Queue,
+    queue: EventQueue,
 }
 
-impl Lane {
+impl ResponseStream {
     pub(super) fn new(stream: Option<&str>) -> Self {
-        let told = Told { stream: stream.map(str::to_owned), ..Told::default() };
+        let told = SentResponse { stream: stream.map(str::to_owned), ..SentResponse::default() };
         Self { told, ..Self::default() }
     }
 
     /// Takes the next event.
     ///
     /// # Errors
-    /// Where it cannot be understood, or must not go on.
-    pub(super) fn event(&mut self, event: &Event<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    /// If it cannot be understood, or must not go on.
+    pub(super) fn event(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), Broken> {
         let json = event.json;
         let kind = if json.kind() == Kind::Object { text(json, "type")? } else { None };
         let Some(kind) = kind.as_deref() else {
@@ -74,12 +79,14 @@ impl Lane {
         Ok(())
     }
 
-    /// What a piece of text says is of no interest, nor what pads it; its number is, and is the one number that is free.
-    pub(super) fn free<'d>(&self, event: &Event<'d>) -> Vec<Value<'d>> {
+    /// The text of a piece and its padding change no state. Its number does, and [`Self::again`] takes it.
+    pub(super) fn free<'d>(&self, event: &StreamEvent<'d>) -> Vec<Value<'d>> {
         let of = |key: &str| event.json.get(key).ok().flatten();
         let is_text = of("type").is_some_and(|kind| TEXTS.iter().any(|text| kind.says(text)));
-        let is_plain =
-            |index: Option<u64>| index.and_then(|index| self.items.get(&index)).is_none_or(Item::is_plain);
+        let is_plain = |index: Option<u64>| {
+            index.and_then(|index| self.items.get(&index)).is_none_or(OutputItem::is_plain)
+        };
+        // Behind a held event its number may still change; an item or a response could carry a call.
         let is_alone = of("response").is_none() && of("item").is_none() && self.queue.bytes() == 0;
         if !is_text || !is_alone || !self.index(event.json).is_ok_and(is_plain) {
             return Vec::new();
@@ -89,15 +96,15 @@ impl Lane {
         texts.chain(of("sequence_number").filter(|number| number.kind() == Kind::Number)).collect()
     }
 
-    /// Pieces of text went on; with a number, where they have them.
+    /// Takes the number of the last piece of text that went on unparsed.
     pub(super) fn again(&mut self, numbers: &[u64]) {
         if let [number] = numbers {
             self.queue.passed(*number);
         }
     }
 
-    /// What is no event: the marker that ends the streams of another API, or something else in its place.
-    fn unnamed(&mut self, event: &Event<'_>, out: &mut Out) -> Result<(), Broken> {
+    /// Takes a part that is no event: `[DONE]`, which ends streams of Chat Completions, or unknown JSON.
+    fn unnamed(&mut self, event: &StreamEvent<'_>, out: &mut Out) -> Result<(), Broken> {
         let is_object = event.json.kind() == Kind::Object;
         if is_object && event.name.is_some_and(|name| name.starts_with("response.")) {
             // There are clients that take the name for the type.
@@ -120,7 +127,7 @@ impl Lane {
         self.items.clear();
         self.outputs.clear();
         self.conversation = None;
-        self.told = Told { stream: self.told.stream.take(), ..Told::default() };
+        self.told = SentResponse { stream: self.told.stream.take(), ..SentResponse::default() };
     }
 
     /// The item that an event is about.
@@ -129,16 +136,16 @@ impl Lane {
             return Ok(Some(index));
         }
         let Some(id) = text(json, "item_id")? else { return Ok(None) };
-        let mut found = self.items.iter().filter(|(_, item)| item.id() == Some(&id));
-        Ok(found.next().map(|(index, _)| *index))
+        let mut matching = self.items.iter().filter(|(_, item)| item.id() == Some(&id));
+        Ok(matching.next().map(|(index, _)| *index))
     }
 
     /// An event of an unknown type may come, but not with an item in it.
     fn check_carries_nothing(json: Value<'_>) -> Result<(), Broken> {
         let Some(item) = get(json, "item")?.filter(|item| item.kind() == Kind::Object) else { return Ok(()) };
         match called::read(item)? {
-            called::Item::Plain | called::Item::Output(_) => Ok(()),
-            called::Item::Call(_) => {
+            called::ItemRole::Plain | called::ItemRole::Output(_) => Ok(()),
+            called::ItemRole::Call(_) => {
                 Err(Broken::ambiguous("a tool call is in an event where none is expected"))
             }
         }
@@ -156,61 +163,61 @@ impl Lane {
         let read = called::read(item)?;
         let known = self.items.get_mut(&index);
         match (read, known) {
-            (called::Item::Call(called), Some(known)) if !begins => {
+            (called::ItemRole::Call(called), Some(known)) if !begins => {
                 known.complete(&called, is_cut(item)?, gate)?;
                 self.settle(index, &called, gate);
             }
             (_, Some(known)) if begins && (!known.is_plain() || known.kind() != kind) => {
                 return Err(Broken::ambiguous("two output items have one output_index"));
             }
-            (called::Item::Call(called), None) => {
+            (called::ItemRole::Call(called), None) => {
                 self.begin(index, &called, gate)?;
                 if !begins && let Some(known) = self.items.get_mut(&index) {
                     known.complete(&called, is_cut(item)?, gate)?;
                     self.settle(index, &called, gate);
                 }
             }
-            (called::Item::Call(_), Some(_)) => {
+            (called::ItemRole::Call(_), Some(_)) => {
                 return Err(Broken::ambiguous("two output items have one output_index"));
             }
-            (called::Item::Plain | called::Item::Output(_), Some(known)) => {
+            (called::ItemRole::Plain | called::ItemRole::Output(_), Some(known)) => {
                 if known.kind() != kind {
                     return Err(Broken::ambiguous("the type of an output item changes"));
                 }
             }
-            (called::Item::Output(call), None) => {
+            (called::ItemRole::Output(call), None) => {
                 let denied = call.as_deref().and_then(|call| self.outputs.get(call));
                 let item = match denied {
-                    Some(text) => Item::denied(&kind, self.replacement(item, index, text)?),
-                    None => Item::plain(&kind),
+                    Some(text) => OutputItem::denied(&kind, self.replacement(item, index, text)?),
+                    None => OutputItem::plain(&kind),
                 };
                 self.items.insert(index, item);
             }
-            (called::Item::Plain, None) => {
-                self.items.insert(index, Item::plain(&kind));
+            (called::ItemRole::Plain, None) => {
+                self.items.insert(index, OutputItem::plain(&kind));
             }
         }
         Ok(index)
     }
 
-    fn begin(&mut self, index: u64, called: &Called<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn begin(&mut self, index: u64, called: &CalledItem<'_>, gate: &mut Gate) -> Result<(), Broken> {
         let stream = self.told.stream.as_deref();
         let id = called.id.as_deref().or(called.call_id.as_deref());
-        let item = Item::begin(called, Replacement::new(id, index, "", stream), gate)?;
+        let item = OutputItem::begin(called, Replacement::new(id, index, "", stream), gate)?;
         self.items.insert(index, item);
         Ok(())
     }
 
     /// Remembers a call that is complete and was denied.
-    fn settle(&mut self, index: u64, called: &Called<'_>, gate: &mut Gate) {
+    fn settle(&mut self, index: u64, called: &CalledItem<'_>, gate: &mut Gate) {
         let Some(item) = self.items.get(&index) else { return };
         let Some(replacement) = item.replacement() else { return };
         let (text, is_hosted) = (replacement.text.clone(), item.is_hosted());
         self.deny(called, is_hosted, text, gate);
     }
 
-    /// A call was denied: its output goes with it, or is owed to the provider.
-    fn deny(&mut self, called: &Called<'_>, is_hosted: bool, text: String, gate: &mut Gate) {
+    /// Remembers a denied call: its output is replaced as well, or the provider will wait for one.
+    fn deny(&mut self, called: &CalledItem<'_>, is_hosted: bool, text: String, gate: &mut Gate) {
         let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
         if is_hosted {
             if self.outputs.len() < MOST {
@@ -244,7 +251,7 @@ impl Lane {
         }
     }
 
-    /// What a response says of itself.
+    /// Reads the facts of a response.
     pub(super) fn read(&mut self, response: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
         facts::read(response, &mut gate.facts)?;
         if self.told.id.is_none() {
@@ -272,20 +279,20 @@ impl Lane {
         gate: &mut Gate,
     ) -> Result<Cuts, Broken> {
         let mut cuts = Cuts::new();
-        // What is not complete then was not finished.
+        // Nothing follows the last event: a call that is open then was cut.
         let is_stopped = ends && is_cut(response)?;
         let output = get(response, "output")?.and_then(Value::items);
         for (index, item) in (0..).zip(output.into_iter().flatten()) {
             let replacement = match called::read(item)? {
-                called::Item::Plain => None,
-                called::Item::Output(call) => {
+                called::ItemRole::Plain => None,
+                called::ItemRole::Output(call) => {
                     let denied = call.as_deref().and_then(|call| self.outputs.get(call));
                     denied.map(|text| self.replacement(item, index, text)).transpose()?
                 }
-                called::Item::Call(called) => {
+                called::ItemRole::Call(called) => {
                     let is_known = self.find(index, &called).is_some();
                     let is_cut = is_cut(item)? || is_stopped && is_known;
-                    self.copy(index, &called, (ends, is_cut), gate)?
+                    self.copy(index, &called, ends, is_cut, gate)?
                 }
             };
             if let Some(replacement) = replacement {
@@ -298,12 +305,13 @@ impl Lane {
         Ok(cuts)
     }
 
-    /// A call in a response that is told whole: what stands in its place.
+    /// Decides about a call in a whole response. Returns the message that replaces it.
     fn copy(
         &mut self,
         index: u64,
-        called: &Called<'_>,
-        (ends, is_cut): (bool, bool),
+        called: &CalledItem<'_>,
+        ends: bool,
+        is_cut: bool,
         gate: &mut Gate,
     ) -> Result<Option<Replacement>, Broken> {
         if let Some(known) = self.find(index, called)
@@ -317,20 +325,15 @@ impl Lane {
             } else {
                 item.check_copy(called)?;
             }
-            return Ok(self.items.get(&known).and_then(Item::replacement).cloned());
+            return Ok(self.items.get(&known).and_then(OutputItem::replacement).cloned());
         }
-        let id = called.call_id.as_deref().or(called.id.as_deref()).unwrap_or_default();
-        let input = called.input.as_deref().unwrap_or_default();
-        let (namespace, input) = (called.namespace.as_deref(), (called.form, input));
         let fate = if is_cut {
-            let call = gate.begin(id, &called.name, namespace, called.form);
+            let call = gate.begin(&CallHead { is_hosted: false, ..called.head() });
             gate.cut(call)
-        } else if called.is_hosted {
-            gate.hosted_in(id, &called.name, namespace, input)
         } else {
-            gate.whole(id, &called.name, namespace, input)
+            gate.whole(&called.head(), called.input.as_deref().unwrap_or_default())
         };
-        let Fate::Denied(text) = fate else { return Ok(None) };
+        let CallOutcome::Denied(text) = fate else { return Ok(None) };
         if gate.observes() {
             return Ok(None);
         }
@@ -341,8 +344,8 @@ impl Lane {
     }
 
     /// The item of which this is a copy: at this place, or wherever a call has this id.
-    fn find(&self, index: u64, called: &Called<'_>) -> Option<u64> {
-        let is_same = |item: &Item| match (item.call_id(), called.call_id.as_deref()) {
+    fn find(&self, index: u64, called: &CalledItem<'_>) -> Option<u64> {
+        let is_same = |item: &OutputItem| match (item.call_id(), called.call_id.as_deref()) {
             (Some(before), Some(now)) => before == now,
             (None, None) => item.kind() == called.kind,
             (Some(_), None) | (None, Some(_)) => false,
@@ -354,23 +357,23 @@ impl Lane {
         by_id.next().map(|(index, _)| *index)
     }
 
-    /// Calls that are under way never become complete.
+    /// Gives up pending calls.
     pub(super) fn abandon(&mut self, gate: &mut Gate) {
         self.items.values_mut().for_each(|item| item.abandon(gate));
     }
 
-    /// Lets go on what waits for nothing any more.
+    /// Lets events go on that do not wait any more.
     pub(super) fn flush(&mut self, out: &mut Out) {
         self.queue.flush(&mut self.items, out);
     }
 
-    /// Whether the next event may be of a call: one is not complete, or was denied and is not gone.
+    /// Whether the next event may belong to a call: one is not complete, or was denied and has not ended.
     pub(super) fn is_in_call(&self) -> bool {
-        self.items.values().any(Item::is_under_way)
+        self.items.values().any(OutputItem::is_under_way)
     }
 
     pub(super) fn waits(&self) -> bool {
-        self.items.values().any(Item::is_open)
+        self.items.values().any(OutputItem::is_open)
     }
 
     pub(super) fn held(&self) -> usize {
@@ -412,7 +415,7 @@ const TEXTS: [&str; 4] = [
     "response.refusal.delta",
 ];
 
-/// Where an event of this type has input of a tool call, and whether that is all of it.
+/// Returns the field in which an event of this type has input of a tool call, and whether that is the whole input.
 fn input_field(kind: &str) -> Option<(&'static str, bool)> {
     Some(match kind {
         "response.function_call_arguments.delta"

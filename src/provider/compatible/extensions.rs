@@ -1,4 +1,4 @@
-//! What makes a provider act beside `tools`, as data: parameters, and models that search by themselves.
+//! Extensions by which a provider acts without an entry of `tools`, as data: parameters, and models that search.
 //!
 //! A row says where it holds. A host of which nothing is known but that it speaks OpenAI's API has every row.
 
@@ -9,34 +9,34 @@ use crate::call::Vendor::{
 
 /// A parameter of a request's body. The type by which policy knows it is its key.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct VendorExtension {
     pub(super) key: &'static str,
-    pub(super) at: At,
-    pub(super) closed: Closed,
+    pub(super) at: VendorScope,
+    pub(super) closed: WhenDenied,
 }
 
-/// How a door is closed.
+/// What is done about an extension that policy denies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(super) enum WhenDenied {
     /// The entry is removed.
     Removed,
-    /// The same, unless it holds nothing but the first object with nothing but these keys.
+    /// The entry is removed, unless it holds nothing but the first object with nothing but these keys.
     RemovedBeside(&'static str, &'static [&'static str]),
     /// It is a list of `{"id":…}`, each of a type of its own: this and the id.
     Items(&'static str),
-    /// It stands for configuration that is kept at the provider, without which the request means something else.
+    /// The request is refused: the entry names configuration at the provider, and the request means little without it.
     Refused,
     /// It leaves the answer at the provider, to be fetched past whoever looks at answers.
     State,
 }
 
 #[derive(Debug)]
-pub(super) enum At {
+pub(super) enum VendorScope {
     Everywhere,
     Only(&'static [Vendor]),
 }
 
-impl At {
+impl VendorScope {
     pub(super) fn covers(&self, vendor: Vendor) -> bool {
         match self {
             Self::Everywhere => true,
@@ -45,21 +45,25 @@ impl At {
     }
 }
 
-const fn removed(key: &'static str, at: &'static [Vendor]) -> Door {
-    Door { key, at: At::Only(at), closed: Closed::Removed }
+const fn removed(key: &'static str, at: &'static [Vendor]) -> VendorExtension {
+    VendorExtension { key, at: VendorScope::Only(at), closed: WhenDenied::Removed }
 }
 
-const fn refused(key: &'static str, at: &'static [Vendor]) -> Door {
-    Door { key, at: At::Only(at), closed: Closed::Refused }
+const fn refused(key: &'static str, at: &'static [Vendor]) -> VendorExtension {
+    VendorExtension { key, at: VendorScope::Only(at), closed: WhenDenied::Refused }
 }
 
-pub(super) const DOORS: &[Door] = &[
-    Door { key: "web_search_options", at: At::Everywhere, closed: Closed::Removed },
-    Door { key: "plugins", at: At::Only(&[OpenRouter]), closed: Closed::Items("openrouter:plugin:") },
+pub(super) const EXTENSIONS: &[VendorExtension] = &[
+    VendorExtension { key: "web_search_options", at: VendorScope::Everywhere, closed: WhenDenied::Removed },
+    VendorExtension {
+        key: "plugins",
+        at: VendorScope::Only(&[OpenRouter]),
+        closed: WhenDenied::Items("openrouter:plugin:"),
+    },
     refused("preset", &[OpenRouter, Perplexity]),
     removed("stop_server_tools_when", &[OpenRouter]),
     removed("search_parameters", &[XAi]),
-    Door { key: "deferred", at: At::Only(&[XAi]), closed: Closed::State },
+    VendorExtension { key: "deferred", at: VendorScope::Only(&[XAi]), closed: WhenDenied::State },
     removed("compound_custom", &[Groq]),
     removed("search_settings", &[Groq]),
     removed("include_domains", &[Groq]),
@@ -71,10 +75,10 @@ pub(super) const DOORS: &[Door] = &[
     refused("agent_id", &[Mistral]),
     removed("data_sources", &[AzureOpenAi]),
     // Google's form of its own parameters, among them content that is kept there with its tools.
-    Door {
+    VendorExtension {
         key: "extra_body",
-        at: At::Only(&[Gemini, VertexAi]),
-        closed: Closed::RemovedBeside(
+        at: VendorScope::Only(&[Gemini, VertexAi]),
+        closed: WhenDenied::RemovedBeside(
             "google",
             &["thinking_config", "thinkingConfig", "safety_settings", "safetySettings", "thought_tag_marker"],
         ),
@@ -91,21 +95,21 @@ pub(super) const SEARCH_MODEL: &str = "search_model";
 pub(super) const WEB_PLUGIN: &str = "openrouter:plugin:web";
 
 /// Models that search by themselves; `*` is any run of characters.
-pub(super) const SEARCH_MODELS: &[(&str, At)] = &[
-    ("*-search-preview*", At::Everywhere),
-    ("gpt-5-search-api*", At::Everywhere),
-    ("sonar*", At::Only(&[Perplexity, OpenRouter])),
-    ("groq/compound*", At::Only(&[Groq])),
-    ("compound-beta*", At::Only(&[Groq])),
+pub(super) const SEARCH_MODELS: &[(&str, VendorScope)] = &[
+    ("*-search-preview*", VendorScope::Everywhere),
+    ("gpt-5-search-api*", VendorScope::Everywhere),
+    ("sonar*", VendorScope::Only(&[Perplexity, OpenRouter])),
+    ("groq/compound*", VendorScope::Only(&[Groq])),
+    ("compound-beta*", VendorScope::Only(&[Groq])),
 ];
 
 /// Endings of a model's name that stand for a plugin.
-pub(super) const PLUGIN_SUFFIXES: &[(&str, At)] = &[("online", At::Only(&[OpenRouter]))];
+pub(super) const PLUGIN_SUFFIXES: &[(&str, VendorScope)] = &[("online", VendorScope::Only(&[OpenRouter]))];
 
-/// Whoever searches unless this parameter is true.
-pub(super) const SEARCH_DISABLED: (&str, At) = ("disable_search", At::Only(&[Perplexity]));
+/// The parameter without which these vendors search.
+pub(super) const SEARCH_DISABLED: (&str, VendorScope) = ("disable_search", VendorScope::Only(&[Perplexity]));
 
-/// Keys that are read by name wherever OpenAI's API is spoken, beside those of [`DOORS`].
+/// Keys that are read by name wherever OpenAI's API is spoken, beside those of [`EXTENSIONS`].
 pub(super) const KEYS: &[&str] = &[
     "model",
     "models",

@@ -214,7 +214,7 @@ fn a_thread_does_not_begin_and_one_that_goes_on_is_refused_recoverably() {
         assert_eq!(denial.answer, answer, "{body}");
     }
     let body = r#"{"thread":{"type":"continue","previous_message_id":"msg_1"}}"#;
-    let kept = drafted(body, KEEPING, &super::super::Door::default()).unwrap();
+    let kept = drafted(body, KEEPING, &super::super::MessagesVariant::default()).unwrap();
     assert_eq!(kept.body, None);
     assert!(kept.facts.writes, "what is offered is not in the request");
 }
@@ -260,7 +260,7 @@ fn nothing_that_the_provider_would_fetch_goes_unasked() {
 #[test]
 fn where_only_audit_policies_are_nothing_is_edited_and_all_is_recorded() {
     let body = r#"{"tools":[{"type":"web_search_20250305"}],"thread":{"type":"create"},"container":"c","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"u"}}]}]}"#;
-    let drafted = drafted(body, AUDIT, &super::super::Door::default()).unwrap();
+    let drafted = drafted(body, AUDIT, &super::super::MessagesVariant::default()).unwrap();
     assert_eq!(drafted.body, None);
     assert_eq!(drafted.changes, []);
     let rules: Vec<&str> = drafted.recorded.iter().map(|it| it.rule.as_ref().unwrap().as_str()).collect();

@@ -1,16 +1,16 @@
-//! What is known of a request of Anthropic Messages beside its body: where it came in, and by which login.
+//! The variant of Anthropic Messages that a request is for, by its path and login.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use crate::call::Denial;
-use crate::provider::adapter::Asked;
-use crate::provider::request::Draft;
+use crate::provider::adapter::ModelRequestHead;
+use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
-/// One of the front doors of Messages.
+/// The variant of Messages that a request is for: who serves it, and by which login.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::provider) struct Door<'a> {
+pub(in crate::provider) struct MessagesVariant<'a> {
     /// The model that the path names, for bodies that name none.
     pub model: Option<&'a str>,
     /// Whether the path asks for a stream; else the body does.
@@ -19,16 +19,16 @@ pub(in crate::provider) struct Door<'a> {
     pub subscription: bool,
 }
 
-impl<'a> Door<'a> {
-    /// The door that a path and headers say it is.
-    pub(in crate::provider) fn of(asked: &Asked<'a>) -> Self {
+impl<'a> MessagesVariant<'a> {
+    /// Returns the variant that the path and the headers name.
+    pub(in crate::provider) fn of(head: &ModelRequestHead<'a>) -> Self {
         // `…/models/MODEL:rawPredict` and `:streamRawPredict`, at Google.
-        let last = asked.path.rsplit('/').next().unwrap_or_default();
+        let last = head.path.rsplit('/').next().unwrap_or_default();
         let named = last.strip_suffix(":rawPredict").or_else(|| last.strip_suffix(":streamRawPredict"));
         Self {
             model: named.filter(|name| *name != "count-tokens"),
             stream: last.ends_with(":streamRawPredict"),
-            subscription: is_subscription(asked.headers),
+            subscription: is_subscription(head.headers),
         }
     }
 
@@ -39,8 +39,12 @@ impl<'a> Door<'a> {
     ///
     /// # Errors
     /// For a subscription's body that has the hash and was edited.
-    pub(super) fn permits_edits<'d>(&self, draft: &Draft<'d>, body: Value<'d>) -> Result<(), Denial> {
-        if !self.subscription || !draft.is_edited() || !is_attested(draft, body)? {
+    pub(super) fn permits_edits<'d>(
+        &self,
+        editor: &RequestEditor<'d>,
+        body: Value<'d>,
+    ) -> Result<(), Denial> {
+        if !self.subscription || !editor.is_edited() || !is_attested(editor, body)? {
             return Ok(());
         }
         Err(Denial::builtin(
@@ -65,12 +69,12 @@ fn is_subscription(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the system prompt has the line in which Claude Code keeps the hash.
-fn is_attested<'d>(draft: &Draft<'d>, body: Value<'d>) -> Result<bool, Denial> {
-    let Some(system) = draft.get(body, "system")? else { return Ok(false) };
+fn is_attested<'d>(editor: &RequestEditor<'d>, body: Value<'d>) -> Result<bool, Denial> {
+    let Some(system) = editor.get(body, "system")? else { return Ok(false) };
     let is_hash =
         |value: Value<'_>| value.text().is_some_and(|text| text.contains("x-anthropic-billing-header"));
     for block in system.items().into_iter().flatten() {
-        if draft.get(block, "text")?.is_some_and(is_hash) {
+        if editor.get(block, "text")?.is_some_and(is_hash) {
             return Ok(true);
         }
     }
