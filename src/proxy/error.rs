@@ -1,4 +1,4 @@
-//! Why an exchange stopped before its answer: a denial is a decision, a failure is an error, one table says what shows.
+//! Why an exchange stopped: a denial is a decision, a failure is an error. One table maps failures to statuses.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::decision::Decision;
 use crate::filter::Refused;
 use crate::telemetry::label::UpstreamError;
 
-/// What ends an exchange early.
+/// The early end of an exchange.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Stop {
     /// Policy, or something built in, said no.
@@ -21,14 +21,14 @@ pub(crate) enum Stop {
     Failed(Failure),
 }
 
-/// A denial with the way in which it is said.
+/// A denial with the form in which the agent reads it.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) decision: Decision,
     /// Whether the agent's connection is of no use after it.
     pub(crate) close: bool,
-    /// How an LLM provider's dialect says it.
+    /// Its form in an LLM provider's dialect.
     pub(crate) answer: Answer,
 }
 
@@ -183,7 +183,7 @@ impl From<Decision> for Stop {
 impl From<Denial> for Stop {
     fn from(denial: Denial) -> Self {
         let (status, close) = match denial.answer {
-            // What of the body has not come is read when the connection closes.
+            // The rest of the body is read when the connection closes.
             Answer::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, true),
             Answer::UnsupportedCoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, false),
             Answer::Forbidden => (StatusCode::FORBIDDEN, false),

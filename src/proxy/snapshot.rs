@@ -1,4 +1,4 @@
-//! All that an exchange decides by, replaced whole when anything of it changes.
+//! The state by which an exchange is decided, replaced whole when any part changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::policy::destination::{Action, Destination, Flow};
 use crate::policy::limits::Limit;
 use crate::policy::outlook::Outlook;
 use crate::provider::surface;
-use crate::proxy::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
+use crate::proxy::upstream::{CorporateProxy, Dialer, ExchangeBounds, Origin, Places, Upstreams};
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
@@ -32,7 +32,7 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// The port at which agents dial the hosts that no rule names.
 const HTTPS: u16 = 443;
 
-/// What is done with destinations that say Inspect.
+/// How destinations under an Inspect rule are handled.
 #[derive(Clone)]
 pub enum Interception {
     /// TLS is ended here.
@@ -89,7 +89,7 @@ impl Snapshot {
             timeout: settings.timeouts.connect,
             places: parts.places,
         };
-        let bounds = Bounds {
+        let bounds = ExchangeBounds {
             header_bytes: settings.limits.header_bytes,
             header_count: settings.limits.header_count,
             head: settings.timeouts.upstream_head,
@@ -127,12 +127,12 @@ impl Snapshot {
         .after(self)
     }
 
-    /// Until when what the policy newly needs may be on its way.
+    /// Until when the CA and the credentials of a new policy may be on their way.
     pub(crate) fn settles(&self) -> Instant {
         self.since + SETTLING
     }
 
-    /// Whether what the policy newly needs may be on its way.
+    /// Whether the CA and the credentials of a new policy may be on their way.
     pub fn is_settling(&self) -> bool {
         Instant::now() < self.settles()
     }
@@ -145,7 +145,7 @@ impl Snapshot {
         &self.policy
     }
 
-    /// Says whether the policy's age still lets it be followed. Answers whether that is new.
+    /// Sets whether the policy has expired, and returns whether that changed.
     pub fn set_expired(&self, expired: bool) -> bool {
         self.expired.swap(expired, Ordering::Relaxed) != expired
     }
@@ -155,7 +155,7 @@ impl Snapshot {
         self.upstreams.sweep();
     }
 
-    /// What policy says of a flow; everything is denied once it has expired.
+    /// Decides about a flow; an expired policy denies everything.
     pub(crate) fn destination(&self, flow: &Flow<'_>) -> Destination {
         if self.is_expired() {
             return Destination {
@@ -171,7 +171,7 @@ impl Snapshot {
         destination
     }
 
-    /// What policy says before a byte is seen.
+    /// Decides before the first byte.
     pub(crate) fn outlook(&self, name: Option<&DnsName>, address: Option<IpAddr>, port: u16) -> Outlook {
         if self.is_expired() {
             return Outlook {
@@ -220,7 +220,7 @@ impl Snapshot {
         }
     }
 
-    /// What the answers of an origin are scrubbed of; nothing where no key goes there.
+    /// The secrets that are scrubbed from the answers of an origin; none where no key goes there.
     pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<Needles>> {
         let Host::Name(name) = &origin.host else { return None };
         let credentialed =
@@ -238,7 +238,7 @@ impl Snapshot {
         lower(self.settings.limits.tool_input_bytes, self.policy.limits().tool_input_bytes.as_ref())
     }
 
-    /// Whether answers are looked at in the same way, whatever is then decided about their calls.
+    /// Whether answers are guarded in the same way, whatever is then decided about their calls.
     pub(crate) fn guards_like(&self, other: &Self) -> bool {
         let how = |snapshot: &Self| {
             let policy = &snapshot.policy;
@@ -247,12 +247,12 @@ impl Snapshot {
         how(self) == how(other)
     }
 
-    /// What a JSON document may cost.
+    /// The bounds of a JSON document.
     pub(crate) fn json_limits(&self) -> json::Limits {
         json::Limits { depth: self.settings.limits.json_depth, ..json::Limits::default() }
     }
 
-    /// What bounds the decoding of a body that is taken in whole.
+    /// The bounds of decoding a body that is held whole.
     pub(crate) fn whole_coding_limits(&self) -> coding::Limits {
         coding::Limits {
             decoded_bytes: self.settings.limits.decoded_body_bytes as u64,
@@ -260,7 +260,7 @@ impl Snapshot {
         }
     }
 
-    /// What bounds the decoding of an answer.
+    /// The bounds of decoding an answer that streams.
     pub(crate) fn coding_limits(&self) -> coding::Limits {
         coding::Limits {
             // What is decoded here streams through, a chunk at a time.
