@@ -24,24 +24,24 @@ const BESIDE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 const TCP_PORT: u16 = 1;
 /// Not 53, which goes to the resolver.
 const UDP_PORT: u16 = 9;
-/// How long a redirected connection, which never leaves the machine, may take on a machine that has much to do.
+/// How long a redirected connection may take on a busy machine; it never leaves the machine.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Connections of the gateway's own that should come back, by the canary that they were dialled to and their source
-/// port, which nobody else can have while they are open.
+/// The gateway's own connections that must come back, by canary address and source port: no one else can have that port
+/// while they are open. The lock is taken once per accepted connection.
 #[derive(Debug, Default)]
 pub(crate) struct Canaries(Mutex<Awaited>);
 
 type Awaited = HashMap<(IpAddr, u16), oneshot::Sender<()>>;
 
-/// What was seen of both families.
+/// The results for both families.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proof {
     v4: Family,
     v6: Family,
 }
 
-/// What became of the canaries of one family.
+/// The results of the canaries of one family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Family {
     tcp: Seen,
@@ -65,7 +65,7 @@ impl Canaries {
         !self.waiting().is_empty()
     }
 
-    /// Whether a connection is a canary that was waited for; whoever waits is told.
+    /// Whether a connection is an awaited canary; its waiter is told.
     pub(crate) fn arrived(&self, peer: SocketAddr, dialled: SocketAddr) -> bool {
         let canary = (dialled.ip(), peer.port());
         dialled.port() == TCP_PORT
@@ -91,7 +91,7 @@ impl Canaries {
         Family { tcp, udp: datagram }
     }
 
-    /// What an error says proves nothing: anybody outside can refuse a connection, or say that there is no route.
+    /// Sends a connection. An error proves nothing: anybody outside can refuse it, or report that there is no route.
     async fn tcp(&self, canary: IpAddr) -> Seen {
         let Ok((socket, port)) = bound(canary) else { return Seen::Loose("could not be sent".to_owned()) };
         let (come, back) = oneshot::channel();
@@ -143,7 +143,7 @@ async fn udp(to: IpAddr) -> Seen {
 }
 
 impl Proof {
-    /// Whether nothing was seen that could have left.
+    /// Whether no canary could have left.
     pub(crate) fn holds(&self) -> bool {
         self.loose().next().is_none()
     }

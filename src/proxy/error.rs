@@ -1,4 +1,4 @@
-//! Why an exchange stopped before its answer: a denial is a decision, a failure is an error, one table says what shows.
+//! Why an exchange stopped: a denial is a decision, a failure is an error. One table maps failures to statuses.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::decision::Decision;
 use crate::filter::Refused;
 use crate::telemetry::label::UpstreamError;
 
-/// What ends an exchange early.
+/// The early end of an exchange.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Stop {
     /// Policy, or something built in, said no.
@@ -21,14 +21,14 @@ pub(crate) enum Stop {
     Failed(Failure),
 }
 
-/// A denial, and how it is told to the agent.
+/// A denial with the form in which the agent reads it.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) decision: Decision,
     /// Whether the agent's connection is closed after it.
     pub(crate) close: bool,
-    /// How it is told in an LLM provider's dialect.
+    /// Its form in an LLM provider's dialect.
     pub(crate) answer: Answer,
 }
 

@@ -31,13 +31,13 @@ use budget::Budget;
 use canary::Canaries;
 use snapshot::Snapshot;
 
-/// Of how many answers and conversations it is remembered what was blocked in them.
+/// How many answers and conversations are remembered with their blocked calls.
 const BLOCKED: usize = 4_096;
 
 /// What every connection shares.
 pub struct Gateway {
     snapshot: ArcSwap<Snapshot>,
-    /// Counts snapshots, so that what is open can be decided again.
+    /// Counts snapshots, so that open connections can be decided again.
     generation: watch::Sender<u64>,
     pub ledger: Ledger,
     pub metrics: Arc<Metrics>,
@@ -45,7 +45,7 @@ pub struct Gateway {
     pub(crate) canaries: Canaries,
     pub(crate) budget: Arc<Budget>,
     pub(crate) allowances: Allowances,
-    /// What was blocked in conversations that providers keep.
+    /// The blocked calls of conversations that providers keep.
     pub(crate) blocked: BlockedCalls,
     /// The names that the resolver gave addresses, where there is one.
     pub(crate) names: Option<Arc<Names>>,
@@ -81,19 +81,19 @@ impl Gateway {
         self.snapshot.load_full()
     }
 
-    /// Puts another snapshot in force: what is open is decided again, and upstream connections are not carried over.
+    /// Puts another snapshot in force: open connections are decided again, and pooled ones are dropped.
     pub fn replace(&self, snapshot: Snapshot) {
         let before = self.snapshot.swap(Arc::new(snapshot));
         before.upstreams.retire();
         self.decide_again();
     }
 
-    /// Decides again about what is open.
+    /// Has open connections decided again.
     pub fn decide_again(&self) {
         self.generation.send_modify(|generation| *generation += 1);
     }
 
-    /// A message that has no one reading, or is too large for one: counted. Answers why its connection ends.
+    /// Counts a message that is ambiguous or too large, and returns why its connection ends.
     pub(crate) fn violated(&self, violation: &Violation) -> Closed {
         let limit = match violation.bound() {
             None => return Closed::Framing,
@@ -104,7 +104,7 @@ impl Gateway {
         Closed::Limit
     }
 
-    /// Says whenever another snapshot is in force.
+    /// Notifies of each new snapshot.
     pub(crate) fn replaced(&self) -> watch::Receiver<u64> {
         self.generation.subscribe()
     }

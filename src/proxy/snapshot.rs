@@ -19,7 +19,7 @@ use crate::policy::address::Reserved;
 use crate::policy::destination::{Action, Flow, FlowDecision, PreSniffDecision};
 use crate::policy::limits::Limit;
 use crate::provider::surface;
-use crate::proxy::upstream::{Bounds, CorporateProxy, Dialer, Origin, Places, Upstreams};
+use crate::proxy::upstream::{CorporateProxy, Dialer, ExchangeBounds, Origin, Places, Upstreams};
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
@@ -30,7 +30,7 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// The port on which hosts that no rule names can be refused inside TLS.
 const HTTPS: u16 = 443;
 
-/// How destinations with the action Inspect are treated.
+/// How destinations under an Inspect rule are handled.
 #[derive(Clone)]
 pub enum Interception {
     /// Their TLS is terminated.
@@ -87,7 +87,7 @@ impl Snapshot {
             timeout: settings.timeouts.connect,
             places: parts.places,
         };
-        let bounds = Bounds {
+        let bounds = ExchangeBounds {
             header_bytes: settings.limits.header_bytes,
             header_count: settings.limits.header_count,
             head: settings.timeouts.upstream_head,
@@ -125,12 +125,12 @@ impl Snapshot {
         .after(self)
     }
 
-    /// Until when the CA and the credentials of a new policy may arrive.
+    /// Until when the CA and the credentials of a new policy may be on their way.
     pub(crate) fn settles(&self) -> Instant {
         self.since + SETTLING
     }
 
-    /// Whether the CA and the credentials of a new policy may still arrive.
+    /// Whether the CA and the credentials of a new policy may be on their way.
     pub fn is_settling(&self) -> bool {
         Instant::now() < self.settles()
     }
@@ -143,7 +143,7 @@ impl Snapshot {
         &self.policy
     }
 
-    /// Sets whether the policy is too old to be followed. Returns whether that changed.
+    /// Sets whether the policy has expired, and returns whether that changed.
     pub fn set_expired(&self, expired: bool) -> bool {
         self.expired.swap(expired, Ordering::Relaxed) != expired
     }
@@ -153,7 +153,7 @@ impl Snapshot {
         self.upstreams.sweep();
     }
 
-    /// Decides about a flow; denies every flow once the policy has expired.
+    /// Decides about a flow; an expired policy denies everything.
     pub(crate) fn destination(&self, flow: &Flow<'_>) -> FlowDecision {
         if self.is_expired() {
             return FlowDecision {
@@ -169,7 +169,7 @@ impl Snapshot {
         destination
     }
 
-    /// Decides as far as possible before the first bytes of a flow.
+    /// Decides before the first byte.
     pub(crate) fn outlook(
         &self,
         name: Option<&DnsName>,
@@ -223,7 +223,7 @@ impl Snapshot {
         }
     }
 
-    /// The secrets to mask in the answers of an origin; none where no key goes there.
+    /// The secrets that are scrubbed from the answers of an origin; none where no key goes there.
     pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<Needles>> {
         let Host::Name(name) = &origin.host else { return None };
         let credentialed =
@@ -250,12 +250,12 @@ impl Snapshot {
         reading(self) == reading(other)
     }
 
-    /// The limits of a JSON document.
+    /// The bounds of a JSON document.
     pub(crate) fn json_limits(&self) -> json::Limits {
         json::Limits { depth: self.settings.limits.json_depth, ..json::Limits::default() }
     }
 
-    /// The limits of decoding a body that is buffered.
+    /// The bounds of decoding a body that is held whole.
     pub(crate) fn whole_coding_limits(&self) -> coding::Limits {
         coding::Limits {
             decoded_bytes: self.settings.limits.decoded_body_bytes as u64,
@@ -263,7 +263,7 @@ impl Snapshot {
         }
     }
 
-    /// The limits of decoding an answer.
+    /// The bounds of decoding an answer that streams.
     pub(crate) fn coding_limits(&self) -> coding::Limits {
         coding::Limits {
             // A decoded answer streams, a chunk at a time.

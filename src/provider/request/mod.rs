@@ -230,18 +230,18 @@ impl<'d> RequestEditor<'d> {
         Ok(drafted.body)
     }
 
-    /// Removes an array's item or, by its value, an object's entry.
+    /// Removes an array's item or, by its value, an object's entry, with every edit inside of it.
     ///
     /// # Errors
-    /// If another edit changes the same bytes.
+    /// Where another edit replaces an array or object around it.
     pub fn remove(&mut self, value: Value<'d>) -> Result<(), Denial> {
         self.edit(|edits| edits.remove(value))
     }
 
-    /// Puts other JSON in the place of a value.
+    /// Replaces a value by other JSON.
     ///
     /// # Errors
-    /// As for [`Self::remove`].
+    /// Where another edit replaces the same bytes.
     pub fn replace(&mut self, value: Value<'d>, json: impl Into<String>) -> Result<(), Denial> {
         self.edit(|edits| edits.replace(value, json))
     }
@@ -249,7 +249,7 @@ impl<'d> RequestEditor<'d> {
     /// Adds an entry at an object's end.
     ///
     /// # Errors
-    /// As for [`Self::remove`], and where the object has the key.
+    /// As for [`Self::replace`], and where the object has the key.
     pub fn insert(&mut self, object: Value<'d>, key: &str, json: &str) -> Result<(), Denial> {
         self.edit(|edits| edits.insert(object, key, json))
     }
@@ -257,7 +257,7 @@ impl<'d> RequestEditor<'d> {
     /// Adds an item at an array's end.
     ///
     /// # Errors
-    /// As for [`Self::remove`].
+    /// As for [`Self::replace`].
     pub fn append(&mut self, array: Value<'d>, json: impl Into<String>) -> Result<(), Denial> {
         self.edit(|edits| edits.append(array, json))
     }

@@ -19,7 +19,7 @@ pub(crate) struct Chunk {
 enum Weight {
     None,
     Reserved { _reserved: Reserved },
-    Transit(Arc<Shared>, usize),
+    Transit(Arc<InTransit>, usize),
 }
 
 impl Chunk {
@@ -73,9 +73,9 @@ impl Drop for Chunk {
 }
 
 /// The bytes of one body that have been read on one side and not yet written on the other.
-pub(crate) struct Transit(Arc<Shared>);
+pub(crate) struct Transit(Arc<InTransit>);
 
-struct Shared {
+struct InTransit {
     budget: Arc<Budget>,
     /// `limits.bufferedBytes`.
     limit: usize,
@@ -87,11 +87,11 @@ struct Shared {
 impl Transit {
     pub(crate) fn new(budget: &Arc<Budget>, limit: usize) -> Self {
         let (bytes, waiting) = (AtomicUsize::new(0), Mutex::new(None));
-        Self(Arc::new(Shared { budget: Arc::clone(budget), limit, bytes, waiting }))
+        Self(Arc::new(InTransit { budget: Arc::clone(budget), limit, bytes, waiting }))
     }
 
-    /// Waits until the next piece may be read. One piece may always be in transit, so that no exchange stops altogether;
-    /// more only while memory is not short.
+    /// Waits until the next piece may be read. One piece may always be in transit, so that no exchange stops; more only
+    /// while memory is not short.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.0.has_room() {
             return Poll::Ready(());
@@ -110,7 +110,7 @@ impl Transit {
     }
 }
 
-impl Shared {
+impl InTransit {
     fn has_room(&self) -> bool {
         let bytes = self.bytes.load(Ordering::SeqCst);
         bytes == 0 || bytes < self.budget.share(self.limit)

@@ -26,8 +26,8 @@ use crate::proxy::exchange::reply;
 use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::http1::{self, Violation};
 
-/// What the first request asks of the proxy.
-enum Asked {
+/// The first request to the proxy.
+enum FirstRequest {
     Connect {
         target: String,
         rest: Bytes,
@@ -35,12 +35,12 @@ enum Asked {
     Absolute {
         all: Bytes,
     },
-    /// A request for a server, which this is not.
+    /// A request in origin form, as servers get it: a proxy serves none.
     Origin,
 }
 
-/// Why there is no first request.
-enum Nothing {
+/// Why no first request came.
+enum NoRequest {
     Closed(Closed),
     Violation(Violation),
     WrongPassword,
@@ -53,27 +53,27 @@ pub(crate) async fn serve_explicit(
     mut stream: TcpStream,
 ) -> Closed {
     match first(&gateway, password, &mut stream).await {
-        Ok(Asked::Connect { target, rest }) => connect(gateway, &target, rest, stream).await,
-        Ok(Asked::Absolute { all }) => absolute(gateway, Rewind::new(all, stream)).await,
-        Ok(Asked::Origin) => {
+        Ok(FirstRequest::Connect { target, rest }) => connect(gateway, &target, rest, stream).await,
+        Ok(FirstRequest::Absolute { all }) => absolute(gateway, Rewind::new(all, stream)).await,
+        Ok(FirstRequest::Origin) => {
             let text = "[postern] This is a proxy: use CONNECT, or a request with a full http:// URL\n";
             say(&mut stream, &reply::raw(StatusCode::BAD_REQUEST, text, "")).await;
             Closed::Garbage
         }
-        Err(Nothing::Closed(closed)) => closed,
-        Err(Nothing::WrongPassword) => {
+        Err(NoRequest::Closed(closed)) => closed,
+        Err(NoRequest::WrongPassword) => {
             let text = "[postern] This proxy asks for a password\n";
             let more = "proxy-authenticate: Basic realm=\"postern\"\r\n";
             say(&mut stream, &reply::raw(StatusCode::PROXY_AUTHENTICATION_REQUIRED, text, more)).await;
             Closed::Password
         }
-        Err(Nothing::Exhausted) => {
+        Err(NoRequest::Exhausted) => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             refuse(&gateway, status, &Exhausted::ruling(), None, &mut stream).await;
             gateway.metrics.limit_reached(Limit::BufferedBytes);
             Closed::Limit
         }
-        Err(Nothing::Violation(violation)) => {
+        Err(NoRequest::Violation(violation)) => {
             refuse(&gateway, violation.status(), &framing(violation.reason()).decision, None, &mut stream)
                 .await;
             gateway.violated(&violation)
@@ -85,7 +85,7 @@ async fn first(
     gateway: &Gateway,
     password: Option<&Password>,
     stream: &mut TcpStream,
-) -> Result<Asked, Nothing> {
+) -> Result<FirstRequest, NoRequest> {
     let snapshot = gateway.snapshot();
     let limits = http1::Limits {
         header_bytes: snapshot.settings.limits.header_bytes,
@@ -95,24 +95,24 @@ async fn first(
     let mut reserved = gateway.budget.unread(&snapshot.settings.limits);
     let mut bytes = BytesMut::with_capacity(1 << 10);
     loop {
-        if let Some(head) = http1::first_request(&bytes, &limits).map_err(Nothing::Violation)? {
+        if let Some(head) = http1::first_request(&bytes, &limits).map_err(NoRequest::Violation)? {
             if !password.is_none_or(|password| is_password(head.proxy_authorization, password)) {
-                return Err(Nothing::WrongPassword);
+                return Err(NoRequest::WrongPassword);
             }
             let (length, target) = (head.length, head.target.to_owned());
             return Ok(match head.method {
-                "CONNECT" => Asked::Connect { target, rest: bytes.split_off(length).freeze() },
-                _ if target.starts_with('/') || target == "*" => Asked::Origin,
-                _ => Asked::Absolute { all: bytes.freeze() },
+                "CONNECT" => FirstRequest::Connect { target, rest: bytes.split_off(length).freeze() },
+                _ if target.starts_with('/') || target == "*" => FirstRequest::Origin,
+                _ => FirstRequest::Absolute { all: bytes.freeze() },
             });
         }
         let counted = if bytes.len() > FREE { bytes.capacity() } else { 0 };
-        reserved.set(counted).map_err(|_| Nothing::Exhausted)?;
+        reserved.set(counted).map_err(|_| NoRequest::Exhausted)?;
         bytes.reserve(bytes.len().clamp(1 << 10, 8 << 10));
         match timeout_at(deadline, stream.read_buf(&mut bytes)).await {
-            Ok(Ok(0) | Err(_)) => return Err(Nothing::Closed(Closed::Silent)),
+            Ok(Ok(0) | Err(_)) => return Err(NoRequest::Closed(Closed::Silent)),
             Ok(Ok(_)) => {}
-            Err(_) => return Err(Nothing::Closed(Closed::HeadTimeout)),
+            Err(_) => return Err(NoRequest::Closed(Closed::HeadTimeout)),
         }
     }
 }
@@ -148,7 +148,7 @@ async fn connect(gateway: Arc<Gateway>, target: &str, rest: Bytes, mut stream: T
     if stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_err() {
         return Closed::AgentGone;
     }
-    // The rest of the way is long; boxed, it weighs nothing while a head is read.
+    // The future of the flow is large: boxed, it takes no memory while the head is read.
     Box::pin(flow.run(stream, rest)).await
 }
 
@@ -166,7 +166,7 @@ async fn absolute(gateway: Arc<Gateway>, stream: Rewind<TcpStream>) -> Closed {
     Box::pin(serve(session, stream)).await
 }
 
-/// The event, then the refusal in words.
+/// Emits the event, then writes the refusal.
 async fn refuse(
     gateway: &Gateway,
     status: StatusCode,
@@ -192,7 +192,7 @@ async fn refuse(
     say(stream, &reply::denied_raw(status, decision, &shown, id)).await;
 }
 
-/// The last words on a connection; the agent may be gone already.
+/// Writes the last bytes of a connection; the agent may be gone already.
 async fn say(stream: &mut TcpStream, bytes: &[u8]) {
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;

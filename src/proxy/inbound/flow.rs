@@ -1,4 +1,4 @@
-//! The way of one connection: what is it, who is it for, and what may it do? Every way in meets here.
+//! The path of one connection, on which every way in meets: its protocol, its destination, the decision about it.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use super::listener;
 use super::names::framing;
 use super::rewind::Rewind;
 use super::session::{Naming, Session, serve};
-use super::sniff::{Bounds, HostField, SniffError, Sniffed, sniff};
+use super::sniff::{HostField, SniffBounds, SniffError, Sniffed, sniff};
 use super::tunnel;
 use crate::decision::Decision;
 use crate::event::{self, Event, Id, Kind};
@@ -32,7 +32,7 @@ use crate::telemetry::label::{Closed, Limit, Mode};
 use crate::wire::client_hello::ClientHello;
 use crate::wire::http1;
 
-/// A connection whose way in has said where it goes.
+/// A connection with the destination that its way in gave.
 pub(crate) struct Flow {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) snapshot: Arc<Snapshot>,
@@ -60,18 +60,18 @@ impl Flow {
         Self { gateway, snapshot, id, mode, name, address, port, alias }
     }
 
-    /// What can be said before the first byte.
+    /// The decision before the first byte.
     pub(crate) fn outlook(&self) -> PreSniffDecision {
         self.snapshot.outlook(self.name.as_ref().or(self.alias.as_ref()), self.address, self.port)
     }
 
-    /// What the flow is for, as far as it is known.
+    /// The host of the flow, as far as it is known.
     pub(crate) fn host(&self) -> Option<Host> {
         let name = self.name.as_ref().or(self.alias.as_ref());
         name.cloned().map(Host::Name).or(self.address.map(Host::Ip))
     }
 
-    /// What policy says of the flow once its protocol is known.
+    /// Decides about the flow once its protocol is known.
     pub(crate) fn decide(&self, snapshot: &Snapshot, protocol: Protocol) -> FlowDecision {
         snapshot.destination(&destination::Flow {
             name: self.name.as_ref(),
@@ -113,7 +113,7 @@ impl Flow {
             Ok(Sniffed::Http2) => self.http(Speaks::H2, HostField::Unclear, stream).await,
             Ok(Sniffed::Other) => self.opaque(Protocol::Opaque, stream).await,
             Ok(Sniffed::Unclear) => self.opaque(Protocol::Unclear, stream).await,
-            // Nothing was said where no rule needs to know what it would have been: a server that speaks first.
+            // The agent is silent, and no rule needs its first bytes: the server may speak first.
             Err(SniffError::Timeout) if is_silent && !outlook.strict => {
                 self.opaque(Protocol::Opaque, stream).await
             }
@@ -121,9 +121,9 @@ impl Flow {
         }
     }
 
-    fn bounds(&self) -> Bounds {
+    fn bounds(&self) -> SniffBounds {
         let settings = &self.snapshot.settings;
-        Bounds {
+        SniffBounds {
             hello_bytes: settings.limits.client_hello_bytes,
             head: http1::Limits {
                 header_bytes: settings.limits.header_bytes,
@@ -163,8 +163,8 @@ impl Flow {
         }
     }
 
-    /// Why CONNECT is refused where TLS would be ended: the CA does not vouch for the host. It is said here, where there
-    /// are words for it; on port 80 the agent may speak plain HTTP, which needs no CA.
+    /// Returns why CONNECT is refused where the CA does not vouch for an inspected host: an answer to CONNECT can carry
+    /// a reason, a failed handshake cannot. On port 80 the agent may speak plain HTTP, which needs no CA.
     pub(crate) async fn lacks_ca(&mut self) -> Option<Decision> {
         let host = self.name.clone().filter(|_| self.port != 80).map(Host::Name)?;
         if !self.needs_ca(&self.decide(&self.snapshot, Protocol::Tls).action) {
@@ -174,20 +174,20 @@ impl Flow {
         let lacking = intercept::lacks_ca(&self.snapshot, &host);
         match decided.action {
             Action::Inspect(_) => lacking,
-            // Denied meanwhile: where that cannot be shown inside TLS, it is said here.
+            // Denied meanwhile: the answer to CONNECT says so where no leaf can carry the refusal.
             Action::Deny { named } => (!named || lacking.is_some()).then_some(decided.decision),
             Action::Tunnel { .. } => None,
         }
     }
 
-    /// Whether the host is inspected, and the CA in place does not vouch for it.
+    /// Whether the host is inspected but the present CA does not vouch for it.
     fn needs_ca(&self, action: &Action) -> bool {
         let is_unvouched = |host: &Host| intercept::lacks_ca(&self.snapshot, host).is_some();
         matches!(action, Action::Inspect(_)) && self.host().is_some_and(|host| is_unvouched(&host))
     }
 
-    /// Waits a moment for the CA that a new policy needs for this host: it is mounted apart from the policy. Whatever is
-    /// in force meanwhile decides anew, and one that needs no CA ends the wait. Answers what was decided last.
+    /// Waits a moment for the CA that a new policy needs for this host: it is mounted apart from the policy. Each new
+    /// snapshot decides anew, and one that needs no CA ends the wait. Returns the last decision.
     async fn ca_arrived(&mut self) -> FlowDecision {
         let (mut replaced, settles) = (self.gateway.replaced(), self.snapshot.settles());
         loop {
@@ -209,7 +209,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Nothing in the bytes has named the flow.
+    /// Takes the name of the resolver, where nothing in the bytes has named the flow.
     fn go_by_alias(&mut self) {
         if self.name.is_none() {
             self.name = self.alias.take();
@@ -225,7 +225,7 @@ impl Flow {
         let mut protocol = Protocol::Http;
         let mut decided = self.decide(&self.snapshot, protocol);
         if is_unclear && self.name.is_none() && matches!(decided.action, Action::Tunnel { .. }) {
-            // Nobody will read for whom it is: it goes through only where unclear bytes may.
+            // No inspection will read its name: it passes only where unclear bytes may.
             protocol = Protocol::Unclear;
             decided = self.decide(&self.snapshot, protocol);
         }
@@ -310,7 +310,7 @@ impl Flow {
         closed
     }
 
-    /// Lets the bytes through unseen, both ways, until either side ends or policy changes its mind.
+    /// Passes the bytes unseen, both ways, until either side ends or a new policy denies the flow.
     pub(crate) async fn tunnel(
         self,
         decision: &Decision,
@@ -340,7 +340,7 @@ impl Flow {
         tunnel::run(&self, protocol, &destination, stream, upstream).await
     }
 
-    /// The event, then a reset.
+    /// Emits the event, then resets the connection.
     pub(crate) fn reset(&self, decision: &Decision, stream: TcpStream) -> Closed {
         self.report(decision, event::Action::Deny, false, None);
         listener::reset(stream);
@@ -357,7 +357,7 @@ impl Flow {
         Session::new(self.gateway, self.id, naming, destination).speaking(speaks).refuse_all(refuse_all)
     }
 
-    /// Says what became of the connection. Answers the destination as events show it.
+    /// Emits the event of the connection, and returns the destination as events show it.
     pub(crate) fn report(
         &self,
         decision: &Decision,

@@ -1,4 +1,4 @@
-//! The agent's HTTP/1 bytes on their way to hyper: only heads and bodies that have one reading pass.
+//! Checks an agent's HTTP/1 bytes before hyper reads them: only heads and bodies that have one reading pass.
 
 use std::future::Future;
 use std::io;
@@ -24,10 +24,10 @@ use crate::proxy::exchange::reply;
 use crate::proxy::forward::forward_writes;
 use crate::wire::http1::{Framer, Limits, State, Violation};
 
-/// Bytes that are read at once while a head is awaited: as many as have come, within these.
+/// How many bytes are read at once while a head is awaited, at most and at least.
 const CHUNK: usize = 8 << 10;
 const LEAST_CHUNK: usize = 1 << 10;
-/// What is held of a head beyond this counts against `limits.bufferedBytes`. Below it is what a connection costs anyway.
+/// Bytes of a head beyond these count against `limits.bufferedBytes`; fewer are part of the cost of a connection.
 pub(crate) const FREE: usize = 8 << 10;
 
 /// A stream whose bytes are judged before hyper sees them.
@@ -39,7 +39,7 @@ pub(crate) struct Framed<S> {
     cleared: usize,
     reserved: Reserved,
     activity: Arc<Activity>,
-    found: Found,
+    found: FramingEndCell,
     /// What is written before the stream is closed.
     farewell: Vec<u8>,
     lingering: Option<Lingering>,
@@ -47,26 +47,26 @@ pub(crate) struct Framed<S> {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// Why a connection ended at the framer, if it did; read once hyper is done.
+/// How the framer ended the connection, if it did: read once hyper is done.
 #[derive(Clone, Default)]
-pub(crate) struct Found(Arc<OnceLock<End>>);
+pub(crate) struct FramingEndCell(Arc<OnceLock<FramingEnd>>);
 
 /// How the framer ended a connection.
-pub(crate) enum End {
-    /// With the id of the event that is to say so.
+pub(crate) enum FramingEnd {
+    /// With the id of the event that will report it.
     Violation(Violation, Id),
-    /// The same: there is no room for a head.
+    /// The same, for want of memory for a head.
     Exhausted(Id),
     HeadTimeout,
 }
 
-impl Found {
-    pub(crate) fn get(&self) -> Option<&End> {
+impl FramingEndCell {
+    pub(crate) fn get(&self) -> Option<&FramingEnd> {
         self.0.get()
     }
 
     /// Notes the first end; `false` where there was one.
-    fn set(&self, end: End) -> bool {
+    fn set(&self, end: FramingEnd) -> bool {
         self.0.set(end).is_ok()
     }
 }
@@ -77,8 +77,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         activity: &Arc<Activity>,
         settings: &Settings,
         budget: &Arc<Budget>,
-    ) -> (Self, Found) {
-        let found = Found::default();
+    ) -> (Self, FramingEndCell) {
+        let found = FramingEndCell::default();
         let limits =
             Limits { header_bytes: settings.limits.header_bytes, header_count: settings.limits.header_count };
         let framed = Self {
@@ -105,18 +105,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         self.cleared -= n;
         if self.held.is_empty() {
             self.held = BytesMut::new();
-            // To need nothing is never too much.
+            // To shrink never fails.
             let _ = self.reserved.set(0);
         }
     }
 
-    /// Counts what is held of a head. `false`: there is no room for it, and the connection ends here.
+    /// Counts the held bytes of a head. `false`: no memory is left, and the connection ends here.
     fn reserve(&mut self) -> bool {
         let counted = if self.held.len() > FREE { self.held.capacity() } else { 0 };
         let fits = self.reserved.set(counted).is_ok();
         if !fits {
             let id = fresh_id();
-            self.found.set(End::Exhausted(id));
+            self.found.set(FramingEnd::Exhausted(id));
             if !self.activity.is_busy() {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 self.farewell = reply::denied_raw(status, &Exhausted::ruling(), "-", id);
@@ -125,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         fits
     }
 
-    /// Judges what is held. `false`: the connection ends here.
+    /// Checks the held bytes. `false`: the connection ends here.
     fn judge(&mut self) -> bool {
         let is_body = self.framer.state() == State::Body;
         match self.framer.push(&self.held) {
@@ -135,8 +135,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             }
             Err(violation) => {
                 let id = fresh_id();
-                // In the middle of an exchange hyper sees a broken body, and the exchange answers: once is enough.
-                let is_first = self.found.set(End::Violation(violation, id));
+                // In the middle of an exchange hyper sees a broken body, and the exchange answers.
+                let is_first = self.found.set(FramingEnd::Violation(violation, id));
                 if is_first && !is_body && !self.activity.is_busy() {
                     let decision = framing(violation.reason()).decision;
                     self.farewell = reply::denied_raw(violation.status(), &decision, "-", id);
@@ -146,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         }
     }
 
-    /// Reads straight into hyper's buffer: only what may not pass yet is taken back and held.
+    /// Reads straight into hyper's buffer, and takes back only the bytes that may not pass yet.
     fn poll_direct(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let in_body = matches!(self.framer.state(), State::Body | State::Opaque);
@@ -161,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
                 buf.set_filled(before + progress.pass);
                 Poll::Ready(Ok(()))
             }
-            // A head is judged once more with what is held, and the refusal is said.
+            // The head is checked once more with the held bytes, which writes the refusal.
             Err(_) if !in_body => {
                 self.held.extend_from_slice(fresh);
                 buf.set_filled(before);
@@ -169,13 +169,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             }
             Err(violation) => {
                 buf.set_filled(before);
-                self.found.set(End::Violation(violation, fresh_id()));
+                self.found.set(FramingEnd::Violation(violation, fresh_id()));
                 Poll::Ready(Ok(()))
             }
         }
     }
 
-    /// A head that was begun has to be whole in time.
+    /// Whether a head that was begun is not whole in time.
     fn poll_head_timeout(&mut self, cx: &mut Context<'_>) -> bool {
         if self.framer.state() != State::Head {
             self.timer = None;
@@ -188,13 +188,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
     }
 }
 
-/// What is left of a refused request is read, within bounds, so that a client which writes first reads the answer.
+/// Reads the rest of a refused request, within bounds, so that a client which writes first reads the answer.
 struct Lingering {
     left: usize,
     timer: Pin<Box<Sleep>>,
 }
 
-/// How much of it, and for how long (design 6.6).
+/// How many bytes are read so, and for how long (design 6.6).
 const LINGER_BYTES: usize = 64 << 20;
 const LINGER: Duration = Duration::from_secs(10);
 
@@ -237,7 +237,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
                     continue;
                 }
             } else if this.framer.state() != State::Head {
-                // Between heads nothing is waited for in time, and no memory is held.
+                // Between heads no timer runs, and no memory is held.
                 this.timer = None;
                 let before = buf.filled().len();
                 ready!(this.poll_direct(cx, buf))?;
@@ -247,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Framed<S> {
                 continue;
             }
             if this.poll_head_timeout(cx) {
-                this.found.set(End::HeadTimeout);
+                this.found.set(FramingEnd::HeadTimeout);
                 return Poll::Ready(Ok(()));
             }
             this.held.reserve(this.held.len().clamp(LEAST_CHUNK, CHUNK));
@@ -272,7 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Framed<S> {
             ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
         }
-        // What the agent still writes would be answered by a reset, which could overtake the last answer.
+        // The kernel answers unread bytes by a reset, which could overtake the last answer.
         let unread = this.framer.state() == State::Body || !this.held.is_empty();
         if unread && this.lingering.get_or_insert_with(Lingering::new).poll(&mut this.stream, cx).is_pending()
         {

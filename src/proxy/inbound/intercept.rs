@@ -90,8 +90,8 @@ pub(super) fn lacks_ca(snapshot: &Snapshot, host: &Host) -> Option<Decision> {
 /// A fatal `access_denied` (RFC 8446, section 6.2), as one record.
 const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
-/// Refuses a handshake without a certificate to refuse it under. The alert is all that can be said without one; a client
-/// that gets it says that access is denied, where of a reset it would say that the network failed.
+/// Refuses a handshake by an alert: without a certificate nothing else can be sent. A client reports an alert as denied
+/// access, and a reset as a failure of the network.
 async fn turn_away(flow: &Flow, decision: &Decision, stream: Rewind<TcpStream>) -> Closed {
     flow.report(decision, event::Action::Deny, false, None);
     let mut stream = stream.into_parts().1;
@@ -152,7 +152,7 @@ impl Ending {
         };
         self.flow.gateway.metrics.leaves_minted(self.leaves.minted());
         let limit = self.flow.snapshot.settings.timeouts.agent_head;
-        // Boxed: what a handshake needs is let go after it, and what stays is not moved again.
+        // Boxed: the memory of the handshake is freed after it, and the stream is not moved again.
         let handshake = Box::pin(TlsAcceptor::from(config).accept(ReadAhead::new(stream)));
         let tls = match tokio::time::timeout(limit, handshake).await {
             Ok(Ok(tls)) => Box::new(tls),
@@ -164,7 +164,7 @@ impl Ending {
         serve(flow.session(Naming::Fixed(origin), destination, speaks, refuse_all), tls).await
     }
 
-    /// A client that rejects our leaf is told of, and never let through unseen.
+    /// Records a client that rejects the leaf; it is never let through unseen.
     fn not_accepted(&self, error: &io::Error) -> Closed {
         let alert = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         let Some(rustls::Error::AlertReceived(alert)) = alert.filter(|error| is_rejection(error)) else {
@@ -194,7 +194,7 @@ impl Ending {
     }
 }
 
-/// Alerts by which clients say that a certificate is not to their liking (RFC 8446, section 6.2).
+/// Alerts by which clients reject a certificate (RFC 8446, section 6.2).
 fn is_rejection(error: &rustls::Error) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! The ways in: sockets that listen, and what is done with each connection that comes.
+//! The listening sockets, and the handling of each connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::telemetry::label::{Closed, Limit, Mode};
 /// The proxy's password, wiped from memory with the gateway.
 pub(crate) type Password = zeroize::Zeroizing<Vec<u8>>;
 
-/// What a listener does with a connection.
+/// The kinds of listener.
 #[derive(Clone)]
 pub(crate) enum Way {
-    /// The kernel brings connections that were dialled to somewhere else.
+    /// Gets connections that the kernel has redirected.
     Transparent,
-    /// A proxy that is asked by CONNECT or absolute-form, perhaps with a password.
+    /// A proxy for CONNECT and absolute-form, perhaps with a password.
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
     Reverse(ReverseOrigin),
@@ -96,9 +96,9 @@ async fn serve_reverse(gateway: Arc<Gateway>, origin: &ReverseOrigin, stream: Tc
     serve(session, stream).await
 }
 
-/// No delay for small writes, and a peer that vanished is noticed.
+/// Turns off the delay of small writes, and turns on keep-alive probes.
 pub(crate) fn tune(stream: &TcpStream) {
-    // Neither is more than an improvement: a socket that refuses works without.
+    // Both are improvements: a socket that refuses them works without.
     let _ = stream.set_nodelay(true);
     let keepalive =
         TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));

@@ -1,4 +1,4 @@
-//! The ways in: from a connection of an agent to HTTP that is read, or to bytes that only pass.
+//! The ways in: an agent's connection becomes HTTP that is read, or bytes that only pass.
 
 mod connect;
 mod flow;

@@ -1,4 +1,4 @@
-//! Who a request is for: every name it carries must agree with the one its connection began with.
+//! Finds the destination of a request: every name in it must agree with the name of its connection.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::name::host::{Authority, Host};
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::upstream::Origin;
 
-/// Where the request goes, if all that names a destination agrees.
+/// Returns the destination, if all names in the request agree.
 pub(crate) fn target(naming: &Naming, parts: &Parts) -> Result<Origin, Stop> {
     match naming {
         Naming::Reverse(origin) => Ok(origin.clone()),
@@ -81,7 +81,7 @@ impl std::fmt::Display for Shown<'_> {
     }
 }
 
-/// A request that two parsers could read differently: refused, and its connection closed.
+/// The refusal of a request that two parsers could read differently; it closes the connection.
 pub(crate) fn framing(reason: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::closing(StatusCode::BAD_REQUEST, Decision::builtin("framing", reason))
 }

@@ -1,4 +1,4 @@
-//! Slows down an agent that is refused again and again on one connection; what is allowed there waits for nothing.
+//! Slows down repeated refusals on one connection; allowed requests never wait.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,16 +7,16 @@ use tokio::time::Instant;
 
 use crate::drain::Drain;
 
-/// So many refusals wait for nothing; one more is forgotten with each second.
+/// How many refusals do not wait; one is forgotten each second.
 const FREE: u32 = 20;
-/// What the first one beyond them waits, doubled by each that follows.
+/// The wait of the first refusal beyond them; each later one doubles it.
 const LEAST: Duration = Duration::from_millis(10);
-/// What a refusal waits at most.
+/// The longest wait of a refusal.
 const MOST: Duration = Duration::from_secs(1);
 /// The doublings of `LEAST` that come to `MOST`.
 const DOUBLINGS: u32 = 7;
 
-/// The refusals of one connection.
+/// The refusals of one connection. The lock is taken at refusals alone: streams of h2 share it.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(Mutex<Refusals>);
 
@@ -29,7 +29,7 @@ struct Refusals {
 }
 
 impl Pace {
-    /// Something was refused: waits before it is said, and no longer than the process goes on.
+    /// Waits before a refusal is sent, unless the process stops.
     pub(crate) async fn refused(&self, drain: &Drain) {
         let wait = self.next(Instant::now());
         if wait > Duration::ZERO {
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// Remembers a refusal, and answers how long it is to wait.
+    /// Counts a refusal and returns its wait.
     fn next(&self, now: Instant) -> Duration {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let since = *refusals.forgotten.get_or_insert(now);

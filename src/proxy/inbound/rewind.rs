@@ -1,4 +1,4 @@
-//! A stream whose first bytes have been read already, and are read again.
+//! A stream whose first bytes were read ahead, and are read again.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::forward::forward_writes;
 
-/// A stream with what was read of it before.
+/// A stream with the bytes that were read of it before.
 pub(crate) struct Rewind<S> {
     before: Bytes,
     stream: S,
@@ -20,7 +20,7 @@ impl<S> Rewind<S> {
         Self { before, stream }
     }
 
-    /// The stream and what of its first bytes has not been read again.
+    /// The bytes that have not been read again, and the stream.
     pub(crate) fn into_parts(self) -> (Bytes, S) {
         (self.before, self.stream)
     }
@@ -39,7 +39,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
         buf.put_slice(&self.before[..n]);
         self.before.advance(n);
         if self.before.is_empty() {
-            // Even an empty slice keeps its buffer.
+            // Even an empty slice keeps its buffer alive.
             self.before = Bytes::new();
         }
         Poll::Ready(Ok(()))

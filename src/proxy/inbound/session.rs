@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use super::framed::{End, Framed};
+use super::framed::{Framed, FramingEnd};
 use super::pace::Pace;
 use crate::config::Settings;
 use crate::decision::{Decision, Verdict};
@@ -29,7 +29,7 @@ use crate::proxy::window::{self, Uploads};
 use crate::telemetry::label::{Closed, Limit};
 use crate::wire::http1::Violation;
 
-/// What every exchange of a connection knows of it.
+/// The state of a connection that its exchanges share.
 pub(crate) struct Session {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) connection: Id,
@@ -37,13 +37,13 @@ pub(crate) struct Session {
     pub(crate) naming: Naming,
     pub(crate) destination: Arc<event::Destination>,
     pub(crate) speaks: Speaks,
-    /// Every request is answered with this: the connection was ended here only to say so.
+    /// The answer to every request: the TLS of the connection was ended only to carry it.
     pub(crate) refuse_all: Option<Stop>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) pace: Pace,
-    /// What the connection becomes once HTTP is over: a WebSocket.
+    /// The rest of the connection after HTTP: a WebSocket. The lock is taken at its beginning and at the end alone.
     pub(crate) continuation: Mutex<Option<Continuation>>,
-    /// What an h2 agent may send before it is read.
+    /// Counts the unread bytes of an h2 agent.
     pub(crate) uploads: OnceLock<Arc<Uploads>>,
 }
 
@@ -53,7 +53,7 @@ type Continuation = Pin<Box<dyn Future<Output = Closed> + Send>>;
 pub(crate) enum Naming {
     /// The connection was made for one origin.
     Fixed(Origin),
-    /// Each request to the explicit proxy says it in full.
+    /// Each request to the explicit proxy has it in its target.
     PerRequest,
     /// The listener stands for one upstream, whatever the request says.
     Reverse(Origin),
@@ -63,7 +63,7 @@ pub(crate) enum Naming {
 pub(crate) struct Activity {
     epoch: Instant,
     in_flight: AtomicUsize,
-    /// When something moved last, in milliseconds after the epoch.
+    /// When bytes moved last, in milliseconds after the epoch.
     last: AtomicU64,
     /// The bytes are no longer HTTP.
     pub(crate) upgraded: AtomicBool,
@@ -95,14 +95,14 @@ impl Activity {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Something was sent or received.
+    /// Notes that bytes were sent or received.
     pub(crate) fn moved(&self) {
         let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(now, Ordering::Relaxed);
     }
 
     /// Resolves once the connection has been still for too long: `first` before any request, `then` between two,
-    /// `within` in the middle of one. Answers which of them it was.
+    /// `within` in the middle of one. Returns the reason.
     async fn still_too_long(&self, first: Duration, then: Duration, within: Duration) -> Closed {
         loop {
             let idle = if self.any.load(Ordering::Relaxed) { then } else { first };
@@ -132,8 +132,8 @@ impl Drop for Busy {
     }
 }
 
-/// Serves HTTP/1 or HTTP/2 until either side ends it, it is idle for too long, or the process stops. Answers why it
-/// ended.
+/// Serves HTTP/1 or HTTP/2 until either side ends it, it is idle for too long, or the process stops. Returns the
+/// reason.
 pub(crate) async fn serve<S>(session: Session, stream: S) -> Closed
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -168,12 +168,12 @@ where
         .with_upgrades();
     let connection = pin!(connection);
     let ended = to_its_end(&session, settings, connection, UpgradeableConnection::graceful_shutdown).await;
-    // Taken in any case: it holds the session, and the session it.
+    // Taken in any case: the continuation and the session hold each other.
     let continuation = session.continuation();
     match (found.get(), continuation) {
-        (Some(End::HeadTimeout), _) => Closed::HeadTimeout,
-        (Some(End::Violation(violation, event)), _) => session.violated(violation, *event),
-        (Some(End::Exhausted(event)), _) => session.exhausted(*event),
+        (Some(FramingEnd::HeadTimeout), _) => Closed::HeadTimeout,
+        (Some(FramingEnd::Violation(violation, event)), _) => session.violated(violation, *event),
+        (Some(FramingEnd::Exhausted(event)), _) => session.exhausted(*event),
         (None, Some(continuation)) => continuation.await,
         (None, None) => ended,
     }
@@ -220,7 +220,7 @@ impl Session {
         Self { refuse_all, ..self }
     }
 
-    /// Goes on with this once hyper is done with the connection.
+    /// Sets the future that runs once hyper is done with the connection.
     pub(crate) fn continue_with(&self, continuation: Continuation) {
         *self.continuation.lock().unwrap_or_else(PoisonError::into_inner) = Some(continuation);
     }
@@ -229,13 +229,13 @@ impl Session {
         self.continuation.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A connection that the framer ended: its event.
+    /// Emits the event of a connection that the framer ended.
     fn violated(&self, violation: &Violation, event: Id) -> Closed {
         self.refused(&super::names::framing(violation.reason()).decision, event);
         self.gateway.violated(violation)
     }
 
-    /// A connection that the framer ended for want of memory: its event.
+    /// Emits the event of a connection that the framer ended for want of memory.
     fn exhausted(&self, event: Id) -> Closed {
         self.refused(&Exhausted::ruling(), event);
         self.gateway.metrics.limit_reached(Limit::BufferedBytes);
@@ -252,11 +252,11 @@ impl Session {
     }
 }
 
-/// What hyper reads at most into one buffer. The bound on heads is ours, in front of it.
+/// The most that hyper reads into one buffer. The framer in front of it bounds heads.
 const BUFFER: usize = 256 << 10;
 /// Streams that an agent may reset before they were looked at, and that wait to be accepted (CVE-2023-44487).
 const RESETS: usize = 20;
-/// How often a silent HTTP/2 agent is asked whether it lives, and how long it has to answer.
+/// How often a silent HTTP/2 agent is pinged, and how long it has to answer.
 const PING: Duration = Duration::from_secs(60);
 const PONG: Duration = Duration::from_secs(20);
 
@@ -269,7 +269,7 @@ where
     let budget = &session.gateway.budget;
     let window = budget.windows.open(window::AGENT);
     let uploads = Uploads::new(&window, budget.open(settings.limits.buffered_bytes));
-    // Nobody else sets them.
+    // No one else sets them.
     let _ = session.uploads.set(uploads);
     let service = {
         let session = Arc::clone(&session);

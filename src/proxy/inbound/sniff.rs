@@ -1,4 +1,4 @@
-//! Looks at the first bytes of a connection, and takes none of them away.
+//! Finds the protocol of a connection in its first bytes, and consumes none of them.
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -11,7 +11,7 @@ use crate::wire::client_hello::{self, ClientHello, Hello};
 use crate::wire::first_bytes::{First, classify};
 use crate::wire::http1::{self, RequestHead, Violation};
 
-/// What a connection says first.
+/// The protocol that the first bytes show.
 #[derive(Debug)]
 pub(crate) enum Sniffed {
     Tls(ClientHello),
@@ -24,7 +24,7 @@ pub(crate) enum Sniffed {
     Unclear,
 }
 
-/// What the first request of HTTP/1 says of its host.
+/// The host of the first HTTP/1 request.
 #[derive(Debug)]
 pub(crate) enum HostField {
     Name(DnsName),
@@ -34,37 +34,37 @@ pub(crate) enum HostField {
     Unclear,
 }
 
-/// Why a connection was closed before it had said what it is.
+/// Why the protocol was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SniffError {
     /// Nothing, or half of something, within the time.
     Timeout,
     /// The agent hung up.
     Closed,
-    /// A ClientHello that is none.
+    /// A malformed ClientHello.
     Garbage(&'static str),
     /// A ClientHello over its bound.
     TooLong,
-    /// The same, of an HTTP/1 head: an answer with this status is due.
+    /// A malformed HTTP/1 head, or one over its bound: the agent reads an answer with this status.
     Http(Violation),
-    /// There is no room for what has come. An HTTP/1 agent is told so.
+    /// No memory is left for the bytes. An HTTP/1 agent reads an answer.
     Exhausted { is_http: bool },
 }
 
-/// What bounds the look.
+/// The bounds of sniffing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct SniffBounds {
     pub(crate) hello_bytes: usize,
     pub(crate) head: http1::Limits,
     pub(crate) deadline: Instant,
 }
 
-/// Reads until it is clear what the connection is. `taken` holds what was read before; all that has been read comes
-/// back beside the answer, to be read again by whoever serves it.
+/// Reads until the protocol is clear. `taken` holds the bytes that were read before. All bytes are returned beside the
+/// answer, so that they can be read again.
 pub(crate) async fn sniff<S: AsyncRead + Unpin>(
     stream: &mut S,
     taken: Bytes,
-    bounds: Bounds,
+    bounds: SniffBounds,
     reserved: &mut Reserved,
 ) -> (Bytes, Result<Sniffed, SniffError>) {
     let mut bytes = BytesMut::from(taken);
@@ -87,7 +87,7 @@ pub(crate) async fn sniff<S: AsyncRead + Unpin>(
 }
 
 /// `None`: more bytes are needed.
-fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, SniffError>> {
+fn judge(bytes: &[u8], bounds: SniffBounds) -> Option<Result<Sniffed, SniffError>> {
     match classify(bytes) {
         First::NeedMore if bytes.len() < bounds.head.header_bytes => None,
         First::Other => Some(Ok(Sniffed::Other)),
@@ -100,7 +100,7 @@ fn judge(bytes: &[u8], bounds: Bounds) -> Option<Result<Sniffed, SniffError>> {
             Hello::Bad(why) => Some(Err(SniffError::Garbage(why))),
             Hello::NotTls => Some(Ok(Sniffed::Unclear)),
         },
-        // A request line without end is over the bound of a head.
+        // An endless request line is over the bound of a head.
         First::Http1 | First::NeedMore => match http1::first_request(bytes, &bounds.head) {
             Ok(Some(head)) => Some(Ok(Sniffed::Http1(named(&head)))),
             Ok(None) => None,
@@ -145,9 +145,9 @@ mod tests {
     use crate::proxy::budget::Budget;
     use crate::telemetry::Metrics;
 
-    fn bounds() -> Bounds {
+    fn bounds() -> SniffBounds {
         let head = http1::Limits { header_bytes: 200, header_count: 4 };
-        Bounds { hello_bytes: 600, head, deadline: Instant::now() + Duration::from_secs(5) }
+        SniffBounds { hello_bytes: 600, head, deadline: Instant::now() + Duration::from_secs(5) }
     }
 
     /// The bytes that were read, and a word for the answer. Nothing follows these bytes, and the agent stays.

@@ -74,7 +74,7 @@ pub(crate) enum Speaks {
 
 /// What bounds an exchange upstream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct ExchangeBounds {
     pub(crate) header_bytes: usize,
     pub(crate) header_count: usize,
     /// From the request's last byte to the head of its answer.
@@ -88,7 +88,7 @@ pub(crate) struct Upstreams {
     pool: Pool,
     /// What an origin speaks; an entry also says that the origin has been verified.
     spoken: quick_cache::sync::Cache<Origin, Spoken>,
-    bounds: Bounds,
+    bounds: ExchangeBounds,
     drain: Drain,
     windows: Windows,
 }
@@ -118,7 +118,7 @@ pub(crate) enum Answer {
 const REMEMBERED: usize = 4_096;
 
 impl Upstreams {
-    pub(crate) fn new(dialer: Dialer, bounds: Bounds, drain: Drain) -> Self {
+    pub(crate) fn new(dialer: Dialer, bounds: ExchangeBounds, drain: Drain) -> Self {
         Self::of(Arc::new(dialer), bounds, drain)
     }
 
@@ -127,7 +127,7 @@ impl Upstreams {
         Self::of(Arc::clone(&self.dialer), self.bounds, self.drain.clone())
     }
 
-    fn of(dialer: Arc<Dialer>, bounds: Bounds, drain: Drain) -> Self {
+    fn of(dialer: Arc<Dialer>, bounds: ExchangeBounds, drain: Drain) -> Self {
         let pool = Pool::new(bounds.idle);
         Self {
             dialer,
@@ -276,7 +276,7 @@ impl Upstreams {
         }
     }
 
-    /// A connection whose bytes nobody reads here.
+    /// Dials a connection whose bytes are passed unread.
     pub(crate) async fn tunnel(
         &self,
         check: &AddressCheck<'_>,
@@ -291,12 +291,12 @@ impl Upstreams {
         self.dialer.tcp(check, route, place).await
     }
 
-    /// The places that its connections share with those of every other snapshot.
+    /// The places for connections, which all snapshots share.
     pub(crate) fn places(&self) -> &Places {
         &self.dialer.places
     }
 
-    /// Whether a tunnel that was made may stay open, as far as its address goes.
+    /// Whether the address of an open tunnel is still allowed.
     pub(crate) fn keeps(&self, policy: &Policy, host: &Host, peer: SocketAddr) -> bool {
         self.dialer.keeps(policy, host, peer)
     }
@@ -306,12 +306,12 @@ impl Upstreams {
         self.pool.sweep();
     }
 
-    /// Keeps nothing from now on: another snapshot has taken over.
+    /// Drops all idle connections and keeps none from now on: another snapshot is in force.
     pub(crate) fn retire(&self) {
         self.pool.close();
     }
 
-    /// A new connection. `h2`: offer it. An upstream that takes nothing else gets it offered all the same.
+    /// Makes a new connection. `h2`: offers h2. An upstream that takes h2 alone is offered it in any case.
     async fn connect(
         &self,
         check: &AddressCheck<'_>,

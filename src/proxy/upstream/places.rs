@@ -1,4 +1,4 @@
-//! The file descriptors that connections to upstreams may take, so that agents leave some for everything else.
+//! Bounds the file descriptors of connections to upstreams, so that some are left for everything else.
 
 use std::sync::Arc;
 use std::time::Duration;

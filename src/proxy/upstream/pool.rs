@@ -1,4 +1,4 @@
-//! Upstream connections that wait for their next exchange.
+//! The pool of idle connections to upstreams.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,17 @@ const IDLE_PER_KEY: usize = 64;
 /// Idle HTTP/1.1 connections, and HTTP/2 connections, that are kept in all.
 const IDLE: usize = 1_024;
 
-/// What a connection may be reused for: one origin, and one credential once one has been sent on it.
+/// The exchanges that may reuse a connection: those of one origin, and of one credential once it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) origin: Origin,
     pub(crate) user: User,
 }
 
-/// On whose behalf a connection has spoken.
+/// The sender of the requests on a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum User {
-    /// Nobody's yet: it was made to verify the upstream.
+    /// None yet: the connection was made to verify the upstream.
     Nobody,
     /// Requests that carry what the agent itself sent.
     Agent,
@@ -32,17 +32,18 @@ pub(crate) enum User {
 /// The pool of one snapshot. A new snapshot begins with an empty one, so that no connection outlives the roots, the
 /// addresses and the proxy under which it was made.
 #[derive(Clone)]
-pub(crate) struct Pool(Arc<Shared>);
+pub(crate) struct Pool(Arc<PoolCell>);
 
-struct Shared {
+struct PoolCell {
     idle_for: Duration,
-    state: Mutex<State>,
+    /// Locked twice per exchange, for a look-up in a map; never across an await.
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     idle: Idle<h1::Connection>,
-    /// With when it was last asked for: what still flows on one that is dropped flows on.
+    /// With the time of its last use. Exchanges on a dropped handle go on.
     multiplexed: HashMap<Key, (h2::Connection, Instant)>,
     closed: bool,
 }
@@ -56,10 +57,10 @@ struct Idle<C> {
 impl Pool {
     /// `idle_for`: how long an unused connection is kept.
     pub(crate) fn new(idle_for: Duration) -> Self {
-        Self(Arc::new(Shared { idle_for, state: Mutex::default() }))
+        Self(Arc::new(PoolCell { idle_for, state: Mutex::default() }))
     }
 
-    /// An HTTP/1.1 connection that was idle; whether it still stands is for the caller to see.
+    /// Returns an idle HTTP/1.1 connection; the caller checks whether it still stands.
     pub(crate) fn take(&self, key: &Key) -> Option<h1::Connection> {
         self.state().idle.take(key, self.0.idle_for)
     }
@@ -72,10 +73,10 @@ impl Pool {
         }
     }
 
-    /// The HTTP/2 connection for the key, if one stands.
+    /// Returns the HTTP/2 connection for the key, if one is open.
     pub(crate) fn shared(&self, key: &Key) -> Option<h2::Connection> {
         let mut state = self.state();
-        // One that nobody has used yet becomes this user's.
+        // An unused connection becomes this user's.
         let (connection, _) = [key, &key.unused()]
             .into_iter()
             .find_map(|key| state.multiplexed.remove(key).filter(|(connection, _)| connection.is_open()))?;
@@ -83,7 +84,7 @@ impl Pool {
         Some(connection)
     }
 
-    /// Shares an HTTP/2 connection, unless another one came first.
+    /// Shares an HTTP/2 connection, unless another is open.
     pub(crate) fn share(&self, key: Key, connection: h2::Connection) {
         let mut state = self.state();
         if state.multiplexed.len() >= IDLE {
@@ -95,25 +96,25 @@ impl Pool {
         }
     }
 
-    /// Drops what has been idle for too long. Called now and then.
+    /// Drops connections that were idle for too long. Called now and then.
     pub(crate) fn sweep(&self) {
         let mut state = self.state();
         state.sweep(self.0.idle_for);
     }
 
-    /// Drops every connection that waits, whose descriptors others need; what flows flows on.
+    /// Drops every idle connection, since others need the descriptors; exchanges in progress go on.
     pub(crate) fn make_room(&self) {
         let mut state = self.state();
-        *state = State { closed: state.closed, ..State::default() };
+        *state = PoolState { closed: state.closed, ..PoolState::default() };
     }
 
     /// Drops every idle connection and keeps none from now on.
     pub(crate) fn close(&self) {
         let mut state = self.state();
-        *state = State { closed: true, ..State::default() };
+        *state = PoolState { closed: true, ..PoolState::default() };
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, PoolState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -124,7 +125,7 @@ impl Key {
     }
 }
 
-impl State {
+impl PoolState {
     fn sweep(&mut self, idle_for: Duration) {
         self.idle.sweep(idle_for);
         self.multiplexed.retain(|_, (connection, asked)| connection.is_open() && asked.elapsed() < idle_for);

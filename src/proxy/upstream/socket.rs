@@ -1,4 +1,4 @@
-//! A socket towards an upstream whose broken write side does not hide the answer that came before it broke.
+//! A socket to an upstream: if writes fail, the answer that came before is still read.
 
 use std::io;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use super::dial::Dialled;
 use super::places::Place;
 
-/// An upstream may answer before it has read the whole request (413, 401), and close. The writes that fail then are
-/// swallowed, so that the answer is read; if there is none, the read side says that the connection is gone.
+/// An upstream may answer before it has read the whole request (413, 401), and close. The failed writes are ignored, so
+/// that the answer is read; without an answer, the read side reports the closed connection.
 pub(crate) struct Socket {
     tcp: TcpStream,
     deaf: bool,

@@ -16,10 +16,10 @@ use crate::config::upstream::UpstreamProxy;
 use crate::name::host::Host;
 use crate::proxy::error::{Class, Failure, Stop};
 
-/// What an answer to CONNECT may be long at most.
+/// The longest answer to CONNECT, in bytes.
 const HEAD: usize = 16 << 10;
 
-/// A proxy that everything but its exceptions goes through.
+/// The proxy of the company, for all hosts but its exceptions.
 pub(crate) struct CorporateProxy {
     settings: UpstreamProxy,
     /// `Proxy-Authorization`'s value, as it is sent.

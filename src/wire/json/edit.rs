@@ -1,4 +1,4 @@
-//! Edits of a document by span: what is not cut, replaced or added is copied byte for byte.
+//! Edits of a document by byte range: all other bytes are copied unchanged.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::error::{Duplicate, JsonError};
 use super::{Document, Kind, Limits, NodePlace, Value};
 
-/// Why an edit is not taken.
+/// Why an edit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     #[error("another edit changes the same bytes")]
@@ -36,9 +36,9 @@ pub enum EditError {
 #[derive(Debug)]
 pub struct Edits<'d> {
     document: &'d Document<'d>,
-    /// What is removed or replaced, by its first byte. No two overlap.
+    /// Removals and replacements, by their first byte. No two overlap.
     spans: BTreeMap<u32, Span>,
-    /// What is added to an array or object, by the byte before which it stands.
+    /// Additions to an array or object, by the byte before which they stand.
     additions: BTreeMap<u32, Addition>,
 }
 
@@ -50,7 +50,7 @@ struct Span {
 
 #[derive(Debug)]
 enum Change {
-    /// An item or entry goes, and with it a comma. `next` is where the item or entry after it begins.
+    /// Removes an item or entry with a comma. `next` is the first byte of the item or entry after it.
     Remove {
         next: Option<u32>,
     },
@@ -61,7 +61,7 @@ enum Change {
 struct Addition {
     to_empty: bool,
     keys: Vec<String>,
-    /// Items, or entries with their keys, as they will stand.
+    /// The text of the items, or of the entries with their keys.
     parts: Vec<String>,
 }
 
@@ -70,15 +70,15 @@ impl<'d> Edits<'d> {
         Self { document, spans: BTreeMap::new(), additions: BTreeMap::new() }
     }
 
-    /// Whether nothing is to be changed: the original bytes are the result.
+    /// Whether there are no edits: the original bytes are the result.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.additions.is_empty()
     }
 
     /// Removes an array's item or, by its value, an object's entry.
     ///
-    /// With it goes what is between it and the item or entry after it; with the last, what is between it and the one
-    /// before it. An array or object that loses all keeps the whitespace at its two ends.
+    /// The bytes up to the next item or entry are removed with it; of the last one, the bytes after the one before. An
+    /// array or object that loses all its items keeps the whitespace at both ends.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl<'d> Edits<'d> {
         self.put(first.start, node.end, Change::Remove { next })
     }
 
-    /// Puts other JSON in the place of a value.
+    /// Replaces a value by other JSON.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl<'d> Edits<'d> {
         Ok(())
     }
 
-    /// The document with all edits made.
+    /// Returns the document with all edits applied.
     pub fn apply(&self) -> Vec<u8> {
         let pieces = self.pieces();
         let added: usize = pieces.iter().map(|piece| piece.text.len()).sum();
@@ -210,7 +210,7 @@ impl<'d> Edits<'d> {
         Ok(Some(self.additions.entry(at).or_insert_with(nothing)))
     }
 
-    /// Every change as bytes that go and text that comes, in the order of the document.
+    /// Returns each change as a range of bytes and its new text, in the order of the document.
     fn pieces(&self) -> Vec<Piece<'_>> {
         let cuts = self.cuts();
         let emptied: BTreeSet<u32> = cuts.iter().filter(|cut| cut.empties).map(|cut| cut.end).collect();
@@ -224,12 +224,12 @@ impl<'d> Edits<'d> {
         });
         let cut = cuts.iter().map(|cut| Piece::new(cut.start, cut.end, Cow::Borrowed("")));
         let mut pieces: Vec<Piece<'_>> = cut.chain(replaced).chain(added).collect();
-        // No two begin at the same byte: what is added stands after a value or an opening bracket.
+        // No two begin at the same byte: additions stand after a value or an opening bracket.
         pieces.sort_unstable_by_key(|piece| piece.start);
         pieces
     }
 
-    /// What removals cut: neighbours are cut as one, and with each cut goes a comma too many.
+    /// Returns the ranges that removals cut: neighbours are cut as one, each with the comma that would be too many.
     fn cuts(&self) -> Vec<Cut> {
         let mut cuts: Vec<Cut> = Vec::new();
         for (&first, span) in &self.spans {
@@ -250,26 +250,26 @@ impl<'d> Edits<'d> {
         cuts
     }
 
-    /// The byte after the last one before `at` that is no whitespace.
+    /// Returns where the whitespace before `at` begins.
     fn before(&self, at: u32) -> u32 {
         self.document.bytes()[..at as usize].trim_ascii_end().len() as u32
     }
 
-    /// What follows, without whitespace at its beginning.
+    /// Returns the bytes that follow, without leading whitespace.
     fn rest_after(&self, end: u32) -> &[u8] {
         self.document.bytes()[end as usize..].trim_ascii_start()
     }
 }
 
-/// A range of bytes that goes, of one array or object.
+/// A range of bytes that is cut from one array or object.
 struct Cut {
     start: u32,
     end: u32,
-    /// Nothing is left in the array or object.
+    /// Whether the array or object is left empty.
     empties: bool,
 }
 
-/// Bytes that go, and text that comes in their place.
+/// A range of bytes, and the text that replaces it.
 struct Piece<'e> {
     start: usize,
     end: usize,
