@@ -15,19 +15,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::{Answer, respond};
-use crate::capacity::{self, Capacity, Peer, Place};
+use crate::capacity::{Capacity, ConnectionBounds, ConnectionPlace, Peer};
 use crate::drain::Drain;
 
 /// What one server holds at most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    pub(super) connections: capacity::Bounds,
+    pub(super) connections: ConnectionBounds,
     /// How long a connection may last, from accept to the end of its one answer.
     pub(super) patience: Duration,
 }
 
 pub(super) const BOUNDS: Bounds =
-    Bounds { connections: capacity::Bounds { all: 64, of_a_peer: 16 }, patience: Duration::from_secs(5) };
+    Bounds { connections: ConnectionBounds { all: 64, of_a_peer: 16 }, patience: Duration::from_secs(5) };
 
 /// The most bytes and fields of a request's head.
 const HEADER_BYTES: usize = 16 * 1024;
@@ -102,7 +102,7 @@ where
     }
 
     /// Answers one request. How a conversation fails is the client's affair and said nowhere.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &Place) {
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &ConnectionPlace) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let _asking = place.ask();
             let answer = respond(request.method(), (self.answer)(request.uri().path()));
@@ -163,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_holds_all_connections_keeps_nobody_out() {
-        let connections = capacity::Bounds { all: 2, of_a_peer: 2 };
+        let connections = ConnectionBounds { all: 2, of_a_peer: 2 };
         let (address, _drain) = started(Bounds { connections, patience: PATIENCE }).await;
         let mut held = Vec::new();
         for _ in 0..2 {

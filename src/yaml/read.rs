@@ -106,10 +106,10 @@ pub(crate) fn read<T: DeserializeOwned>(root: &mut Node, context: &Context<'_>) 
             Err(mut stop) => {
                 stop.steps.reverse();
                 let position = stop.position.unwrap_or(root.position);
-                // A field that is missing cannot be taken out: its mapping is.
-                let kept = stop.steps.len() - usize::from(stop.kind == FaultKind::MissingField);
-                let removed = remove(root, stop.steps.get(..kept).unwrap_or_default());
                 let is_missing = stop.kind == FaultKind::MissingField;
+                // A field that is missing cannot be taken out: its mapping is.
+                let kept = stop.steps.len() - usize::from(is_missing);
+                let removed = remove(root, stop.steps.get(..kept).unwrap_or_default());
                 let fault = Fault::new(stop.kind, &stop.steps, position, stop.message);
                 // A field whose value was taken out is missing, which is told already.
                 if !(is_missing && faults.iter().any(|told: &Fault| told.path == fault.path)) {

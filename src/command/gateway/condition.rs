@@ -10,7 +10,7 @@ use crate::command::check::{Checked, Expected};
 use crate::ledger::timestamp;
 use crate::policy::age::{Age, Freshness};
 use crate::proxy::Gateway;
-use crate::tls::gate::{Evidence, State};
+use crate::tls::gate::{Evidence, GateState};
 
 /// What is known beside the snapshot.
 pub(super) struct Condition {
@@ -106,9 +106,9 @@ impl Condition {
         let facts = self.facts();
         let evidence = &facts.evidence;
         let mode = match evidence.state {
-            State::Intercepting => "Required",
-            State::Passthrough => "Passthrough",
-            State::Off | State::Refused => "Off",
+            GateState::Intercepting => "Required",
+            GateState::Passthrough => "Passthrough",
+            GateState::Off | GateState::Refused => "Off",
         };
         Interception {
             mode: mode.to_owned(),

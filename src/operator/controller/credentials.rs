@@ -9,9 +9,9 @@ use kube::api::Api;
 use super::objects::{self, ObjectError};
 use super::publish::is_cluster;
 use super::report::Source;
-use crate::credential::GREATEST;
 use crate::pod;
 use crate::policy::document::{Credential, Document, SecretKeyRef};
+use crate::secret::GREATEST;
 
 /// The most Secrets that are asked for in one namespace: more would keep its policies waiting.
 const MOST_SECRETS: usize = 256;

@@ -27,7 +27,7 @@ use tokio_rustls::server::TlsStream;
 use super::intake::{Intake, MAX_BYTES, Refused};
 use super::namespaces;
 use super::review::{self, Circumstances, Question};
-use crate::capacity::{self, Capacity, Peer, Place};
+use crate::capacity::{Capacity, ConnectionBounds, ConnectionPlace, Peer};
 use crate::drain::Drain;
 use crate::operator::controller::metrics::{Metrics, Verdict};
 use crate::operator::injector::Annotations;
@@ -38,14 +38,14 @@ use crate::tls::serving::{Presented, server_config};
 /// them may come from one address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    pub(super) connections: capacity::Bounds,
+    pub(super) connections: ConnectionBounds,
     /// How long a handshake, and how long a request's head, may take.
     pub(super) handshake: Duration,
     pub(super) head: Duration,
 }
 
 const BOUNDS: Bounds = Bounds {
-    connections: capacity::Bounds { all: 256, of_a_peer: 16 },
+    connections: ConnectionBounds { all: 256, of_a_peer: 16 },
     handshake: Duration::from_secs(5),
     head: Duration::from_secs(30),
 };
@@ -117,7 +117,7 @@ struct Server {
 /// Who is at the other end of a connection.
 struct Client {
     peer: Peer,
-    place: Place,
+    place: ConnectionPlace,
     /// Its turns to have something judged: one client's questions are no queue in front of another's.
     turns: Semaphore,
 }

@@ -8,7 +8,7 @@ use http::{HeaderMap, header};
 use http_body::Frame;
 
 use crate::filter::Rewrite;
-use crate::filter::scrub::{self, Needles, Scrubber};
+use crate::filter::scrub::{self, Scrubber, SecretMatcher};
 use crate::provider::answer::{Broken, Guard};
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Class, Failure};
@@ -62,7 +62,7 @@ impl Guarding {
 
 struct Scrubbing {
     scrubber: Scrubber,
-    needles: Arc<Needles>,
+    needles: Arc<SecretMatcher>,
     scrubbed: Vec<Bytes>,
 }
 
@@ -111,7 +111,7 @@ impl Rewriting {
     pub(crate) fn scrubbing(
         &mut self,
         head: &mut HeaderMap,
-        needles: Arc<Needles>,
+        needles: Arc<SecretMatcher>,
         limits: coding::Limits,
     ) -> Result<(), Failure> {
         if self.decoder.is_none() {

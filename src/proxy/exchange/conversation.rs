@@ -12,7 +12,7 @@ use super::question::{Question, Reader};
 use super::record::Record;
 use crate::call::Denial;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Needles, Scrubber};
+use crate::filter::scrub::{Scrubber, SecretMatcher};
 use crate::provider::adapter::Refusal;
 use crate::proxy::body::rewriting::Guarding;
 use crate::proxy::body::silence::HUNGRY;
@@ -32,7 +32,7 @@ pub(crate) struct Conversation {
     pub(crate) question: Question,
     /// The name of the credential that is attached.
     pub(crate) credential: Option<String>,
-    pub(crate) needles: Option<Arc<Needles>>,
+    pub(crate) needles: Option<Arc<SecretMatcher>>,
 }
 
 /// What both directions use.

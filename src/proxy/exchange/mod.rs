@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use crate::call::{Api, Dialect, Service, Terms};
 use crate::credential::placement::Plan;
 use crate::decision::{Decision, Verdict};
-use crate::filter::scrub::{self, Needles};
+use crate::filter::scrub::{self, SecretMatcher};
 use crate::name::path::NormalPath;
 use crate::policy::destination::{Action, Flow, Protocol};
 use crate::policy::inspection::{Asked, Inspection};
@@ -282,7 +282,7 @@ impl Exchange<'_> {
         &self,
         question: Option<Question>,
         credential: Option<String>,
-        needles: Option<Arc<Needles>>,
+        needles: Option<Arc<SecretMatcher>>,
     ) -> Carries {
         let Some(question) = question else { return Carries::Bytes(needles) };
         let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
@@ -351,7 +351,7 @@ impl Exchange<'_> {
         &self,
         mut response: Response<Body>,
         method: &Method,
-        needles: Option<Arc<Needles>>,
+        needles: Option<Arc<SecretMatcher>>,
     ) -> Result<Response<Body>, Failure> {
         let Some(needles) = needles else { return Ok(response) };
         if is_empty(&response, method) {

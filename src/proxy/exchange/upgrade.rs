@@ -19,7 +19,7 @@ use super::record::Record;
 use crate::call::Terms;
 use crate::decision::Decision;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Needles, Scrubber};
+use crate::filter::scrub::{Scrubber, SecretMatcher};
 use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
@@ -129,13 +129,13 @@ pub(crate) struct Socket {
 /// What is done with what a WebSocket carries.
 pub(crate) enum Carries {
     /// It is opaque; real keys are masked in what comes back.
-    Bytes(Option<Arc<Needles>>),
+    Bytes(Option<Arc<SecretMatcher>>),
     /// It is looked into, message by message.
     Conversation(Box<Conversation>),
 }
 
 impl Carries {
-    fn needles(&self) -> Option<&Arc<Needles>> {
+    fn needles(&self) -> Option<&Arc<SecretMatcher>> {
         match self {
             Self::Bytes(needles) => needles.as_ref(),
             Self::Conversation(conversation) => conversation.needles.as_ref(),
@@ -208,7 +208,7 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
 async fn copy_both<A, U>(
     agent: A,
     upstream: U,
-    needles: Option<Arc<Needles>>,
+    needles: Option<Arc<SecretMatcher>>,
     [outward, backward]: [Reserved; 2],
 ) -> io::Result<()>
 where
