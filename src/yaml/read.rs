@@ -361,10 +361,12 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Stop> {
-        if let (Value::Map(entries), true) = (&self.node.value, self.context.is_lenient) {
-            return visitor.visit_map(self.entries(entries, fields));
+        match (&self.node.value, self.context.is_lenient) {
+            (Value::Map(entries), true) => visitor.visit_map(self.entries(entries, fields)),
+            // serde would take the items for the fields, in their order.
+            (Value::List(_), _) => Err(Stop::invalid_type(Unexpected::Seq, &visitor)),
+            _ => self.deserialize_any(visitor),
         }
-        self.deserialize_any(visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
