@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::BytesCount;
-use postern::credential::Secret;
 use postern::filter::Rewrite;
-use postern::filter::scrub::{Needles, Scrubber};
+use postern::filter::scrub::{Scrubber, SecretMatcher};
+use postern::secret::Secret;
 
 /// What one read from a socket brings at most.
 const CHUNK: usize = 16 * 1024;
@@ -56,7 +56,7 @@ fn noise() -> impl Iterator<Item = u8> {
 }
 
 /// As many keys as a pod usually has, of the usual shapes.
-fn needles() -> Arc<Needles> {
+fn needles() -> Arc<SecretMatcher> {
     let keys = [
         "sk-ant-api03-Zq9tYw1cKx8vB2nM4pL6rD0sF3gH5jU7iO9eA-QwErTyUiOp_AsDfGhJkL1zXcVbNm2QAA",
         "sk-proj-4kD9fJ2hS7aL1pQ0wE8rT6yU5iO3",
@@ -64,7 +64,7 @@ fn needles() -> Arc<Needles> {
     ];
     let secrets: Vec<_> =
         keys.iter().filter_map(|key| Secret::parse(key.as_bytes()).ok()).map(Arc::new).collect();
-    Arc::new(Needles::new(&secrets))
+    Arc::new(SecretMatcher::new(&secrets))
 }
 
 #[divan::bench(args = FLOWS)]
@@ -96,6 +96,6 @@ fn search_for_one_byte(bencher: Bencher<'_, '_>, flow: Flow) {
 }
 
 #[divan::bench]
-fn build() -> Arc<Needles> {
+fn build() -> Arc<SecretMatcher> {
     needles()
 }

@@ -1,4 +1,4 @@
-//! Shares out the connections of a server: so many in all and by peer, and whoever has gone longest without a question makes room.
+//! Bounds the connections of a server, in all and by peer: the connection that was idle longest makes room.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How many connections there are at a time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct ConnectionBounds {
     pub(crate) all: usize,
     pub(crate) of_a_peer: usize,
 }
@@ -23,36 +23,36 @@ pub(crate) enum Peer {
     Local,
 }
 
-/// The places of a server. Nobody is refused: who comes when all are taken gets somebody else's, and who comes when
-/// the own peer's are taken gets one of that peer's.
+/// The places of a server. No connection is refused: if all places are taken, another connection loses its place; if
+/// those of its peer are, one of that peer's.
 #[derive(Debug)]
 pub(crate) struct Capacity {
-    bounds: Bounds,
-    table: Arc<Mutex<Table>>,
+    bounds: ConnectionBounds,
+    table: Arc<Mutex<PlaceTable>>,
 }
 
 /// One connection's place; it comes back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     number: u64,
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<PlaceTable>>,
     lost: CancellationToken,
     displacing: bool,
 }
 
 /// A question that is under way until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Asking<'a>(&'a Place);
+pub(crate) struct Asking<'a>(&'a ConnectionPlace);
 
-/// Who holds a place, by a number that is drawn on taking it.
+/// The holders of places, by a number that is drawn when a place is taken.
 #[derive(Debug, Default)]
-struct Table {
-    places: BTreeMap<u64, Held>,
+struct PlaceTable {
+    places: BTreeMap<u64, PlaceHolder>,
     drawn: u64,
 }
 
 #[derive(Debug)]
-struct Held {
+struct PlaceHolder {
     peer: Peer,
     asking: usize,
     /// A number that was drawn when the last question was answered.
@@ -73,12 +73,12 @@ impl From<SocketAddr> for Peer {
 }
 
 impl Capacity {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: ConnectionBounds) -> Self {
         Self { bounds, table: Arc::default() }
     }
 
     /// Takes a place, which another connection may lose by that.
-    pub(crate) fn take(&self, peer: Peer) -> Place {
+    pub(crate) fn take(&self, peer: Peer) -> ConnectionPlace {
         let lost = CancellationToken::new();
         let mut table = locked(&self.table);
         let displacing =
@@ -88,12 +88,12 @@ impl Capacity {
                 table.places.len() >= self.bounds.all && table.make_room(|_| true)
             };
         let number = table.draw();
-        table.places.insert(number, Held { peer, asking: 0, answered: None, lost: lost.clone() });
-        Place { number, table: Arc::clone(&self.table), lost, displacing }
+        table.places.insert(number, PlaceHolder { peer, asking: 0, answered: None, lost: lost.clone() });
+        ConnectionPlace { number, table: Arc::clone(&self.table), lost, displacing }
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Whether another connection lost its place to this one.
     pub(crate) fn displaces(&self) -> bool {
         self.displacing
@@ -104,7 +104,7 @@ impl Place {
         self.lost.cancelled().await;
     }
 
-    /// Something is asked.
+    /// Notes that a question is under way.
     pub(crate) fn ask(&self) -> Asking<'_> {
         if let Some(held) = locked(&self.table).places.get_mut(&self.number) {
             held.asking += 1;
@@ -113,7 +113,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         locked(&self.table).places.remove(&self.number);
     }
@@ -130,7 +130,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-impl Table {
+impl PlaceTable {
     fn draw(&mut self) -> u64 {
         self.drawn += 1;
         self.drawn
@@ -139,9 +139,9 @@ impl Table {
     /// Takes one place away: rather from whoever asks nothing, of those from whoever never asked, and of those from
     /// whoever came first. Where all have questions under way it is the one that was answered longest ago, so that
     /// nobody holds places by questions that never end.
-    fn make_room(&mut self, of: impl Fn(&Held) -> bool) -> bool {
+    fn make_room(&mut self, of: impl Fn(&PlaceHolder) -> bool) -> bool {
         let candidates = self.places.iter().filter(|(_, held)| of(held));
-        let order = |(number, held): &(&u64, &Held)| (held.asking > 0, held.answered, **number);
+        let order = |(number, held): &(&u64, &PlaceHolder)| (held.asking > 0, held.answered, **number);
         let first = candidates.min_by_key(order).map(|(number, _)| *number);
         let gone = first.and_then(|number| self.places.remove(&number));
         gone.inspect(|held| held.lost.cancel()).is_some()
@@ -149,7 +149,7 @@ impl Table {
 }
 
 /// What it holds is whole after each call, also where a thread panicked.
-fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+fn locked(table: &Mutex<PlaceTable>) -> MutexGuard<'_, PlaceTable> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -157,7 +157,7 @@ fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { all: 4, of_a_peer: 3 };
+    const BOUNDS: ConnectionBounds = ConnectionBounds { all: 4, of_a_peer: 3 };
 
     fn peer(last: u8) -> Peer {
         Peer::V4(Ipv4Addr::new(192, 0, 2, last))
@@ -168,7 +168,7 @@ mod tests {
     }
 
     /// Which of these places were lost.
-    fn lost(places: &[Place]) -> Vec<usize> {
+    fn lost(places: &[ConnectionPlace]) -> Vec<usize> {
         let lost = places.iter().enumerate().filter(|(_, place)| place.lost.is_cancelled());
         lost.map(|(at, _)| at).collect()
     }
@@ -184,7 +184,7 @@ mod tests {
     fn a_peer_that_takes_more_than_its_share_takes_them_from_itself() {
         let capacity = Capacity::new(BOUNDS);
         let another = capacity.take(peer(1));
-        let places: Vec<Place> = (0..10).map(|_| capacity.take(peer(2))).collect();
+        let places: Vec<ConnectionPlace> = (0..10).map(|_| capacity.take(peer(2))).collect();
         assert_eq!(lost(&places), (0..7).collect::<Vec<_>>());
         assert!(!another.lost.is_cancelled());
     }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn of_many_peers_whoever_never_asked_goes_before_whoever_did() {
         let capacity = Capacity::new(BOUNDS);
-        let places: Vec<Place> = (0..4).map(|last| capacity.take(peer(last))).collect();
+        let places: Vec<ConnectionPlace> = (0..4).map(|last| capacity.take(peer(last))).collect();
         drop(places[0].ask());
         drop(places[2].ask());
         drop(places[0].ask());
@@ -209,8 +209,8 @@ mod tests {
     #[test]
     fn a_question_under_way_keeps_its_place_while_anybody_else_is_idle() {
         let capacity = Capacity::new(BOUNDS);
-        let places: Vec<Place> = (0..4).map(|last| capacity.take(peer(last))).collect();
-        let asking: Vec<Asking<'_>> = places.iter().take(3).map(Place::ask).collect();
+        let places: Vec<ConnectionPlace> = (0..4).map(|last| capacity.take(peer(last))).collect();
+        let asking: Vec<Asking<'_>> = places.iter().take(3).map(ConnectionPlace::ask).collect();
         drop(places[3].ask());
         let newcomer = capacity.take(peer(5));
         assert_eq!(lost(&places), [3]);
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_place_comes_back() {
         let capacity = Capacity::new(BOUNDS);
-        let places: Vec<Place> = (0..4).map(|last| capacity.take(peer(last))).collect();
+        let places: Vec<ConnectionPlace> = (0..4).map(|last| capacity.take(peer(last))).collect();
         let mut left = places;
         drop(left.remove(1));
         let _newcomer = capacity.take(peer(9));

@@ -24,6 +24,7 @@ pub mod name;
 pub mod pod;
 pub mod problem;
 mod rate;
+pub mod secret;
 mod terminal;
 mod yaml;
 

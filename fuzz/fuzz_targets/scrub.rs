@@ -5,15 +5,15 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use postern::credential::Secret;
 use postern::filter::Rewrite;
-use postern::filter::scrub::{Needles, Scrubber};
+use postern::filter::scrub::{SecretMatcher, Scrubber};
+use postern::secret::Secret;
 
 const KEYS: [&str; 4] = [r#"sk/a+Zq9"7\_~K="#, "sk-live-0001", "sk-live-0001-more", "aaaaaaaa"];
 
-static NEEDLES: LazyLock<Arc<Needles>> = LazyLock::new(|| {
+static NEEDLES: LazyLock<Arc<SecretMatcher>> = LazyLock::new(|| {
     let secrets: Vec<_> = KEYS.iter().map(|key| Arc::new(Secret::parse(key.as_bytes()).unwrap())).collect();
-    Arc::new(Needles::new(&secrets))
+    Arc::new(SecretMatcher::new(&secrets))
 });
 
 // The first bytes say where the rest is cut.

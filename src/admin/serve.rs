@@ -15,19 +15,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::answer::{AdminAnswer, respond};
-use crate::capacity::{self, Capacity, Peer, Place};
+use crate::capacity::{Capacity, ConnectionBounds, ConnectionPlace, Peer};
 use crate::drain::Drain;
 
 /// The bounds of one server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerBounds {
-    pub(super) connections: capacity::Bounds,
+    pub(super) connections: ConnectionBounds,
     /// How long a connection may last, from accept to the end of its one answer.
     pub(super) patience: Duration,
 }
 
 pub(super) const BOUNDS: ServerBounds = ServerBounds {
-    connections: capacity::Bounds { all: 64, of_a_peer: 16 },
+    connections: ConnectionBounds { all: 64, of_a_peer: 16 },
     patience: Duration::from_secs(5),
 };
 
@@ -104,7 +104,7 @@ where
     }
 
     /// Answers one request. Failures of the connection are the client's affair and not logged.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &Place) {
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, place: &ConnectionPlace) {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let _asking = place.ask();
             let answer = respond(request.method(), (self.answer)(request.uri().path()));
@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_holds_all_connections_keeps_nobody_out() {
-        let connections = capacity::Bounds { all: 2, of_a_peer: 2 };
+        let connections = ConnectionBounds { all: 2, of_a_peer: 2 };
         let (address, _drain) = started(ServerBounds { connections, patience: PATIENCE }).await;
         let mut held = Vec::new();
         for _ in 0..2 {

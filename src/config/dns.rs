@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use ipnet::{IpNet, Ipv4Net};
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, Written, text};
+use super::value::{self, Written, show, text};
 use crate::policy::address::POOL;
 
 /// The port of the resolver where none is configured, for UDP and TCP.
@@ -25,22 +25,22 @@ const SPECIAL: [Ipv4Net; 4] = [
 /// The gateway's resolver, on 127.0.0.1 and `[::1]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Dns {
+pub struct DnsSettings {
     /// For UDP and TCP; 0 lets the system choose.
     #[serde(deserialize_with = "value::port")]
     pub port: u16,
     /// The IPv4 addresses that stand for names.
-    #[serde(with = "text")]
+    #[serde(deserialize_with = "text", serialize_with = "show")]
     pub pool: Ipv4Net,
 }
 
-impl Default for Dns {
+impl Default for DnsSettings {
     fn default() -> Self {
         Self { port: DNS_PORT, pool: POOL }
     }
 }
 
-impl Dns {
+impl DnsSettings {
     /// Where it listens.
     pub fn addresses(&self) -> [SocketAddr; 2] {
         [(Ipv4Addr::LOCALHOST, self.port).into(), (Ipv6Addr::LOCALHOST, self.port).into()]

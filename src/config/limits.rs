@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{count, duration, size};
+use super::value::{count, duration, show_duration, size};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -68,22 +68,22 @@ pub struct Limits {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeouts {
     /// Until a new connection has shown what it is.
-    #[serde(with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "show_duration")]
     pub sniff: Duration,
     /// Until an agent's request head is whole, counted from its first byte.
-    #[serde(with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "show_duration")]
     pub agent_head: Duration,
     /// Until an upstream is connected and verified.
-    #[serde(with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "show_duration")]
     pub connect: Duration,
     /// Until an upstream has answered with a head.
-    #[serde(with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "show_duration")]
     pub upstream_head: Duration,
     /// Without a byte in either direction, while a body or a tunnel is under way.
-    #[serde(with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "show_duration")]
     pub stream_idle: Duration,
     /// Without a request, on a kept connection.
-    #[serde(with = "duration")]
+    #[serde(deserialize_with = "duration", serialize_with = "show_duration")]
     pub keep_alive: Duration,
 }
 

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::dns::Dns;
-use super::value::{self, Written, text};
+use super::dns::DnsSettings;
+use super::value::{self, Written, show, text};
 use crate::file_path::FilePath;
 use crate::name::host::{Authority, Host};
 use crate::policy::address::{POOL, POOL_V6};
@@ -32,7 +32,7 @@ pub struct Listeners {
     #[serde(default)]
     pub reverse: Vec<Reverse>,
     /// No way in by itself: it gives names the addresses that transparent connections are made to.
-    pub dns: Option<Dns>,
+    pub dns: Option<DnsSettings>,
 }
 
 /// Connections that `postern redirect` made the kernel bring here, on 127.0.0.1 and `[::1]`.
@@ -47,7 +47,7 @@ pub struct Transparent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Explicit {
-    #[serde(with = "text")]
+    #[serde(deserialize_with = "text", serialize_with = "show")]
     pub address: SocketAddr,
     /// Holds the password that clients must present, with any user name.
     pub password_file: Option<FilePath>,
@@ -57,15 +57,15 @@ pub struct Explicit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reverse {
-    #[serde(with = "text")]
+    #[serde(deserialize_with = "text", serialize_with = "show")]
     pub address: SocketAddr,
-    #[serde(with = "text")]
-    pub upstream: Origin,
+    #[serde(deserialize_with = "text", serialize_with = "show")]
+    pub upstream: OriginUrl,
 }
 
 /// An upstream as a URL without a path names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct OriginUrl {
     /// `https`, else `http`.
     pub secure: bool,
     pub host: Host,
@@ -77,7 +77,7 @@ pub struct Origin {
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
     /// `/healthz`, `/readyz` and `/metrics`, nothing else.
-    #[serde(with = "text")]
+    #[serde(deserialize_with = "text", serialize_with = "show")]
     pub address: SocketAddr,
     /// The Unix socket of `postern status`. Not written: [`STATUS_SOCKET`], where its directory exists.
     pub socket: Option<FilePath>,
@@ -127,7 +127,12 @@ impl Listeners {
         let named = std::iter::once(("admin.address".to_owned(), admin.address))
             .chain(transparent.map(|address| ("listeners.transparent.port".to_owned(), address)))
             .chain(self.explicit.iter().map(|e| ("listeners.explicit.address".to_owned(), e.address)))
-            .chain(self.dns.iter().flat_map(Dns::addresses).map(|at| ("listeners.dns.port".to_owned(), at)))
+            .chain(
+                self.dns
+                    .iter()
+                    .flat_map(DnsSettings::addresses)
+                    .map(|at| ("listeners.dns.port".to_owned(), at)),
+            )
             .chain(reverse.map(|(i, r)| (format!("listeners.reverse[{i}].address"), r.address)));
         let mut taken = BTreeMap::<u16, Vec<(String, IpAddr)>>::new();
         for (name, address) in named.filter(|(_, address)| address.port() != 0) {
@@ -154,7 +159,7 @@ impl Transparent {
     }
 }
 
-impl Written for Origin {
+impl Written for OriginUrl {
     /// Reads `https://host[:port]` or `http://host[:port]`; a slash may follow, nothing else.
     fn parse(text: &str) -> Result<Self, String> {
         let expected = || "expected a URL like https://api.example.com or http://127.0.0.1:8080".to_owned();
@@ -178,7 +183,7 @@ impl Written for Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for OriginUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.secure { "https" } else { "http" };
         write!(f, "{scheme}://{}", Authority { host: self.host.clone(), port: Some(self.port) })

@@ -1,5 +1,6 @@
 //! Reads what the user has configured: the settings file, policy sources, the pod's labels; and watches those files.
 
+mod directory;
 pub mod dns;
 pub mod limits;
 pub mod listeners;

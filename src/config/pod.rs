@@ -98,18 +98,18 @@ impl PodMap {
 fn workload<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Workload, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-    struct Fields {
+    struct WorkloadFields {
         namespace: TextOrVariable,
         pod: TextOrVariable,
         service_account: TextOrVariable,
         node: TextOrVariable,
     }
-    let Fields { namespace, pod, service_account, node } = Fields::deserialize(deserializer)?;
+    let WorkloadFields { namespace, pod, service_account, node } = WorkloadFields::deserialize(deserializer)?;
     Ok(Workload {
-        namespace: namespace.into_string(),
-        pod: pod.into_string(),
-        service_account: service_account.into_string(),
-        node: node.into_string(),
+        namespace: namespace.text,
+        pod: pod.text,
+        service_account: service_account.text,
+        node: node.text,
     })
 }
 

@@ -80,7 +80,7 @@ pub struct LogSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct ShutdownSettings {
     /// How long exchanges may take to end after a SIGTERM.
-    #[serde(with = "value::duration")]
+    #[serde(deserialize_with = "value::duration", serialize_with = "value::show_duration")]
     pub grace: Duration,
 }
 
@@ -130,13 +130,23 @@ impl Settings {
         let mut problems: Vec<Problem> = faults.into_iter().map(in_file).collect();
         let found = settings.as_ref().map(Self::mistakes).unwrap_or_default();
         Origin::of(file_name, &root).add(&mut problems, found);
-        let Some(mut settings) = settings.filter(|_| problems.is_empty()) else { return Err(problems) };
-        settings.unset = unset.into_iter().map(in_file).collect();
-        // The CA's files have their default names beside the settings file.
-        let GateSettings { certificate, key, .. } = &mut settings.interception;
+        let unset = unset.into_iter().map(in_file);
+        match settings {
+            Some(settings) if problems.is_empty() => {
+                Ok(Self { unset: unset.collect(), ..settings.with_default_files(base_dir) })
+            }
+            Some(_) => Err(problems),
+            // More is wrong than is told.
+            None => Err(problems.into_iter().chain(unset).collect()),
+        }
+    }
+
+    /// The CA's files have their default names beside the settings file.
+    fn with_default_files(mut self, base_dir: &Path) -> Self {
+        let GateSettings { certificate, key, .. } = &mut self.interception;
         certificate.get_or_insert_with(|| base_dir.join("ca-cert.pem").into());
         key.get_or_insert_with(|| base_dir.join("ca-key.pem").into());
-        Ok(settings)
+        self
     }
 
     /// What is wrong with the settings as a whole.
@@ -458,6 +468,22 @@ timeouts: {{sniff: 200ms, keepAlive: 1h30m}}
             let problems = refused(text);
             assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
             assert!(problems[0].contains(words), "{text}: {}", problems[0]);
+        }
+    }
+
+    #[test]
+    fn required_keys_are_told_together_and_a_wrong_one_is_not_told_as_missing() {
+        for (text, paths) in [
+            ("trust: {}", ["trust.directory", "trust.roots"].as_slice()),
+            ("trust: {directory: 5, roots: r}", &["trust.directory"]),
+            ("listeners: {reverse: [{}, {address: 5}]}", &["reverse[0].address", "reverse[1].address"]),
+        ] {
+            let problems = refused(text);
+            assert_eq!(problems.len(), paths.len(), "{problems:#?}");
+            assert!(
+                problems.iter().zip(paths).all(|(problem, path)| problem.contains(path)),
+                "{problems:#?}"
+            );
         }
     }
 

@@ -11,6 +11,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use zeroize::Zeroizing;
 
+use super::directory::policy_files;
 use super::watch::Fingerprint;
 use crate::digest::sha256_hex;
 use crate::pod::{COMPRESSED_KEY, NEWEST_KEY, NEWEST_REVISION_KEY, REVISION_KEY, SYNCED_AT_KEY};
@@ -19,7 +20,6 @@ use crate::wire::coding::{self, Decoder, Wrote};
 
 /// Bounds on one policy source; what is compressed counts as what it becomes.
 const MAX_BYTES: u64 = 16 << 20;
-const MAX_FILES: usize = 4_096;
 /// A revision, or a time.
 const LINE_BYTES: u64 = 256;
 
@@ -114,31 +114,6 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Problem> {
         let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
         problem(path, format!("is no UTF-8 text (line {line})"))
     })
-}
-
-/// The files of a policy directory, the operator's among them, sorted by name.
-pub(super) fn policy_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        let policy = path.extension().is_some_and(|ext| ["yaml", "yml", "json"].iter().any(|e| ext == *e));
-        if (policy || is_operators(&path)) && !hidden {
-            files.push(path);
-        }
-        if files.len() > MAX_FILES {
-            return Err(io::Error::other(format!("it holds more than {MAX_FILES} policy files")));
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// What the operator writes beside policies.
-fn is_operators(path: &Path) -> bool {
-    [REVISION_KEY, SYNCED_AT_KEY, COMPRESSED_KEY, NEWEST_KEY, NEWEST_REVISION_KEY]
-        .iter()
-        .any(|key| path.file_name().is_some_and(|n| n == *key))
 }
 
 fn read_once(path: &Path) -> Result<PolicySource, Vec<Problem>> {

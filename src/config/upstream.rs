@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::listeners::Origin;
-use super::value::{self, Text, TextOrVariable, Written, texts};
+use super::listeners::OriginUrl;
+use super::value::{self, Text, TextOrVariable, Written, show, show_all, texts};
 use crate::file_path::FilePath;
 use crate::name::host::{DnsName, Host};
 use crate::policy::pattern::Pattern;
@@ -29,14 +29,14 @@ pub struct Upstream {
     pub roots_of_environment: Vec<PathBuf>,
     pub proxy: Option<UpstreamProxy>,
     /// Names that are dialled at a fixed address instead of being resolved.
-    #[serde(with = "hosts")]
+    #[serde(deserialize_with = "hosts", serialize_with = "show_hosts")]
     pub hosts: BTreeMap<DnsName, StaticAddress>,
     /// Trust and client certificates, by host in its canonical form.
     #[serde(deserialize_with = "tls")]
     pub tls: BTreeMap<String, HostTls>,
-    #[serde(serialize_with = "texts::serialize", deserialize_with = "deny_addresses")]
+    #[serde(deserialize_with = "deny_addresses", serialize_with = "show_all")]
     pub deny_addresses: Vec<IpNet>,
-    #[serde(with = "texts")]
+    #[serde(deserialize_with = "texts", serialize_with = "show_all")]
     pub allow_addresses: Vec<IpNet>,
 }
 
@@ -45,12 +45,12 @@ pub struct Upstream {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamProxy {
     /// Where it is, by `http://`.
-    #[serde(serialize_with = "value::text::serialize", deserialize_with = "proxy_url")]
-    pub url: Origin,
+    #[serde(deserialize_with = "proxy_url", serialize_with = "show")]
+    pub url: OriginUrl,
     /// One line, `user:password`.
     pub credentials_file: Option<FilePath>,
     /// What is dialled directly.
-    #[serde(default, with = "texts")]
+    #[serde(default, deserialize_with = "texts", serialize_with = "show_all")]
     pub except: Vec<Except>,
 }
 
@@ -97,13 +97,13 @@ impl UpstreamProxy {
     }
 }
 
-fn proxy_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Origin, D::Error> {
+fn proxy_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OriginUrl, D::Error> {
     let url = String::deserialize(deserializer)?;
     let message = if url.contains('@') {
         "put the proxy's user and password into a file, one line `user:password`, and name it as \
          `proxy: {url, credentialsFile}`"
     } else {
-        let origin = Origin::parse(&url).map_err(Error::custom)?;
+        let origin = OriginUrl::parse(&url).map_err(Error::custom)?;
         if !origin.secure {
             return Ok(origin);
         }
@@ -162,22 +162,16 @@ impl fmt::Display for StaticAddress {
     }
 }
 
-mod hosts {
-    use super::{BTreeMap, Deserializer, DnsName, Serializer, StaticAddress, Text, host_name, value};
+fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<DnsName, StaticAddress>, D::Error> {
+    let hosts = value::map(deserializer, host_name)?;
+    Ok(hosts.into_iter().map(|(name, Text(address))| (name, address)).collect())
+}
 
-    pub(super) fn serialize<S: Serializer>(
-        hosts: &BTreeMap<DnsName, StaticAddress>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(hosts.iter().map(|(name, at)| (name.as_str(), at.to_string())))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<DnsName, StaticAddress>, D::Error> {
-        let hosts = value::map::<DnsName, Text<StaticAddress>, D>(deserializer, host_name)?;
-        Ok(hosts.into_iter().map(|(name, Text(address))| (name, address)).collect())
-    }
+fn show_hosts<S: Serializer>(
+    hosts: &BTreeMap<DnsName, StaticAddress>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(hosts.iter().map(|(name, at)| (name.as_str(), at.to_string())))
 }
 
 fn tls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, HostTls>, D::Error> {
@@ -204,14 +198,12 @@ impl TryFrom<TextOrVariable> for Networks {
     type Error = String;
 
     fn try_from(networks: TextOrVariable) -> Result<Self, String> {
-        let parsed = match networks {
-            TextOrVariable::Text(text) => vec![IpNet::parse(&text)?],
-            TextOrVariable::Variable(list) => {
-                let networks: Result<_, _> = list.split(',').map(|item| IpNet::parse(item.trim())).collect();
-                networks.map_err(|message: String| format!("the variable's value is wrong: {message}"))?
-            }
-        };
-        Ok(Self(parsed))
+        if !networks.is_variable {
+            return Ok(Self(vec![IpNet::parse(&networks.text)?]));
+        }
+        let list: Result<_, String> =
+            networks.text.split(',').map(|item| IpNet::parse(item.trim())).collect();
+        list.map(Self).map_err(|message| format!("the variable's value is wrong: {message}"))
     }
 }
 

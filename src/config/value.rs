@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serializer};
 
 use super::quantity;
 use crate::yaml::read::TEXT_OR_VARIABLE;
@@ -42,68 +43,34 @@ impl Written for IpNet {
     }
 }
 
-/// For `#[serde(with = …)]` of one value.
-pub(super) mod text {
-    use super::Written;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(in crate::config) fn serialize<T: Written, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
-    }
-
-    pub(in crate::config) fn deserialize<'de, T: Written, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        T::parse(&String::deserialize(deserializer)?).map_err(Error::custom)
-    }
+/// Reads a value by [`Written::parse`].
+pub(super) fn text<'de, T: Written, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::parse(&String::deserialize(deserializer)?).map_err(Error::custom)
 }
 
-/// For `#[serde(with = …)]` of a list of values.
-pub(super) mod texts {
-    use super::{Text, Written};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(in crate::config) fn serialize<T: Written, S: Serializer>(
-        values: &[T],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(ToString::to_string))
-    }
-
-    pub(in crate::config) fn deserialize<'de, T: Written, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<T>, D::Error> {
-        Ok(Vec::<Text<T>>::deserialize(deserializer)?.into_iter().map(|Text(value)| value).collect())
-    }
+/// Reads a list of such values.
+pub(super) fn texts<'de, T: Written, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    Ok(Vec::<Text<T>>::deserialize(deserializer)?.into_iter().map(|Text(value)| value).collect())
 }
 
-/// One value in a list or a map.
-#[derive(Serialize, Deserialize)]
+pub(super) fn show<T: Written, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+pub(super) fn show_all<T: Written, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(ToString::to_string))
+}
+
+/// Such a value in a list or a map.
+#[derive(Deserialize)]
 #[serde(transparent, bound = "T: Written")]
-pub(super) struct Text<T>(#[serde(with = "text")] pub(super) T);
+pub(super) struct Text<T>(#[serde(deserialize_with = "text")] pub(super) T);
 
 /// Text, or the value of the variable that `{fromEnv: VARIABLE}` names.
-pub(super) enum TextOrVariable {
-    Text(String),
-    Variable(String),
-}
-
-impl TextOrVariable {
-    pub(super) fn into_string(self) -> String {
-        match self {
-            Self::Text(text) | Self::Variable(text) => text,
-        }
-    }
-}
-
-impl Default for TextOrVariable {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
+#[derive(Default)]
+pub(super) struct TextOrVariable {
+    pub(super) text: String,
+    pub(super) is_variable: bool,
 }
 
 impl<'de> Deserialize<'de> for TextOrVariable {
@@ -122,41 +89,31 @@ impl<'de> Visitor<'de> for TextOrVariableVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<TextOrVariable, E> {
-        Some(text).filter(|text| !text.is_empty()).ok_or_else(|| E::custom("is empty"))?;
-        Ok(TextOrVariable::Text(text.to_owned()))
+        match text {
+            "" => Err(E::custom("is empty")),
+            text => Ok(TextOrVariable { text: text.to_owned(), is_variable: false }),
+        }
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<TextOrVariable, D::Error> {
-        String::deserialize(value).map(TextOrVariable::Variable)
+        Ok(TextOrVariable { text: String::deserialize(value)?, is_variable: true })
     }
 }
 
 /// A duration above zero.
-pub(super) mod duration {
-    use super::{Scalar, quantity};
-    use serde::de::Error;
-    use serde::{Deserializer, Serializer};
-    use std::time::Duration;
-
-    pub(in crate::config) fn serialize<S: Serializer>(
-        duration: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&quantity::written(*duration))
+pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let duration = match deserializer.deserialize_any(Scalar("a duration"))? {
+        Ok(number) => Err(format!("expected a duration with its unit, like {number}s")),
+        Err(text) => quantity::duration(&text),
+    };
+    match duration.map_err(Error::custom)? {
+        Duration::ZERO => Err(Error::custom("must be more than zero")),
+        duration => Ok(duration),
     }
+}
 
-    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        let duration = match deserializer.deserialize_any(Scalar("a duration"))? {
-            Ok(number) => Err(format!("expected a duration with its unit, like {number}s")),
-            Err(text) => quantity::duration(&text),
-        };
-        match duration.map_err(Error::custom)? {
-            Duration::ZERO => Err(Error::custom("must be more than zero")),
-            duration => Ok(duration),
-        }
-    }
+pub(super) fn show_duration<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&quantity::written(*duration))
 }
 
 /// A size above zero, with its unit or a plain number of bytes.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::source;
+use super::directory::policy_files;
 
 /// A set of files and directories, and how they were when they were last looked at.
 ///
@@ -14,23 +14,23 @@ pub struct Watched {
     paths: Vec<(PathBuf, Fingerprint)>,
 }
 
-/// How a file or directory is, as cheaply as it can be told. Equal fingerprints mean equal content unless
+/// The state of a file or directory, as cheaply as it can be told. Equal fingerprints mean equal content unless
 /// somebody writes the same number of bytes in place within one tick of the file system's clock.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fingerprint {
     Absent,
-    File(Stamp),
+    File(FileStamp),
     /// A volume of Kubernetes: its content is what the link `..data` names, and changes with it at once.
     Projected(PathBuf),
     /// Any other directory: its policy files.
-    Directory(Vec<(PathBuf, Option<Stamp>)>),
-    /// A directory of which nobody can tell now what is in it.
+    Directory(Vec<(PathBuf, Option<FileStamp>)>),
+    /// A directory that cannot be listed now.
     Unlisted,
 }
 
-/// What changes about a file when its content does; of a link, about the file it leads to.
+/// The metadata that change with a file's content; those of the file that a link leads to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     device: u64,
     inode: u64,
     length: u64,
@@ -79,21 +79,21 @@ impl Fingerprint {
     pub(super) fn take(path: &Path) -> Self {
         let Ok(metadata) = fs::metadata(path) else { return Self::Absent };
         if !metadata.is_dir() {
-            return Self::File(Stamp::of(&metadata));
+            return Self::File(FileStamp::of(&metadata));
         }
         if let Ok(target) = fs::read_link(path.join("..data")) {
             return Self::Projected(target);
         }
-        let Ok(files) = source::policy_files(path) else { return Self::Unlisted };
+        let Ok(files) = policy_files(path) else { return Self::Unlisted };
         let stamped = files.into_iter().map(|file| {
-            let stamp = fs::metadata(&file).ok().map(|metadata| Stamp::of(&metadata));
+            let stamp = fs::metadata(&file).ok().map(|metadata| FileStamp::of(&metadata));
             (file, stamp)
         });
         Self::Directory(stamped.collect())
     }
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(metadata: &fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),

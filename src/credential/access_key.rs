@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::secret::{Secret, Unfit};
+use crate::secret::{Secret, Unfit};
 
 /// What requests are signed with.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum NoAccessKey {
 
 /// The parts as they were written.
 #[derive(Default)]
-struct Written {
+struct WrittenKey {
     id: Option<Zeroizing<String>>,
     secret: Option<Zeroizing<String>>,
     session_token: Option<Zeroizing<String>>,
@@ -83,15 +83,15 @@ fn part(text: Option<&Zeroizing<String>>, name: &'static str) -> Result<Option<A
         .map_err(|unfit| NoAccessKey::Unfit(name, unfit))
 }
 
-fn json(text: &str) -> Result<Written, NoAccessKey> {
+fn json(text: &str) -> Result<WrittenKey, NoAccessKey> {
     let json: Json = serde_json::from_str(text).map_err(|_| NoAccessKey::Unreadable)?;
     let [id, secret, session_token] =
         [json.id, json.secret, json.session_token].map(|it| it.map(Zeroizing::new));
-    Ok(Written { id, secret, session_token })
+    Ok(WrittenKey { id, secret, session_token })
 }
 
-fn lines(text: &str) -> Result<Written, NoAccessKey> {
-    let mut written = Written::default();
+fn lines(text: &str) -> Result<WrittenKey, NoAccessKey> {
+    let mut written = WrittenKey::default();
     for line in
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';', '[']))
     {

@@ -3,10 +3,16 @@
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use http::HeaderName;
 use zeroize::Zeroizing;
 
-use super::placement::Unattachable;
-use super::sigv4;
+use super::unattachable::Unattachable;
+
+/// The scheme of AWS Signature Version 4.
+pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
+/// The header of a session token, which belongs to the key that signs.
+pub(super) const SECURITY_TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
 
 /// Basic as clients send it: padded or not.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -48,14 +54,14 @@ pub(super) enum Authorization<'a> {
     /// `user:password` of Basic, decoded (RFC 7617).
     Basic(Zeroizing<Vec<u8>>),
     /// A signature of AWS, version 4, as far as it says who signed what.
-    Signed(Scope<'a>),
+    Signed(SignatureScope<'a>),
     /// A scheme with what follows it, or bare text.
     Token { scheme: Option<&'a [u8]>, text: &'a [u8] },
 }
 
 /// `Credential=` of a signature: `ID/DATE/REGION/SERVICE/aws4_request`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Scope<'a> {
+pub(super) struct SignatureScope<'a> {
     pub(super) id: &'a [u8],
     pub(super) region: &'a [u8],
     pub(super) service: &'a [u8],
@@ -81,8 +87,8 @@ impl<'a> Authorization<'a> {
         {
             return Self::Basic(Zeroizing::new(pair));
         }
-        if scheme == sigv4::ALGORITHM.as_bytes()
-            && let Some(scope) = Scope::read(text)
+        if scheme == ALGORITHM.as_bytes()
+            && let Some(scope) = SignatureScope::read(text)
         {
             return Self::Signed(scope);
         }
@@ -131,7 +137,7 @@ impl<'a> Authorization<'a> {
         }
     }
 
-    /// The value with the secret in the placeholder's stead; `None` where it does not stand here.
+    /// The value with the secret in place of the placeholder; `None` if the value has no placeholder.
     pub(super) fn replaced(
         &self,
         placeholder: &str,
@@ -160,7 +166,7 @@ impl<'a> Authorization<'a> {
     }
 }
 
-impl<'a> Scope<'a> {
+impl<'a> SignatureScope<'a> {
     /// Reads what follows the scheme; `None` where it is written in another way than AWS's.
     fn read(text: &'a [u8]) -> Option<Self> {
         let mut fields = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);

@@ -5,13 +5,12 @@ use std::borrow::Cow;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
 
-use super::authorization::Authorization;
+use super::authorization::{Authorization, SECURITY_TOKEN};
 use super::carriers::{
     HARMLESS_COOKIES, HARMLESS_HEADERS, HARMLESS_PARAMETERS, HEADER_WORDS, HEADERS, PARAMETER_BEGINNINGS,
     PARAMETER_ENDINGS, PARAMETERS, SUBPROTOCOL_WORDS,
 };
 use super::shape;
-use super::sigv4::SECURITY_TOKEN;
 use crate::wire::percent;
 
 /// The headers, beside `authorization`, in which a placeholder is replaced.
@@ -33,6 +32,11 @@ pub(super) enum Breadth {
 /// bad key of its own, and shows that instead.
 pub(super) fn in_words(name: &HeaderName) -> String {
     if name == "x-api-key" { "the API key header".to_owned() } else { format!("the header {name}") }
+}
+
+/// Whether a header value is the placeholder and nothing else.
+pub(super) fn is_exactly(value: &HeaderValue, placeholder: &str) -> bool {
+    value.as_bytes().trim_ascii() == placeholder.as_bytes()
 }
 
 /// The first carrier of a key that is none of the `accepted` placeholders; the text names the carrier only.

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use super::{Fetch, Unavailable};
+use super::fetch::{Fetch, Unavailable};
 
 /// Holds what the variable said at the load; a process's environment does not change under it.
 pub(super) struct FromEnv {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use zeroize::Zeroizing;
 
-use super::secret::GREATEST;
-use super::{Fetch, Unavailable};
+use super::fetch::{Fetch, Unavailable};
+use crate::secret::GREATEST;
 
 /// Reads a regular file anew each time, through whatever symbolic links stand there now, so that the switch of
 /// a Kubernetes volume's `..data` is seen and one read is never torn.

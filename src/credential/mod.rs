@@ -5,16 +5,16 @@ mod authorization;
 mod carrier;
 mod carriers;
 mod env;
+mod fetch;
 mod file;
 pub mod minting;
 pub mod placement;
-mod secret;
 mod shape;
 mod sighting;
 pub mod sigv4;
+mod unattachable;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,18 +22,19 @@ use arc_swap::ArcSwap;
 use zeroize::Zeroizing;
 
 pub use access_key::{AccessKey, NoAccessKey};
-pub use secret::{GREATEST, LEAST, Secret, Unfit};
 
 use crate::decision::RuleId;
-use crate::filter::scrub::Needles;
+use crate::filter::scrub::SecretMatcher;
 use crate::policy::credential::{Credential, Source};
 use crate::problem::{Problem, is_passing};
+use crate::secret::Secret;
 use env::FromEnv;
+use fetch::{Fetch, Nowhere, Unavailable};
 use file::FromFile;
 
 /// The values of a policy's credentials. Reading one is a lookup in the current snapshot; no lock is taken.
 pub struct Store {
-    sources: Vec<Entry>,
+    sources: Vec<SourcedCredential>,
     values: ArcSwap<Values>,
 }
 
@@ -46,59 +47,31 @@ pub struct Refreshed {
     pub problems: Vec<Problem>,
 }
 
-/// A place that holds a value. One file each.
-trait Fetch: Send + Sync {
-    /// The bytes that stand there now, unchecked.
-    fn fetch(&self) -> Result<Zeroizing<Vec<u8>>, Unavailable>;
-
-    /// The place, for its reader: a path, or a variable's name.
-    fn place(&self) -> String;
-}
-
-/// Why a source gives no value.
-#[derive(Debug, thiserror::Error)]
-enum Unavailable {
-    #[error("cannot be read ({0})")]
-    Unreadable(io::ErrorKind),
-    #[error("is not a regular file")]
-    NotAFile,
-    #[error("is not set")]
-    Unset,
-    #[error("is needed, but the setting credentials.directory is not written")]
-    NoDirectory,
-    #[error("{0}")]
-    Unfit(#[from] Unfit),
-    #[error("{0}")]
-    NoAccessKey(#[from] NoAccessKey),
-    #[error("holds the placeholder itself, which the agent knows")]
-    Placeholder,
-}
-
-struct Entry {
+struct SourcedCredential {
     credential: Arc<Credential>,
     source: Box<dyn Fetch>,
 }
 
 #[derive(Default)]
 struct Values {
-    held: BTreeMap<RuleId, Held>,
-    needles: Arc<Needles>,
+    held: BTreeMap<RuleId, HeldValue>,
+    needles: Arc<SecretMatcher>,
     problems: Vec<Problem>,
 }
 
 #[derive(Clone)]
-struct Held {
-    present: Value,
+struct HeldValue {
+    present: CredentialValue,
     /// The value before: still scrubbed, since answers under way, and what a host stored, may hold it.
-    previous: Option<Value>,
+    previous: Option<CredentialValue>,
 }
 
-/// What a source holds.
+/// The value of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Value {
-    /// It is put where the placeholder stands.
+enum CredentialValue {
+    /// Replaces the placeholder.
     Key(Arc<Secret>),
-    /// Requests are signed with it.
+    /// Signs requests.
     AccessKey(Arc<AccessKey>),
 }
 
@@ -112,7 +85,7 @@ impl Store {
     ) -> Self {
         let sources = credentials
             .iter()
-            .map(|credential| Entry {
+            .map(|credential| SourcedCredential {
                 credential: Arc::clone(credential),
                 source: source(credential, directory, env),
             })
@@ -155,7 +128,7 @@ impl Store {
                 Ok(value) if last.is_some_and(|last| last.present == value) => {}
                 Ok(value) => {
                     let previous = last.map(|last| last.present.clone());
-                    held.insert(id.clone(), Held { present: value, previous });
+                    held.insert(id.clone(), HeldValue { present: value, previous });
                     refreshed.changed.push(id.clone());
                     continue;
                 }
@@ -172,22 +145,22 @@ impl Store {
     /// The current value of a credential that is put into requests; `None` where there never was a good one.
     pub fn secret(&self, credential: &Credential) -> Option<Arc<Secret>> {
         match &self.values.load().held.get(&credential.id)?.present {
-            Value::Key(key) => Some(Arc::clone(key)),
-            Value::AccessKey(_) => None,
+            CredentialValue::Key(key) => Some(Arc::clone(key)),
+            CredentialValue::AccessKey(_) => None,
         }
     }
 
     /// The current value of a credential that requests are signed with; `None` where there never was a good one.
     pub fn access_key(&self, credential: &Credential) -> Option<Arc<AccessKey>> {
         match &self.values.load().held.get(&credential.id)?.present {
-            Value::AccessKey(key) => Some(Arc::clone(key)),
-            Value::Key(_) => None,
+            CredentialValue::AccessKey(key) => Some(Arc::clone(key)),
+            CredentialValue::Key(_) => None,
         }
     }
 
-    /// What answers are scrubbed of: every value in force and the one before it, in all encodings. Built when a
-    /// value changes, shared by all exchanges.
-    pub fn needles(&self) -> Arc<Needles> {
+    /// Finds every value in force, and the one before it, in all encodings; answers are scrubbed with it. It is built
+    /// when a value changes, and shared by all exchanges.
+    pub fn needles(&self) -> Arc<SecretMatcher> {
         Arc::clone(&self.values.load().needles)
     }
 
@@ -197,13 +170,13 @@ impl Store {
     }
 }
 
-impl Entry {
-    fn read(&self) -> Result<Value, Unavailable> {
+impl SourcedCredential {
+    fn read(&self) -> Result<CredentialValue, Unavailable> {
         let raw = self.source.fetch()?;
         let value = if self.credential.signing.is_some() {
-            Value::AccessKey(Arc::new(AccessKey::parse(&raw)?))
+            CredentialValue::AccessKey(Arc::new(AccessKey::parse(&raw)?))
         } else {
-            Value::Key(Arc::new(Secret::parse(&raw)?))
+            CredentialValue::Key(Arc::new(Secret::parse(&raw)?))
         };
         if value.secrets().any(|secret| secret.expose() == self.credential.placeholder.as_bytes()) {
             return Err(Unavailable::Placeholder);
@@ -229,8 +202,8 @@ impl Entry {
     }
 }
 
-impl Value {
-    /// All that must not be seen.
+impl CredentialValue {
+    /// The texts that an answer must not show.
     fn secrets(&self) -> impl Iterator<Item = &Arc<Secret>> {
         let (key, access_key) = match self {
             Self::Key(key) => (Some(key), None),
@@ -256,28 +229,15 @@ fn source(
     }
 }
 
-/// A mounted credential where the gateway has no directory of them.
-struct Nowhere(String);
-
-impl Fetch for Nowhere {
-    fn fetch(&self) -> Result<Zeroizing<Vec<u8>>, Unavailable> {
-        Err(Unavailable::NoDirectory)
-    }
-
-    fn place(&self) -> String {
-        format!("the mounted file {}", self.0)
-    }
-}
-
-fn needles(held: &BTreeMap<RuleId, Held>) -> Needles {
+fn needles(held: &BTreeMap<RuleId, HeldValue>) -> SecretMatcher {
     let secrets: Vec<_> = held
         .values()
         .flat_map(|held| [Some(&held.present), held.previous.as_ref()])
         .flatten()
-        .flat_map(Value::secrets)
+        .flat_map(CredentialValue::secrets)
         .cloned()
         .collect();
-    Needles::new(&secrets)
+    SecretMatcher::new(&secrets)
 }
 
 #[cfg(test)]

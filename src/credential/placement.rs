@@ -8,13 +8,15 @@ use http::{HeaderValue, Method, Uri, header};
 use zeroize::Zeroizing;
 
 use super::authorization::Authorization;
-use super::carrier::{self, Breadth, KEY_HEADERS, Parameter};
+use super::carrier::{self, Breadth, KEY_HEADERS, Parameter, is_exactly};
 use super::sighting::{self, Sightings};
 use super::sigv4::{self, Subject};
-use super::{AccessKey, Secret, minting};
+pub use super::unattachable::Unattachable;
+use super::{access_key::AccessKey, minting};
 use crate::decision::Decision;
 use crate::name::host::DnsName;
 use crate::policy::credential::Credential;
+use crate::secret::Secret;
 use crate::wire::percent;
 
 /// Where a request goes.
@@ -52,23 +54,6 @@ pub struct Plan {
     credential: Arc<Credential>,
 }
 
-/// Why a key cannot be put where its placeholder stands. Nothing of the request was changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unattachable {
-    #[error("the key holds a colon, so it cannot be the user of Basic authorization")]
-    ColonInUser,
-    #[error("the placeholder no longer stands in the request")]
-    Gone,
-    #[error("with the key in it, the header or the URL would be too long")]
-    TooLong,
-    #[error("it signs requests, and is no key that is put into one")]
-    Signs,
-    #[error("it is a key that is put into requests, and signs none")]
-    DoesNotSign,
-    #[error("the time cannot be written")]
-    Time,
-}
-
 /// Decides on the keys of a request whose body was not looked at. `all` are the policy's credentials, `parts`
 /// the head as the agent sent it; nothing is changed.
 pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Placement {
@@ -76,7 +61,7 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
         return Placement::Nothing;
     }
     let serving = serving(all, target);
-    let seen = sighting::look(parts, all);
+    let seen = sighting::search_head(parts, all);
     if let Some(decision) = misplaced(&seen, &serving, target) {
         return Placement::Deny(Denial { decision, floor: true, plan: None });
     }
@@ -128,8 +113,8 @@ fn serving<'a>(all: &'a [Arc<Credential>], target: &Target<'_>) -> Vec<&'a Arc<C
     all.iter().filter(|credential| credential.serves(host, target.port)).collect()
 }
 
-/// A placeholder in a place where none is replaced, on the way to a host that is not its credential's, or on a
-/// way that could be read.
+/// Denies a placeholder in a place where none is replaced, one that is sent to a host that is not its credential's,
+/// and one that is sent without TLS.
 fn misplaced(seen: &Sightings<'_>, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Decision> {
     if let Some((credential, place)) = &seen.stray {
         let id = &credential.id;
@@ -150,7 +135,7 @@ fn misplaced(seen: &Sightings<'_>, serving: &[&Arc<Credential>], target: &Target
     None
 }
 
-/// What no request may ask of a host that holds a credential of ours.
+/// Denies requests that would show the key (TRACE) or mint another one, on a host that gets a key.
 fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Target<'_>) -> Option<Decision> {
     let (host, credential) = (target.host?, serving.first()?);
     if parts.method == Method::TRACE || parts.method.as_str().eq_ignore_ascii_case("track") {
@@ -163,9 +148,9 @@ fn forbidden_endpoint(parts: &Parts, serving: &[&Arc<Credential>], target: &Targ
     Some(Decision::builtin("minting", reason))
 }
 
-/// What the agent signed in another way than that in which it can be signed again.
+/// Denies a signature that cannot be replaced: another service or region, presigned, or signed in chunks.
 fn unsignable(parts: &Parts, credential: &Credential) -> Option<Decision> {
-    let own = credential.signing.as_ref()?;
+    let scope_of_key = credential.signing.as_ref()?;
     let id = &credential.id;
     let refuse = |reason: String| Some(Decision::builtin("credential", reason));
     let mut values = parts.headers.get_all(header::AUTHORIZATION).iter();
@@ -175,8 +160,8 @@ fn unsignable(parts: &Parts, credential: &Credential) -> Option<Decision> {
     let Authorization::Signed(scope) = Authorization::read(value.as_bytes()) else {
         return refuse(format!("{id} signs requests, and this one is authorized in another way"));
     };
-    if scope.service != own.service.as_bytes() || scope.region != own.region.as_bytes() {
-        let (service, region) = (&own.service, &own.region);
+    if scope.service != scope_of_key.service.as_bytes() || scope.region != scope_of_key.region.as_bytes() {
+        let (service, region) = (&scope_of_key.service, &scope_of_key.region);
         return refuse(format!(
             "{id} signs for the service {service} in the region {region} alone, and the request is signed for another"
         ));
@@ -192,7 +177,7 @@ fn unsignable(parts: &Parts, credential: &Credential) -> Option<Decision> {
     None
 }
 
-/// A key of the agent's own where the policy requires the placeholder, or beside one that is replaced.
+/// Denies a key of the agent's own where the policy requires the placeholder, or beside a placeholder.
 fn foreign_key(parts: &Parts, serving: &[&Arc<Credential>], attaching: bool) -> Option<Decision> {
     let accepted: Vec<&str> = serving.iter().map(|credential| credential.placeholder.as_str()).collect();
     if let Some(credential) = serving.iter().find(|credential| credential.require) {
@@ -221,7 +206,7 @@ impl Plan {
         self.credential.signing.is_some()
     }
 
-    /// Signs the request in the placeholder's stead, after the last edit of head and body. Method, path, query,
+    /// Replaces the signature that names the placeholder, after the last edit of head and body. Method, path, query,
     /// `content-type` and `x-amz-` headers must stay as they are from here on. On an error the request must not be
     /// sent.
     pub fn sign(
@@ -239,7 +224,7 @@ impl Plan {
         sigv4::sign(parts, key, scope, subject)
     }
 
-    /// Puts the key in the placeholder's stead wherever it stands, after the last filter; the header values are
+    /// Replaces the placeholder by the key wherever it stands, after the last filter; the header values are
     /// marked sensitive. On an error the request must not be sent.
     pub fn attach(&self, parts: &mut Parts, secret: &Secret) -> Result<(), Unattachable> {
         if self.signs() {
@@ -247,13 +232,13 @@ impl Plan {
         }
         let placeholder = self.credential.placeholder.as_str();
         let uri = replaced_query(&parts.uri, placeholder, secret)?;
-        let mut found = uri.is_some();
+        let mut is_attached = uri.is_some();
         if let header::Entry::Occupied(mut values) = parts.headers.entry(header::AUTHORIZATION) {
             for value in values.iter_mut() {
                 let new = Authorization::read(value.as_bytes()).replaced(placeholder, secret.expose())?;
                 if let Some(new) = new {
                     *value = sensitive(&new)?;
-                    found = true;
+                    is_attached = true;
                 }
             }
         }
@@ -261,19 +246,14 @@ impl Plan {
             let header::Entry::Occupied(mut values) = parts.headers.entry(name) else { continue };
             for value in values.iter_mut().filter(|value| is_exactly(value, placeholder)) {
                 *value = sensitive(secret.expose())?;
-                found = true;
+                is_attached = true;
             }
         }
         if let Some(uri) = uri {
             parts.uri = uri;
         }
-        if found { Ok(()) } else { Err(Unattachable::Gone) }
+        if is_attached { Ok(()) } else { Err(Unattachable::Gone) }
     }
-}
-
-/// Whether a header value is the placeholder and nothing else.
-pub(super) fn is_exactly(value: &HeaderValue, placeholder: &str) -> bool {
-    value.as_bytes().trim_ascii() == placeholder.as_bytes()
 }
 
 fn sensitive(value: &[u8]) -> Result<HeaderValue, Unattachable> {

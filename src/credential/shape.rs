@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use crate::wire::percent;
 
 /// The keys of one vendor, or of one kind.
-struct Shape {
+struct KeyShape {
     owner: &'static str,
     /// The letters that every such key has.
     mark: &'static str,
@@ -20,14 +20,14 @@ struct Shape {
     pattern: &'static str,
 }
 
-const fn shape(owner: &'static str, mark: &'static str, pattern: &'static str) -> Shape {
-    Shape { owner, mark, before: 0, pattern }
+const fn shape(owner: &'static str, mark: &'static str, pattern: &'static str) -> KeyShape {
+    KeyShape { owner, mark, before: 0, pattern }
 }
 
 /// From gitleaks' and betterleaks' rules (gitleaks.toml 8.x), and from the vendors' own documents where these have no
 /// rule: Anthropic's OAuth, Google's OAuth, long GitHub installation tokens, Stripe's webhooks. Lengths are the least
 /// that those have. Shapes without fixed letters (an AWS secret, a bare hex key) are not here.
-const SHAPES: &[Shape] = &[
+const SHAPES: &[KeyShape] = &[
     shape("AWS", "AKIA", "AKIA[A-Z2-7]{16}"),
     shape("AWS", "ASIA", "ASIA[A-Z2-7]{16}"),
     shape("AWS", "ABIA", "ABIA[A-Z2-7]{16}"),
@@ -89,7 +89,7 @@ const SHAPES: &[Shape] = &[
     shape("Databricks", "dapi", "dapi[a-f0-9]{32}"),
     shape("Vault", "hvs.", "hvs\\.[A-Za-z0-9_-]{90,}"),
     shape("Vault", "hvb.", "hvb\\.[A-Za-z0-9_-]{138,}"),
-    Shape {
+    KeyShape {
         owner: "Azure",
         mark: "Q~",
         before: 4,
@@ -115,15 +115,15 @@ const SHAPES: &[Shape] = &[
 const DECODINGS: usize = 3;
 
 /// The shapes, ready to be searched for. It is made where a policy first requires a placeholder.
-static SEARCH: LazyLock<Option<Search>> = LazyLock::new(Search::new);
+static SEARCH: LazyLock<Option<ShapeSearch>> = LazyLock::new(ShapeSearch::new);
 
-struct Search {
+struct ShapeSearch {
     marks: AhoCorasick,
     /// In the order of the shapes, each tied to where the search begins.
     patterns: Vec<Regex>,
 }
 
-impl Search {
+impl ShapeSearch {
     /// `None` for a row that is no pattern; a test finds it.
     fn new() -> Option<Self> {
         let marks = AhoCorasick::new(SHAPES.iter().map(|shape| shape.mark)).ok()?;
@@ -149,7 +149,7 @@ pub(super) fn find(text: &[u8], accepted: &[&str]) -> Option<&'static str> {
     None
 }
 
-impl Search {
+impl ShapeSearch {
     fn find(&self, text: &[u8], accepted: &[&str]) -> Option<&'static str> {
         self.marks.find_overlapping_iter(text).find_map(|mark| {
             let number = mark.pattern().as_usize();

@@ -1,4 +1,4 @@
-//! Where placeholders stand in a request's head: in the places where one is replaced, and astray.
+//! Finds placeholders in a request's head: in the places where one is replaced, and in any other.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,10 +8,8 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
 use memchr::memmem;
 
-use super::authorization::Authorization;
-use super::carrier::{KEY_HEADERS, Parameter, in_words};
-use super::placement::is_exactly;
-use super::sigv4::SECURITY_TOKEN;
+use super::authorization::{Authorization, SECURITY_TOKEN};
+use super::carrier::{KEY_HEADERS, Parameter, in_words, is_exactly};
 use crate::policy::credential::Credential;
 use crate::wire::percent;
 
@@ -32,30 +30,30 @@ impl Sightings<'_> {
 }
 
 /// Looks at every value of every header, the path, the query and the authority of a request.
-pub(super) fn look<'a>(parts: &Parts, all: &'a [Arc<Credential>]) -> Sightings<'a> {
-    let mut look = Look { all, seen: Sightings::default() };
+pub(super) fn search_head<'a>(parts: &Parts, all: &'a [Arc<Credential>]) -> Sightings<'a> {
+    let mut search = HeadSearch { all, seen: Sightings::default() };
     for (name, value) in &parts.headers {
-        look.header(name, value);
+        search.header(name, value);
     }
-    look.anywhere(parts.uri.path().as_bytes(), || "the path".to_owned());
+    search.anywhere(parts.uri.path().as_bytes(), || "the path".to_owned());
     if let Some(authority) = parts.uri.authority() {
-        look.anywhere(authority.as_str().as_bytes(), || "the authority of the URL".to_owned());
+        search.anywhere(authority.as_str().as_bytes(), || "the authority of the URL".to_owned());
     }
     for pair in parts.uri.query().unwrap_or_default().split('&') {
         let parameter = Parameter::read(pair);
-        if !look.place("?key=", false, |placeholder| parameter.holds(placeholder)) {
-            look.anywhere(pair.as_bytes(), || "the query".to_owned());
+        if !search.place("?key=", false, |placeholder| parameter.holds(placeholder)) {
+            search.anywhere(pair.as_bytes(), || "the query".to_owned());
         }
     }
-    look.seen
+    search.seen
 }
 
-struct Look<'a> {
+struct HeadSearch<'a> {
     all: &'a [Arc<Credential>],
     seen: Sightings<'a>,
 }
 
-impl Look<'_> {
+impl HeadSearch<'_> {
     fn header(&mut self, name: &HeaderName, value: &HeaderValue) {
         let bytes = value.as_bytes();
         let is_placed = if name == header::AUTHORIZATION {
@@ -74,17 +72,17 @@ impl Look<'_> {
         }
     }
 
-    fn authorization(&mut self, found: &Authorization<'_>) -> bool {
+    fn authorization(&mut self, value: &Authorization<'_>) -> bool {
         let place = "the header authorization";
-        let is_placed = self.place(place, false, |placeholder| found.holds(placeholder))
-            || self.place(place, true, |placeholder| found.is_signed_by(placeholder));
+        let is_placed = self.place(place, false, |placeholder| value.holds(placeholder))
+            || self.place(place, true, |placeholder| value.is_signed_by(placeholder));
         let inside = || "the header authorization, inside Basic".to_owned();
         if is_placed {
             // Beside the one that is replaced, another may stand in the other half.
             for credential in self.all {
-                self.anywhere(found.beside(&credential.placeholder).unwrap_or_default(), inside);
+                self.anywhere(value.beside(&credential.placeholder).unwrap_or_default(), inside);
             }
-        } else if let Authorization::Basic(pair) = found {
+        } else if let Authorization::Basic(pair) = value {
             self.anywhere(pair, inside);
         }
         is_placed

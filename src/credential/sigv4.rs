@@ -11,19 +11,17 @@ use time::macros::format_description;
 use zeroize::Zeroizing;
 
 use super::access_key::AccessKey;
+use super::authorization::{ALGORITHM, SECURITY_TOKEN};
 use super::carrier::Parameter;
-use super::placement::Unattachable;
+use super::unattachable::Unattachable;
 use crate::digest::hex;
 use crate::policy::credential::SigV4;
 use crate::wire::percent;
 
-pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-
 const DATE: HeaderName = HeaderName::from_static("x-amz-date");
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
-pub(super) const SECURITY_TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
 
-/// What a signature is about, beside the head.
+/// What is signed beside the head.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// What the upstream reads as `host` (or `:authority`): with the port where it is not the scheme's own.
@@ -64,7 +62,7 @@ pub(super) fn is_in_chunks(parts: &Parts) -> bool {
     says(CONTENT_SHA256, b"streaming-") || says(header::CONTENT_ENCODING, b"aws-chunked")
 }
 
-/// Signs a request in the stead of whoever signed it before. Everything that is signed must stay as it is from here
+/// Signs a request, in place of the signature that it has. Everything that is signed must stay as it is from here
 /// on: method, path, query, `host`, `content-type` and every `x-amz-` header.
 pub(super) fn sign(
     parts: &mut Parts,
@@ -75,37 +73,38 @@ pub(super) fn sign(
     let at = subject.now.to_offset(time::UtcOffset::UTC);
     let stamp = at.format(format_description!("[year][month][day]T[hour][minute][second]Z"));
     let stamp = stamp.map_err(|_| Unattachable::Time)?;
-    let body = hex(&subject.body_sha256);
     parts.headers.insert(DATE, plain(&stamp)?);
-    parts.headers.insert(CONTENT_SHA256, plain(&body)?);
+    parts.headers.insert(CONTENT_SHA256, plain(&hex(&subject.body_sha256))?);
+    // A token of the agent's own belongs to another key; AWS refuses the pair.
     parts.headers.remove(SECURITY_TOKEN);
     if let Some(token) = &key.session_token {
         let mut token = HeaderValue::from_bytes(token.expose()).map_err(|_| Unattachable::TooLong)?;
         token.set_sensitive(true);
         parts.headers.insert(SECURITY_TOKEN, token);
     }
-    let value = authorization(parts, key, scope, (subject.authority, &stamp, &body))?;
+    let value = authorization(parts, key, scope, subject, &stamp)?;
     parts.headers.insert(header::AUTHORIZATION, value);
     Ok(())
 }
 
-/// The header's value; `said` are the authority, the time and the hash of the body.
+/// Returns the value of `authorization` for the time `stamp`.
 fn authorization(
     parts: &Parts,
     key: &AccessKey,
     scope: &SigV4,
-    said: (&str, &str, &str),
+    subject: &Subject<'_>,
+    stamp: &str,
 ) -> Result<HeaderValue, Unattachable> {
-    let (authority, stamp, body) = said;
+    // The date alone: its first eight digits.
     let date = stamp.get(..8).unwrap_or_default();
-    let (headers, names) = canonical_headers(parts, authority);
+    let (headers, names) = canonical_headers(parts, subject.authority);
     let request = [
         parts.method.as_str(),
         &canonical_path(parts.uri.path(), &scope.service),
         &canonical_query(parts.uri.query().unwrap_or_default()),
         &headers,
         &names,
-        body,
+        &hex(&subject.body_sha256),
     ]
     .join("\n");
     let credential = format!("{date}/{}/{}/aws4_request", scope.region, scope.service);
@@ -125,6 +124,7 @@ fn signing_key(key: &AccessKey, date: &str, scope: &SigV4) -> hmac::Key {
     let mut first = Zeroizing::new(Vec::with_capacity(key.secret.expose().len() + 4));
     first.extend_from_slice(b"AWS4");
     first.extend_from_slice(key.secret.expose());
+    // Each step narrows the key: what is derived for one day, region and service signs for no other.
     let steps = [date, &scope.region, &scope.service, "aws4_request"];
     steps.iter().fold(hmac::Key::new(hmac::HMAC_SHA256, &first), |key, step| {
         hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&key, step.as_bytes()).as_ref())
@@ -137,6 +137,7 @@ fn canonical_headers(parts: &Parts, authority: &str) -> (String, String) {
     let is_signed =
         |name: &&HeaderName| **name == header::CONTENT_TYPE || name.as_str().starts_with("x-amz-");
     let mut names: Vec<&str> = parts.headers.keys().filter(is_signed).map(HeaderName::as_str).collect();
+    // HTTP/2 has no `host`: the upstream derives it from `:authority`, so it is signed in any case.
     names.push("host");
     names.sort_unstable();
     let mut lines = String::new();
@@ -162,6 +163,7 @@ fn canonical_path(path: &str, service: &str) -> String {
     let is_kept = |byte: u8| percent::is_unreserved(byte) || byte == b'/';
     let encoded =
         |path: &[u8]| String::from_utf8_lossy(&percent::encode(path, is_kept, percent::UPPER)).into_owned();
+    // S3 signs the path as it is sent; every other service signs it encoded twice.
     if service == "s3" {
         return encoded(&percent::decode(path.as_bytes()));
     }

@@ -30,9 +30,13 @@ fn parts(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
 fn suite(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
     let mut parts = parts(method, path, headers);
     parts.headers.insert("x-amz-date", HeaderValue::from_static("20150830T123600Z"));
-    let hash = hex(&Subject::hash(body.as_bytes()));
-    let said = ("example.amazonaws.com", "20150830T123600Z", hash.as_str());
-    authorization(&parts, &key(""), &scope("service"), said).unwrap().to_str().unwrap().to_owned()
+    let subject = Subject {
+        authority: "example.amazonaws.com",
+        body_sha256: Subject::hash(body.as_bytes()),
+        now: datetime!(2015-08-30 12:36 UTC),
+    };
+    let value = authorization(&parts, &key(""), &scope("service"), &subject, "20150830T123600Z");
+    value.unwrap().to_str().unwrap().to_owned()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::policy::credential::SigV4;
+use crate::secret::GREATEST;
 
 fn credential(name: &str, source: Source) -> Arc<Credential> {
     Arc::new(Credential {

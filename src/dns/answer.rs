@@ -1,4 +1,4 @@
-//! What is answered to one DNS question: everything is decided here, and nothing is asked of anybody else.
+//! Decides the answer to one DNS question; no other resolver is asked.
 
 use hickory_proto::ProtoError;
 use hickory_proto::op::{Edns, Header, Message, MessageType, Metadata, OpCode, Query, ResponseCode};
@@ -18,13 +18,13 @@ pub const MOST: usize = 512;
 const TTL: u32 = 60;
 /// How long they keep that there is none (RFC 2308 section 5): short, since policy may change its mind.
 const NEGATIVE_TTL: u32 = 5;
-/// What is said to be taken over UDP (RFC 6891 section 6.2.5).
+/// The UDP payload that is offered to clients (RFC 6891 section 6.2.5).
 const PAYLOAD: u16 = 1_232;
 /// Names with a meaning of their own, with all below them: this host (RFC 6761 section 6.3), and addresses told by
 /// number. The hosts file knows the first, and nothing is known of the others.
 const UNKNOWN: [&str; 3] = ["localhost", "in-addr.arpa", "ip6.arpa"];
 
-/// What an answer is made from.
+/// What answers are made from: policy, and the table of addresses.
 pub trait Source {
     /// Whether policy lets a name be answered.
     ///
@@ -39,14 +39,14 @@ pub trait Source {
     fn is_ipv6_only(&self) -> bool;
 }
 
-/// What is sent, and what that was.
+/// The bytes of an answer, and its outcome.
 #[derive(Debug)]
 pub struct Answer {
     pub bytes: Vec<u8>,
     pub outcome: Outcome,
 }
 
-/// What became of a question.
+/// How a question was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Address,
@@ -70,7 +70,7 @@ pub fn answer(bytes: &[u8], source: &impl Source) -> Option<Answer> {
     if header.message_type == MessageType::Response {
         return None;
     }
-    let draft = Draft::new(&header.metadata);
+    let draft = ResponseDraft::new(&header.metadata);
     // Read first, and everything else only for one question: the parser makes room for as many as the header says.
     let counts = header.counts;
     let finished = match (header.op_code, counts.queries, counts.answers, counts.authorities) {
@@ -98,11 +98,11 @@ fn asked(decoder: &mut BinDecoder<'_>, additionals: u16) -> Option<(Query, Optio
 }
 
 /// An answer in the making.
-struct Draft {
+struct ResponseDraft {
     message: Message,
 }
 
-impl Draft {
+impl ResponseDraft {
     fn new(asked: &Metadata) -> Self {
         let mut message = Message::response(asked.id, asked.op_code);
         message.metadata = Metadata::response_from_request(asked);
@@ -114,9 +114,9 @@ impl Draft {
         let (name, class, kind) = (query.name.clone(), query.query_class, query.query_type);
         self.message.add_query(query);
         if let Some(edns) = &edns {
-            let mut own = Edns::new();
-            own.set_max_payload(PAYLOAD).set_dnssec_ok(edns.flags().dnssec_ok);
-            self.message.set_edns(own);
+            let mut options = Edns::new();
+            options.set_max_payload(PAYLOAD).set_dnssec_ok(edns.flags().dnssec_ok);
+            self.message.set_edns(options);
         }
         if edns.is_some_and(|edns| edns.version() != 0) {
             return self.finish(ResponseCode::BADVERS, Outcome::NotServed);
@@ -146,7 +146,7 @@ impl Draft {
         self.finish(ResponseCode::NoError, Outcome::Address)
     }
 
-    /// That there is nothing, and for how long (RFC 2308 section 3).
+    /// Adds the SOA record that says for how long nothing is there (RFC 2308 section 3).
     fn without(mut self, code: ResponseCode, outcome: Outcome) -> Result<Answer, ProtoError> {
         let origin = Name::root().append_label("postern")?;
         let soa = SOA::new(origin.clone(), origin, 1, 3_600, 600, 86_400, NEGATIVE_TTL);

@@ -13,18 +13,18 @@ pub(super) struct Places {
     time: Duration,
     by_name: HashMap<DnsName, usize>,
     /// A list from the place that was used longest ago to the one used last; those that ran out come first.
-    places: Vec<Place>,
+    places: Vec<NamedPlace>,
     oldest: usize,
     newest: usize,
     /// The first in the list that has not run out, and how many there are from it on.
     first_held: usize,
     held: usize,
-    /// The latest time that was told: callers read their clocks before they meet here.
+    /// The latest time of any call: callers read their clocks before they take the lock.
     latest: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct NamedPlace {
     name: DnsName,
     used: Instant,
     older: usize,
@@ -59,7 +59,7 @@ impl Places {
         }
         if self.places.len() < self.capacity {
             let at = self.places.len();
-            self.places.push(Place { name: name.clone(), used: now, older: NONE, newer: NONE });
+            self.places.push(NamedPlace { name: name.clone(), used: now, older: NONE, newer: NONE });
             self.by_name.insert(name.clone(), at);
             self.append(at);
             self.count(at);
@@ -98,12 +98,12 @@ impl Places {
         self.held
     }
 
-    fn holds(&self, place: &Place, now: Instant) -> bool {
+    fn holds(&self, place: &NamedPlace, now: Instant) -> bool {
         now.saturating_duration_since(place.used) < self.time
     }
 
-    /// Passes by those whose time has run out. Their names stay, so that one that is asked for again finds its place.
-    /// Answers the time that it is, which never goes back.
+    /// Lets go of names whose time has run out. They stay in the list, so that one that is asked for again finds its
+    /// place. Returns the time, which never goes back.
     fn let_go(&mut self, now: Instant) -> Instant {
         let now = self.latest.map_or(now, |latest| latest.max(now));
         self.latest = Some(now);

@@ -1,4 +1,4 @@
-//! One resolver: policy and the table of names behind it, and what is said of each question in events and metrics.
+//! The resolver: joins the decision with policy, the table of names, events and metrics.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ const BURST: u32 = 2_000;
 /// Where questions go.
 const PORT: u16 = 53;
 
-/// What answers questions, whichever socket they come by.
+/// Answers questions, whichever socket they come by.
 pub struct Resolver {
     names: Arc<Names>,
     judge: Box<Judge>,
@@ -87,7 +87,7 @@ impl Resolver {
         self.metrics.dns_question(DnsAnswer::Dropped);
     }
 
-    /// Looks at what changes by itself: the pod's routes, and names whose time has run out.
+    /// Reads the pod's routes again, and lets go of names whose time has run out.
     pub(super) fn look(&self) {
         let [v4, v6] = self.names.pools().map(|pool| pool.network());
         let is_there = |to| route::is_there(to).unwrap_or(true);

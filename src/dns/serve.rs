@@ -8,7 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 
-use super::{Resolver, Sockets};
+use super::resolver::Resolver;
+use super::sockets::Sockets;
 use crate::drain::Drain;
 
 /// The most bytes of a question: many times what one can need.

@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
 use crate::drain::Drain;
-use crate::filter::scrub::Needles;
+use crate::filter::scrub::SecretMatcher;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
@@ -224,7 +224,7 @@ impl Snapshot {
     }
 
     /// The secrets that are scrubbed from the answers of an origin; none where no key goes there.
-    pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<Needles>> {
+    pub(crate) fn needles(&self, origin: &Origin) -> Option<Arc<SecretMatcher>> {
         let Host::Name(name) = &origin.host else { return None };
         let credentialed =
             self.policy.credentials().iter().any(|credential| credential.serves(name, origin.port));

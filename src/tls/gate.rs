@@ -69,14 +69,14 @@ pub struct Surroundings {
     pub kubernetes: bool,
 }
 
-/// The gate's answer, and why.
+/// What the gate decided, and why.
 #[derive(Debug)]
 pub struct Gate {
     pub interception: Interception,
     pub evidence: Evidence,
 }
 
-/// What becomes of destinations that policy inspects.
+/// How destinations that policy inspects are treated.
 #[derive(Debug)]
 pub enum Interception {
     /// Their TLS is ended with leaves of this CA.
@@ -92,7 +92,7 @@ pub enum Interception {
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     pub mode: Mode,
-    pub state: State,
+    pub state: GateState,
     /// `POSTERN_INTERCEPT` was `1`.
     pub requested: bool,
     /// Whether the CA is the approved one; absent where none was loaded or no approval is set.
@@ -107,7 +107,7 @@ pub struct Evidence {
 
 /// Where the gate stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum State {
+pub enum GateState {
     Intercepting,
     Off,
     Passthrough,
@@ -179,7 +179,7 @@ impl Gate {
     ) -> Result<Self, Box<Closed>> {
         let mut evidence = Evidence {
             mode: settings.mode,
-            state: State::Off,
+            state: GateState::Off,
             requested: surroundings.intercept,
             approved: None,
             authority: None,
@@ -198,7 +198,7 @@ impl Gate {
         });
         match opened {
             Ok(authority) => {
-                evidence.state = State::Intercepting;
+                evidence.state = GateState::Intercepting;
                 Ok(Self { interception: Interception::On(Arc::new(authority)), evidence })
             }
             Err(error) => Self::fail(settings, error, evidence),
@@ -209,16 +209,16 @@ impl Gate {
         let reason = error.to_string();
         evidence.reason = Some(reason.clone());
         if settings.on_error == OnError::Passthrough && error.is_of_ca() && !error.is_passing() {
-            evidence.state = State::Passthrough;
+            evidence.state = GateState::Passthrough;
             return Ok(Self { interception: Interception::Passthrough { reason }, evidence });
         }
-        evidence.state = State::Refused;
+        evidence.state = GateState::Refused;
         Err(Box::new(Closed { evidence, error }))
     }
 }
 
 impl GateError {
-    /// Why a file of the CA could not be read, where that is it.
+    /// The error of the system, if a file of the CA could not be read.
     pub fn unread(&self) -> Option<io::ErrorKind> {
         match self {
             Self::Unreadable { cause, .. } => Problem::unread("", "", cause).unread,
@@ -250,7 +250,7 @@ impl GateError {
 }
 
 impl AuthorityEvidence {
-    /// What there is to say of a CA.
+    /// Describes a CA.
     pub fn of(authority: &Authority) -> Self {
         let (not_before, not_after) = authority.validity();
         Self {
@@ -264,7 +264,7 @@ impl AuthorityEvidence {
     }
 }
 
-/// Everything that does not need the CA; answers the approved fingerprint in its one form.
+/// Checks everything that does not need the CA; returns the approved fingerprint in its normal form.
 fn may_open(settings: &GateSettings, surroundings: Surroundings) -> Result<Option<String>, GateError> {
     if !surroundings.intercept {
         return Err(GateError::NotRequested);
@@ -347,7 +347,7 @@ mod tests {
 
     fn refused(settings: &GateSettings, surroundings: Surroundings) -> GateError {
         let closed = open(settings, surroundings).unwrap_err();
-        assert_eq!(closed.evidence.state, State::Refused);
+        assert_eq!(closed.evidence.state, GateState::Refused);
         assert_eq!(closed.evidence.reason, Some(closed.to_string()));
         closed.error
     }
@@ -376,8 +376,8 @@ mod tests {
             Gate::fail(&settings, error, evidence)
         };
         let closed = fail(rustix::io::Errno::MFILE.into()).unwrap_err();
-        assert_eq!((closed.evidence.state, closed.error.unread().is_some()), (State::Refused, true));
-        assert_eq!(fail(io::ErrorKind::NotFound.into()).unwrap().evidence.state, State::Passthrough);
+        assert_eq!((closed.evidence.state, closed.error.unread().is_some()), (GateState::Refused, true));
+        assert_eq!(fail(io::ErrorKind::NotFound.into()).unwrap().evidence.state, GateState::Passthrough);
     }
 
     #[test]
@@ -454,7 +454,7 @@ mod tests {
                 matches!(gate.interception, Interception::Passthrough { reason } if reason == said),
                 "{said}"
             );
-            assert_eq!(gate.evidence.state, State::Passthrough);
+            assert_eq!(gate.evidence.state, GateState::Passthrough);
             assert_eq!(gate.evidence.reason, Some(said));
         }
     }

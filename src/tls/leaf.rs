@@ -19,13 +19,13 @@ use crate::rate::Rate;
 pub struct Leaves {
     authority: Arc<Authority>,
     capacity: usize,
-    cache: Cache<Host, Arc<Entry>>,
+    cache: Cache<Host, Arc<CachedLeaf>>,
     minted: Arc<AtomicU64>,
-    /// Of leaves that carry no answer of an upstream, by why.
+    /// The rates of leaves that show a refusal alone, one for each reason.
     unserved: Arc<[Mutex<Rate>; 2]>,
 }
 
-/// Why a leaf carries no answer of an upstream. Each has a bound of its own, so that an agent in a flood of refusals is
+/// Why a leaf shows a refusal, and no answer of an upstream. Each reason has a bound of its own, so that an agent in a flood of refusals is
 /// still told why an allowed host fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unserved {
@@ -43,7 +43,7 @@ const REFUSALS_AT_ONCE: u32 = 96;
 
 /// One host's leaf behind both offers of protocols.
 #[derive(Debug)]
-struct Entry {
+struct CachedLeaf {
     http1: Arc<ServerConfig>,
     http2: Arc<ServerConfig>,
     not_before: SystemTime,
@@ -122,21 +122,21 @@ impl Leaves {
     }
 
     /// Of callers that saw the same stale entry, one removes it, and none its successor.
-    fn entry_anew(&self, host: &Host, now: SystemTime) -> Result<Arc<Entry>, MintError> {
+    fn entry_anew(&self, host: &Host, now: SystemTime) -> Result<Arc<CachedLeaf>, MintError> {
         self.cache.remove_if(host, |entry| !entry.is_fresh(now));
         self.entry(host, now)
     }
 
-    fn entry(&self, host: &Host, now: SystemTime) -> Result<Arc<Entry>, MintError> {
+    fn entry(&self, host: &Host, now: SystemTime) -> Result<Arc<CachedLeaf>, MintError> {
         self.cache.get_or_insert_with(host, || {
             let leaf = self.authority.mint(host, now)?;
             self.minted.fetch_add(1, Ordering::Relaxed);
-            Entry::new(&leaf, now).map(Arc::new)
+            CachedLeaf::new(&leaf, now).map(Arc::new)
         })
     }
 }
 
-impl Entry {
+impl CachedLeaf {
     fn new(leaf: &Leaf, now: SystemTime) -> Result<Self, MintError> {
         let remaining = leaf.not_after.duration_since(now).unwrap_or_default();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What a server of Postern's own presents: a certificate that is replaced while connections live.
+//! The certificate that a server of Postern's own presents; it is replaced while connections live.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +56,7 @@ impl Serving {
     /// Reads PEM texts: the certificate followed by its chain, and its key, which must be that certificate's.
     ///
     /// # Errors
-    /// What of both cannot be used.
+    /// Which of the two cannot be used, and why.
     pub fn read(certificates: &[u8], key: &[u8]) -> Result<Self, ServingError> {
         let chain = read_certificates(certificates)?;
         let first = chain.first().ok_or(ServingError::NoCertificate)?;
@@ -103,7 +103,7 @@ impl fmt::Debug for Serving {
     }
 }
 
-/// What is presented now; each handshake takes the newest. Until there is one, handshakes fail.
+/// The certificate in force; each handshake takes the newest. Until there is one, handshakes fail.
 #[derive(Debug, Default)]
 pub struct Presented(ArcSwapOption<Serving>);
 

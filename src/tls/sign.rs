@@ -19,7 +19,7 @@ pub(super) struct Signer {
     /// DER of the issuer's `Name`.
     name: Vec<u8>,
     key: KeyPair,
-    draft: Issuer<'static, Draft>,
+    draft: Issuer<'static, UnsignedIssuer>,
 }
 
 impl Signer {
@@ -31,7 +31,7 @@ impl Signer {
         if let Some(identifier) = identifier {
             params.key_identifier_method = KeyIdMethod::PreSpecified(identifier.to_vec());
         }
-        let draft = Draft { algorithm: key.algorithm(), public_key: key.public_key_raw().to_vec() };
+        let draft = UnsignedIssuer { algorithm: key.algorithm(), public_key: key.public_key_raw().to_vec() };
         Self { name, key, draft: Issuer::new(params, draft) }
     }
 
@@ -50,12 +50,12 @@ impl Signer {
 }
 
 /// Stands for the signer while rcgen writes, and signs nothing.
-struct Draft {
+struct UnsignedIssuer {
     algorithm: &'static SignatureAlgorithm,
     public_key: Vec<u8>,
 }
 
-impl PublicKeyData for Draft {
+impl PublicKeyData for UnsignedIssuer {
     fn der_bytes(&self) -> &[u8] {
         &self.public_key
     }
@@ -65,7 +65,7 @@ impl PublicKeyData for Draft {
     }
 }
 
-impl SigningKey for Draft {
+impl SigningKey for UnsignedIssuer {
     fn sign(&self, _body: &[u8]) -> Result<Vec<u8>, Error> {
         Ok(Vec::new())
     }

@@ -23,7 +23,7 @@ const BUNDLES: &[&str] = &[
     "/opt/homebrew/etc/ca-certificates/cert.pem",
 ];
 
-/// What a file is called that is read and holds nothing to trust.
+/// The message for a file without any certificate.
 pub(super) const NO_CERTIFICATE: &str =
     "it holds no certificate: expected PEM, `-----BEGIN CERTIFICATE-----`";
 

@@ -106,10 +106,10 @@ pub(crate) fn read<T: DeserializeOwned>(root: &mut Node, context: &Context<'_>) 
             Err(mut stop) => {
                 stop.steps.reverse();
                 let position = stop.position.unwrap_or(root.position);
-                // A field that is missing cannot be taken out: its mapping is.
-                let kept = stop.steps.len() - usize::from(stop.kind == FaultKind::MissingField);
-                let removed = remove(root, stop.steps.get(..kept).unwrap_or_default());
                 let is_missing = stop.kind == FaultKind::MissingField;
+                // A field that is missing cannot be taken out: its mapping is.
+                let kept = stop.steps.len() - usize::from(is_missing);
+                let removed = remove(root, stop.steps.get(..kept).unwrap_or_default());
                 let fault = Fault::new(stop.kind, &stop.steps, position, stop.message);
                 // A field whose value was taken out is missing, which is told already.
                 if !(is_missing && faults.iter().any(|told: &Fault| told.path == fault.path)) {
@@ -361,10 +361,12 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Stop> {
-        if let (Value::Map(entries), true) = (&self.node.value, self.context.is_lenient) {
-            return visitor.visit_map(self.entries(entries, fields));
+        match (&self.node.value, self.context.is_lenient) {
+            (Value::Map(entries), true) => visitor.visit_map(self.entries(entries, fields)),
+            // serde would take the items for the fields, in their order.
+            (Value::List(_), _) => Err(Stop::invalid_type(Unexpected::Seq, &visitor)),
+            _ => self.deserialize_any(visitor),
         }
-        self.deserialize_any(visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(

@@ -7,7 +7,7 @@ use super::Finding;
 use crate::command::run::corporate::{self, ProxySearch};
 use crate::command::run::variables::{ADDED_ROOTS, BUNDLES, MARK};
 use crate::command::{check, directories, environment};
-use crate::tls::gate::{State, Surroundings};
+use crate::tls::gate::{GateState, Surroundings};
 use crate::tls::init;
 use crate::tls::roots::{BaseRoots, system_bundle};
 
@@ -18,7 +18,7 @@ pub(super) fn of_settings(config: &Path, surroundings: Surroundings) -> Vec<Find
         Ok(checked) => {
             let evidence = &checked.gate.evidence;
             let interception = match (&evidence.state, &evidence.reason) {
-                (State::Intercepting, _) => {
+                (GateState::Intercepting, _) => {
                     Finding::ok("interception", "TLS is ended where a rule says Inspect")
                 }
                 (_, reason) => Finding::not_enforced(

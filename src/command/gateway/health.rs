@@ -14,7 +14,7 @@ use crate::policy::age::{Age, Freshness};
 use crate::problem::Problem;
 use crate::proxy::{Gateway, snapshot};
 use crate::telemetry::label;
-use crate::tls::gate::{Evidence, State};
+use crate::tls::gate::{Evidence, GateState};
 
 /// What is known of a running gateway beside its snapshot.
 pub(super) struct GatewayHealth {
@@ -129,9 +129,9 @@ impl GatewayHealth {
         let facts = self.facts();
         let evidence = &facts.evidence;
         let mode = match evidence.state {
-            State::Intercepting => "Required",
-            State::Passthrough => "Passthrough",
-            State::Off | State::Refused => "Off",
+            GateState::Intercepting => "Required",
+            GateState::Passthrough => "Passthrough",
+            GateState::Off | GateState::Refused => "Off",
         };
         InterceptionStatus {
             mode: mode.to_owned(),

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::password;
 use crate::admin::status::ListenerStatus;
 use crate::config::Settings;
-use crate::config::dns::Dns;
+use crate::config::dns::DnsSettings;
 use crate::config::listeners::Listeners;
 use crate::dns::{self, Names, Sockets};
 use crate::problem::Problem;
@@ -95,7 +95,7 @@ async fn bind_one(address: SocketAddr, field: &str) -> Result<TcpListener, Vec<P
     crate::bind::tcp(address).await.map_err(|message| vec![Problem::at(field, message)])
 }
 
-async fn bind_dns(settings: &Dns) -> Result<BoundDns, Vec<Problem>> {
+async fn bind_dns(settings: &DnsSettings) -> Result<BoundDns, Vec<Problem>> {
     let bound = dns::bind(settings.port).await;
     let sockets = bound.map_err(|message| vec![Problem::at("listeners.dns.port", message)])?;
     Ok(BoundDns { sockets, names: Arc::new(Names::new(settings.pool)) })

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 
+use super::matcher::SecretMatcher;
 use super::packed::{Contents, Scan, WAITING};
 use super::spelling::{Spelled, is_introducer, spellings};
-use super::{Needles, push, push_masked};
+use super::{push, push_masked};
 
 /// How gzip begins in base64: `1f 8b 08` (RFC 1952, section 2.3).
 const MARK: &[u8] = b"H4sI";
@@ -18,7 +19,7 @@ const STEP: usize = 48;
 
 /// The look into the gzip streams of one text.
 pub(super) struct Embedded {
-    needles: Arc<Needles>,
+    matcher: Arc<SecretMatcher>,
     /// The tail that could begin a stream, or a spelling in one.
     held: Bytes,
     stream: Option<Box<Stream>>,
@@ -47,8 +48,8 @@ enum Character {
 }
 
 impl Embedded {
-    pub(super) fn new(needles: Arc<Needles>) -> Self {
-        Self { needles, held: Bytes::new(), stream: None }
+    pub(super) fn new(matcher: Arc<SecretMatcher>) -> Self {
+        Self { matcher, held: Bytes::new(), stream: None }
     }
 
     /// Takes a piece of the text in, and lets go what is certain.
@@ -65,7 +66,7 @@ impl Embedded {
             }
             let Some(at) = memmem::find(&bytes, MARK) else { break };
             push(bytes.split_to(at), out);
-            self.stream = Scan::new(&self.needles).map(|scan| Box::new(Stream::new(scan)));
+            self.stream = Scan::new(&self.matcher).map(|scan| Box::new(Stream::new(scan)));
         }
         let tail = (1..MARK.len()).rev().find(|length| bytes.ends_with(&MARK[..*length])).unwrap_or_default();
         self.held = bytes.split_off(bytes.len() - tail);

@@ -17,17 +17,17 @@ const HEX: Code = Code { bits: 4, alphabet: b"0123456789abcdef" };
 
 /// One form of a key. It is wiped on drop.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Form {
+pub(super) struct KeyForm {
     text: Vec<u8>,
     /// Whether the case of its letters is open.
     folds: bool,
 }
 
 /// Every form of a key, each once.
-pub(super) fn forms(key: &[u8]) -> BTreeSet<Form> {
+pub(super) fn forms(key: &[u8]) -> BTreeSet<KeyForm> {
     let mut forms = BTreeSet::new();
     let mut add = |text: &[u8], folds| {
-        forms.insert(Form { text: text.to_vec(), folds });
+        forms.insert(KeyForm { text: text.to_vec(), folds });
     };
     add(key, true);
     add(&HEX.aligned(key, 0).whole, true);
@@ -54,7 +54,7 @@ pub(super) fn forms(key: &[u8]) -> BTreeSet<Form> {
     forms
 }
 
-impl Form {
+impl KeyForm {
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
@@ -72,7 +72,7 @@ impl Form {
     }
 }
 
-impl Drop for Form {
+impl Drop for KeyForm {
     fn drop(&mut self) {
         self.text.zeroize();
     }

@@ -3,7 +3,7 @@
 mod charset;
 mod embedded;
 mod forms;
-mod needles;
+mod matcher;
 mod opening;
 mod packed;
 mod spelling;
@@ -14,11 +14,11 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};
 
 pub use charset::is_ascii_compatible;
-pub use needles::Needles;
+pub use matcher::SecretMatcher;
 
 use super::{Refused, Rewrite};
 use embedded::Embedded;
-use needles::Found;
+use matcher::KeyMatch;
 use opening::Opening;
 use packed::Packed;
 
@@ -28,7 +28,7 @@ const MASK: u8 = b'*';
 
 /// Masks one body. It holds back only bytes that could be the beginning of a key.
 pub struct Scrubber {
-    needles: Arc<Needles>,
+    matcher: Arc<SecretMatcher>,
     /// The tail that could begin a key, as it came.
     held: Bytes,
     /// How many bytes at the front of `held` are known to belong to a key.
@@ -44,15 +44,15 @@ pub struct Scrubber {
 
 impl Scrubber {
     /// Masks what is looked at from its first byte as it is: a message, or bytes of a WebSocket.
-    pub fn new(needles: Arc<Needles>) -> Self {
-        let embedded = Some(Embedded::new(Arc::clone(&needles)));
-        Self { embedded, ..Self::flat(needles) }
+    pub fn new(matcher: Arc<SecretMatcher>) -> Self {
+        let embedded = Some(Embedded::new(Arc::clone(&matcher)));
+        Self { embedded, ..Self::flat(matcher) }
     }
 
     /// Masks without a look into anything that is packed.
-    fn flat(needles: Arc<Needles>) -> Self {
+    fn flat(matcher: Arc<SecretMatcher>) -> Self {
         Self {
-            needles,
+            matcher,
             held: Bytes::new(),
             covered: 0,
             scrubbed: false,
@@ -64,8 +64,8 @@ impl Scrubber {
     }
 
     /// Masks the body of an answer, and refuses one that begins as UTF-16 or UTF-32, or as gzip with a key in it.
-    pub fn of_body(needles: Arc<Needles>) -> Self {
-        Self { is_unopened: true, ..Self::new(needles) }
+    pub fn of_body(matcher: Arc<SecretMatcher>) -> Self {
+        Self { is_unopened: true, ..Self::new(matcher) }
     }
 
     /// Whether a key was found so far.
@@ -85,7 +85,7 @@ impl Scrubber {
             Opening::Wide => {
                 return Err(Refused::Unreadable("the body is in a character set that hides keys"));
             }
-            Opening::Gzip => self.packed = Packed::new(&self.needles).map(Box::new),
+            Opening::Gzip => self.packed = Packed::new(&self.matcher).map(Box::new),
             Opening::Plain => {}
         }
         self.is_unopened = false;
@@ -108,9 +108,9 @@ impl Scrubber {
         let mut sent = 0; // up to here, bytes are in `out`
         let mut masked = self.covered; // up to here, bytes from `sent` on belong to a key
         let mut open = bytes.len();
-        for found in self.needles.find(bytes, is_last) {
+        for found in self.matcher.find(bytes, is_last) {
             match found {
-                Found::Whole { start, end } => {
+                KeyMatch::Whole { start, end } => {
                     self.scrubbed = true;
                     if start > masked {
                         push_masked(masked - sent, out);
@@ -119,7 +119,7 @@ impl Scrubber {
                     }
                     masked = masked.max(end);
                 }
-                Found::Begun { start } => {
+                KeyMatch::Begun { start } => {
                     if !is_last {
                         open = start;
                         break;
@@ -137,7 +137,7 @@ impl Scrubber {
 
 impl Rewrite for Scrubber {
     fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Refused> {
-        if self.needles.is_empty() {
+        if self.matcher.is_empty() {
             push(chunk, out);
             return Ok(());
         }
@@ -187,7 +187,7 @@ fn push_masked(count: usize, out: &mut Vec<Bytes>) {
     push(Bytes::from(vec![MASK; count]), out);
 }
 
-impl Needles {
+impl SecretMatcher {
     /// Masks keys in a head's or in trailers' values, and drops a header whose name holds one; says whether there
     /// was any.
     pub fn scrub_head(&self, headers: &mut HeaderMap) -> bool {
@@ -216,7 +216,7 @@ impl Needles {
         }
         let mut masked: Option<Vec<u8>> = None;
         for found in self.find(bytes, true) {
-            if let Found::Whole { start, end } = found {
+            if let KeyMatch::Whole { start, end } = found {
                 masked.get_or_insert_with(|| bytes.to_vec())[start..end].fill(MASK);
             }
         }

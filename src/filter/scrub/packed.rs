@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Needles, Scrubber};
+use super::Scrubber;
+use super::matcher::SecretMatcher;
 use crate::filter::{Refused, Rewrite};
 use crate::wire::coding::{Decoder, Limits, Wrote};
 
@@ -36,10 +37,10 @@ pub(super) enum Contents {
 }
 
 impl Scan {
-    pub(super) fn new(needles: &Arc<Needles>) -> Option<Self> {
+    pub(super) fn new(matcher: &Arc<SecretMatcher>) -> Option<Self> {
         let limits = Limits { decoded_bytes: u64::MAX, ..Limits::default() };
         let decoder = Decoder::for_header("gzip", limits).ok().flatten()?;
-        Some(Self { decoder, scrubber: Scrubber::flat(Arc::clone(needles)), taken: 0, decoded: 0 })
+        Some(Self { decoder, scrubber: Scrubber::flat(Arc::clone(matcher)), taken: 0, decoded: 0 })
     }
 
     /// Takes the next bytes of the stream.
@@ -75,8 +76,8 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    pub(super) fn new(needles: &Arc<Needles>) -> Option<Self> {
-        Some(Self { scan: Scan::new(needles)?, waiting: Vec::new(), waits: 0 })
+    pub(super) fn new(matcher: &Arc<SecretMatcher>) -> Option<Self> {
+        Some(Self { scan: Scan::new(matcher)?, waiting: Vec::new(), waits: 0 })
     }
 
     /// Takes bytes in, and lets go what is known to hold no key: neither whole nor begun.

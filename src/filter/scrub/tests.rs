@@ -7,17 +7,17 @@ use base64::{Engine, prelude::BASE64_URL_SAFE};
 use proptest::prelude::*;
 
 use super::*;
-use crate::credential::Secret;
+use crate::secret::Secret;
 
 const KEY: &str = r#"sk-ant/api03+Zq9"7\_~K="#;
 
-fn needles(keys: &[&str]) -> Arc<Needles> {
+fn needles(keys: &[&str]) -> Arc<SecretMatcher> {
     let secrets: Vec<_> = keys.iter().map(|key| Arc::new(Secret::parse(key.as_bytes()).unwrap())).collect();
-    Arc::new(Needles::new(&secrets))
+    Arc::new(SecretMatcher::new(&secrets))
 }
 
 /// Scrubs chunks, and gives back what came out after each and at the end.
-fn scrub_chunks(needles: &Arc<Needles>, chunks: &[&[u8]]) -> Vec<Vec<u8>> {
+fn scrub_chunks(needles: &Arc<SecretMatcher>, chunks: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut scrubber = Scrubber::new(Arc::clone(needles));
     let mut steps = Vec::new();
     let mut out = Vec::new();
@@ -31,7 +31,7 @@ fn scrub_chunks(needles: &Arc<Needles>, chunks: &[&[u8]]) -> Vec<Vec<u8>> {
     steps
 }
 
-fn scrub(needles: &Arc<Needles>, text: &[u8]) -> String {
+fn scrub(needles: &Arc<SecretMatcher>, text: &[u8]) -> String {
     String::from_utf8(scrub_chunks(needles, &[text]).concat()).unwrap()
 }
 
@@ -369,7 +369,7 @@ fn a_key_of_the_greatest_size_is_found() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         char::from(b'!' + (state >> 24) as u8 % 94)
     });
-    let key: String = noise.take(crate::credential::GREATEST).collect();
+    let key: String = noise.take(crate::secret::GREATEST).collect();
     let needles = needles(&[&key]);
     let text = format!("<{key}>");
     let steps = scrub_chunks(&needles, &text.as_bytes().chunks(4_000).collect::<Vec<_>>());
@@ -404,7 +404,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }
 
-static SEVERAL: LazyLock<Arc<Needles>> =
+static SEVERAL: LazyLock<Arc<SecretMatcher>> =
     LazyLock::new(|| needles(&[KEY, "sk-live-0001", "sk-live-0001-extended", "aaaaaaaa"]));
 
 proptest! {

@@ -8,10 +8,10 @@ use kube::api::Api;
 
 use super::candidate::is_cluster;
 use super::report::SecretId;
-use crate::credential::GREATEST;
 use crate::operator::objects::{self, ObjectError};
 use crate::pod;
 use crate::policy::document::{Credential, Document, SecretKeyRef};
+use crate::secret::GREATEST;
 
 /// The most Secrets that are read for one namespace: more would keep its policies waiting.
 const MOST_SECRETS: usize = 256;

@@ -27,7 +27,7 @@ use tokio_rustls::server::TlsStream;
 use super::intake::{Intake, IntakeError, MAX_BYTES};
 use super::review::{self, AdmissionQuestion, ReviewFacts};
 use super::{namespaces, refusal};
-use crate::capacity::{self, Capacity, Peer, Place};
+use crate::capacity::{Capacity, ConnectionBounds, ConnectionPlace, Peer};
 use crate::drain::Drain;
 use crate::operator::controller::metrics::{OperatorMetrics, WebhookVerdict};
 use crate::operator::injector::Annotations;
@@ -38,14 +38,14 @@ use crate::tls::serving::{Presented, server_config};
 /// come from one address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerBounds {
-    pub(super) connections: capacity::Bounds,
+    pub(super) connections: ConnectionBounds,
     /// How long a handshake, and how long a request's head, may take.
     pub(super) handshake: Duration,
     pub(super) head: Duration,
 }
 
 const BOUNDS: ServerBounds = ServerBounds {
-    connections: capacity::Bounds { all: 256, of_a_peer: 16 },
+    connections: ConnectionBounds { all: 256, of_a_peer: 16 },
     handshake: Duration::from_secs(5),
     head: Duration::from_secs(30),
 };
@@ -118,7 +118,7 @@ struct WebhookServer {
 /// The client of a connection.
 struct WebhookClient {
     peer: Peer,
-    place: Place,
+    place: ConnectionPlace,
     /// Its own places for judging, so that one client's questions do not queue up in front of another's.
     turns: Semaphore,
 }

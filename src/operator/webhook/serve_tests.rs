@@ -28,7 +28,7 @@ use crate::tls::serving::{Presented, Serving, issue};
 
 const NAME: &str = "postern-webhook.postern-system.svc";
 const PATIENCE: Duration = Duration::from_secs(20);
-const PLACES: capacity::Bounds = capacity::Bounds { all: 8, of_a_peer: 8 };
+const PLACES: capacity::ConnectionBounds = capacity::ConnectionBounds { all: 8, of_a_peer: 8 };
 const BOUNDS: ServerBounds = ServerBounds { connections: PLACES, handshake: PATIENCE, head: PATIENCE };
 
 /// A webhook that serves on a port of its own.
@@ -282,7 +282,7 @@ fn closed(stage: &Stage) -> bool {
 
 #[tokio::test]
 async fn a_peer_that_holds_many_connections_keeps_nobody_out_and_closes_nobody_else_s() {
-    let bounds = capacity::Bounds { all: 4, of_a_peer: 2 };
+    let bounds = capacity::ConnectionBounds { all: 4, of_a_peer: 2 };
     let stage = Stage::with(Intake::new(), ServerBounds { connections: bounds, ..BOUNDS }).await;
     let mut api_server = stage.connected_from(2, "http/1.1").await;
     let mut held = Vec::new();
@@ -299,7 +299,7 @@ async fn a_peer_that_holds_many_connections_keeps_nobody_out_and_closes_nobody_e
 
 #[tokio::test]
 async fn where_all_places_are_taken_who_never_asked_makes_room() {
-    let bounds = capacity::Bounds { all: 2, of_a_peer: 2 };
+    let bounds = capacity::ConnectionBounds { all: 2, of_a_peer: 2 };
     let stage = Stage::with(Intake::new(), ServerBounds { connections: bounds, ..BOUNDS }).await;
     let mut served = stage.connected_from(2, "http/1.1").await;
     begin(&mut served).await;
@@ -316,7 +316,7 @@ async fn where_all_places_are_taken_who_never_asked_makes_room() {
 
 #[tokio::test]
 async fn a_question_under_way_is_answered_though_its_connection_asked_before_all_others() {
-    let bounds = capacity::Bounds { all: 2, of_a_peer: 2 };
+    let bounds = capacity::ConnectionBounds { all: 2, of_a_peer: 2 };
     let stage = Stage::with(Intake::new(), ServerBounds { connections: bounds, ..BOUNDS }).await;
     let mut asking = stage.connected_from(2, "http/1.1").await;
     begin(&mut asking).await;

@@ -8,7 +8,7 @@ use http::{HeaderMap, header};
 use http_body::Frame;
 
 use crate::filter::Rewrite;
-use crate::filter::scrub::{self, Needles, Scrubber};
+use crate::filter::scrub::{self, Scrubber, SecretMatcher};
 use crate::provider::answer::Broken;
 use crate::proxy::error::{Class, Failure};
 use crate::proxy::exchange::enforce::EnforcedGuard;
@@ -33,7 +33,7 @@ pub(crate) struct Rewriting {
 
 struct Scrubbing {
     scrubber: Scrubber,
-    needles: Arc<Needles>,
+    needles: Arc<SecretMatcher>,
     scrubbed: Vec<Bytes>,
 }
 
@@ -81,7 +81,7 @@ impl Rewriting {
     pub(crate) fn scrubbing(
         &mut self,
         head: &mut HeaderMap,
-        needles: Arc<Needles>,
+        needles: Arc<SecretMatcher>,
         limits: coding::Limits,
     ) -> Result<(), Failure> {
         if self.decoder.is_none() {

@@ -13,7 +13,7 @@ use super::model_request::{ModelRequest, RequestReader};
 use super::record::Record;
 use crate::call::Denial;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Needles, Scrubber};
+use crate::filter::scrub::{Scrubber, SecretMatcher};
 use crate::provider::adapter::Refusal;
 use crate::proxy::body::silence::HUNGRY;
 use crate::proxy::budget::Reserved;
@@ -31,7 +31,7 @@ pub(crate) struct Conversation {
     /// The request that asked for the WebSocket.
     pub(crate) model_request: ModelRequest,
     pub(crate) allowance: Allowance,
-    pub(crate) secrets: Option<Arc<Needles>>,
+    pub(crate) secrets: Option<Arc<SecretMatcher>>,
 }
 
 /// What both directions use.

@@ -22,7 +22,7 @@ use http::{HeaderMap, Method, Request, Response};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-use crate::filter::scrub::{self, Needles};
+use crate::filter::scrub::{self, SecretMatcher};
 use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::body::transit::Transit;
@@ -230,7 +230,7 @@ impl Exchange<'_> {
         &self,
         model_request: Option<ModelRequest>,
         allowance: Allowance,
-        secrets: Option<Arc<Needles>>,
+        secrets: Option<Arc<SecretMatcher>>,
     ) -> SocketTraffic {
         let Some(model_request) = model_request else { return SocketTraffic::Bytes(secrets) };
         let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));

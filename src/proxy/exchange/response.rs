@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode, Version};
 use http_body::Body as _;
 
 use super::head;
-use crate::filter::scrub::Needles;
+use crate::filter::scrub::SecretMatcher;
 use crate::proxy::body::Body;
 use crate::proxy::body::rewriting;
 use crate::proxy::body::transit::Transit;
@@ -56,7 +56,7 @@ pub(super) fn check_charset(response: &Response<Body>, method: &Method) -> Resul
 pub(super) fn scrub(
     mut response: Response<Body>,
     method: &Method,
-    secrets: Arc<Needles>,
+    secrets: Arc<SecretMatcher>,
     snapshot: &Snapshot,
 ) -> Result<Response<Body>, Failure> {
     if is_empty(&response, method) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::enforce::Allowance;
 use crate::call::Service;
 use crate::credential::placement::Plan;
-use crate::filter::scrub::Needles;
+use crate::filter::scrub::SecretMatcher;
 use crate::proxy::Gateway;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{Key, Origin, user_of};
@@ -43,7 +43,7 @@ impl UpstreamTarget {
     }
 
     /// The secrets that are masked in what comes back, as they are now; none where no key goes there.
-    pub(super) fn secrets(&self, snapshot: &Snapshot) -> Option<Arc<Needles>> {
+    pub(super) fn secrets(&self, snapshot: &Snapshot) -> Option<Arc<SecretMatcher>> {
         snapshot.needles(&self.origin)
     }
 }

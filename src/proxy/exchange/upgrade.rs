@@ -19,7 +19,7 @@ use super::record::Record;
 use crate::call::Terms;
 use crate::decision::Decision;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Needles, Scrubber};
+use crate::filter::scrub::{Scrubber, SecretMatcher};
 use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
@@ -95,13 +95,13 @@ pub(crate) struct Socket {
 /// How the traffic of a WebSocket is treated.
 pub(crate) enum SocketTraffic {
     /// Opaque; real keys are masked on the way back.
-    Bytes(Option<Arc<Needles>>),
+    Bytes(Option<Arc<SecretMatcher>>),
     /// Read message by message.
     Conversation(Box<Conversation>),
 }
 
 impl SocketTraffic {
-    fn secrets(&self) -> Option<&Arc<Needles>> {
+    fn secrets(&self) -> Option<&Arc<SecretMatcher>> {
         match self {
             Self::Bytes(needles) => needles.as_ref(),
             Self::Conversation(conversation) => conversation.secrets.as_ref(),
@@ -175,7 +175,7 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
 async fn copy_both<A, U>(
     agent: A,
     upstream: U,
-    needles: Option<Arc<Needles>>,
+    needles: Option<Arc<SecretMatcher>>,
     [outward, backward]: [Reserved; 2],
 ) -> io::Result<()>
 where

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::connect;
 use super::session::{Naming, Session, serve};
 use super::transparent;
-use crate::config::listeners::Origin as ReverseOrigin;
+use crate::config::listeners::OriginUrl;
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
 use crate::proxy::Gateway;
@@ -28,7 +28,7 @@ pub(crate) enum Way {
     /// A proxy for CONNECT and absolute-form, perhaps with a password.
     Explicit { password: Option<Arc<Password>> },
     /// A stand-in for one upstream.
-    Reverse(ReverseOrigin),
+    Reverse(OriginUrl),
 }
 
 /// Accepts until the process stops. `places` bounds the connections of all listeners together.
@@ -81,7 +81,7 @@ async fn connection(gateway: Arc<Gateway>, way: Way, stream: TcpStream) {
 }
 
 /// Plain HTTP in, one upstream out; body-free events and policy as everywhere.
-async fn serve_reverse(gateway: Arc<Gateway>, origin: &ReverseOrigin, stream: TcpStream) -> Closed {
+async fn serve_reverse(gateway: Arc<Gateway>, origin: &OriginUrl, stream: TcpStream) -> Closed {
     let origin = Origin { tls: origin.secure, host: origin.host.clone(), port: origin.port };
     let connection = fresh_id();
     gateway.metrics.connection(Mode::Reverse, Action::Inspect);

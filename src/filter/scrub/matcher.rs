@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use memchr::{memchr2_iter, memchr3_iter};
 
-use super::forms::{Form, forms};
+use super::forms::{KeyForm, forms};
 use super::spelling::{Spelled, is_introducer, spellings};
-use crate::credential::Secret;
+use crate::secret::{LEAST, Secret};
 
 /// How many bytes of a form the first look knows. A candidate is then compared in full. No form is shorter, since no
 /// key is.
-const PREFIX: usize = crate::credential::LEAST;
+const PREFIX: usize = LEAST;
 /// How many bytes the first look takes at once.
 const GRAM: usize = 3;
 /// How many grams the table tells apart.
@@ -21,9 +21,9 @@ const TABLE: usize = 1 << 15;
 const GAPS: usize = 4;
 
 /// Every form of a set of keys, ready to be searched for. Built when a key changes, shared by all exchanges.
-pub struct Needles {
+pub struct SecretMatcher {
     /// In the order of their first bytes, in lower case.
-    forms: Vec<Form>,
+    forms: Vec<KeyForm>,
     /// Where the forms begin whose first byte is this or a greater one, in lower case.
     buckets: Box<[usize; 257]>,
     /// For each gram, how far it is from the end of a form's prefix at least (Wu and Manber, "A fast algorithm for
@@ -31,28 +31,28 @@ pub struct Needles {
     skips: Box<[u8]>,
     /// The bytes that stand in a form as they are.
     words: [bool; 256],
-    /// Those, and what spellings are made of.
+    /// Those bytes, and the ones that spellings are made of.
     stuff: [bool; 256],
     shortest: usize,
     longest: usize,
 }
 
-/// What was found in a text.
+/// A match in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum KeyMatch {
     /// A form of a key from `start` to `end`.
     Whole { start: usize, end: usize },
-    /// From `start` to the text's end all is the beginning of a form.
+    /// From `start` to its end, the text is the beginning of a form: more bytes decide.
     Begun { start: usize },
 }
 
-impl Needles {
+impl SecretMatcher {
     /// Makes the search for these keys.
     pub fn new(secrets: &[Arc<Secret>]) -> Self {
-        let forms: BTreeSet<Form> = secrets.iter().flat_map(|secret| forms(secret.expose())).collect();
-        let mut forms: Vec<Form> = forms.into_iter().collect();
+        let forms: BTreeSet<KeyForm> = secrets.iter().flat_map(|secret| forms(secret.expose())).collect();
+        let mut forms: Vec<KeyForm> = forms.into_iter().collect();
         forms.sort_by_key(Self::bucket);
-        let mut needles = Self {
+        let mut matcher = Self {
             buckets: Box::new([0; 257]),
             skips: vec![(PREFIX - GRAM + 1) as u8; TABLE].into_boxed_slice(),
             words: [false; 256],
@@ -61,22 +61,22 @@ impl Needles {
             longest: forms.iter().map(|form| form.text().len()).max().unwrap_or_default(),
             forms,
         };
-        for form in &needles.forms {
-            needles.buckets[usize::from(Self::bucket(form)) + 1] += 1;
+        for form in &matcher.forms {
+            matcher.buckets[usize::from(Self::bucket(form)) + 1] += 1;
             for (far, gram) in form.text()[..PREFIX].windows(GRAM).rev().enumerate() {
-                let skip = &mut needles.skips[slot(gram)];
+                let skip = &mut matcher.skips[slot(gram)];
                 *skip = (*skip).min(far as u8);
             }
-            form.bytes().for_each(|byte| needles.words[usize::from(byte)] = true);
+            form.bytes().for_each(|byte| matcher.words[usize::from(byte)] = true);
         }
         for i in 0..256 {
-            needles.buckets[i + 1] += needles.buckets[i];
+            matcher.buckets[i + 1] += matcher.buckets[i];
         }
-        for (byte, is_stuff) in (0..=u8::MAX).zip(&mut needles.stuff) {
+        for (byte, is_stuff) in (0..=u8::MAX).zip(&mut matcher.stuff) {
             let is_spelled = is_introducer(byte) || matches!(byte, b'#' | b';' | b'{' | b'}');
-            *is_stuff = needles.words[usize::from(byte)] || byte.is_ascii_alphanumeric() || is_spelled;
+            *is_stuff = matcher.words[usize::from(byte)] || byte.is_ascii_alphanumeric() || is_spelled;
         }
-        needles
+        matcher
     }
 
     /// Whether there is nothing to search for.
@@ -86,7 +86,7 @@ impl Needles {
 
     /// Every place of a text where a form stands, or begins and may go on after a text that `is_last` does not end, in
     /// the order of their starts.
-    pub(super) fn find<'a>(&'a self, text: &'a [u8], is_last: bool) -> impl Iterator<Item = Found> + 'a {
+    pub(super) fn find<'a>(&'a self, text: &'a [u8], is_last: bool) -> impl Iterator<Item = KeyMatch> + 'a {
         let spelled = self.spelled(text);
         let begun = if is_last { text.len()..text.len() } else { self.begun(text) };
         let (mut from, mut raw, mut passed) = (0, self.candidate(text, 0), 0);
@@ -97,6 +97,7 @@ impl Needles {
             while spelled.get(passed).is_some_and(|run| run.end <= from) {
                 passed += 1;
             }
+            // Three sources of candidates: plain text, parts with escapes or line breaks, and the text's end.
             let run = spelled.get(passed).map(|run| run.start.max(from));
             let tail = Some(begun.start.max(from)).filter(|start| *start < begun.end);
             let start = raw.into_iter().chain(run).chain(tail).min()?;
@@ -111,7 +112,7 @@ impl Needles {
         length >= self.shortest
     }
 
-    fn bucket(form: &Form) -> u8 {
+    fn bucket(form: &KeyForm) -> u8 {
         form.text().first().map_or(0, u8::to_ascii_lowercase)
     }
 
@@ -123,6 +124,7 @@ impl Needles {
         let mut at = from;
         while let Some(gram) = text.get(at + PREFIX - GRAM..at + PREFIX) {
             match self.skips[slot(gram)] {
+                // The gram may end a prefix here; `judge` compares in full.
                 0 => return Some(at),
                 skip => at += usize::from(skip),
             }
@@ -183,7 +185,7 @@ impl Needles {
         joins || is_cut
     }
 
-    /// What stands around a place without a byte that no form and no spelling has.
+    /// The part of the text around a place in which every byte can belong to a form or a spelling.
     fn run(&self, text: &[u8], at: usize) -> Range<usize> {
         let is_stuff = |byte: &&u8| self.stuff[usize::from(**byte)];
         let before = text[..at].iter().rev().take_while(is_stuff).count();
@@ -192,7 +194,7 @@ impl Needles {
     }
 
     /// The longest form that stands at the start of `rest`, and whether one may go on behind it.
-    fn judge(&self, rest: &[u8], start: usize) -> [Option<Found>; 2] {
+    fn judge(&self, rest: &[u8], start: usize) -> [Option<KeyMatch>; 2] {
         let Some(&first) = rest.first() else { return [None; 2] };
         if let Some(gram) = rest.get(..GRAM)
             && !gram.iter().any(|byte| is_introducer(*byte))
@@ -200,7 +202,7 @@ impl Needles {
         {
             return [None; 2];
         }
-        let mut seen = Seen::default();
+        let mut seen = FormsSeen::default();
         self.judge_bucket(first, rest, &mut seen);
         if is_introducer(first) {
             let is_cut = spellings(rest, &mut |spelled| {
@@ -210,11 +212,11 @@ impl Needles {
             });
             seen.is_begun |= is_cut;
         }
-        let whole = seen.longest.map(|length| Found::Whole { start, end: start + length });
-        [whole, seen.is_begun.then_some(Found::Begun { start })]
+        let whole = seen.longest.map(|length| KeyMatch::Whole { start, end: start + length });
+        [whole, seen.is_begun.then_some(KeyMatch::Begun { start })]
     }
 
-    fn judge_bucket(&self, first: u8, rest: &[u8], seen: &mut Seen) {
+    fn judge_bucket(&self, first: u8, rest: &[u8], seen: &mut FormsSeen) {
         let first = usize::from(first.to_ascii_lowercase());
         for form in &self.forms[self.buckets[first]..self.buckets[first + 1]] {
             compare(form, rest, seen);
@@ -222,9 +224,9 @@ impl Needles {
     }
 }
 
-/// What the forms that stand at one place come to.
+/// The forms that match at one place.
 #[derive(Default)]
-struct Seen {
+struct FormsSeen {
     /// The length of the longest that is whole.
     longest: Option<usize>,
     /// Whether one may go on behind the text.
@@ -232,7 +234,7 @@ struct Seen {
 }
 
 /// Compares a text with a form, each of whose characters may be spelled in any way.
-fn compare(form: &Form, text: &[u8], seen: &mut Seen) {
+fn compare(form: &KeyForm, text: &[u8], seen: &mut FormsSeen) {
     let plain = text.iter().zip(form.text());
     let plain =
         plain.take_while(|(byte, want)| !is_introducer(**byte) && form.accepts(**want, **byte)).count();
@@ -260,7 +262,7 @@ fn compare(form: &Form, text: &[u8], seen: &mut Seen) {
 
 /// Adds every place at which this character may end, if it stands at a place of the text; returns whether the text ends
 /// before that is known.
-fn step(form: &Form, want: u8, at: (&[u8], usize), gaps: usize, next: &mut Vec<usize>) -> bool {
+fn step(form: &KeyForm, want: u8, at: (&[u8], usize), gaps: usize, next: &mut Vec<usize>) -> bool {
     let (text, place) = at;
     let Some(&byte) = text.get(place) else { return true };
     if form.accepts(want, byte) {
@@ -291,7 +293,7 @@ fn slot(gram: &[u8]) -> usize {
     (gram.wrapping_mul(0x9e37_79b1) >> 17) as usize & (TABLE - 1)
 }
 
-impl Default for Needles {
+impl Default for SecretMatcher {
     fn default() -> Self {
         Self::new(&[])
     }
