@@ -47,12 +47,19 @@ class Room:
         return ["ip", "netns", "exec", f"{self.name}-outside", *command]
 
     def strays(self):
-        """How many packets came out that are no TCP towards an address of outside."""
+        """By the kernel's counter, how many packets came out since `begin` that are no TCP towards an address of outside."""
+        return {name: value - self.before[name] for name, value in self._strays().items() if value > self.before[name]}
+
+    def begin(self):
+        """Counts from here: before the room is shut, the kernel greets its neighbours."""
+        self.before = self._strays()
+
+    def _strays(self):
         lines = self._counters("snmp")
         # Each protocol has two lines, the names of its counters and their values.
         counters = {names[0] + name: value for names, values in zip(lines[::2], lines[1::2]) for name, value in zip(names, values)}
         counters |= dict(line[:2] for line in self._counters("snmp6"))
-        return sum(int(counters[name]) for name in STRAYS)
+        return {name: int(counters[name]) for name in STRAYS}
 
     def _counters(self, file):
         return [line.split() for line in run(*self.outside("cat", f"/proc/net/{file}")).splitlines()]

@@ -47,6 +47,7 @@ class Transparent:
         """Gives the gateway's user what it reads and writes, then shuts the room."""
         stage.gateway.give_to(UID)
         stage.run(*self.room.inside(stage.gateway.postern, "redirect", "--uid", UID, "--config", stage.gateway.settings))
+        self.room.begin()
 
     def upstream(self, command):
         return self.room.outside(*command)

@@ -121,7 +121,8 @@ def outside(stage, client):
     """Nothing of all the clients before got past the gateway, QUIC and DNS included; the counters must be able to show it."""
     way = stage.way
     strays = way.room.strays()
-    client.check("nothing came out past the gateway", strays == 0, strays)
+    client.check("nothing came out past the gateway", not strays, strays)
     server = NAMESERVERS[way.families[0]]
     output(way.gateway(["bash", "-c", f"echo > /dev/udp/{server}/9"]))
-    client.check("a datagram of the gateway's user is seen", way.room.strays() == strays + 1, way.room.strays())
+    seen = way.room.strays()
+    client.check("a datagram of the gateway's user is seen", sum(seen.values()) == sum(strays.values()) + 1, seen)
