@@ -34,6 +34,16 @@ impl EventBatch {
         serialised
     }
 
+    /// Copies the denials and tool calls.
+    pub(super) fn reserved(&self) -> Self {
+        let mut reserved = Self::default();
+        for (event, line) in self.entries().filter(|(event, _)| event.is_reserved()) {
+            reserved.lines.extend_from_slice(line);
+            reserved.events.push((event.clone(), reserved.lines.len()));
+        }
+        reserved
+    }
+
     /// Each event with its line.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Event, &[u8])> {
         let mut begin = 0;
