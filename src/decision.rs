@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A verdict with the rule and the reason behind it, as events and refusals show it.
+/// What was decided, by which rule and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub struct Decision {
@@ -80,7 +80,7 @@ impl Decision {
     }
 }
 
-/// What was decided.
+// Without a doc comment: the event schema would repeat it as a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Verdict {

@@ -2,8 +2,10 @@
 
 use crate::event::Event;
 
-/// With so many bytes of lines, a batch is handed over before more events are added.
+/// With so many bytes of lines or so many events, a batch is handed over before more events are added.
 const FULL_BYTES: usize = 64 << 10;
+// Its allocation stays below the 128 KiB from which allocators map and unmap pages for each.
+pub(super) const FULL_EVENTS: usize = 64;
 
 /// More than the length of a usual line.
 const LINE_BYTES: usize = 512;
@@ -19,7 +21,8 @@ pub(super) struct EventBatch {
 impl EventBatch {
     /// A batch that has room for so many usual events.
     pub(super) fn for_events(events: usize) -> Self {
-        let bytes = events.saturating_mul(LINE_BYTES).min(FULL_BYTES);
+        let events = events.min(FULL_EVENTS);
+        let bytes = events * LINE_BYTES;
         Self { events: Vec::with_capacity(events), lines: Vec::with_capacity(bytes) }
     }
 
@@ -32,6 +35,16 @@ impl EventBatch {
             Err(_) => self.lines.truncate(begin),
         }
         serialised
+    }
+
+    /// Copies the denials and tool calls.
+    pub(super) fn reserved(&self) -> Self {
+        let mut reserved = Self::default();
+        for (event, line) in self.entries().filter(|(event, _)| event.is_reserved()) {
+            reserved.lines.extend_from_slice(line);
+            reserved.events.push((event.clone(), reserved.lines.len()));
+        }
+        reserved
     }
 
     /// Each event with its line.
@@ -60,6 +73,6 @@ impl EventBatch {
 
     /// Whether it is to be handed over before more events are added.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes() >= FULL_BYTES
+        self.bytes() >= FULL_BYTES || self.events.len() >= FULL_EVENTS
     }
 }

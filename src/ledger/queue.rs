@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::batch::EventBatch;
 use super::sink::OnPressure;
-use crate::event::Event;
 use crate::telemetry::label::Dropped;
 
 /// How many bytes of lines wait for one sink at most; a batch that is larger by itself waits alone.
@@ -25,7 +24,7 @@ pub(super) struct SinkQueue {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    parcels: VecDeque<Parcel>,
+    batches: VecDeque<Arc<EventBatch>>,
     bytes: usize,
     /// The writer has ended.
     is_closed: bool,
@@ -33,36 +32,11 @@ struct QueueState {
     is_abandoned: bool,
 }
 
-/// A batch, or the reserved events of a batch.
-#[derive(Debug)]
-pub(super) struct Parcel {
-    batch: Arc<EventBatch>,
-    bytes: usize,
-    only_reserved: bool,
-}
-
-impl Parcel {
-    /// The denials and tool calls of a batch.
-    fn reserved(batch: &Arc<EventBatch>) -> Self {
-        let lines = batch.entries().filter(|(event, _)| event.is_reserved()).map(|(_, line)| line.len());
-        Self { batch: Arc::clone(batch), bytes: lines.sum(), only_reserved: true }
-    }
-
-    /// Each event with its line.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&Event, &[u8])> {
-        self.batch.entries().filter(|(event, _)| !self.only_reserved || event.is_reserved())
-    }
-
-    fn count(&self) -> u64 {
-        self.entries().map(|(event, _)| event.count).sum()
-    }
-}
-
 /// The next task of a sink's thread.
 #[derive(Debug)]
-pub(super) enum NextParcel {
+pub(super) enum NextBatch {
     /// To write these events.
-    Ready(Parcel),
+    Ready(Arc<EventBatch>),
     /// To do upkeep: nothing came.
     Idle,
     /// To end: nothing comes any more.
@@ -95,47 +69,44 @@ impl SinkQueue {
         if state.is_abandoned {
             return Err(Lost { reason: Dropped::WriteFailed, events: batch.count() });
         }
-        let whole = Parcel { batch: Arc::clone(batch), bytes: batch.bytes(), only_reserved: false };
-        if self.on_pressure == OnPressure::Block || state.has_room(whole.bytes, RESERVED_BYTES) {
-            self.add(&mut state, whole);
+        if self.on_pressure == OnPressure::Block || state.has_room(batch.bytes(), RESERVED_BYTES) {
+            self.add(&mut state, Arc::clone(batch));
             return Ok(());
         }
-        let part = Parcel::reserved(batch);
-        let kept = part.count();
-        let has_room = kept > 0 && state.has_room(part.bytes, 0);
-        if has_room {
-            self.add(&mut state, part);
+        let mut lost = batch.count();
+        // A copy, so that a few denials do not keep the memory of their whole batches.
+        let reserved = batch.reserved();
+        if !reserved.is_empty() && state.has_room(reserved.bytes(), 0) {
+            lost -= reserved.count();
+            self.add(&mut state, Arc::new(reserved));
         }
-        match batch.count() - if has_room { kept } else { 0 } {
-            0 => Ok(()),
-            events => Err(Lost { reason: Dropped::QueueFull, events }),
-        }
+        if lost == 0 { Ok(()) } else { Err(Lost { reason: Dropped::QueueFull, events: lost }) }
     }
 
-    fn add(&self, state: &mut QueueState, parcel: Parcel) {
-        state.bytes += parcel.bytes;
-        state.parcels.push_back(parcel);
+    fn add(&self, state: &mut QueueState, batch: Arc<EventBatch>) {
+        state.bytes += batch.bytes();
+        state.batches.push_back(batch);
         self.changed.notify_all();
     }
 
-    /// Takes the oldest parcel; waits for one at most so long.
-    pub(super) fn next(&self, patience: Duration) -> NextParcel {
-        let is_waiting = |state: &mut QueueState| state.parcels.is_empty() && !state.is_closed;
+    /// Takes the oldest batch; waits for one at most so long.
+    pub(super) fn next(&self, patience: Duration) -> NextBatch {
+        let is_waiting = |state: &mut QueueState| state.batches.is_empty() && !state.is_closed;
         let waited = self.changed.wait_timeout_while(self.state(), patience, is_waiting);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match state.parcels.pop_front() {
-            Some(parcel) => {
-                state.bytes -= parcel.bytes;
+        match state.batches.pop_front() {
+            Some(batch) => {
+                state.bytes -= batch.bytes();
                 self.changed.notify_all();
-                NextParcel::Ready(parcel)
+                NextBatch::Ready(batch)
             }
-            None if state.is_closed => NextParcel::Closed,
-            None => NextParcel::Idle,
+            None if state.is_closed => NextBatch::Closed,
+            None => NextBatch::Idle,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.state().parcels.is_empty()
+        self.state().batches.is_empty()
     }
 
     /// The writer has ended: what is queued is the last.
@@ -167,7 +138,7 @@ impl QueueState {
 mod tests {
     use super::*;
     use crate::decision::{Decision, Verdict};
-    use crate::event::Kind;
+    use crate::event::{Event, Kind};
     use crate::ledger::fresh_id;
 
     fn batch(verdicts: impl IntoIterator<Item = Verdict>) -> Arc<EventBatch> {
@@ -180,8 +151,8 @@ mod tests {
 
     fn taken(queue: &SinkQueue) -> Option<u64> {
         match queue.next(Duration::ZERO) {
-            NextParcel::Ready(parcel) => Some(parcel.count()),
-            NextParcel::Idle | NextParcel::Closed => None,
+            NextBatch::Ready(batch) => Some(batch.count()),
+            NextBatch::Idle | NextBatch::Closed => None,
         }
     }
 
@@ -236,10 +207,10 @@ mod tests {
     #[test]
     fn what_was_queued_before_the_end_is_taken_before_the_end_is_told() {
         let queue = SinkQueue::new(OnPressure::Block);
-        assert!(matches!(queue.next(Duration::ZERO), NextParcel::Idle));
+        assert!(matches!(queue.next(Duration::ZERO), NextBatch::Idle));
         queue.push(&batch([Verdict::Allow])).unwrap();
         queue.close();
         assert_eq!(taken(&queue), Some(1));
-        assert!(matches!(queue.next(Duration::MAX), NextParcel::Closed));
+        assert!(matches!(queue.next(Duration::MAX), NextBatch::Closed));
     }
 }

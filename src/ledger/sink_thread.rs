@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::queue::{NextParcel, SinkQueue};
+use super::queue::{NextBatch, SinkQueue};
 use super::sink::{NamedSink, Sink};
 use crate::event::Event;
 use crate::telemetry::Metrics;
@@ -35,19 +35,19 @@ impl SinkThread {
     pub(super) fn run(mut self, idle: Duration) {
         loop {
             match self.queue.next(idle) {
-                NextParcel::Ready(parcel) => {
-                    parcel.entries().for_each(|(event, line)| self.write(event, line));
+                NextBatch::Ready(batch) => {
+                    batch.entries().for_each(|(event, line)| self.write(event, line));
                     // Frees the batch before the next wait.
-                    drop(parcel);
+                    drop(batch);
                     if self.queue.is_empty() {
                         self.flush();
                     }
                 }
-                NextParcel::Idle => {
+                NextBatch::Idle => {
                     let outcome = self.sink.idle();
                     self.check(outcome);
                 }
-                NextParcel::Closed => break,
+                NextBatch::Closed => break,
             }
         }
         let outcome = self.sink.close();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::batch::EventBatch;
+use super::batch::{EventBatch, FULL_EVENTS};
 use super::queue::{Lost, SinkQueue};
 use super::repeats::Repeats;
 use super::stamp::fresh_id;
@@ -130,6 +130,7 @@ impl LedgerWriter {
         self.state.metrics.events_written(1);
         if self.batch.is_full() {
             self.hand_over();
+            self.batch = EventBatch::for_events(FULL_EVENTS);
         }
     }
 
