@@ -234,7 +234,7 @@ fn a_request_that_waits_for_a_key_is_audited_once_by_the_policy_under_which_it_e
 
     test.gateway.wait_for("Request", "Deny");
     let events = test.gateway.events();
-    let audits: Vec<_> = events.iter().filter(|event| event["kind"] == "Policy").collect();
+    let audits: Vec<_> = events.iter().filter(|event| event["decision"]["verdict"] == "WouldDeny").collect();
     assert_eq!(audits.len(), 1, "{audits:?}");
     let reason = audits[0]["decision"]["reason"].as_str().unwrap();
     assert!(reason.contains("-/after/less"), "{reason}");
