@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::SystemTime;
 
-use postern::operator::authority::{Constraints, Root};
+use postern::operator::authority::{CaConstraints, RootCa};
 use postern::policy::document;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -13,9 +13,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let documents = document::parse(&file, &std::fs::read_to_string(&file)?)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let now = SystemTime::now();
-    let constraints = Constraints::of(&documents);
-    let root = Root::generate(now)?;
-    let issued = Root::load(&root, now)?.issue("example", &constraints, None, now)?;
+    let constraints = CaConstraints::of(&documents);
+    let root = RootCa::generate(now)?;
+    let issued = RootCa::load(&root, now)?.issue("example", &constraints, None, now)?;
     let mut printed = BTreeMap::new();
     for (key, value) in issued.into_iter().chain(root) {
         printed.insert(key, String::from_utf8(value)?);

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::call::{Api, Dialect, RequestFacts, Service, Vendor};
     use crate::provider;
-    use crate::provider::adapter::Asked;
+    use crate::provider::adapter::ModelRequestHead;
     use crate::provider::answer::testing::{Names, settings};
     use crate::proxy::testing::gateway;
 
@@ -129,7 +129,7 @@ mod tests {
     fn guard(gateway: &Arc<Gateway>, dialect: Dialect, api: Api, content_type: &str) -> EnforcedGuard {
         let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
         let headers = http::HeaderMap::new();
-        let asked = Asked { service, path: "/", query: None, headers: &headers };
+        let asked = ModelRequestHead { service, path: "/", query: None, headers: &headers };
         let (adapter, facts) = (provider::adapter(dialect), RequestFacts::default());
         let framing = adapter.framing(&asked, &facts, content_type);
         let transcript = adapter.transcript(&asked, &facts).unwrap();
