@@ -4,6 +4,9 @@
 //! that only mention a word, and tests at the end of a file are left out.
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
+#[path = "architecture/graph.rs"]
+mod graph;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
